@@ -1,0 +1,1 @@
+//! Shows diagnostics with codespan-reporting.

@@ -1,0 +1,3 @@
+//! Script text to [`ast`].
+
+pub mod ast;

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a module built by spile and the loader agree on: the control device,
+ * the rings and the records in them.
+ *
+ * Fixed-width fields, no pointers, little endian. The Rust twin is src/lib.rs
+ * beside this file; a test compiles both and compares every size and offset.
+ * Includes nothing: whoever includes it has defined __u16, __u32, __u64 and
+ * __s32 (<linux/types.h> in the kernel and in user space).
+ */
+#ifndef SPILE_ABI_H
+#define SPILE_ABI_H
+
+#define SPILE_ABI_VERSION 1
+
+/* The control device of module NAME is the misc device "spile-NAME", whose
+ * node is /dev/spile-NAME (mode 0600). One opener at a time (EBUSY). When the
+ * last reference goes away while the session runs (the loader was killed), the
+ * module disarms every probe by itself; it stays loaded, doing nothing, until
+ * the next spilerun removes it. */
+#define SPILE_DEVICE_PREFIX "spile-"
+
+enum spile_state {
+	SPILE_STATE_LOADED = 0,		/* nothing armed, no ring yet */
+	SPILE_STATE_READY = 1,		/* rings made (SPILE_SETUP) */
+	SPILE_STATE_STARTING = 2,	/* begin probes run */
+	SPILE_STATE_RUNNING = 3,	/* probes armed */
+	SPILE_STATE_STOPPING = 4,	/* exit() called or error budget spent: no handler starts any more; the loader is to call SPILE_STOP */
+	SPILE_STATE_STOPPED = 5,	/* disarmed, end probes have run */
+};
+
+/* SPILE_INFO: read at any time. */
+struct spile_info {
+	__u32 abi;		/* SPILE_ABI_VERSION */
+	__u32 state;		/* enum spile_state */
+	__u32 cpus;		/* rings: nr_cpu_ids; ring I at mmap offset I * (header_bytes + ring_bytes) */
+	__u32 header_bytes;	/* page-aligned size of a ring's header */
+	__u32 ring_bytes;	/* data bytes of each ring, a power of two, 0 before SPILE_SETUP */
+	__u32 probes;		/* probe sites in the module */
+	__u32 errors;		/* run-time errors so far */
+	__u32 skipped;		/* handler runs skipped so far, all reasons */
+	__u64 memory_bytes;	/* all that the module has allocated */
+};
+
+/* SPILE_SETUP: once, before mmap and SPILE_START. */
+struct spile_setup {
+	__u32 ring_bytes;	/* wanted data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 1 MiB */
+	__s32 target;		/* what target() returns: pid of -x or -c, 0 for none */
+	__u32 flags;		/* 0 */
+	__u32 reserved;
+};
+
+/* SPILE_COUNTERS: in: probe; out: the rest. One probe site's account:
+ * hits = handled + filtered + nested + lock_skipped + low_stack + stopped. */
+struct spile_counters {
+	__u32 probe;
+	__u32 armed;		/* sites registered now (0 or 1) */
+	__u64 hits;
+	__u64 handled;		/* handler ran to its end, or to an error */
+	__u64 filtered;		/* reserved for conditions on probe points */
+	__u64 nested;		/* another handler was running on that CPU (kernel's own nmissed included) */
+	__u64 lock_skipped;	/* a global's lock could not be had */
+	__u64 low_stack;
+	__u64 errors;		/* of handled: ended with a run-time error */
+	__u64 return_misses;	/* kretprobe instances exhausted (struct kretprobe.nmissed); not in hits */
+};
+
+/* ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin
+ * probes have run and all is armed; SPILE_STOP when all is disarmed, no handler
+ * runs any more and the end probes have run. Both may be interrupted by nothing. */
+#define SPILE_IOC_TYPE 's'
+#define SPILE_INFO	_IOR(SPILE_IOC_TYPE, 1, struct spile_info)
+#define SPILE_SETUP	_IOW(SPILE_IOC_TYPE, 2, struct spile_setup)
+#define SPILE_START	_IO(SPILE_IOC_TYPE, 3)
+#define SPILE_STOP	_IO(SPILE_IOC_TYPE, 4)
+#define SPILE_COUNTERS	_IOWR(SPILE_IOC_TYPE, 5, struct spile_counters)
+
+/* Start of a ring's header page(s). head and tail count bytes for ever; the
+ * place of a byte is its count modulo ring_bytes. A record never wraps: the
+ * writer fills up to the end with a SPILE_RECORD_PAD. */
+struct spile_ring_header {
+	__u64 head;		/* written by the module with release order, after the record's bytes */
+	__u64 unused0[7];
+	__u64 tail;		/* written by the loader with release order, when it has read up to here */
+	__u32 waiting;		/* loader sets 1 before it polls; module clears it and wakes */
+	__u32 unused1[13];
+	__u64 lost_records;	/* written by the module: records for which there was no room */
+	__u64 lost_bytes;
+	__u64 unused2[6];
+};
+
+enum spile_record_kind {
+	SPILE_RECORD_PAD = 0,	/* skip to the ring's end; only .bytes holds */
+	SPILE_RECORD_PRINT = 1,	/* id: format; payload: its arguments -> stdout or -o */
+	SPILE_RECORD_WARN = 2,	/* payload: one string -> stderr "WARNING: ..." */
+	SPILE_RECORD_ERROR = 3,	/* id: location; payload: one string, the message -> stderr "ERROR: ..." */
+	SPILE_RECORD_EXIT = 4,	/* session is stopping; no payload */
+	SPILE_RECORD_SYSTEM = 5,/* payload: one string, a command for sh -c as the invoking user */
+	SPILE_RECORD_NOTICE = 6,/* payload: one string -> stderr, only with -v (module armed, disarmed, ...) */
+};
+
+/* Records begin at multiples of 8 bytes. */
+struct spile_record {
+	__u32 bytes;		/* whole record with this header, a multiple of 8 */
+	__u16 kind;		/* enum spile_record_kind */
+	__u16 cpu;
+	__u32 id;		/* by kind: format or location, index into the metadata's table */
+	__u32 probe;		/* index of the probe site that wrote it */
+	__u64 time;		/* CLOCK_MONOTONIC, ns (ktime_get_mono_fast_ns) */
+};
+
+/* Payload, each part padded with zeros to a multiple of 8:
+ *   long      8 bytes, signed
+ *   string    __u32 length, then that many bytes (no NUL at the end)
+ *   memory    as string; length SPILE_FAULT where the memory could not be read
+ *   pretty    __u32 length of the raw object (or SPILE_FAULT), the raw bytes,
+ *             then one string part for each STRING_POINTER in the order in which
+ *             the description visits them (SPILE_FAULT where unreadable)
+ * Parts stand in the order of the format's directives; a `*` width or precision
+ * is a long before the value it belongs to. */
+#define SPILE_FAULT 0xffffffffu
+
+/* A format: bytecode that the loader (and for sprintf the module's runtime)
+ * interprets over a payload. Numbers little endian, unaligned. */
+enum spile_format_op {
+	SPILE_FORMAT_END = 0,
+	SPILE_FORMAT_LITERAL = 1,	/* u16 length, bytes */
+	SPILE_FORMAT_DIRECTIVE = 2,	/* u8 conversion ('d' 'i' 'u' 'o' 'x' 'X' 'p' 's' 'c' 'b' 'm' 'M'), u8 flags, u8 width kind, u8 precision kind, u32 width, u32 precision */
+	SPILE_FORMAT_PRETTY = 3,	/* u32 length of description, description (below); a payload part of its own, printed as string under the directive before it is not possible: width does not apply */
+};
+enum spile_format_flag {
+	SPILE_FLAG_ZERO = 1, SPILE_FLAG_PLUS = 2, SPILE_FLAG_MINUS = 4, SPILE_FLAG_SPACE = 8, SPILE_FLAG_SHARP = 16,
+};
+enum spile_size_kind {
+	SPILE_SIZE_NONE = 0, SPILE_SIZE_FIXED = 1, SPILE_SIZE_STAR = 2,
+};
+
+/* A description of an object for $x$ and $x$$: u32 size of the raw object in
+ * bytes, then ops. Offsets count from the enclosing base (0, or the element
+ * that a REPEAT is at). */
+enum spile_pretty_op {
+	SPILE_PRETTY_END = 0,
+	SPILE_PRETTY_LITERAL = 1,	/* u16 length, bytes */
+	SPILE_PRETTY_INTEGER = 2,	/* u32 offset, u8 size 1 2 4 8, u8 first bit, u8 bits (0: all), u8 style */
+	SPILE_PRETTY_CHARS = 3,		/* u32 offset, u32 length: char array, quoted up to its first NUL */
+	SPILE_PRETTY_STRING_POINTER = 4,/* u32 offset of a char *: quoted text; NULL: 0x0; unreadable: ERROR */
+	SPILE_PRETTY_REPEAT = 5,	/* u32 offset, u32 count, u32 stride, u32 body length, body ending in END: elements with ", " between */
+	SPILE_PRETTY_UNKNOWN = 6,	/* a value that has no text (float): ? */
+};
+enum spile_pretty_style {
+	SPILE_STYLE_SIGNED = 0, SPILE_STYLE_UNSIGNED = 1, SPILE_STYLE_HEX = 2 /* 0x..., pointers */,
+	SPILE_STYLE_CHAR = 3 /* 'c', escapes as in C, octal for the rest */,
+	SPILE_STYLE_FUNCTION = 4 /* <function>:0x... */,
+};
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the C generated from a script sees of the runtime. Includes nothing, no
+ * kernel header least of all: a script's unit then compiles in milliseconds and
+ * does not depend on how a kernel spells things. The runtime's own units
+ * include it too, so that both sides are checked against each other.
+ *
+ * Everything here may be called in any context a handler runs in (NMI
+ * included), sleeps never, allocates never, and is bounded as said.
+ */
+#ifndef SPILE_SCRIPT_H
+#define SPILE_SCRIPT_H
+
+typedef long long spile_long;			/* the language's long */
+typedef unsigned long long spile_ulong;
+
+#define spile_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* A string value: bytes in memory that outlives the expression (a literal, a
+ * slot of the frame, a global under its lock). text[length] is NUL. */
+struct spile_string {
+	const char *text;
+	unsigned int length;	/* < spile_script.string_bytes */
+};
+
+#define SPILE_LITERAL(s) ((struct spile_string){ (s), sizeof(s) - 1 })
+
+enum spile_error {
+	SPILE_OK = 0,
+	SPILE_E_DIVISION,		/* "division by 0" */
+	SPILE_E_READ_FAULT,		/* "read fault [man error::fault] at 0x<detail>" */
+	SPILE_E_WRITE_FAULT,		/* "write fault [man error::fault] at 0x<detail>" */
+	SPILE_E_ACTIONS,		/* "MAXACTION exceeded"; cannot be caught */
+	SPILE_E_NESTING,		/* "MAXNESTING exceeded" */
+	SPILE_E_MESSAGE,		/* text in the context: error(), STAP_ERROR, builtins */
+	SPILE_E_ABORT,			/* abort(): unwinds without a message; cannot be caught */
+};
+
+struct spile_probe;
+
+/* What one handler run works with; one for each CPU. The runtime has more of
+ * it behind these fields. */
+struct spile_context {
+	unsigned long *regs;		/* the probed registers: struct pt_regs as words; 0 in begin, end, timers of user origin */
+	char *entry;			/* .return: what the entry handler saved; entry handler: where to save it; else 0 */
+	const struct spile_probe *probe;/* running */
+	int error;			/* enum spile_error; set: unwind to the nearest catch or to the end */
+	int actions;			/* statements left */
+	unsigned int location;		/* of the operation that may fail next or has failed; metadata's table of locations */
+	unsigned int depth;		/* function calls now open */
+	char *frame;			/* free part of this CPU's frame memory */
+	char *frame_end;
+};
+
+enum spile_probe_kind {
+	SPILE_PROBE_BEGIN, SPILE_PROBE_END, SPILE_PROBE_ERROR, SPILE_PROBE_NEVER,
+	SPILE_PROBE_KPROBE,		/* at target + address */
+	SPILE_PROBE_KRETPROBE,
+	SPILE_PROBE_TIMER,		/* hrtimer: every value ns, plus up to random ns */
+};
+
+/* One probe site. */
+struct spile_probe {
+	const char *point;		/* canonical spelling: pp() */
+	const char *script_point;	/* as the script wrote it: pn() */
+	const char *function;		/* probed function, or "": ppfunc(), probefunc() */
+	const char *module;		/* probed module, "kernel", or "": probemod() */
+	enum spile_probe_kind kind;
+	void (*handler)(struct spile_context *c);
+	void (*entry_handler)(struct spile_context *c);	/* KRETPROBE: saves values at entry; or 0 */
+	unsigned int entry_bytes;	/* KRETPROBE: saved per instance */
+	unsigned int maxactive;		/* KRETPROBE: 0 for the runtime's default */
+	int target;			/* index into targets; -1: none */
+	const char *symbol;		/* target is a module: anchor symbol, unique in it; 0: address is absolute (kernel, link time) */
+	unsigned long address;		/* kernel: link-time address; module: bytes after the anchor symbol */
+	spile_long value;		/* BEGIN END ERROR: order; TIMER: period in ns */
+	spile_ulong random;		/* TIMER */
+	const unsigned int *locks;	/* globals locked for the whole handler: (index << 1) | write, ascending */
+	unsigned int lock_count;
+};
+
+/* One object that probes are in. */
+struct spile_target {
+	const char *name;		/* "" for the kernel, else module name with _ for - */
+	unsigned char build_id[20];
+	unsigned int build_id_bytes;	/* 0: the object has none, do not check */
+	unsigned long build_id_address;	/* kernel: link-time address of the build-id's bytes in .notes, 0 if unknown */
+};
+
+/* The module's description, one for each module, defined by generated C. */
+struct spile_script {
+	unsigned int abi;			/* SPILE_ABI_VERSION */
+	const char *name;			/* module name */
+	const char *title;			/* script file or <input> */
+	const char *kernel_release;		/* compiled for: UTS release */
+	const struct spile_probe *probes;
+	unsigned int probe_count;
+	const struct spile_target *targets;
+	unsigned int target_count;
+	unsigned int lock_count;		/* globals that have a lock */
+	unsigned int frame_bytes;		/* frame memory for each CPU */
+	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
+	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */
+	unsigned int max_actions;		/* MAXACTION */
+	unsigned int max_nesting;		/* MAXNESTING */
+	unsigned int max_errors;		/* MAXERRORS */
+	unsigned int max_skipped;		/* MAXSKIPPED */
+	unsigned long anchor_address;		/* link-time address of register_kprobe, for the kernel's slide; 0: no kernel address used */
+};
+extern const struct spile_script spile_script;
+
+/* Sets the error of the running handler if none is set; detail goes into the message. */
+void spile_fail(struct spile_context *c, enum spile_error error, spile_ulong detail);
+/* Takes a caught error out of the context and writes its message to out; 0 if the error cannot be caught (it stays). */
+unsigned int spile_catch(struct spile_context *c, char *out, unsigned int *length);
+
+/* Statement budget: charged at loop heads and calls. */
+#define SPILE_CHARGE(c, n, loc) \
+	(((c)->actions -= (n)) < 0 ? ((c)->location = (loc), spile_fail((c), SPILE_E_ACTIONS, 0)) : (void)0)
+
+/* Arithmetic of the language: two's complement, truncating, MIN/-1 = MIN, MIN%-1 = 0. */
+spile_long spile_divide(struct spile_context *c, spile_long a, spile_long b);
+spile_long spile_modulo(struct spile_context *c, spile_long a, spile_long b);
+static inline spile_long spile_add(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a + (spile_ulong)b); }
+static inline spile_long spile_subtract(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a - (spile_ulong)b); }
+static inline spile_long spile_multiply(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a * (spile_ulong)b); }
+static inline spile_long spile_negate(spile_long a) { return (spile_long)(0 - (spile_ulong)a); }
+static inline spile_long spile_shift_left(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a << (b & 63)); }
+static inline spile_long spile_shift_right(spile_long a, spile_long b) { return a >> (b & 63); }
+static inline spile_long spile_shift_right_logical(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a >> (b & 63)); }
+
+/* Fault-safe memory. size is 1, 2, 4 or 8; value zero-extended. On a fault:
+ * error set, 0 returned. user: user-space address, not paged in. */
+spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned int size);
+spile_ulong spile_read_user(struct spile_context *c, spile_ulong address, unsigned int size);
+void spile_write(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value);
+/* Sign extension of the low bits (1..64) of value. */
+static inline spile_long spile_sign_extend(spile_ulong value, unsigned int bits)
+{
+	return (spile_long)(value << (64 - bits)) >> (64 - bits);
+}
+/* Bit-field: `bits` bits from bit `first` (counted from the least significant). */
+static inline spile_ulong spile_bits(spile_ulong value, unsigned int first, unsigned int bits)
+{
+	return (value >> first) & (~0ull >> (64 - bits));
+}
+
+/* Strings. out has room for spile_script.string_bytes; what does not fit is cut, NUL always written; returns the length. */
+unsigned int spile_string_copy(char *out, struct spile_string s);
+unsigned int spile_string_concatenate(char *out, struct spile_string a, struct spile_string b);
+int spile_string_compare(struct spile_string a, struct spile_string b);	/* bytewise: <0, 0, >0 */
+unsigned int spile_string_length(const char *text);	/* of text written by embedded C: at most string_bytes - 1, then forces a NUL there */
+
+/* Payloads. A payload cursor is where the next part goes; 0 when there was no
+ * room (all calls then do nothing). Sizes are padded to 8. */
+#define SPILE_PADDED(n) (((n) + 7u) & ~7u)
+#define SPILE_STRING_PART(n) SPILE_PADDED((n) + 4u)
+/* Room for a record of up to `bytes` payload in this CPU's ring; counts it as lost and returns 0 if there is none. */
+char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id, unsigned int bytes);
+/* Makes the record that ends at `end` visible; end 0 does nothing. */
+void spile_record_commit(struct spile_context *c, char *end);
+/* This CPU's scratch for an sprintf's payload (spile_script.scratch_bytes). */
+char *spile_scratch(struct spile_context *c);
+/* Formats the payload written into the scratch up to `end`; returns the length in out. Sets an error only for memory dumps that fault. */
+unsigned int spile_format(struct spile_context *c, const unsigned char *format, unsigned int format_bytes, char *end, char *out);
+
+static inline char *spile_put_long(char *at, spile_long value)
+{
+	if (!at)
+		return at;
+	*(spile_long *)at = value;
+	return at + 8;
+}
+char *spile_put_string(char *at, struct spile_string s);
+/* `bytes` bytes of memory at address (%m, %M). Room needed: SPILE_STRING_PART(bytes). */
+char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, spile_long bytes, int user);
+/* The object at address as `description` says. Room needed: computed by the compiler (SPILE_STRING_PART of size and of each string pointer with string_bytes - 1). */
+char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *description, unsigned int description_bytes, spile_ulong address);
+
+/* Function frames: `bytes` of zeroed-on-need memory for a function's strings; 0 and an error when nested too deep. */
+static inline char *spile_frame_enter(struct spile_context *c, unsigned int bytes, unsigned int loc)
+{
+	char *frame = c->frame;
+	if (spile_unlikely(c->depth >= spile_script.max_nesting || (unsigned long)(c->frame_end - frame) < bytes)) {
+		c->location = loc;
+		spile_fail(c, SPILE_E_NESTING, 0);
+		return 0;
+	}
+	c->depth++;
+	c->frame = frame + bytes;
+	return frame;
+}
+static inline void spile_frame_leave(struct spile_context *c, char *frame)
+{
+	c->depth--;
+	c->frame = frame;
+}
+
+/* Ends the session: the handler goes on, no other starts. */
+void spile_exit(struct spile_context *c);
+
+#endif
