@@ -67,7 +67,11 @@ struct spile_counters {
 
 /* ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin
  * probes have run and all is armed; SPILE_STOP when all is disarmed, no handler
- * runs any more and the end probes have run. Both may be interrupted by nothing. */
+ * runs any more and the end probes have run. Both may be interrupted by nothing.
+ *
+ * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable.
+ * poll: POLLIN while a ring holds bytes not yet read, POLLPRI while the state is
+ * SPILE_STATE_STOPPING (told even when the record EXIT found no room). */
 #define SPILE_IOC_TYPE 's'
 #define SPILE_INFO	_IOR(SPILE_IOC_TYPE, 1, struct spile_info)
 #define SPILE_SETUP	_IOW(SPILE_IOC_TYPE, 2, struct spile_setup)
@@ -91,7 +95,7 @@ struct spile_ring_header {
 
 enum spile_record_kind {
 	SPILE_RECORD_PAD = 0,	/* skip to the ring's end; only .bytes holds */
-	SPILE_RECORD_PRINT = 1,	/* id: format; payload: its arguments -> stdout or -o */
+	SPILE_RECORD_PRINT = 1,	/* id: format or SPILE_FORMAT_TEXT; payload: its arguments -> stdout or -o */
 	SPILE_RECORD_WARN = 2,	/* payload: one string -> stderr "WARNING: ..." */
 	SPILE_RECORD_ERROR = 3,	/* id: location; payload: one string, the message -> stderr "ERROR: ..." */
 	SPILE_RECORD_EXIT = 4,	/* session is stopping; no payload */
@@ -119,6 +123,13 @@ struct spile_record {
  * Parts stand in the order of the format's directives; a `*` width or precision
  * is a long before the value it belongs to. */
 #define SPILE_FAULT 0xffffffffu
+
+/* The id of a SPILE_RECORD_PRINT whose payload is one string, to be written as it
+ * is: log(), and text made by embedded C. */
+#define SPILE_FORMAT_TEXT 0xffffffffu
+
+/* spile_record.probe of a record that no probe site wrote (the session itself). */
+#define SPILE_NO_PROBE 0xffffffffu
 
 /* A format: bytecode that the loader (and for sprintf the module's runtime)
  * interprets over a payload. Numbers little endian, unaligned. */
