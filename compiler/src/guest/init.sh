@@ -1,0 +1,70 @@
+#!/bin/busybox sh
+# First process of the guest: prepares it, runs /spile/script, tells the host how that ended, powers off.
+#
+# Serial ports: ttyS0 the console; ttyS1 the script's standard output, ttyS2 its standard error, raw; ttyS3 control.
+# Guest to host on ttyS3: lines "ready", "exit STATUS" and "file NAME BYTES" (then that many bytes).
+# Host to guest: lines "signal NAME", for all processes of the script.
+
+/bin/busybox --install -s /bin 2>/dev/null
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+chmod 755 /
+mkdir -p /dev/shm
+mount -t debugfs debugfs /sys/kernel/debug
+mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
+hostname guest
+ip link set lo up
+
+for port in 1 2 3; do
+	stty -F /dev/ttyS$port raw -echo
+done
+exec 5<>/dev/ttyS3
+
+while read -r module; do
+	insmod "/lib/modules/$(uname -r)/$module" || echo "spile: cannot load $module"
+done </spile/modules
+
+mkfifo /spile/stdout /spile/stderr
+cat /spile/stdout >/dev/ttyS1 &
+out=$!
+cat /spile/stderr >/dev/ttyS2 &
+err=$!
+
+# The script leads a session and process group of its own, whose id is in /spile/pid before it starts.
+(
+	cd /root
+	# The shell outlives what its commands catch; they get the default handling back.
+	exec sh -c 'echo $$ >/spile/pid; exec setsid sh -c "trap : INT TERM HUP; . /spile/script"' \
+		</dev/null >/spile/stdout 2>/spile/stderr 5>&-
+) &
+script=$!
+
+# Answers the host until the guest ends.
+(
+	echo ready >&5
+	while read -r word name <&5; do
+		[ "$word" = signal ] || continue
+		while [ ! -s /spile/pid ]; do sleep 0.05; done
+		kill -s "$name" -- "-$(cat /spile/pid)" 2>/dev/null
+	done
+) >/dev/null 2>&1 &
+
+wait $script
+status=$?
+
+# What the script left running may hold its outputs open: they are closed after a while all the same.
+(sleep 3; kill $out $err) 2>/dev/null &
+wait $out $err
+
+dmesg >/spile/out/dmesg
+cd /spile/out
+for file in *; do
+	[ -f "$file" ] || continue
+	echo "file $file $(stat -c %s "$file")" >&5
+	cat "$file" >&5
+done
+echo "exit $status" >&5
+exec 5>&-
+poweroff -f

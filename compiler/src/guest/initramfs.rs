@@ -1,0 +1,175 @@
+//! The guest's file system: what was asked for, busybox, and the little that makes a Linux system.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::cpio::Archive;
+use super::error::Error;
+use super::kernel::{Kernel, module_name};
+use super::libraries::needed_files;
+
+/// First process of the guest; its head says what is spoken over the serial ports.
+const INIT: &str = include_str!("init.sh");
+
+/// Accounts: scripts of users filter by user id, so there is one user above 1000, and one below.
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
+                      service:x:990:990:service:/root:/bin/sh\n\
+                      user:x:4242:4242:user:/tmp:/bin/sh\n";
+const GROUP: &str = "root:x:0:\nservice:x:990:\nuser:x:4242:\n";
+
+/// What a file of the guest is made of.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    Bytes(Vec<u8>),
+    /// A file of the host.
+    Copy(PathBuf),
+}
+
+/// Everything of one guest, by absolute path.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree {
+    files: BTreeMap<PathBuf, (Content, u32)>,
+}
+
+impl Tree {
+    pub(super) fn put(&mut self, path: impl Into<PathBuf>, content: Content, mode: u32) {
+        self.files.insert(path.into(), (content, mode));
+    }
+
+    /// A program, with the interpreter and libraries it needs where the host has them.
+    pub(super) fn put_program(&mut self, host: &Path, path: &Path) -> Result<(), Error> {
+        for file in needed_files(host)? {
+            self.put(file.clone(), Content::Copy(file), 0o755);
+        }
+        self.put(path, Content::Copy(host.to_path_buf()), 0o755);
+        Ok(())
+    }
+
+    /// The release's own modules `names` with what they depend on, and `extra` ones built elsewhere, as depmod would
+    /// have installed them: the guest's modprobe finds both. Gives those of the release in loading order.
+    pub(super) fn put_modules(
+        &mut self,
+        kernel: &Kernel,
+        names: &[String],
+        extra: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, Error> {
+        let directory = Path::new("/lib/modules").join(&kernel.release);
+        let files = if names.is_empty() { Vec::new() } else { kernel.module_files(names)? };
+        let mut table = String::new();
+        for (index, file) in files.iter().enumerate() {
+            self.put(directory.join(file), Content::Copy(kernel.modules.join(file)), 0o644);
+            let before: Vec<String> = files[..index].iter().rev().map(|file| file.display().to_string()).collect();
+            table.push_str(&format!("{}: {}\n", file.display(), before.join(" ")));
+        }
+        for file in extra {
+            let name = format!("extra/{}.ko", module_name(&file.to_string_lossy()));
+            self.put(directory.join(&name), Content::Copy(file.clone()), 0o644);
+            table.push_str(&format!("{name}:\n"));
+        }
+        self.put(directory.join("modules.dep"), Content::Bytes(table.into_bytes()), 0o644);
+        Ok(files)
+    }
+
+    /// The archive: all files, their directories, and the base system around `script` and `modules`, which are loaded
+    /// in this order before the script starts.
+    pub(super) fn archive(&self, script: &str, modules: &[PathBuf]) -> Result<Vec<u8>, Error> {
+        let busybox = busybox()?;
+        let list: String = modules.iter().map(|file| format!("{}\n", file.display())).collect();
+        let mut tree = Tree::default();
+        for (path, text, mode) in [
+            ("/init", INIT, 0o755),
+            ("/etc/passwd", PASSWD, 0o644),
+            ("/etc/group", GROUP, 0o644),
+            ("/etc/hostname", "guest\n", 0o644),
+            ("/spile/script", script, 0o644),
+            ("/spile/modules", list.as_str(), 0o644),
+        ] {
+            tree.put(path, Content::Bytes(text.as_bytes().to_vec()), mode);
+        }
+        tree.put("/bin/busybox", Content::Copy(busybox), 0o755);
+        tree.files.extend(self.files.clone());
+        tree.write()
+    }
+
+    fn write(&self) -> Result<Vec<u8>, Error> {
+        let mut directories: BTreeSet<PathBuf> =
+            ["/proc", "/sys", "/dev", "/root", "/run", "/mnt", "/spile/out", "/var/tmp"].map(PathBuf::from).into();
+        let parents = self.files.keys().filter_map(|path| path.parent());
+        directories.extend(parents.map(Path::to_path_buf));
+        for directory in directories.clone() {
+            directories.extend(directory.ancestors().map(Path::to_path_buf));
+        }
+        let mut archive = Archive::default();
+        for directory in directories.iter().filter(|directory| directory.parent().is_some()) {
+            archive.directory(&name_in(directory), 0o755);
+        }
+        archive.directory("tmp", 0o1777);
+        // The kernel opens the console for init before anything is mounted on /dev.
+        archive.device("dev/console", 0o600, (5, 1));
+        archive.device("dev/null", 0o666, (1, 3));
+        for (path, (content, mode)) in &self.files {
+            match content {
+                Content::Bytes(bytes) => archive.file(&name_in(path), *mode, bytes),
+                Content::Copy(host) => {
+                    let bytes = fs::read(host).map_err(Error::file("reading", host))?;
+                    archive.file(&name_in(path), *mode, &bytes);
+                }
+            }
+        }
+        Ok(archive.finish())
+    }
+}
+
+/// Permission bits of a file of the host.
+pub(super) fn mode_of(path: &Path) -> Result<u32, Error> {
+    let metadata = fs::metadata(path).map_err(Error::file("reading", path))?;
+    Ok(metadata.permissions().mode() & 0o777)
+}
+
+fn name_in(path: &Path) -> String {
+    path.to_string_lossy().trim_start_matches('/').to_string()
+}
+
+/// A statically linked busybox; the guest has no libraries of its own.
+fn busybox() -> Result<PathBuf, Error> {
+    let looked: Vec<PathBuf> = ["/bin/busybox", "/usr/bin/busybox", "/sbin/busybox"].map(PathBuf::from).into();
+    let missing = |looked| Error::Missing {
+        what: "statically linked busybox",
+        looked,
+        package: "busybox-static".to_string(),
+    };
+    match looked.iter().find(|path| path.is_file()) {
+        Some(path) if needed_files(path)?.is_empty() => Ok(path.clone()),
+        _ => Err(missing(looked)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extra_modules_are_where_modprobe_looks() {
+        let kernel = Kernel {
+            release: "6.1.0".to_string(),
+            image: PathBuf::from("/boot/vmlinuz-6.1.0"),
+            modules: PathBuf::from("/nowhere"),
+        };
+        let mut tree = Tree::default();
+        tree.put_modules(&kernel, &[], &[PathBuf::from("/build/lu-1.ko")]).expect("nothing is read yet");
+        let (content, _) = &tree.files[Path::new("/lib/modules/6.1.0/modules.dep")];
+        assert!(matches!(content, Content::Bytes(bytes) if bytes == b"extra/lu_1.ko:\n"), "{content:?}");
+        assert!(tree.files.contains_key(Path::new("/lib/modules/6.1.0/extra/lu_1.ko")));
+    }
+
+    #[test]
+    fn parents_come_before_their_files() {
+        let mut tree = Tree::default();
+        tree.put("/a/b/c", Content::Bytes(b"x".to_vec()), 0o644);
+        let bytes = tree.write().expect("written");
+        let at = |name: &[u8]| bytes.windows(name.len()).position(|window| window == name).expect("in the archive");
+        assert!(at(b"a\0") < at(b"a/b\0") && at(b"a/b\0") < at(b"a/b/c\0"));
+    }
+}

@@ -1,0 +1,223 @@
+//! Which installed kernel a guest boots, and which of its modules it gets.
+//!
+//! A guest needs the image alone; the default is the newest release that also has headers and debug information, since
+//! scripts are compiled for it on this host. The running kernel plays no part: a container's or a micro-VM's host
+//! kernel is often not installed where the guest is started.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::Error;
+
+/// One installed kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// As `uname -r` says it: `6.1.0-56-cloud-amd64`.
+    pub release: String,
+    /// The compressed image, `/boot/vmlinuz-RELEASE`.
+    pub image: PathBuf,
+    /// `/lib/modules/RELEASE`; may be missing when the kernel has no modules.
+    pub modules: PathBuf,
+}
+
+impl Kernel {
+    /// The kernel of this release; only the image must be there.
+    pub fn find(release: &str) -> Result<Kernel, Error> {
+        Kernel::find_in(Path::new("/"), release)
+    }
+
+    fn find_in(root: &Path, release: &str) -> Result<Kernel, Error> {
+        let modules = root.join("lib/modules").join(release);
+        let looked = vec![root.join("boot").join(format!("vmlinuz-{release}")), modules.join("vmlinuz")];
+        match looked.iter().find(|image| image.is_file()) {
+            Some(image) => Ok(Kernel { release: release.to_string(), image: image.clone(), modules }),
+            None => Err(Error::Missing {
+                what: "kernel image",
+                looked,
+                package: format!("linux-image-{release}"),
+            }),
+        }
+    }
+
+    /// The newest release with image, headers and debug information.
+    pub fn newest() -> Result<Kernel, Error> {
+        Kernel::newest_in(Path::new("/"))
+    }
+
+    fn newest_in(root: &Path) -> Result<Kernel, Error> {
+        let mut releases = installed(root);
+        releases.sort_by(|a, b| compare_releases(b, a));
+        let mut lacking = Vec::new();
+        for release in releases {
+            match first_lacking(root, &release) {
+                None => return Kernel::find_in(root, &release),
+                Some(what) => lacking.push((release, what)),
+            }
+        }
+        Err(Error::NoKernel { wanted: None, lacking })
+    }
+
+    /// This release, if a script can be compiled for it here.
+    pub fn complete(release: &str) -> Result<Kernel, Error> {
+        match first_lacking(Path::new("/"), release) {
+            None => Kernel::find(release),
+            Some(what) => Err(Error::NoKernel {
+                wanted: Some(release.to_string()),
+                lacking: vec![(release.to_string(), what)],
+            }),
+        }
+    }
+
+    /// Files of the modules `names` and of all they depend on, in an order in which they can be loaded, relative to
+    /// [`Kernel::modules`]. Each comes once, whatever many need it. Built-in ones have no file and are left out.
+    pub fn module_files(&self, names: &[String]) -> Result<Vec<PathBuf>, Error> {
+        let path = self.modules.join("modules.dep");
+        let table = fs::read_to_string(&path).map_err(Error::file("reading", &path))?;
+        let built_in = fs::read_to_string(self.modules.join("modules.builtin")).unwrap_or_default();
+        let dependencies = parse_dependencies(&table);
+        let by_name: BTreeMap<String, &str> =
+            dependencies.keys().map(|file| (module_name(file), *file)).collect();
+        let mut order = Vec::new();
+        for name in names {
+            let name = name.replace('-', "_");
+            if built_in.lines().any(|line| module_name(line) == name) {
+                continue;
+            }
+            let file = by_name
+                .get(&name)
+                .ok_or_else(|| Error::NoModule { name: name.clone(), release: self.release.clone() })?;
+            // modules.dep lists all dependencies, direct and not, the last to be loaded first.
+            let needed = dependencies.get(file).into_iter().flatten().rev();
+            for file in needed.chain([file]) {
+                let file = PathBuf::from(file);
+                if !order.contains(&file) {
+                    order.push(file);
+                }
+            }
+        }
+        Ok(order)
+    }
+}
+
+fn installed(root: &Path) -> Vec<String> {
+    let entries = fs::read_dir(root.join("lib/modules")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+/// What keeps scripts from being compiled for this release and run in it, if anything.
+fn first_lacking(root: &Path, release: &str) -> Option<&'static str> {
+    let modules = root.join("lib/modules").join(release);
+    let debug = root.join("usr/lib/debug");
+    let debug_files = [
+        debug.join("boot").join(format!("vmlinux-{release}")),
+        debug.join("lib/modules").join(release).join("vmlinux"),
+        modules.join("build/vmlinux"),
+    ];
+    if Kernel::find_in(root, release).is_err() {
+        Some("image")
+    } else if !modules.join("build/Makefile").is_file() {
+        Some("headers")
+    } else if !debug_files.iter().any(|file| file.is_file()) {
+        Some("debug information")
+    } else {
+        None
+    }
+}
+
+/// Older is less: runs of digits as numbers, the rest as text, so that 6.9 comes before 6.12.
+pub fn compare_releases(a: &str, b: &str) -> Ordering {
+    parts(a).cmp(&parts(b))
+}
+
+/// A number comes after text, as in 6.1.0 after 6.1-rc1.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Part<'a> {
+    Text(&'a str),
+    Number(u64),
+}
+
+fn parts(release: &str) -> Vec<Part<'_>> {
+    release
+        .split(['.', '-', '+', '~'])
+        .map(|part| part.parse().map_or(Part::Text(part), Part::Number))
+        .collect()
+}
+
+/// `kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko ...` as file and what it needs.
+fn parse_dependencies(table: &str) -> BTreeMap<&str, Vec<&str>> {
+    table
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(file, needed)| (file.trim(), needed.split_whitespace().collect()))
+        .collect()
+}
+
+/// The name a module has in the kernel: its file's, without directory and suffixes, `-` as `_`.
+pub fn module_name(file: &str) -> String {
+    let base = file.rsplit('/').next().unwrap_or(file);
+    let stem = base.split(".ko").next().unwrap_or(base);
+    stem.replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root_with(releases: &[(&str, &[&str])]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        for (release, parts) in releases {
+            let mut files = vec![format!("lib/modules/{release}/modules.order")];
+            for part in *parts {
+                files.push(match *part {
+                    "image" => format!("boot/vmlinuz-{release}"),
+                    "headers" => format!("lib/modules/{release}/build/Makefile"),
+                    _ => format!("usr/lib/debug/boot/vmlinux-{release}"),
+                });
+            }
+            for file in files {
+                let path = root.path().join(file);
+                fs::create_dir_all(path.parent().expect("below the root")).expect("a directory");
+                fs::write(path, "").expect("a file");
+            }
+        }
+        root
+    }
+
+    #[test]
+    fn the_newest_complete_release_is_taken() {
+        let all: &[&str] = &["image", "headers", "debug"];
+        let root = root_with(&[("6.9.0-1-amd64", all), ("6.12.0-1-amd64", all), ("7.0.0-1-amd64", &["image"])]);
+        let kernel = Kernel::newest_in(root.path()).expect("a kernel");
+        assert_eq!(kernel.release, "6.12.0-1-amd64");
+    }
+
+    #[test]
+    fn what_an_incomplete_release_lacks_is_said() {
+        let root = root_with(&[("6.1.0-1-amd64", &["image", "headers"])]);
+        let error = Kernel::newest_in(root.path()).expect_err("nothing complete");
+        assert!(error.to_string().contains("6.1.0-1-amd64 lacks its debug information"), "{error}");
+    }
+
+    #[test]
+    fn numbers_in_releases_are_numbers() {
+        assert_eq!(compare_releases("6.9.0-1-amd64", "6.12.0-1-amd64"), Ordering::Less);
+        assert_eq!(compare_releases("6.1.0-9-amd64", "6.1.0-10-amd64"), Ordering::Less);
+        assert_eq!(compare_releases("6.1-rc1", "6.1.0"), Ordering::Less);
+    }
+
+    #[test]
+    fn dependencies_come_first_and_once() {
+        let root = root_with(&[("6.1.0", &["image"])]);
+        let modules = root.path().join("lib/modules/6.1.0");
+        let table = "a/x.ko: a/y-z.ko a/w.ko\na/y-z.ko: a/w.ko\na/w.ko:\n";
+        fs::write(modules.join("modules.dep"), table).expect("a file");
+        fs::write(modules.join("modules.builtin"), "kernel/fs/ext2.ko\n").expect("a file");
+        let kernel = Kernel::find_in(root.path(), "6.1.0").expect("a kernel");
+        let names = ["y_z".to_string(), "x".to_string(), "ext2".to_string()];
+        let files = kernel.module_files(&names).expect("all there");
+        assert_eq!(files, ["a/w.ko", "a/y-z.ko", "a/x.ko"].map(PathBuf::from));
+        assert!(matches!(kernel.module_files(&["q".to_string()]), Err(Error::NoModule { .. })));
+    }
+}

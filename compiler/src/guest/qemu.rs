@@ -1,0 +1,135 @@
+//! One running qemu: its command line, its four serial ports as streams, its end.
+//!
+//! The ports are sockets in a private directory, so that all of them carry any byte, both ways, and end when qemu
+//! does. qemu gets a process group of its own: ^C on the terminal is for the guest's script, not for qemu.
+
+use std::io::{self, Read};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::accel::Acceleration;
+use super::error::Error;
+
+/// Names of the ports ttyS0 to ttyS3, in this order.
+const PORTS: [&str; 4] = ["console", "stdout", "stderr", "control"];
+/// How long qemu may take to connect its ports; it does so before it starts the guest.
+const CONNECT: Duration = Duration::from_secs(20);
+
+/// What qemu is told besides the ports.
+pub(super) struct Machine<'a> {
+    pub(super) acceleration: Acceleration,
+    pub(super) kernel: &'a Path,
+    pub(super) initrd: &'a Path,
+    pub(super) append: &'a str,
+    pub(super) memory_mib: u32,
+    pub(super) cpus: u32,
+}
+
+/// The guest's side of ttyS0 to ttyS3.
+pub(super) struct Ports {
+    pub(super) console: UnixStream,
+    pub(super) stdout: UnixStream,
+    pub(super) stderr: UnixStream,
+    pub(super) control: UnixStream,
+}
+
+/// Where qemu is, by PATH and then where distributions put it.
+pub(super) fn find() -> Result<PathBuf, Error> {
+    let names = ["qemu-system-x86_64", "qemu-kvm"];
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::env::split_paths(&path).chain(["/usr/bin", "/usr/libexec"].map(PathBuf::from));
+    let looked: Vec<PathBuf> =
+        directories.flat_map(|directory| names.map(|name| directory.join(name))).collect();
+    match looked.iter().find(|file| file.is_file()) {
+        Some(file) => Ok(file.clone()),
+        None => Err(Error::Missing { what: "qemu", looked, package: "qemu-system-x86".to_string() }),
+    }
+}
+
+/// First line of `qemu --version`, empty when it does not tell.
+pub(super) fn version(qemu: &Path) -> String {
+    let output = Command::new(qemu).arg("--version").stdin(Stdio::null()).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    text.lines().next().unwrap_or_default().to_string()
+}
+
+/// Starts the machine; `directory` is private to it and outlives it.
+pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports), Error> {
+    let mut command = Command::new(find()?);
+    command.args(["-accel", machine.acceleration.argument(), "-cpu", "max"]);
+    command.args(["-smp", &machine.cpus.to_string(), "-m", &format!("{}M", machine.memory_mib)]);
+    command.args(["-display", "none", "-monitor", "none", "-nodefaults", "-no-user-config", "-no-reboot"]);
+    command.arg("-kernel").arg(machine.kernel);
+    command.arg("-initrd").arg(machine.initrd);
+    command.args(["-append", machine.append]);
+    let mut listeners = Vec::new();
+    for name in PORTS {
+        let path = directory.join(name);
+        listeners.push(UnixListener::bind(&path).map_err(Error::file("listening at", &path))?);
+        command.arg("-chardev").arg(format!("socket,id={name},path={}", path.display()));
+        command.args(["-serial", &format!("chardev:{name}")]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    die_with_parent(&mut command);
+    let program = command.get_program().to_owned();
+    let mut child = command.spawn().map_err(Error::file("starting", PathBuf::from(program)))?;
+    match accept_all(&listeners, &mut child) {
+        Ok(Some([console, stdout, stderr, control])) => Ok((child, Ports { console, stdout, stderr, control })),
+        outcome => {
+            kill(&mut child);
+            let mut said = String::new();
+            if let Some(mut stderr) = child.stderr.take() {
+                // What it said is a help, its absence no further failure.
+                let _ = stderr.read_to_string(&mut said);
+            }
+            if let Err(error) = outcome {
+                said.push_str(&error.to_string());
+            }
+            Err(Error::Start { said })
+        }
+    }
+}
+
+/// Kills qemu and takes its status; harmless when it has ended.
+pub(super) fn kill(child: &mut Child) {
+    // Both fail only for a process that has ended already.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// A guest must not go on for ever when spile itself is killed.
+fn die_with_parent(command: &mut Command) {
+    // SAFETY: prctl(2) is one system call; it takes no lock and allocates nothing between fork and exec.
+    unsafe {
+        command.pre_exec(|| nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(io::Error::from));
+    }
+}
+
+/// The connections in the listeners' order; none when qemu ends or does nothing.
+fn accept_all(listeners: &[UnixListener], child: &mut Child) -> io::Result<Option<[UnixStream; 4]>> {
+    let start = Instant::now();
+    let mut streams = Vec::new();
+    for listener in listeners {
+        listener.set_nonblocking(true)?;
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false)?;
+                    streams.push(stream);
+                    break;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if child.try_wait()?.is_some() || start.elapsed() > CONNECT {
+                        return Ok(None);
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(streams.try_into().ok())
+}

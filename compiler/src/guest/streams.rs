@@ -1,0 +1,217 @@
+//! The guest's four serial ports, read by a thread each, and what these threads tell the one that waits.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::qemu::Ports;
+use super::send_signal;
+
+/// A file of this size cannot come out of a guest; a larger one in a header is a broken header.
+const LARGEST_FILE: u64 = 1 << 30;
+
+/// Where the guest's output goes.
+pub struct Streams {
+    /// The script's standard output, as it comes.
+    pub stdout: Box<dyn Write + Send>,
+    pub stderr: Box<dyn Write + Send>,
+    /// The console, as it comes; it is kept in the outcome anyway.
+    pub console: Box<dyn Write + Send>,
+    /// Told each file when the guest has handed it over; they are kept in the outcome anyway.
+    pub file: Box<dyn FnMut(&str, &[u8]) + Send>,
+    /// Told, a line at a time, what takes long.
+    pub notice: Box<dyn FnMut(&str) + Send>,
+}
+
+impl Streams {
+    /// Nothing is shown.
+    pub fn discard() -> Streams {
+        Streams {
+            stdout: Box::new(io::sink()),
+            stderr: Box::new(io::sink()),
+            console: Box::new(io::sink()),
+            file: Box::new(|_, _| {}),
+            notice: Box::new(|_| {}),
+        }
+    }
+
+    /// The script's output becomes this process's; notices go to standard error.
+    pub fn inherit() -> Streams {
+        Streams {
+            stdout: Box::new(io::stdout()),
+            stderr: Box::new(io::stderr()),
+            notice: Box::new(|notice| eprintln!("spile: guest: {notice}")),
+            ..Streams::discard()
+        }
+    }
+}
+
+/// What has been heard from the guest.
+#[derive(Default)]
+pub(super) struct State {
+    /// The script's processes can be signalled.
+    pub(super) ready: bool,
+    /// Signals asked for before that.
+    pub(super) pending: Vec<String>,
+    pub(super) status: Option<i32>,
+    pub(super) files: BTreeMap<String, Vec<u8>>,
+    pub(super) console: Vec<u8>,
+    /// Somebody wants the guest to end at once.
+    pub(super) kill: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    pub(super) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.lock());
+        self.changed.notify_all();
+        result
+    }
+
+    /// Returns when something may have changed.
+    pub(super) fn wait(&self, at_most: Duration) {
+        let _unused = self.changed.wait_timeout(self.lock(), at_most);
+    }
+
+    /// Each change is complete in itself, so a thread that panicked leaves nothing half done.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// State and the way into the guest.
+#[derive(Clone)]
+pub(super) struct Control {
+    pub(super) shared: Arc<Shared>,
+    pub(super) writer: Arc<UnixStream>,
+}
+
+/// Reads all ports until qemu closes them.
+pub(super) fn spawn(ports: Ports, streams: Streams, shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
+    let Streams { stdout, stderr, mut console, mut file, .. } = streams;
+    let console_shared = Arc::clone(shared);
+    let control_shared = Arc::clone(shared);
+    vec![
+        std::thread::spawn(move || pass(ports.stdout, stdout)),
+        std::thread::spawn(move || pass(ports.stderr, stderr)),
+        std::thread::spawn(move || {
+            each_chunk(ports.console, |bytes| {
+                console_shared.update(|state| state.console.extend_from_slice(bytes));
+                // Shown for the user's sake; a closed terminal must not end the guest.
+                let _ = console.write_all(bytes).and_then(|()| console.flush());
+            });
+        }),
+        std::thread::spawn(move || {
+            // An error here is the port's end, as the guest's death in the middle of a line is.
+            let _ = read_control(ports.control, &control_shared, &mut *file);
+        }),
+    ]
+}
+
+/// Hands on what comes, at once; goes on reading when nobody takes it any more, lest the guest stall.
+fn pass(port: UnixStream, mut to: Box<dyn Write + Send>) {
+    let mut open = true;
+    each_chunk(port, |bytes| {
+        open = open && to.write_all(bytes).and_then(|()| to.flush()).is_ok();
+    });
+}
+
+fn each_chunk(mut port: UnixStream, mut take: impl FnMut(&[u8])) {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match port.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(size) => take(&buffer[..size]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// The guest's side of the protocol on top of init.sh.
+fn read_control(port: UnixStream, shared: &Shared, file: &mut dyn FnMut(&str, &[u8])) -> io::Result<()> {
+    let writer = port.try_clone()?;
+    let mut port = BufReader::new(port);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if port.read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        match parse(&String::from_utf8_lossy(&line)) {
+            Some(Message::Ready) => {
+                let pending = shared.update(|state| {
+                    state.ready = true;
+                    std::mem::take(&mut state.pending)
+                });
+                pending.iter().for_each(|name| send_signal(&writer, name));
+            }
+            Some(Message::Exit(status)) => shared.update(|state| state.status = Some(status)),
+            Some(Message::File(name, size)) => {
+                let mut bytes = Vec::new();
+                (&mut port).take(size).read_to_end(&mut bytes)?;
+                if bytes.len() as u64 == size {
+                    file(&name, &bytes);
+                    shared.update(|state| state.files.insert(name, bytes));
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Message {
+    Ready,
+    Exit(i32),
+    File(String, u64),
+}
+
+fn parse(line: &str) -> Option<Message> {
+    let line = line.trim_end();
+    match line.split_once(' ') {
+        None if line == "ready" => Some(Message::Ready),
+        Some(("exit", status)) => Some(Message::Exit(status.parse().ok()?)),
+        Some(("file", rest)) => {
+            let (name, size) = rest.rsplit_once(' ')?;
+            let size = size.parse().ok().filter(|size| *size <= LARGEST_FILE)?;
+            Some(Message::File(name.to_string(), size))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_the_guest() {
+        assert_eq!(parse("ready\n"), Some(Message::Ready));
+        assert_eq!(parse("exit 130\n"), Some(Message::Exit(130)));
+        assert_eq!(parse("file a b.txt 12\n"), Some(Message::File("a b.txt".to_string(), 12)));
+        assert_eq!(parse("file x 99999999999\n"), None);
+        assert_eq!(parse("exit x\n"), None);
+    }
+
+    #[test]
+    fn files_may_hold_any_byte() {
+        let (host, mut guest) = UnixStream::pair().expect("a pair of sockets");
+        guest.write_all(b"ready\nfile a 6\nexit\n\nfile b 1\n\xffexit 3\n").expect("room for it");
+        drop(guest);
+        let shared = Shared::default();
+        let mut seen = Vec::new();
+        read_control(host, &shared, &mut |name, bytes| seen.push((name.to_string(), bytes.to_vec())))
+            .expect("read to the end");
+        assert_eq!(seen, [("a".to_string(), b"exit\n\n".to_vec()), ("b".to_string(), b"\xff".to_vec())]);
+        assert!(shared.update(|state| state.ready && state.status == Some(3)));
+    }
+}

@@ -1,0 +1,105 @@
+//! The kernel modules under tests/fixtures, built for a release by its own Kbuild.
+//!
+//! A built module is kept in `target/fixtures/KEY/`, where KEY is made of the sources, the release and the variant:
+//! it is built again when one of them changes, and then only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use spile::guest::Kernel;
+
+/// One module to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixture {
+    /// Name of the directory and of the module.
+    pub name: &'static str,
+    /// Does the same with another build-id.
+    pub variant: bool,
+}
+
+pub const LUSTRE: Fixture = Fixture { name: "lustre", variant: false };
+pub const LUSTRE_VARIANT: Fixture = Fixture { name: "lustre", variant: true };
+pub const PTLRPC: Fixture = Fixture { name: "ptlrpc", variant: false };
+
+impl Fixture {
+    /// The `.ko`, built if it is not there.
+    pub fn build(self, root: &Path, kernel: &Kernel) -> Result<PathBuf> {
+        let source = root.join("tests/fixtures").join(self.name);
+        let directory = root.join("target/fixtures").join(self.key(&source, kernel)?);
+        let module = directory.join(format!("{}.ko", self.name));
+        if module.is_file() {
+            return Ok(module);
+        }
+        // Built elsewhere and moved when whole, so that a build that was stopped leaves no half module.
+        let target = root.join("target");
+        fs::create_dir_all(&target)?;
+        let build = tempfile::Builder::new().prefix("fixture-").tempdir_in(&target)?;
+        for file in source_files(&source)? {
+            let name = file.file_name().context("a file without a name")?;
+            fs::copy(&file, build.path().join(name)).with_context(|| format!("copying {}", file.display()))?;
+        }
+        self.make(build.path(), kernel)?;
+        fs::create_dir_all(&directory)?;
+        fs::rename(build.path().join(format!("{}.ko", self.name)), &module)?;
+        Ok(module)
+    }
+
+    fn make(self, directory: &Path, kernel: &Kernel) -> Result<()> {
+        let mut make = Command::new("make");
+        make.arg("-C").arg(kernel.modules.join("build"));
+        make.arg(format!("M={}", directory.display()));
+        if self.variant {
+            make.arg("VARIANT=1");
+        }
+        let output = make.arg("modules").output().context("running make")?;
+        if !output.status.success() {
+            let said = [output.stdout, output.stderr].concat();
+            bail!("building the module {} for {}:\n{}", self.name, kernel.release, String::from_utf8_lossy(&said));
+        }
+        Ok(())
+    }
+
+    fn key(self, source: &Path, kernel: &Kernel) -> Result<String> {
+        let mut parts = vec![kernel.release.clone().into_bytes(), vec![u8::from(self.variant)]];
+        // Another build of the same release has other headers.
+        let version = fs::read(kernel.modules.join("build/include/generated/compile.h")).unwrap_or_default();
+        parts.push(version);
+        for file in source_files(source)? {
+            parts.push(fs::read(&file).with_context(|| format!("reading {}", file.display()))?);
+        }
+        Ok(format!("{}-{:016x}", self.name, fingerprint(&parts)))
+    }
+}
+
+/// Sources in a fixed order.
+fn source_files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// FNV-1a over the parts and their lengths: nobody attacks a test's cache.
+pub fn fingerprint(parts: &[Vec<u8>]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for part in parts {
+        for byte in (part.len() as u64).to_le_bytes().iter().chain(part) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_knows_where_parts_end() {
+        let of = |parts: &[&str]| fingerprint(&parts.iter().map(|part| part.as_bytes().to_vec()).collect::<Vec<_>>());
+        assert_ne!(of(&["ab", "c"]), of(&["a", "bc"]));
+        assert_eq!(of(&["ab", "c"]), of(&["ab", "c"]));
+    }
+}

@@ -1,0 +1,66 @@
+//! A guest as the tests use it: with the fixture modules, `getfattr` and spilerun inside. As a task of its own, to try
+//! things by hand: `cargo xtask guest 'modprobe lustre && mount -t lustre none /mnt && ls /mnt'`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use spile::guest::{End, Guest, Kernel, Streams};
+
+use crate::fixtures::{LUSTRE, LUSTRE_VARIANT, PTLRPC};
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Shell commands
+    script: String,
+    /// Kernel release; default: the newest with image, headers and debug information
+    #[arg(long, value_name = "RELEASE")]
+    kernel: Option<String>,
+    /// Files to copy into /root, with the libraries they need if they are programs
+    #[arg(long, value_name = "FILE")]
+    file: Vec<PathBuf>,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let kernel = find_kernel(options.kernel.as_deref())?;
+    let mut guest = equipped(&crate::root(), kernel)?;
+    for file in &options.file {
+        let name = file.file_name().with_context(|| format!("{} is no file", file.display()))?;
+        guest.program(file, Path::new("/root").join(name))?;
+    }
+    guest.script(&options.script).time_limit(Duration::from_secs(600));
+    let outcome = guest.start(Streams::inherit())?.wait()?;
+    match outcome.end {
+        End::Exited(status) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(1))),
+        End::Died | End::Killed => {
+            eprintln!("{}\nxtask: the guest ended early: {:?}", outcome.console, outcome.end);
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+pub fn find_kernel(release: Option<&str>) -> Result<Kernel> {
+    Ok(match release {
+        Some(release) => Kernel::complete(release)?,
+        None => Kernel::newest()?,
+    })
+}
+
+/// A guest with what all tests may use. The variant of the module lustre is at /root/variant/lustre.ko, lest modprobe
+/// take it for the other.
+pub fn equipped(root: &Path, kernel: Kernel) -> Result<Guest> {
+    let lustre = LUSTRE.build(root, &kernel)?;
+    let variant = LUSTRE_VARIANT.build(root, &kernel)?;
+    let ptlrpc = PTLRPC.build(root, &kernel)?;
+    let mut guest = Guest::new(kernel);
+    guest.extra_module(lustre).extra_module(ptlrpc);
+    guest.copy(variant, "/root/variant/lustre.ko")?;
+    let getfattr = Path::new("/usr/bin/getfattr");
+    guest.program(getfattr, getfattr).context("getfattr is in the package attr")?;
+    let spilerun = root.join("target/debug/spilerun");
+    if spilerun.is_file() {
+        guest.program(spilerun, "/usr/bin/spilerun")?;
+    }
+    Ok(guest)
+}
