@@ -3,6 +3,7 @@
 #
 # Serial ports: ttyS0 the console; ttyS1 the script's standard output, ttyS2 its standard error, raw; ttyS3 control.
 # Guest to host on ttyS3: lines "ready", "exit STATUS" and "file NAME BYTES" (then that many bytes).
+# `give FILE [NAME]` sends a file at once.
 # Host to guest: lines "signal NAME", for all processes of the script.
 
 /bin/busybox --install -s /bin 2>/dev/null
@@ -32,15 +33,6 @@ out=$!
 cat /spile/stderr >/dev/ttyS2 &
 err=$!
 
-# The script leads a session and process group of its own, whose id is in /spile/pid before it starts.
-(
-	cd /root
-	# The shell outlives what its commands catch; they get the default handling back.
-	exec sh -c 'echo $$ >/spile/pid; exec setsid sh -c "trap : INT TERM HUP; . /spile/script"' \
-		</dev/null >/spile/stdout 2>/spile/stderr 5>&-
-) &
-script=$!
-
 # Answers the host until the guest ends.
 (
 	echo ready >&5
@@ -51,7 +43,11 @@ script=$!
 	done
 ) >/dev/null 2>&1 &
 
-wait $script
+# The script leads a session and process group of its own, whose id is in /spile/pid before it starts. It is no
+# background job: a shell has those ignore SIGINT for good. Its own shell outlives what its commands catch.
+cd /root
+sh -c 'echo $$ >/spile/pid; exec setsid sh -c "trap : INT TERM HUP; . /spile/script"' \
+	</dev/null >/spile/stdout 2>/spile/stderr 5>&-
 status=$?
 
 # What the script left running may hold its outputs open: they are closed after a while all the same.
@@ -61,9 +57,7 @@ wait $out $err
 dmesg >/spile/out/dmesg
 cd /spile/out
 for file in *; do
-	[ -f "$file" ] || continue
-	echo "file $file $(stat -c %s "$file")" >&5
-	cat "$file" >&5
+	[ ! -f "$file" ] || give "$file"
 done
 echo "exit $status" >&5
 exec 5>&-

@@ -2,6 +2,7 @@
 
 mod fixtures;
 mod guest;
+mod test;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,12 +18,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Runs all tests: the unit tests, then the scripts under tests/, in a guest where they need a kernel
+    Test(test::Options),
     /// Runs shell commands in a guest with the test modules and spilerun, to try things by hand
     Guest(guest::Options),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
+        Task::Test(options) => test::run(&options),
         Task::Guest(options) => guest::run(&options),
     };
     match result {

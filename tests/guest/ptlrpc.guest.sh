@@ -1,0 +1,7 @@
+# Shows: the test resource is dumped on request, its values logged by the module itself.
+# modules: ptlrpc
+# dmesg: dump at level 7
+# dmesg: expect lr_priority=-7
+# dmesg: expect lr_last_field=424242
+
+echo 7 >/sys/module/ptlrpc/parameters/dump

@@ -1,0 +1,190 @@
+//! Runs many tests in one guest, and in another one when that dies.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use spile::guest::{End, Guest, Streams};
+
+use super::build::{Workshop, script_of};
+use super::find::{Kind, Test};
+use super::judge::Observed;
+
+/// Runs the tests of a guest one after the other; its head says what it hands over.
+const DRIVER: &str = include_str!("driver.sh");
+/// What the shell tests may use.
+const LIBRARY: &str = include_str!("library.sh");
+/// A guest that has not handed over a result for this long after the test's own limit is stuck.
+const STUCK: Duration = Duration::from_secs(90);
+
+/// What came of the tests; a test is missing that was not run.
+type Results = BTreeMap<usize, Observed>;
+
+/// Runs all of `tests` (with their numbers); `done` is told each as soon as it is known.
+pub fn run(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize, Observed) + Sync)) -> Result<()> {
+    let mut open: Vec<(usize, &Test)> = tests.to_vec();
+    while !open.is_empty() {
+        let finished = one_guest(workshop, &open, done)?;
+        let before = open.len();
+        if let Some(console) = &finished.died {
+            // The first without a result has killed the guest; the others did not have their turn.
+            if let Some(at) = open.iter().position(|(number, _)| !finished.numbers.contains(number)) {
+                let (number, _) = open.remove(at);
+                let dmesg = format!("the guest died or hung in this test:\n{}\nKernel panic or hang", tail(console, 60));
+                done(number, Observed { exit: 255, dmesg, timed_out: false, ..Observed::default() });
+            }
+        }
+        open.retain(|(number, _)| !finished.numbers.contains(number));
+        anyhow::ensure!(open.len() < before, "the guest ran none of its tests");
+    }
+    Ok(())
+}
+
+struct Finished {
+    numbers: Vec<usize>,
+    /// The console of a guest that did not end by itself.
+    died: Option<String>,
+}
+
+fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize, Observed) + Sync)) -> Result<Finished> {
+    let mut guest = crate::guest::equipped(&workshop.root, workshop.kernel.clone())?;
+    guest.write("/root/driver.sh", DRIVER, 0o644).write("/root/library.sh", LIBRARY, 0o644);
+    let mut script = String::from(". /root/driver.sh\n");
+    for (number, test) in tests {
+        put_test(workshop, &mut guest, *number, test)?;
+        script.push_str(&format!("run_test {number}\n"));
+    }
+    guest.script(&script);
+
+    let progress = Arc::new(Mutex::new(Progress { parts: BTreeMap::new(), results: Results::new(), last: Instant::now() }));
+    let seen = Arc::clone(&progress);
+    let mut streams = Streams::inherit();
+    streams.file = Box::new(move |name, bytes| lock(&seen).take(name, bytes));
+    let running = guest.start(streams)?;
+    let patience = STUCK + Duration::from_secs(tests.iter().map(|(_, test)| test.header.limit).max().unwrap_or(0));
+    let interrupter = running.interrupter();
+    let mut numbers = Vec::new();
+    let outcome = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| running.wait());
+        loop {
+            let ended = waiting.is_finished();
+            let results = {
+                let mut progress = lock(&progress);
+                if progress.last.elapsed() > patience {
+                    interrupter.kill();
+                }
+                std::mem::take(&mut progress.results)
+            };
+            for (number, observed) in results {
+                numbers.push(number);
+                done(number, observed);
+            }
+            if ended {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        waiting.join()
+    });
+    let outcome = outcome.map_err(|_| anyhow::anyhow!("the thread that waits for the guest panicked"))??;
+    let died = (!matches!(outcome.end, End::Exited(_))).then_some(outcome.console);
+    Ok(Finished { numbers, died })
+}
+
+fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) -> Result<()> {
+    let directory = format!("/root/t/{number}");
+    let header = &test.header;
+    let command = match test.kind {
+        Kind::Script => {
+            let run = header.run.as_ref().map(|run| format!(" -c {}", quoted(run))).unwrap_or_default();
+            format!("exec spilerun {}.ko{run}\n", script_of(test).name)
+        }
+        _ => {
+            let text = fs::read_to_string(&test.path).with_context(|| format!("reading {}", test.path.display()))?;
+            format!(". /root/library.sh\n{text}")
+        }
+    };
+    let built = workshop.directory(test);
+    for entry in fs::read_dir(&built).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|extension| extension == "ko") {
+            guest.copy(&path, Path::new(&directory).join(entry.file_name()))?;
+        }
+    }
+    guest
+        .write(format!("{directory}/command"), command, 0o644)
+        .write(format!("{directory}/setup"), header.setup.clone(), 0o644)
+        .write(format!("{directory}/modules"), header.modules.join("\n"), 0o644)
+        .write(format!("{directory}/limit"), header.limit.to_string(), 0o644);
+    Ok(())
+}
+
+/// What a guest has handed over so far.
+struct Progress {
+    /// Files of tests that are not complete, by their name `NUMBER.PART`.
+    parts: BTreeMap<String, String>,
+    results: Results,
+    last: Instant,
+}
+
+impl Progress {
+    fn take(&mut self, name: &str, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let Some((number, part)) = name.split_once('.') else { return };
+        let Ok(index) = number.parse::<usize>() else { return };
+        if part != "status" {
+            self.parts.insert(name.to_string(), text);
+            return;
+        }
+        self.last = Instant::now();
+        let mut part = |part: &str| self.parts.remove(&format!("{number}.{part}")).unwrap_or_default();
+        let observed = Observed {
+            stdout: part("stdout"),
+            stderr: part("stderr"),
+            dmesg: part("dmesg"),
+            left: part("left").lines().map(String::from).collect(),
+            timed_out: !part("late").is_empty(),
+            exit: text.trim().parse().unwrap_or(255),
+        };
+        self.results.insert(index, observed);
+    }
+}
+
+fn lock(progress: &Mutex<Progress>) -> std::sync::MutexGuard<'_, Progress> {
+    progress.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One word for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn tail(text: &str, lines: usize) -> String {
+    let all: Vec<&str> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_complete_with_its_status() {
+        let mut progress = Progress { parts: BTreeMap::new(), results: Results::new(), last: Instant::now() };
+        for (name, text) in [("3.stdout", "a\n"), ("4.stdout", "b\n"), ("3.left", "m1\nm2\n"), ("dmesg", "x")] {
+            progress.take(name, text.as_bytes());
+        }
+        assert!(progress.results.is_empty());
+        progress.take("3.status", b"7\n");
+        let observed = &progress.results[&3];
+        assert_eq!((observed.stdout.as_str(), observed.exit, observed.left.len()), ("a\n", 7, 2));
+    }
+
+    #[test]
+    fn quotes_within_a_word() {
+        assert_eq!(quoted("echo 'a b'"), r"'echo '\''a b'\'''");
+    }
+}

@@ -1,0 +1,154 @@
+//! Compiles the scripts of the tests, several at a time, on the host.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result};
+use spile::guest::Kernel;
+
+use super::find::{Kind, Test, script_path};
+use super::header::Script;
+use super::judge::Observed;
+use crate::fixtures::{Fixture, LUSTRE, PTLRPC};
+
+/// What all compilations share.
+pub struct Workshop {
+    pub root: PathBuf,
+    pub kernel: Kernel,
+    /// The compiler.
+    pub spile: PathBuf,
+    /// The test modules, as scripts name them.
+    pub modules: Vec<PathBuf>,
+    /// Where the compiled scripts of a test go: a directory each, by its number.
+    pub work: PathBuf,
+}
+
+impl Workshop {
+    pub fn open(root: &Path, kernel: &Kernel) -> Result<Workshop> {
+        let modules: Result<Vec<_>> = [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, kernel)).into_iter().collect();
+        let work = root.join("target/tests");
+        if work.is_dir() {
+            fs::remove_dir_all(&work).with_context(|| format!("emptying {}", work.display()))?;
+        }
+        fs::create_dir_all(&work)?;
+        Ok(Workshop {
+            root: root.to_path_buf(),
+            kernel: kernel.clone(),
+            spile: root.join("target/debug/spile"),
+            modules: modules?,
+            work,
+        })
+    }
+
+    /// Files of one test.
+    pub fn directory(&self, test: &Test) -> PathBuf {
+        self.work.join(&test.name)
+    }
+
+    /// The compiler for this kernel, knowing the test modules.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.spile);
+        command.args(["-r", &self.kernel.release]);
+        for module in &self.modules {
+            command.arg("-d").arg(module);
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs spile on a script up to `pass`; the module, if one comes out, is NAME.ko in the test's directory.
+    fn compile(&self, test: &Test, script: &Script, pass: u32) -> Result<Observed> {
+        let directory = self.directory(test);
+        fs::create_dir_all(&directory)?;
+        let mut command = self.command();
+        command.current_dir(&directory).arg(format!("-p{pass}"));
+        command.args(["-m", &script.name]).args(&script.options);
+        command.arg(script_path(&self.root, test, script)).args(&script.args);
+        observe(&mut command)
+    }
+
+    /// Everything of a test that is done on the host: for a test in the guest its modules, as an error if that fails;
+    /// for another the whole of it.
+    pub fn run(&self, test: &Test) -> Result<Observed> {
+        match test.kind {
+            Kind::Script => {
+                let script = script_of(test);
+                self.compile(test, &script, test.header.pass.min(4))
+            }
+            Kind::GuestShell => {
+                let mut all = Observed::default();
+                for script in &test.header.scripts {
+                    let one = self.compile(test, script, 4)?;
+                    all.stderr.push_str(&one.stderr);
+                    all.exit = all.exit.max(one.exit);
+                }
+                Ok(all)
+            }
+            Kind::HostShell => {
+                let directory = self.directory(test);
+                fs::create_dir_all(&directory)?;
+                let mut command = Command::new("sh");
+                command.arg(&test.path).current_dir(&directory).stdin(Stdio::null());
+                command.env("SPILE", &self.spile).env("RELEASE", &self.kernel.release).env("ROOT", &self.root);
+                let modules: Vec<String> = self.modules.iter().map(|module| format!("-d {}", module.display())).collect();
+                command.env("MODULES", modules.join(" "));
+                observe(&mut command)
+            }
+        }
+    }
+
+    /// [`Workshop::run`] for all tests, on as many threads as there are CPUs; `done` is told each, in any order.
+    pub fn run_all(&self, tests: &[Test], done: &(dyn Fn(usize, &Result<Observed>) + Sync)) -> Vec<Result<Observed>> {
+        let next = AtomicUsize::new(0);
+        let results: Mutex<Vec<(usize, Result<Observed>)>> = Mutex::default();
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(test) = tests.get(index) else { return };
+                        let result = self.run(test);
+                        done(index, &result);
+                        // A thread that panicked has lost its own result only.
+                        results.lock().unwrap_or_else(|error| error.into_inner()).push((index, result));
+                    }
+                });
+            }
+        });
+        let mut results = results.into_inner().unwrap_or_else(|error| error.into_inner());
+        results.sort_by_key(|(index, _)| *index);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+/// A test that is a script, as if a shell test had named it.
+pub fn script_of(test: &Test) -> Script {
+    Script {
+        name: module_name(test),
+        options: test.header.options.clone(),
+        file: test.path.display().to_string(),
+        args: test.header.args.clone(),
+    }
+}
+
+/// What the loader accepts as a name, and a reader recognises: the end of the test's name.
+fn module_name(test: &Test) -> String {
+    let name: String =
+        test.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    let tail = &name[name.len().saturating_sub(50)..];
+    format!("t_{tail}")
+}
+
+fn observe(command: &mut Command) -> Result<Observed> {
+    let output = command.output().with_context(|| format!("running {}", command.get_program().to_string_lossy()))?;
+    Ok(Observed {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        exit: output.status.code().unwrap_or(255),
+        ..Observed::default()
+    })
+}

@@ -1,0 +1,54 @@
+# Runs the tests of one guest. Sourced by the guest's script, which then calls run_test for each.
+# /root/t/N/ is the directory of test number N: command (what to run), setup, modules, limit.
+# Hands the host N.stdout, N.stderr, N.dmesg, N.left, N.late (not empty: it had to be ended) and, last, N.status.
+
+loaded_modules() { cut -d' ' -f1 /proc/modules | sort; }
+
+# Ends the test, politely first: a loader has a module to unload.
+watch_over() {
+	sleep "$1"
+	echo late >$results.late
+	kill -s INT -- "-$(cat $results.pid)"
+	sleep 10
+	kill -s KILL -- "-$(cat $results.pid)"
+}
+
+run_test() {
+	cd "/root/t/$1" || return
+	results=/run/results/$1
+	mkdir -p /run/results
+	: >$results.late
+	for module in $(cat modules); do modprobe "$module"; done
+	loaded_modules >$results.before
+	dmesg -c >/dev/null
+
+	: >$results.stdout
+	: >$results.stderr
+	if sh ./setup </dev/null >$results.setup 2>&1; then
+		watch_over "$(cat limit)" >/dev/null 2>&1 &
+		watcher=$!
+		sh -c 'echo $$ >$0.pid; exec setsid sh ./command' $results </dev/null >>$results.stdout 2>>$results.stderr
+		echo $? >$results.status
+		kill $watcher
+	else
+		{ echo "setup failed:"; cat $results.setup; } >>$results.stderr
+		echo 255 >$results.status
+	fi
+
+	# A module on its way out may still be on the list.
+	for attempt in 1 2 3 4 5; do
+		loaded_modules >$results.after
+		grep -vxFf $results.before $results.after >$results.left || break
+		sleep 0.2
+	done
+	umount /mnt 2>/dev/null
+	for module in $(cat $results.left modules); do
+		[ ! -d "/sys/module/$module" ] || rmmod "$module"
+	done
+	dmesg -c >$results.dmesg
+	for part in stdout stderr dmesg left late status; do
+		give $results.$part "$1.$part"
+	done
+	rm -f $results.*
+	cd /root
+}

@@ -1,0 +1,118 @@
+//! Finds the tests: every `.stp` and `.sh` below tests/ with its header.
+//!
+//! A `.stp` is a test of its own unless a shell test beside it names it in a `script` line. A shell test is `*.guest.sh`
+//! (runs in the guest, in a directory with the modules of its `script` lines) or `*.host.sh` (runs on the host, with
+//! `SPILE` and `RELEASE` in its environment).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::header::{self, Header, Script};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A script, run by spilerun in the guest or only compiled.
+    Script,
+    GuestShell,
+    HostShell,
+}
+
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// Path below tests/, without suffix: `language/foreach/sorted`.
+    pub name: String,
+    pub kind: Kind,
+    pub path: PathBuf,
+    pub header: Header,
+}
+
+impl Test {
+    pub fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// Whether it needs a guest; else the host is enough.
+    pub fn runs_in_guest(&self) -> bool {
+        match self.kind {
+            Kind::Script => self.header.pass == 5,
+            Kind::GuestShell => true,
+            Kind::HostShell => false,
+        }
+    }
+}
+
+/// All tests whose name contains `wanted`, sorted by name.
+pub fn find(root: &Path, wanted: &str) -> Result<Vec<Test>> {
+    let top = root.join("tests");
+    let mut files = Vec::new();
+    collect(&top, &mut files)?;
+    files.sort();
+    let mut tests = Vec::new();
+    for path in files {
+        let Some((name, kind)) = classify(&path, &top) else { continue };
+        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let header = header::parse(&text).with_context(|| format!("header of {}", path.display()))?;
+        tests.push(Test { name, kind, path, header });
+    }
+    let parts: BTreeSet<PathBuf> = tests
+        .iter()
+        .flat_map(|test| test.header.scripts.iter().map(|script| script_path(root, test, script)))
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    tests.retain(|test| !test.path.canonicalize().is_ok_and(|path| parts.contains(&path)));
+    tests.retain(|test| test.name.contains(wanted));
+    Ok(tests)
+}
+
+/// Where a script of a shell test is: beside the test, else from the top of the tree.
+pub fn script_path(root: &Path, test: &Test, script: &Script) -> PathBuf {
+    let beside = test.directory().join(&script.file);
+    if beside.is_file() { beside } else { root.join(&script.file) }
+}
+
+fn classify(path: &Path, top: &Path) -> Option<(String, Kind)> {
+    let name = path.strip_prefix(top).ok()?.to_str()?;
+    [(".stp", Kind::Script), (".guest.sh", Kind::GuestShell), (".host.sh", Kind::HostShell)]
+        .into_iter()
+        .find_map(|(suffix, kind)| Some((name.strip_suffix(suffix)?.to_string(), kind)))
+}
+
+/// All files below, but for the fixtures and for the crates.
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))?;
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            if entry.file_name() != "fixtures" && !path.join("Cargo.toml").is_file() {
+                collect(&path, files)?;
+            }
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_of_a_shell_test_is_no_test() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let directory = root.path().join("tests/life");
+        fs::create_dir_all(&directory).expect("a directory");
+        for (name, text) in
+            [("kill.guest.sh", "# script: a -g a.stp\n"), ("a.stp", "probe begin {}\n"), ("b.stp", "# pass: 2\n"), ("b.txt", "")]
+        {
+            fs::write(directory.join(name), text).expect("a file");
+        }
+        let names: Vec<String> =
+            find(root.path(), "").expect("found").into_iter().map(|test| test.name).collect();
+        assert_eq!(names, ["life/b", "life/kill"]);
+        assert_eq!(find(root.path(), "kill").expect("found").len(), 1);
+    }
+}

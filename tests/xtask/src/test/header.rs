@@ -1,0 +1,207 @@
+//! What a test expects: the comment lines on top of it, `# KEY: VALUE`.
+//!
+//! | key | meaning | default |
+//! |---|---|---|
+//! | `pass` | 1 to 4: spile on the host with `-pN`; 5: run in the guest | 5 |
+//! | `options`, `args` | for spile, and behind the script | none |
+//! | `run` | command to run while the script is active (`-c`); more lines make a longer command | none: the script ends itself |
+//! | `setup` | shell commands in the guest before it starts | none |
+//! | `modules` | test modules to load first; scripts can name them in any case | none |
+//! | `script` | in a `.guest.sh`: NAME [OPTIONS] FILE [ARGS], compiled to NAME.ko in its directory; FILE from the test's directory, or from the top when there is none | none |
+//! | `stdout`, `stderr`, `dmesg` | regular expressions, each to be found in a line after the one before it | none |
+//! | `absent` | regular expression that no line of stdout, stderr or the kernel log may match | none |
+//! | `prints` | a line; all of them together are the whole standard output | any |
+//! | `exit` | exit status | 0; 1 with `fails` |
+//! | `skipped` | skipped probes that the loader reports | no warning |
+//! | `fails` | code of the error that compiling ends with; makes `pass` 2 if it is not given | none |
+//! | `guest` | kernel lines it is for, as `5.10 6.1` | all |
+//! | `limit` | seconds | 30 |
+//!
+//! Values lose the blanks around them. Comment lines without a known key are for people; the first line that is neither
+//! a comment nor empty ends the header, an unknown key that looks like one (`# stdot: x`) is an error.
+
+use anyhow::{Context, Result, bail};
+use regex::Regex;
+
+#[derive(Clone, Debug)]
+pub struct Header {
+    pub pass: u32,
+    pub options: Vec<String>,
+    pub args: Vec<String>,
+    pub run: Option<String>,
+    pub setup: String,
+    pub modules: Vec<String>,
+    pub scripts: Vec<Script>,
+    pub stdout: Vec<Regex>,
+    pub stderr: Vec<Regex>,
+    pub dmesg: Vec<Regex>,
+    pub absent: Vec<Regex>,
+    pub prints: Option<Vec<String>>,
+    pub exit: i32,
+    pub skipped: Option<u64>,
+    pub fails: Option<String>,
+    pub guest: Vec<String>,
+    /// Seconds.
+    pub limit: u64,
+}
+
+/// A script that a shell test has compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    pub name: String,
+    pub options: Vec<String>,
+    pub file: String,
+    pub args: Vec<String>,
+}
+
+const KEYS: [&str; 17] = [
+    "pass", "options", "args", "run", "setup", "modules", "script", "stdout", "stderr", "dmesg", "absent", "prints", "exit",
+    "skipped", "fails", "guest", "limit",
+];
+
+/// Reads the header of a test's text.
+pub fn parse(text: &str) -> Result<Header> {
+    let lines: Vec<(&str, &str)> = key_lines(text)?;
+    let all = |key: &str| -> Vec<&str> {
+        lines.iter().filter(|(known, _)| *known == key).map(|(_, value)| *value).collect()
+    };
+    let last = |key: &str| all(key).last().copied();
+    let words = |key: &str| -> Result<Vec<String>> {
+        let split: Result<Vec<_>> = all(key).into_iter().map(split_words).collect();
+        Ok(split?.concat())
+    };
+    let patterns = |key: &str| -> Result<Vec<Regex>> {
+        all(key).into_iter().map(|value| Regex::new(value).with_context(|| format!("{key}: {value}"))).collect()
+    };
+    let joined = |key: &str| all(key).join("\n");
+    let fails = last("fails").map(String::from);
+    let number = |key: &str, default: u64| last(key).map_or(Ok(default), |value| value.parse().context(key.to_string()));
+    Ok(Header {
+        pass: u32::try_from(number("pass", if fails.is_some() { 2 } else { 5 })?)?,
+        options: words("options")?,
+        args: words("args")?,
+        run: Some(joined("run")).filter(|run| !run.is_empty()),
+        setup: joined("setup"),
+        modules: words("modules")?,
+        scripts: all("script").into_iter().map(parse_script).collect::<Result<_>>()?,
+        stdout: patterns("stdout")?,
+        stderr: patterns("stderr")?,
+        dmesg: patterns("dmesg")?,
+        absent: patterns("absent")?,
+        prints: Some(all("prints")).filter(|all| !all.is_empty()).map(|all| all.into_iter().map(String::from).collect()),
+        exit: i32::try_from(number("exit", u64::from(fails.is_some()))?)?,
+        skipped: last("skipped").map(|value| value.parse().context("skipped")).transpose()?,
+        fails,
+        guest: words("guest")?,
+        limit: number("limit", 30)?,
+    })
+}
+
+impl Header {
+    /// Whether the test is for a kernel of this release: it has no list, or one of its lines begins the release.
+    pub fn is_for(&self, release: &str) -> bool {
+        let begins = |line: &String| release.strip_prefix(line.as_str()).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+        self.guest.is_empty() || self.guest.iter().any(begins)
+    }
+}
+
+fn key_lines(text: &str) -> Result<Vec<(&str, &str)>> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let comment = match line.trim_start().strip_prefix('#').or_else(|| line.trim_start().strip_prefix("//")) {
+            Some(comment) => comment,
+            None if line.trim().is_empty() => continue,
+            None => break,
+        };
+        let Some((key, value)) = comment.split_once(':') else { continue };
+        let key = key.trim();
+        if KEYS.contains(&key) {
+            found.push((key, value.trim()));
+        } else if let Some(near) = KEYS.iter().find(|known| one_edit_apart(known, key)) {
+            bail!("unknown key {key}: did you mean {near}?");
+        }
+    }
+    Ok(found)
+}
+
+/// Whether one letter more, less or other makes the one word the other.
+fn one_edit_apart(a: &str, b: &str) -> bool {
+    let prefix = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let suffix = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
+    a.len().abs_diff(b.len()) <= 1 && prefix + suffix + 1 >= a.len().max(b.len())
+}
+
+fn parse_script(value: &str) -> Result<Script> {
+    let mut words = split_words(value)?.into_iter();
+    let name = words.next().with_context(|| format!("script: {value}: no name"))?;
+    let mut options = Vec::new();
+    for word in words.by_ref() {
+        if word.ends_with(".stp") {
+            return Ok(Script { name, options, file: word, args: words.collect() });
+        }
+        options.push(word);
+    }
+    bail!("script: {value}: no file NAME.stp")
+}
+
+/// Words as a shell splits them, with '...' and "..." but without expansion.
+pub fn split_words(text: &str) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, _) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        bail!("a quote is not closed: {text}");
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_a_script() {
+        let header = parse(
+            "#!/usr/bin/stap -g\n# Shows: that reads are counted.\n# options: -g -DX='a b'\n# run: cat /etc/hostname\n\
+             # stdout: reads=[1-9]\n# stdout: done\n# guest: 6.1\n\nprobe begin {}\n# exit: 7\n",
+        )
+        .expect("a header");
+        assert_eq!(header.options, ["-g", "-DX=a b"]);
+        assert_eq!(header.run.as_deref(), Some("cat /etc/hostname"));
+        assert_eq!(header.stdout.len(), 2);
+        assert_eq!((header.pass, header.exit), (5, 0));
+        assert!(header.is_for("6.1.0-56-cloud-amd64") && !header.is_for("6.12.1") && !header.is_for("5.10"));
+    }
+
+    #[test]
+    fn an_error_to_come_means_pass_2_and_status_1() {
+        let header = parse("# fails: E0101\n").expect("a header");
+        assert_eq!((header.pass, header.exit, header.fails.as_deref()), (2, 1, Some("E0101")));
+    }
+
+    #[test]
+    fn a_misspelt_key_is_told() {
+        assert!(parse("# stdot: x\n").is_err());
+        assert!(parse("# Note: x\n").is_ok());
+    }
+
+    #[test]
+    fn scripts_of_a_shell_test() {
+        let script = parse_script("lu -g ../lu.stp 'a b'").expect("a script");
+        assert_eq!(script.file, "../lu.stp");
+        assert_eq!((script.options, script.args), (vec!["-g".to_string()], vec!["a b".to_string()]));
+        assert!(parse_script("lu -g").is_err());
+    }
+}

@@ -1,0 +1,57 @@
+# For shell tests in the guest. A test stops at its first failing command (`expect` says which one).
+set -e
+
+# wait_for FILE TEXT [SECONDS]: until a line of FILE contains TEXT.
+wait_for() {
+	for tenth in $(seq 1 $((${3:-10} * 10))); do
+		! grep -qF -- "$2" "$1" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	echo "after ${3:-10} s there is no '$2' in $1:"
+	cat "$1"
+	return 1
+}
+
+# start NAME TEXT [OPTIONS]: runs NAME.ko in the background, with its output in NAME.out and NAME.err, and returns when
+# it has printed TEXT. Its process is $loader.
+start() {
+	script=$1 text=$2
+	shift 2
+	spilerun "$script.ko" "$@" >"$script.out" 2>"$script.err" &
+	loader=$!
+	wait_for "$script.out" "$text" || { cat "$script.err"; return 1; }
+}
+
+# stop [SIGNAL]: ends what `start` has started, and waits for it; its status is $status.
+stop() {
+	kill -s "${1:-INT}" "$loader"
+	status=0
+	wait "$loader" || status=$?
+}
+
+# expect TEXT COMMAND...: the command's output, errors included, contains TEXT; its status does not matter.
+expect() {
+	text=$1
+	shift
+	output=$("$@" 2>&1) || true
+	case $output in
+	*"$text"*) ;;
+	*)
+		echo "expected '$text' of: $*"
+		echo "got: $output"
+		return 1
+		;;
+	esac
+}
+
+# as_user COMMAND: by a user whose id is above 1000.
+as_user() { su user -c "$*"; }
+
+# mount_lustre: the file system lustre, with a file, on /mnt.
+mount_lustre() { modprobe lustre && mount -t lustre none /mnt; }
+
+# fail_with ERRNO: what reading an attribute on it fails with; 0 for nothing.
+fail_with() { echo "$1" >/sys/module/lustre/parameters/fail_errno; }
+
+# loaded NAME: whether the module is there.
+loaded() { [ -d "/sys/module/$1" ]; }

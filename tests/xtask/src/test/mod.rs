@@ -1,0 +1,213 @@
+//! `cargo xtask test`: the unit tests, then the tests that are scripts: those on the host, then those in the guest.
+//!
+//! One line is printed for each test, the last line of all is `N passed, N failed`.
+
+mod batch;
+mod build;
+mod find;
+mod header;
+mod judge;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, ensure};
+
+use build::Workshop;
+use find::Test;
+use judge::Observed;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Only the tests whose name contains this; without the unit tests
+    name: Option<String>,
+    /// Kernel release; default: the newest with image, headers and debug information
+    #[arg(long, value_name = "RELEASE")]
+    kernel: Option<String>,
+    /// Keeps what the tests wrote in target/tests/ (that of failed tests is kept anyway)
+    #[arg(long)]
+    keep: bool,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let root = crate::root();
+    let report = Report::default();
+    if options.name.is_none() {
+        unit_tests(&root, &report)?;
+    }
+    build_programs(&root)?;
+    let kernel = crate::guest::find_kernel(options.kernel.as_deref())?;
+    let wanted = options.name.as_deref().unwrap_or_default();
+    let (tests, others): (Vec<Test>, Vec<Test>) =
+        find::find(&root, wanted)?.into_iter().partition(|test| test.header.is_for(&kernel.release));
+    ensure!(!tests.is_empty() || options.name.is_none(), "there is no test with {wanted} in its name");
+    if !others.is_empty() {
+        println!("{} tests are not for {}", others.len(), kernel.release);
+    }
+    let workshop = Workshop::open(&root, &kernel)?;
+    script_tests(&workshop, &tests, &report, options.keep)?;
+    println!("{} passed, {} failed", report.passed(), report.failed());
+    Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Counts, and prints without mixing lines.
+#[derive(Default)]
+struct Report {
+    passed: AtomicUsize,
+    failed: AtomicUsize,
+    printing: Mutex<()>,
+}
+
+impl Report {
+    fn add(&self, passed: usize, failed: usize) {
+        self.passed.fetch_add(passed, Ordering::Relaxed);
+        self.failed.fetch_add(failed, Ordering::Relaxed);
+    }
+
+    fn passed(&self) -> usize {
+        self.passed.load(Ordering::Relaxed)
+    }
+
+    fn failed(&self) -> usize {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// The line of one test, and its faults with what it said.
+    fn tell(&self, test: &Test, faults: &[String], observed: &Observed) {
+        let _printing = self.printing.lock();
+        if faults.is_empty() {
+            self.add(1, 0);
+            println!("ok      {}", test.name);
+            return;
+        }
+        self.add(0, 1);
+        println!("FAILED  {}", test.name);
+        for fault in faults {
+            println!("{}", indented(fault));
+        }
+        for (what, text) in [("stdout", &observed.stdout), ("stderr", &observed.stderr), ("kernel log", &observed.dmesg)] {
+            if !text.trim().is_empty() {
+                println!("    {what}:\n{}", indented(&shortened(text)));
+            }
+        }
+    }
+}
+
+fn script_tests(workshop: &Workshop, tests: &[Test], report: &Report, keep: bool) -> Result<()> {
+    let finish = |test: &Test, observed: &Observed| {
+        let faults = judge::judge(&test.header, observed);
+        if keep || !faults.is_empty() {
+            keep_files(&workshop.directory(test), observed);
+        }
+        report.tell(test, &faults, observed);
+    };
+    // On the host: whole tests are judged at once; of a test for the guest only a failure to compile is one.
+    let on_host = |index: usize, result: &Result<Observed>| {
+        let test = &tests[index];
+        match result {
+            Ok(observed) if !test.runs_in_guest() => finish(test, observed),
+            Ok(observed) if observed.exit != 0 => {
+                report.tell(test, &["does not compile".to_string()], observed);
+            }
+            Ok(_) => {}
+            Err(error) => report.tell(test, &[format!("{error:#}")], &Observed::default()),
+        }
+    };
+    let compiled = workshop.run_all(tests, &on_host);
+    let for_guest: Vec<(usize, &Test)> = tests
+        .iter()
+        .enumerate()
+        .zip(&compiled)
+        .filter(|((_, test), result)| test.runs_in_guest() && result.as_ref().is_ok_and(|observed| observed.exit == 0))
+        .map(|(numbered, _)| numbered)
+        .collect();
+    if !for_guest.is_empty() {
+        println!("booting a guest of {} for {} tests", workshop.kernel.release, for_guest.len());
+    }
+    batch::run(workshop, &for_guest, &|number, observed| finish(&tests[number], &observed))
+}
+
+/// Runs `cargo test`, shows what it prints, and counts.
+fn unit_tests(root: &Path, report: &Report) -> Result<()> {
+    let mut child = Command::new(cargo())
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("running cargo test")?;
+    let mut failed = 0;
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line.context("reading what cargo test prints")?;
+            println!("{line}");
+            if let Some((passed, not_passed)) = counts(&line) {
+                report.add(passed, not_passed);
+                failed += not_passed;
+            }
+        }
+    }
+    let status = child.wait()?;
+    ensure!(status.success() || failed > 0, "cargo test failed ({status})");
+    Ok(())
+}
+
+/// From "test result: ok. 14 passed; 0 failed; 0 ignored; ...".
+fn counts(line: &str) -> Option<(usize, usize)> {
+    let mut numbers = line.strip_prefix("test result: ")?.split_whitespace().filter_map(|word| word.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// The programs under test, as users get them.
+pub fn build_programs(root: &Path) -> Result<()> {
+    let status = Command::new(cargo())
+        .args(["build", "--quiet", "--package", "spile", "--package", "spilerun"])
+        .current_dir(root)
+        .status()
+        .context("running cargo build")?;
+    ensure!(status.success(), "the programs do not build");
+    Ok(())
+}
+
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string())
+}
+
+/// A help for whoever looks into a failure; that it cannot be kept is no failure of the test.
+fn keep_files(directory: &Path, observed: &Observed) {
+    let _ = fs::create_dir_all(directory);
+    for (name, text) in [("stdout", &observed.stdout), ("stderr", &observed.stderr), ("dmesg", &observed.dmesg)] {
+        let _ = fs::write(directory.join(name), text);
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("      {line}\n")).collect::<String>().trim_end().to_string()
+}
+
+/// The first and the last lines of a long text.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 15;
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= 2 * SHOWN {
+        return text.to_string();
+    }
+    let left_out = format!("... {} lines ...", lines.len() - 2 * SHOWN);
+    [&lines[..SHOWN], &[left_out.as_str()], &lines[lines.len() - SHOWN..]].concat().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_cargo() {
+        let line = "test result: FAILED. 14 passed; 2 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.02s";
+        assert_eq!(counts(line), Some((14, 2)));
+        assert_eq!(counts("running 3 tests"), None);
+    }
+}
