@@ -1,7 +1,9 @@
 //! `cargo xtask`: sets a machine up, shows what the project does, and tests it.
 
+mod demo;
 mod fixtures;
 mod guest;
+mod setup;
 mod test;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +20,10 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Installs the Debian packages that are missing, with apt-get
+    Setup,
+    /// Shows the main job at work in a guest, from a machine with nothing but Rust on it
+    Demo,
     /// Runs all tests: the unit tests, then the scripts under tests/, in a guest where they need a kernel
     Test(test::Options),
     /// Runs shell commands in a guest with the test modules and spilerun, to try things by hand
@@ -26,6 +32,8 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
+        Task::Setup => setup::run(None).map(|()| ExitCode::SUCCESS),
+        Task::Demo => demo::run(),
         Task::Test(options) => test::run(&options),
         Task::Guest(options) => guest::run(&options),
     };

@@ -36,6 +36,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     let report = Report::default();
+    crate::setup::run(options.kernel.as_deref())?;
     if options.name.is_none() {
         unit_tests(&root, &report)?;
     }
