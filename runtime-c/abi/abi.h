@@ -131,6 +131,10 @@ struct spile_record {
 /* spile_record.probe of a record that no probe site wrote (the session itself). */
 #define SPILE_NO_PROBE 0xffffffffu
 
+/* The id of a SPILE_RECORD_ERROR that belongs to no place in the script: print
+ * neither "near" nor "in probe". */
+#define SPILE_NO_LOCATION 0xffffffffu
+
 /* A format: bytecode that the loader (and for sprintf the module's runtime)
  * interprets over a payload. Numbers little endian, unaligned. */
 enum spile_format_op {

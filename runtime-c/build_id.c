@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A GNU build-id note (elf(5), NT_GNU_BUILD_ID): name size 4, id size, type 3,
+ * "GNU\0", id. Linkers align it to 4 bytes. Sections are not known in memory,
+ * so it is found by its first 16 bytes; other data that looks like it can only
+ * be taken for another build, never for the right one.
+ */
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "build_id.h"
+
+enum {
+	NOTE_ALIGN = 4,
+	NOTE_HEADER = 16,
+	NOTE_TYPE = 3,
+};
+
+char *spile_build_id_text(char *text, const unsigned char *id, unsigned int bytes)
+{
+	if (bytes)
+		*bin2hex(text, id, min_t(unsigned int, bytes, SPILE_BUILD_ID_MAX)) = 0;
+	else
+		strcpy(text, "none");
+	return text;
+}
+
+bool spile_build_id_scan(const struct spile_target *target, const void *start, size_t bytes,
+			 unsigned char *found, unsigned int *found_bytes)
+{
+	const char *at = PTR_ALIGN((const char *)start, NOTE_ALIGN);
+	const char *end = (const char *)start + bytes;
+
+	for (; at < end && (size_t)(end - at) >= NOTE_HEADER; at += NOTE_ALIGN) {
+		const u32 *words = (const u32 *)at;
+
+		if (words[0] != 4 || words[2] != NOTE_TYPE || memcmp(at + 12, "GNU", 4) ||
+		    !words[1] || words[1] > SPILE_BUILD_ID_MAX ||
+		    (size_t)(end - at) - NOTE_HEADER < words[1])
+			continue;
+		if (words[1] == target->build_id_bytes &&
+		    !memcmp(at + NOTE_HEADER, target->build_id, words[1]))
+			return true;
+		*found_bytes = words[1];
+		memcpy(found, at + NOTE_HEADER, words[1]);
+	}
+	return false;
+}

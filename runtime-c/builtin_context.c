@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Builtins about where and in whose name a handler runs.
+ */
+#include <linux/cred.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/pid_namespace.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/uidgid.h>
+
+#include "script.h"
+#include "builtins.h"
+#include "context.h"
+#include "memory.h"
+#include "session.h"
+
+enum {
+	ENVIRONMENT_MAX = 128 << 10,	/* bytes of the environment that env_var() looks through */
+};
+
+spile_long spile_fn_pid(struct spile_context *c)
+{
+	return task_tgid_nr(current);
+}
+
+spile_long spile_fn_tid(struct spile_context *c)
+{
+	return task_pid_nr(current);
+}
+
+spile_long spile_fn_ppid(struct spile_context *c)
+{
+	spile_long pid;
+
+	rcu_read_lock();	/* keeps the parent */
+	pid = task_tgid_nr(rcu_dereference(current->real_parent));
+	rcu_read_unlock();
+	return pid;
+}
+
+spile_long spile_fn_pgrp(struct spile_context *c)
+{
+	return task_pgrp_nr_ns(current, &init_pid_ns);
+}
+
+spile_long spile_fn_sid(struct spile_context *c)
+{
+	return task_session_nr_ns(current, &init_pid_ns);
+}
+
+spile_long spile_fn_uid(struct spile_context *c)
+{
+	return from_kuid_munged(current_user_ns(), current_uid());
+}
+
+spile_long spile_fn_euid(struct spile_context *c)
+{
+	return from_kuid_munged(current_user_ns(), current_euid());
+}
+
+spile_long spile_fn_gid(struct spile_context *c)
+{
+	return from_kgid_munged(current_user_ns(), current_gid());
+}
+
+spile_long spile_fn_egid(struct spile_context *c)
+{
+	return from_kgid_munged(current_user_ns(), current_egid());
+}
+
+spile_long spile_fn_cpu(struct spile_context *c)
+{
+	return smp_processor_id();
+}
+
+spile_long spile_fn_target(struct spile_context *c)
+{
+	return spile_session.target;
+}
+
+/* comm may be changed at any time; it always ends with a NUL. */
+static unsigned int copy_comm(const struct task_struct *task, char *out)
+{
+	return spile_string_copy(out, (struct spile_string){
+		task->comm, strnlen(task->comm, TASK_COMM_LEN - 1)
+	});
+}
+
+unsigned int spile_fn_execname(struct spile_context *c, char *out)
+{
+	return copy_comm(current, out);
+}
+
+unsigned int spile_fn_pexecname(struct spile_context *c, char *out)
+{
+	unsigned int length;
+
+	rcu_read_lock();
+	length = copy_comm(rcu_dereference(current->real_parent), out);
+	rcu_read_unlock();
+	return length;
+}
+
+unsigned int spile_fn_cmdline_str(struct spile_context *c, char *out)
+{
+	const struct mm_struct *mm = current->mm;
+	unsigned int most = spile_script.string_bytes - 1;
+	unsigned long start, bytes;
+	unsigned int length = 0, i;
+
+	out[0] = 0;
+	if (!mm)
+		return 0;
+	start = READ_ONCE(mm->arg_start);
+	bytes = READ_ONCE(mm->arg_end) - start;
+	bytes = min_t(unsigned long, bytes, most);
+	/* Page by page: what is not resident ends the text. */
+	while (length < bytes) {
+		unsigned long chunk = min_t(unsigned long, bytes - length,
+					    PAGE_SIZE - offset_in_page(start + length));
+
+		if (spile_memory_read(out + length, start + length, chunk, true))
+			break;
+		length += chunk;
+	}
+	while (length && !out[length - 1])
+		length--;
+	for (i = 0; i < length; i++)
+		if (!out[i])
+			out[i] = ' ';
+	out[length] = 0;
+	return length;
+}
+
+unsigned int spile_fn_env_var(struct spile_context *c, struct spile_string name, char *out)
+{
+	enum { CHUNK = 128 };
+	const struct mm_struct *mm = current->mm;
+	char chunk[CHUNK];
+	unsigned int most = spile_script.string_bytes - 1;
+	unsigned int matched = 0;	/* bytes of "NAME=" so far */
+	unsigned int length = 0;
+	enum { MATCHING, COPYING, SKIPPING } phase = MATCHING;
+	unsigned long at, end;
+
+	out[0] = 0;
+	if (!mm || !name.length)
+		return 0;
+	at = READ_ONCE(mm->env_start);
+	end = READ_ONCE(mm->env_end);
+	if (end < at)
+		return 0;
+	end = min(end, at + ENVIRONMENT_MAX);
+
+	while (at < end) {
+		unsigned long bytes = min_t(unsigned long, end - at, CHUNK - (at & (CHUNK - 1)));
+		unsigned long i;
+
+		if (spile_memory_read(chunk, at, bytes, true))
+			break;
+		for (i = 0; i < bytes; i++) {
+			char byte = chunk[i];
+
+			if (phase == COPYING) {
+				if (!byte || length == most)
+					goto found;
+				out[length++] = byte;
+			} else if (!byte) {
+				phase = MATCHING;
+				matched = 0;
+			} else if (phase == MATCHING) {
+				if (matched == name.length)
+					phase = byte == '=' ? COPYING : SKIPPING;
+				else if (byte == name.text[matched])
+					matched++;
+				else
+					phase = SKIPPING;
+			}
+		}
+		at += bytes;
+	}
+found:
+	out[length] = 0;
+	return length;
+}
+
+spile_long spile_fn_user_mode(struct spile_context *c)
+{
+	return c->regs && user_mode((struct pt_regs *)c->regs);
+}
+
+spile_long spile_fn_is_return(struct spile_context *c)
+{
+	return c->probe->kind == SPILE_PROBE_KRETPROBE;
+}
+
+static unsigned int copy_text(char *out, const char *text)
+{
+	return spile_string_copy(out, (struct spile_string){
+		text, strnlen(text, spile_script.string_bytes - 1)
+	});
+}
+
+unsigned int spile_fn_pp(struct spile_context *c, char *out)
+{
+	return copy_text(out, c->probe->point);
+}
+
+unsigned int spile_fn_pn(struct spile_context *c, char *out)
+{
+	return copy_text(out, c->probe->script_point);
+}
+
+unsigned int spile_fn_ppfunc(struct spile_context *c, char *out)
+{
+	return copy_text(out, c->probe->function);
+}
+
+unsigned int spile_fn_probefunc(struct spile_context *c, char *out)
+{
+	return copy_text(out, c->probe->function);
+}
+
+unsigned int spile_fn_probemod(struct spile_context *c, char *out)
+{
+	return copy_text(out, c->probe->module);
+}

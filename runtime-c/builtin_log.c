@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Builtins that tell something or end something.
+ */
+#include <linux/kernel.h>
+#include <linux/kern_levels.h>
+#include <linux/printk.h>
+
+#include "script.h"
+#include "builtins.h"
+#include "context.h"
+#include "guard.h"
+#include "ring.h"
+#include "session.h"
+
+void spile_fn_log(struct spile_context *c, struct spile_string text)
+{
+	/* One part of text and newline: the length first, then both. */
+	char *at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT,
+				      SPILE_STRING_PART(text.length + 1));
+	char *end;
+
+	if (!at)
+		return;
+	end = spile_put_string(at, text);
+	if (SPILE_STRING_PART(text.length) != SPILE_STRING_PART(text.length + 1)) {
+		*(u64 *)end = 0;
+		end += 8;
+	}
+	*(u32 *)at = text.length + 1;
+	at[4 + text.length] = '\n';
+	spile_record_commit(c, end);
+}
+
+void spile_fn_warn(struct spile_context *c, struct spile_string text)
+{
+	spile_ring_text(spile_cpu_of(c), SPILE_RECORD_WARN, 0, text.text, text.length);
+}
+
+void spile_fn_error(struct spile_context *c, struct spile_string text)
+{
+	spile_fail_text(c, "%.*s", (int)text.length, text.text);
+}
+
+void spile_fn_exit(struct spile_context *c)
+{
+	spile_exit(c);
+}
+
+void spile_fn_abort(struct spile_context *c)
+{
+	spile_exit(c);
+	spile_fail(c, SPILE_E_ABORT, 0);
+}
+
+void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_string text)
+{
+	const char header[] = { KERN_SOH_ASCII, '0' + (level & 7), 0 };
+
+	printk("%s%.*s\n", header, (int)text.length, text.text);
+}
+
+void spile_fn_system(struct spile_context *c, struct spile_string command)
+{
+	spile_ring_text(spile_cpu_of(c), SPILE_RECORD_SYSTEM, 0, command.text, command.length);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Builtins that read kernel and user memory, and guru mode's that write it.
+ */
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "script.h"
+#include "builtins.h"
+#include "context.h"
+#include "guard.h"
+#include "memory.h"
+#include "ring.h"
+#include "text.h"
+
+/* Strings. */
+
+/* Reads into out up to `most` bytes; -EFAULT leaves out empty. */
+static int read_string(char *out, spile_long address, spile_long most, bool user)
+{
+	int length;
+
+	if (most < 0)
+		most = 0;
+	most = min_t(spile_long, most, spile_script.string_bytes - 1);
+	length = spile_memory_string(out, most, address, user);
+	out[max(length, 0)] = 0;
+	return length;
+}
+
+static unsigned int string_or_error(struct spile_context *c, spile_long address, spile_long most,
+				    bool user, char *out)
+{
+	int length = read_string(out, address, most, user);
+
+	if (length >= 0)
+		return length;
+	if (user)
+		spile_fail_text(c, "user string copy fault %d at 0x%llx [man error::fault]", length, address);
+	else
+		spile_fail_text(c, "kernel string copy fault at 0x%llx [man error::fault]", address);
+	return 0;
+}
+
+static unsigned int string_or_default(spile_long address, spile_long most, bool user,
+				      struct spile_string fallback, char *out)
+{
+	int length = read_string(out, address, most, user);
+
+	return length >= 0 ? length : spile_string_copy(out, fallback);
+}
+
+static unsigned int string_quoted(struct spile_context *c, spile_long address, bool user, char *out)
+{
+	char *text = spile_cpu_of(c)->message;	/* free: no error is set while a handler computes */
+	int length;
+
+	if (!address)
+		return spile_string_copy(out, SPILE_LITERAL("NULL"));
+	length = spile_memory_string(text, spile_script.string_bytes - 1, address, user);
+	if (length < 0)
+		return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
+	return spile_text_quote(out, spile_script.string_bytes, text, length);
+}
+
+unsigned int spile_fn_kernel_string(struct spile_context *c, spile_long address, char *out)
+{
+	return string_or_error(c, address, spile_script.string_bytes, false, out);
+}
+
+unsigned int spile_fn_kernel_string2(struct spile_context *c, spile_long address,
+				     struct spile_string fallback, char *out)
+{
+	return string_or_default(address, spile_script.string_bytes, false, fallback, out);
+}
+
+unsigned int spile_fn_kernel_string_n(struct spile_context *c, spile_long address, spile_long most, char *out)
+{
+	return string_or_error(c, address, most, false, out);
+}
+
+unsigned int spile_fn_kernel_string_quoted(struct spile_context *c, spile_long address, char *out)
+{
+	return string_quoted(c, address, false, out);
+}
+
+unsigned int spile_fn_user_string(struct spile_context *c, spile_long address, char *out)
+{
+	return string_or_error(c, address, spile_script.string_bytes, true, out);
+}
+
+unsigned int spile_fn_user_string2(struct spile_context *c, spile_long address,
+				   struct spile_string fallback, char *out)
+{
+	return string_or_default(address, spile_script.string_bytes, true, fallback, out);
+}
+
+unsigned int spile_fn_user_string_n(struct spile_context *c, spile_long address, spile_long most, char *out)
+{
+	return string_or_error(c, address, most, true, out);
+}
+
+unsigned int spile_fn_user_string_n2(struct spile_context *c, spile_long address, spile_long most,
+				     struct spile_string fallback, char *out)
+{
+	return string_or_default(address, most, true, fallback, out);
+}
+
+unsigned int spile_fn_user_string_warn(struct spile_context *c, spile_long address, char *out)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	int length = read_string(out, address, spile_script.string_bytes, true);
+
+	if (length >= 0)
+		return length;
+	length = scnprintf(cpu->message, spile_message_bytes(),
+			   "user string copy fault %d at 0x%llx [man error::fault]", length, address);
+	spile_ring_text(cpu, SPILE_RECORD_WARN, 0, cpu->message, length);
+	return 0;
+}
+
+unsigned int spile_fn_user_string_quoted(struct spile_context *c, spile_long address, char *out)
+{
+	return string_quoted(c, address, true, out);
+}
+
+/* Numbers. Types as C's on the machine: char is signed, the rest too, pointers are not. */
+
+static spile_ulong read_number(struct spile_context *c, spile_long address, unsigned int size,
+			       bool user, const char *type)
+{
+	spile_ulong value = 0;
+
+	if (spile_memory_read(&value, address, size, user))
+		spile_fail_text(c, "%s %s copy fault at 0x%llx [man error::fault]",
+				user ? "user" : "kernel", type, address);
+	return value;
+}
+
+spile_long spile_fn_kernel_char(struct spile_context *c, spile_long address)
+{
+	return (s8)read_number(c, address, 1, false, "char");
+}
+
+spile_long spile_fn_kernel_short(struct spile_context *c, spile_long address)
+{
+	return (s16)read_number(c, address, 2, false, "short");
+}
+
+spile_long spile_fn_kernel_int(struct spile_context *c, spile_long address)
+{
+	return (s32)read_number(c, address, 4, false, "int");
+}
+
+spile_long spile_fn_kernel_long(struct spile_context *c, spile_long address)
+{
+	return (long)read_number(c, address, sizeof(long), false, "long");
+}
+
+spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address)
+{
+	return read_number(c, address, sizeof(void *), false, "pointer");
+}
+
+spile_long spile_fn_user_char(struct spile_context *c, spile_long address)
+{
+	return (s8)read_number(c, address, 1, true, "char");
+}
+
+spile_long spile_fn_user_short(struct spile_context *c, spile_long address)
+{
+	return (s16)read_number(c, address, 2, true, "short");
+}
+
+spile_long spile_fn_user_int(struct spile_context *c, spile_long address)
+{
+	return (s32)read_number(c, address, 4, true, "int");
+}
+
+spile_long spile_fn_user_long(struct spile_context *c, spile_long address)
+{
+	return (long)read_number(c, address, sizeof(long), true, "long");
+}
+
+/* Writes. */
+
+static void write_bytes(struct spile_context *c, spile_long address, const void *from,
+			unsigned int bytes, const char *type)
+{
+	if (bytes && spile_memory_write(address, from, bytes))
+		spile_fail_text(c, "kernel %s copy fault at 0x%llx [man error::fault]", type, address);
+}
+
+void spile_fn_set_kernel_char(struct spile_context *c, spile_long address, spile_long value)
+{
+	write_bytes(c, address, &value, 1, "char");
+}
+
+void spile_fn_set_kernel_short(struct spile_context *c, spile_long address, spile_long value)
+{
+	write_bytes(c, address, &value, 2, "short");
+}
+
+void spile_fn_set_kernel_int(struct spile_context *c, spile_long address, spile_long value)
+{
+	write_bytes(c, address, &value, 4, "int");
+}
+
+void spile_fn_set_kernel_long(struct spile_context *c, spile_long address, spile_long value)
+{
+	write_bytes(c, address, &value, sizeof(long), "long");
+}
+
+void spile_fn_set_kernel_pointer(struct spile_context *c, spile_long address, spile_long value)
+{
+	write_bytes(c, address, &value, sizeof(void *), "pointer");
+}
+
+void spile_fn_set_kernel_string(struct spile_context *c, spile_long address, struct spile_string value)
+{
+	write_bytes(c, address, value.text, value.length + 1, "string");
+}
+
+void spile_fn_set_kernel_string_n(struct spile_context *c, spile_long address, spile_long most,
+				  struct spile_string value)
+{
+	unsigned int bytes = value.length + 1;
+
+	if (most < bytes)
+		bytes = most > 0 ? most : 0;
+	write_bytes(c, address, value.text, bytes, "string");
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Builtins that read clocks. Only those clocks that are safe in NMI, so that a
+ * probe inside the kernel's timekeeping cannot wait for itself.
+ */
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/sched/clock.h>
+#include <linux/time64.h>
+#include <linux/timex.h>
+
+#include "script.h"
+#include "builtins.h"
+
+spile_long spile_fn_gettimeofday_ns(struct spile_context *c)
+{
+	return ktime_get_real_fast_ns();
+}
+
+spile_long spile_fn_gettimeofday_us(struct spile_context *c)
+{
+	return div_u64(ktime_get_real_fast_ns(), NSEC_PER_USEC);
+}
+
+spile_long spile_fn_gettimeofday_ms(struct spile_context *c)
+{
+	return div_u64(ktime_get_real_fast_ns(), NSEC_PER_MSEC);
+}
+
+spile_long spile_fn_gettimeofday_s(struct spile_context *c)
+{
+	return div_u64(ktime_get_real_fast_ns(), NSEC_PER_SEC);
+}
+
+spile_long spile_fn_ktime_get_ns(struct spile_context *c)
+{
+	return ktime_get_mono_fast_ns();
+}
+
+spile_long spile_fn_get_cycles(struct spile_context *c)
+{
+	return get_cycles();
+}
+
+spile_long spile_fn_jiffies(struct spile_context *c)
+{
+	/* Counted from 0, as the reference says; INITIAL_JIFFIES is the kernel's own affair. */
+	return jiffies_64 - INITIAL_JIFFIES;
+}
+
+spile_long spile_fn_HZ(struct spile_context *c)
+{
+	return HZ;
+}
+
+/*
+ * The scheduler's clock. Of another CPU it cannot be had (cpu_clock() is not
+ * exported), and where clocks are stable all are the same.
+ */
+spile_long spile_fn_local_clock_ns(struct spile_context *c)
+{
+	return sched_clock();
+}
+
+spile_long spile_fn_local_clock_us(struct spile_context *c)
+{
+	return div_u64(sched_clock(), NSEC_PER_USEC);
+}
+
+spile_long spile_fn_local_clock_ms(struct spile_context *c)
+{
+	return div_u64(sched_clock(), NSEC_PER_MSEC);
+}
+
+spile_long spile_fn_local_clock_s(struct spile_context *c)
+{
+	return div_u64(sched_clock(), NSEC_PER_SEC);
+}
+
+spile_long spile_fn_cpu_clock_ns(struct spile_context *c, spile_long cpu)
+{
+	return spile_fn_local_clock_ns(c);
+}
+
+spile_long spile_fn_cpu_clock_us(struct spile_context *c, spile_long cpu)
+{
+	return spile_fn_local_clock_us(c);
+}
+
+spile_long spile_fn_cpu_clock_ms(struct spile_context *c, spile_long cpu)
+{
+	return spile_fn_local_clock_ms(c);
+}
+
+spile_long spile_fn_cpu_clock_s(struct spile_context *c, spile_long cpu)
+{
+	return spile_fn_local_clock_s(c);
+}

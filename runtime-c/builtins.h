@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The C halves of builtins. Included by generated C after script.h, and by the
+ * runtime; includes nothing itself.
+ *
+ * Builtin NAME(a, b) is spile_fn_NAME(c, a, b): a long is a spile_long, a string
+ * a struct spile_string. One that returns a string takes a last argument `out`
+ * of spile_script.string_bytes and returns the length. One that fails sets the
+ * context's error and returns 0 or the empty string.
+ *
+ * Any context, no sleeping, no allocation; bounded by string_bytes unless said.
+ */
+#ifndef SPILE_BUILTINS_H
+#define SPILE_BUILTINS_H
+
+/* builtin_context.c: the task that the probe hit, by ids of the initial pid namespace. */
+spile_long spile_fn_pid(struct spile_context *c);	/* thread group */
+spile_long spile_fn_tid(struct spile_context *c);
+spile_long spile_fn_ppid(struct spile_context *c);
+spile_long spile_fn_pgrp(struct spile_context *c);
+spile_long spile_fn_sid(struct spile_context *c);
+spile_long spile_fn_uid(struct spile_context *c);
+spile_long spile_fn_euid(struct spile_context *c);
+spile_long spile_fn_gid(struct spile_context *c);
+spile_long spile_fn_egid(struct spile_context *c);
+spile_long spile_fn_cpu(struct spile_context *c);
+spile_long spile_fn_target(struct spile_context *c);	/* pid of -x or -c, or 0 */
+unsigned int spile_fn_execname(struct spile_context *c, char *out);
+unsigned int spile_fn_pexecname(struct spile_context *c, char *out);
+unsigned int spile_fn_cmdline_str(struct spile_context *c, char *out);	/* arguments with blanks between; "" where not resident */
+unsigned int spile_fn_env_var(struct spile_context *c, struct spile_string name, char *out); /* initial environment; bounded: 128 KiB of it */
+spile_long spile_fn_user_mode(struct spile_context *c);
+spile_long spile_fn_is_return(struct spile_context *c);
+unsigned int spile_fn_pp(struct spile_context *c, char *out);
+unsigned int spile_fn_pn(struct spile_context *c, char *out);
+unsigned int spile_fn_ppfunc(struct spile_context *c, char *out);
+unsigned int spile_fn_probefunc(struct spile_context *c, char *out);
+unsigned int spile_fn_probemod(struct spile_context *c, char *out);
+
+/* builtin_time.c */
+spile_long spile_fn_gettimeofday_s(struct spile_context *c);
+spile_long spile_fn_gettimeofday_ms(struct spile_context *c);
+spile_long spile_fn_gettimeofday_us(struct spile_context *c);
+spile_long spile_fn_gettimeofday_ns(struct spile_context *c);
+spile_long spile_fn_ktime_get_ns(struct spile_context *c);	/* CLOCK_MONOTONIC */
+spile_long spile_fn_get_cycles(struct spile_context *c);
+spile_long spile_fn_jiffies(struct spile_context *c);
+spile_long spile_fn_HZ(struct spile_context *c);
+spile_long spile_fn_cpu_clock_ns(struct spile_context *c, spile_long cpu);	/* this CPU's clock, whichever is named */
+spile_long spile_fn_cpu_clock_us(struct spile_context *c, spile_long cpu);
+spile_long spile_fn_cpu_clock_ms(struct spile_context *c, spile_long cpu);
+spile_long spile_fn_cpu_clock_s(struct spile_context *c, spile_long cpu);
+spile_long spile_fn_local_clock_ns(struct spile_context *c);
+spile_long spile_fn_local_clock_us(struct spile_context *c);
+spile_long spile_fn_local_clock_ms(struct spile_context *c);
+spile_long spile_fn_local_clock_s(struct spile_context *c);
+
+/* builtin_memory.c. An unreadable address is an error; 2: the default instead; warn: a WARN record and "". */
+unsigned int spile_fn_kernel_string(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_kernel_string2(struct spile_context *c, spile_long address, struct spile_string fallback, char *out);
+unsigned int spile_fn_kernel_string_n(struct spile_context *c, spile_long address, spile_long most, char *out);
+unsigned int spile_fn_kernel_string_quoted(struct spile_context *c, spile_long address, char *out); /* NULL: "NULL"; unreadable: its address */
+spile_long spile_fn_kernel_char(struct spile_context *c, spile_long address);
+spile_long spile_fn_kernel_short(struct spile_context *c, spile_long address);
+spile_long spile_fn_kernel_int(struct spile_context *c, spile_long address);
+spile_long spile_fn_kernel_long(struct spile_context *c, spile_long address);
+spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address);
+unsigned int spile_fn_user_string(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_user_string2(struct spile_context *c, spile_long address, struct spile_string fallback, char *out);
+unsigned int spile_fn_user_string_n(struct spile_context *c, spile_long address, spile_long most, char *out);
+unsigned int spile_fn_user_string_n2(struct spile_context *c, spile_long address, spile_long most, struct spile_string fallback, char *out);
+unsigned int spile_fn_user_string_warn(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_user_string_quoted(struct spile_context *c, spile_long address, char *out);
+spile_long spile_fn_user_char(struct spile_context *c, spile_long address);
+spile_long spile_fn_user_short(struct spile_context *c, spile_long address);
+spile_long spile_fn_user_int(struct spile_context *c, spile_long address);
+spile_long spile_fn_user_long(struct spile_context *c, spile_long address);
+/* Guru mode alone. */
+void spile_fn_set_kernel_char(struct spile_context *c, spile_long address, spile_long value);
+void spile_fn_set_kernel_short(struct spile_context *c, spile_long address, spile_long value);
+void spile_fn_set_kernel_int(struct spile_context *c, spile_long address, spile_long value);
+void spile_fn_set_kernel_long(struct spile_context *c, spile_long address, spile_long value);
+void spile_fn_set_kernel_pointer(struct spile_context *c, spile_long address, spile_long value);
+void spile_fn_set_kernel_string(struct spile_context *c, spile_long address, struct spile_string value);	/* with its NUL */
+void spile_fn_set_kernel_string_n(struct spile_context *c, spile_long address, spile_long most, struct spile_string value); /* at most `most` bytes, no NUL when cut */
+
+/* builtin_log.c */
+void spile_fn_log(struct spile_context *c, struct spile_string text);	/* with a newline */
+void spile_fn_warn(struct spile_context *c, struct spile_string text);
+void spile_fn_error(struct spile_context *c, struct spile_string text);
+void spile_fn_exit(struct spile_context *c);
+void spile_fn_abort(struct spile_context *c);
+void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_string text);	/* guru; level 0..7 */
+void spile_fn_system(struct spile_context *c, struct spile_string command);
+
+/* builtin_string.c. Positions count from 0. */
+unsigned int spile_fn_substr(struct spile_context *c, struct spile_string s, spile_long start, spile_long length, char *out);
+spile_long spile_fn_isinstr(struct spile_context *c, struct spile_string s, struct spile_string part);
+spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s, struct spile_string part);	/* -1: not there */
+spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position);
+spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile_long base);
+unsigned int spile_fn_str_replace(struct spile_context *c, struct spile_string s, struct spile_string old, struct spile_string new_text, char *out);
+unsigned int spile_fn_string_quoted(struct spile_context *c, struct spile_string s, char *out);
+unsigned int spile_fn_text_str(struct spile_context *c, struct spile_string s, char *out);
+/* tokenize(s, delimiters) begins, tokenize("", delimiters) goes on: the text is kept per CPU within one handler run. */
+unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s, struct spile_string delimiters, char *out);
+
+/* builtin_errno.c */
+unsigned int spile_fn_errno_str(struct spile_context *c, spile_long error, char *out);	/* "ENOENT" for 2 and -2; "" for 0; else decimal */
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Per-CPU contexts: who runs a handler must own this CPU's context, and who
+ * owns it may use everything in it (ring, frame, scratch, counters) without any
+ * further protection, NMI included: whatever interrupts the owner on its CPU
+ * finds the context taken, is counted as nested and does not run.
+ *
+ * There is one for every possible CPU, so a CPU that comes up later is served.
+ */
+#ifndef SPILE_CONTEXT_H
+#define SPILE_CONTEXT_H
+
+#include <linux/percpu.h>
+#include <linux/irq_work.h>
+#include <asm/local.h>
+
+#include "script.h"
+#include "abi/abi.h"
+
+enum {
+	SPILE_STACK_MIN = 2048,		/* bytes of kernel stack that must be left for a handler */
+	SPILE_MESSAGE_MAX = 256,	/* bytes of an error message at least, NUL included */
+};
+
+/* One probe site's account on one CPU. local_t: a nested hit counts itself
+ * while the owner of the context may be counting. */
+struct spile_counts {
+	local_t handled;
+	local_t nested;
+	local_t lock_skipped;
+	local_t low_stack;
+	local_t stopped;
+	local_t errors;
+};
+
+struct spile_cpu {
+	struct spile_context context;	/* handlers get this one; spile_cpu_of() leads back */
+	int busy;			/* written by the CPU itself alone; 1 while the context is owned */
+
+	/* Set up before the first handler runs, constant then. */
+	struct spile_counts *counts;	/* by probe index */
+	char *frame;
+	char *scratch;			/* spile_script.scratch_bytes */
+	char *message;			/* spile_message_bytes() */
+	char *tokens;			/* spile_script.string_bytes; what tokenize() has still to split */
+	char *ring_data;
+	struct spile_ring_header *ring;	/* shared with the loader, who may write anything into it; 0 before SPILE_SETUP */
+
+	/* Owner of the context. */
+	spile_ulong detail;		/* of context.error */
+	unsigned int token_at;		/* in tokens */
+	unsigned int token_end;
+	u64 head;			/* ring.c; the header's head is a copy for the loader */
+	u64 tail;			/* the last tail seen in the header, checked */
+	u64 record_at;			/* head plus padding of the record being written */
+	u64 lost_records;
+	u64 lost_bytes;
+
+	struct irq_work wake;
+};
+DECLARE_PER_CPU(struct spile_cpu, spile_cpus);
+
+static inline struct spile_cpu *spile_cpu_of(struct spile_context *c)
+{
+	return container_of(c, struct spile_cpu, context);
+}
+
+static inline unsigned int spile_message_bytes(void)
+{
+	return max_t(unsigned int, spile_script.string_bytes, SPILE_MESSAGE_MAX);
+}
+
+struct spile_site;
+
+/* Runs a handler of a site if the session is in `state` and nothing forbids it,
+ * with everything around it: counting, locks, errors. Any context, preemption
+ * off. True when the handler ran and ended without an error. */
+bool spile_context_run(struct spile_site *site, enum spile_state state,
+		       void (*handler)(struct spile_context *c),
+		       unsigned long *regs, char *entry);
+
+/* For the session's own records: process context. claim disables preemption. */
+struct spile_cpu *spile_context_claim(void);
+void spile_context_release(struct spile_cpu *cpu);
+
+/* Waits until no handler that began before runs any more. Process context. */
+void spile_context_wait(void);
+
+int __must_check spile_context_init(void);
+void spile_context_exit(void);
+
+#endif

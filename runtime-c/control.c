@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The misc device spile-NAME: ioctl, mmap, poll for one loader at a time.
+ */
+#include <linux/atomic.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "control.h"
+#include "ring.h"
+#include "session.h"
+#include "site.h"
+
+static atomic_t opened = ATOMIC_INIT(0);
+
+static int control_open(struct inode *inode, struct file *file)
+{
+	return atomic_cmpxchg(&opened, 0, 1) ? -EBUSY : 0;
+}
+
+/* The loader is gone, with its mappings. If it was killed, nobody stopped the session. */
+static int control_release(struct inode *inode, struct file *file)
+{
+	/* Whoever only asked for SPILE_INFO has not begun one. */
+	if (READ_ONCE(spile_session_state) != SPILE_STATE_LOADED)
+		spile_session_stop();
+	atomic_set_release(&opened, 0);
+	return 0;
+}
+
+static long get_info(void __user *argument)
+{
+	struct spile_info info = {
+		.abi = SPILE_ABI_VERSION,
+		.state = READ_ONCE(spile_session_state),
+		.cpus = nr_cpu_ids,
+		.header_bytes = SPILE_RING_HEADER_BYTES,
+		.ring_bytes = spile_ring_bytes,
+		.probes = spile_script.probe_count,
+		.errors = atomic_read(&spile_session.errors),
+		.memory_bytes = spile_session.memory_bytes,
+	};
+
+	info.skipped = spile_sites_skipped();
+	return copy_to_user(argument, &info, sizeof(info)) ? -EFAULT : 0;
+}
+
+static long set_up(const void __user *argument)
+{
+	struct spile_setup setup;
+
+	if (copy_from_user(&setup, argument, sizeof(setup)))
+		return -EFAULT;
+	return spile_session_setup(&setup);
+}
+
+static long get_counters(void __user *argument)
+{
+	struct spile_counters counters;
+
+	if (copy_from_user(&counters, argument, sizeof(counters)))
+		return -EFAULT;
+	if (counters.probe >= spile_script.probe_count)
+		return -ENOENT;
+	/* The lock: armed sites must not be registered anew under our eyes. */
+	mutex_lock(&spile_session.lock);
+	spile_site_counters(&spile_sites[counters.probe], &counters);
+	mutex_unlock(&spile_session.lock);
+	return copy_to_user(argument, &counters, sizeof(counters)) ? -EFAULT : 0;
+}
+
+static long control_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	switch (command) {
+	case SPILE_INFO:
+		return get_info((void __user *)argument);
+	case SPILE_SETUP:
+		return set_up((const void __user *)argument);
+	case SPILE_START:
+		return spile_session_start();
+	case SPILE_STOP:
+		return spile_session_stop();
+	case SPILE_COUNTERS:
+		return get_counters((void __user *)argument);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static const struct file_operations operations = {
+	.owner = THIS_MODULE,
+	.open = control_open,
+	.release = control_release,
+	.unlocked_ioctl = control_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = spile_ring_mmap,
+	.poll = spile_ring_poll,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.fops = &operations,
+	.mode = 0600,
+};
+
+int spile_control_init(void)
+{
+	int error;
+
+	device.name = kasprintf(GFP_KERNEL, SPILE_DEVICE_PREFIX "%s", spile_script.name);
+	if (!device.name)
+		return -ENOMEM;
+	error = misc_register(&device);
+	if (error)
+		kfree(device.name);
+	return error;
+}
+
+void spile_control_exit(void)
+{
+	misc_deregister(&device);
+	kfree(device.name);
+}

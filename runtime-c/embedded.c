@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What embedded C calls (embedded.h).
+ */
+#include <linux/kernel.h>
+#include <linux/uaccess.h>
+
+#include "embedded.h"
+#include "context.h"
+#include "memory.h"
+#include "ring.h"
+
+void spile_embedded_error(struct spile_context *c, const char *format, ...)
+{
+	va_list arguments;
+
+	if (c->error)
+		return;
+	va_start(arguments, format);
+	vsnprintf(spile_cpu_of(c)->message, spile_message_bytes(), format, arguments);
+	va_end(arguments);
+	c->error = SPILE_E_MESSAGE;
+}
+
+void spile_embedded_print(struct spile_context *c, const char *format, ...)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	va_list arguments;
+	unsigned int length;
+
+	if (c->error)
+		return;
+	va_start(arguments, format);
+	length = vscnprintf(cpu->message, spile_message_bytes(), format, arguments);
+	va_end(arguments);
+	spile_ring_text(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, cpu->message, length);
+}
+
+void spile_embedded_return_long(unsigned long place, unsigned long value)
+{
+	*(spile_long *)place = (long)value;
+}
+
+void spile_embedded_return_string(unsigned long place, unsigned long value)
+{
+	const char *text = (const char *)value;
+
+	spile_string_copy((char *)place, (struct spile_string){
+		text, strnlen(text, spile_script.string_bytes - 1)
+	});
+}
+
+bool spile_embedded_read(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user)
+{
+	if (!spile_memory_read(to, (unsigned long)from, bytes, user))
+		return true;
+	spile_fail(c, SPILE_E_READ_FAULT, (unsigned long)from);
+	return false;
+}
+
+void spile_embedded_write(struct spile_context *c, volatile void *to, const void *from, size_t bytes, bool user)
+{
+	long error;
+
+	if (user)
+		error = current->mm ?
+			copy_to_user_nofault((void __user *)to, from, bytes) : -EFAULT;
+	else
+		error = spile_memory_write((unsigned long)to, from, bytes);
+	if (error)
+		spile_fail(c, SPILE_E_WRITE_FAULT, (unsigned long)to);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What differs between the kernels served (5.10 and later), in one place. The
+ * rest of the runtime is written for the newest. Each SPILE_HAVE_ comes from
+ * the compile probe of its name in features/, never from a version number.
+ */
+#ifndef SPILE_FEATURES_H
+#define SPILE_FEATURES_H
+
+#include <linux/hrtimer.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+
+#include "spile_features.h"	/* made by Makefile.kbuild */
+
+/*
+ * hrtimer_setup() takes the handler with it: 908a1d775422 ("hrtimers: Introduce
+ * hrtimer_setup() to replace hrtimer_init()"), first in 6.13; hrtimer_init()
+ * is gone in 6.15. Can go when 6.12 has.
+ */
+static inline void spile_hrtimer_setup(struct hrtimer *timer,
+				       enum hrtimer_restart (*handler)(struct hrtimer *timer),
+				       clockid_t clock, enum hrtimer_mode mode)
+{
+#ifdef SPILE_HAVE_HRTIMER_SETUP
+	hrtimer_setup(timer, handler, clock, mode);
+#else
+	hrtimer_init(timer, clock, mode);
+	timer->function = handler;
+#endif
+}
+
+/*
+ * get_kretprobe(), because an instance no longer knows its kretprobe directly:
+ * d741bf41d7c7 ("kprobes: Remove kretprobe hash"), first in 5.11. Can go when
+ * 5.10 has.
+ */
+static inline struct kretprobe *spile_get_kretprobe(struct kretprobe_instance *instance)
+{
+#ifdef SPILE_HAVE_GET_KRETPROBE
+	return get_kretprobe(instance);
+#else
+	return instance->rp;
+#endif
+}
+
+/*
+ * A module's read-only data, where its notes are. struct module_memory mem[]
+ * instead of struct module_layout: ac3b43283923 ("module: replace module_layout
+ * with module_memory"), first in 6.4. Can go when 6.1 has.
+ */
+static inline const void *spile_module_rodata(const struct module *module, size_t *bytes)
+{
+#ifdef SPILE_HAVE_MODULE_MEMORY
+	*bytes = module->mem[MOD_RODATA].size;
+	return module->mem[MOD_RODATA].base;
+#else
+	*bytes = module->core_layout.ro_size - module->core_layout.text_size;
+	return module->core_layout.base + module->core_layout.text_size;
+#endif
+}
+
+#endif

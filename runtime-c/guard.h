@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Run-time errors: setting, catching, reporting them, and the budgets
+ * (MAXERRORS, MAXSKIPPED) that end the session. All for the owner of a context.
+ */
+#ifndef SPILE_GUARD_H
+#define SPILE_GUARD_H
+
+#include <linux/compiler.h>
+
+#include "context.h"
+
+/* SPILE_E_MESSAGE with a text of its own, unless an error is set already. */
+__printf(2, 3) void spile_fail_text(struct spile_context *c, const char *format, ...);
+
+/* The run ended with context.error set: writes the record, counts, ends the
+ * session when the budget is spent. False for abort(), which is no error. */
+bool spile_guard_report(struct spile_cpu *cpu);
+
+/* A handler was skipped for want of a lock or of stack. */
+void spile_guard_skipped(struct spile_cpu *cpu);
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Probes at an address: kprobes. At a function's entry the kernel puts them on
+ * ftrace, elsewhere it turns them into jumps where it can.
+ */
+#include <linux/module.h>
+
+#include "attach.h"
+#include "context.h"
+#include "site.h"
+
+/* Preemption is off; interrupts may be on (ftrace, jump) or off (int3). */
+static int handle_hit(struct kprobe *kprobe, struct pt_regs *regs)
+{
+	struct spile_site *site = container_of(kprobe, struct spile_site, kprobe);
+
+	spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler,
+			  (unsigned long *)regs, NULL);
+	return 0;
+}
+NOKPROBE_SYMBOL(handle_hit);
+
+static int arm(struct spile_site *site)
+{
+	spile_attach_place(&site->kprobe, site);
+	site->kprobe.pre_handler = handle_hit;
+	return register_kprobe(&site->kprobe);
+}
+
+static void disarm(struct spile_site *const *sites, unsigned int count)
+{
+	enum { AT_ONCE = 64 };
+	struct kprobe *kprobes[AT_ONCE];
+	unsigned int done, i;
+
+	/* One wait for all CPUs serves a whole group. */
+	for (done = 0; done < count; done += i) {
+		for (i = 0; i < AT_ONCE && done + i < count; i++)
+			kprobes[i] = &sites[done + i]->kprobe;
+		unregister_kprobes(kprobes, i);
+	}
+	for (i = 0; i < count; i++)
+		sites[i]->missed += sites[i]->kprobe.nmissed;
+}
+
+static void missed(const struct spile_site *site, struct spile_counters *counters)
+{
+	counters->nested += site->kprobe.nmissed;
+}
+
+const struct spile_family spile_kprobe_family = {
+	.arm = arm,
+	.disarm = disarm,
+	.missed = missed,
+};

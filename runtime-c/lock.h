@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One lock for each global that needs exclusion. A handler takes all of its
+ * locks before it begins, in ascending order, or none: so no deadlock. It owns
+ * its CPU's context, so it never waits for a run that it has interrupted.
+ */
+#ifndef SPILE_LOCK_H
+#define SPILE_LOCK_H
+
+#include <linux/types.h>
+
+enum {
+	SPILE_LOCK_WAIT_NS = 1000000,	/* for all locks of a run together */
+};
+
+/* locks: (index << 1) | write, ascending. False: could not be had in time, none is held. */
+bool spile_lock_all(const unsigned int *locks, unsigned int count);
+void spile_unlock_all(const unsigned int *locks, unsigned int count);
+
+int __must_check spile_lock_init(void);
+void spile_lock_exit(void);
+
+#endif

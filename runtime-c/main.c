@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A module built by spile: what starts in which order, and ends in reverse.
+ *
+ * Loading only makes memory and the control device. Nothing of the script runs
+ * and nothing is armed before the loader says so (abi.h).
+ */
+#include <linux/init.h>
+#include <linux/module.h>
+
+#include "context.h"
+#include "control.h"
+#include "kernel_id.h"
+#include "lock.h"
+#include "module_notifier.h"
+#include "ring.h"
+#include "site.h"
+
+static int __init spile_init(void)
+{
+	int error;
+
+	error = spile_kernel_id_check();
+	if (error)
+		return error;
+	error = spile_sites_init();
+	if (error)
+		return error;
+	error = spile_context_init();
+	if (error)
+		goto err_context;
+	error = spile_lock_init();
+	if (error)
+		goto err_lock;
+	spile_ring_init();
+	error = spile_modules_init();
+	if (error)
+		goto err_modules;
+	error = spile_control_init();
+	if (error)
+		goto err_control;
+	return 0;
+
+err_control:
+	spile_modules_exit();
+err_modules:
+	spile_lock_exit();
+err_lock:
+	spile_context_exit();
+err_context:
+	spile_sites_exit();
+	return error;
+}
+
+/* Nobody has the device open, so its release has stopped the session. */
+static void __exit spile_exit_module(void)
+{
+	spile_control_exit();
+	spile_modules_exit();
+	spile_ring_exit_all();
+	spile_lock_exit();
+	spile_context_exit();
+	spile_sites_exit();
+}
+
+module_init(spile_init);
+module_exit(spile_exit_module);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("SystemTap-language script, compiled by spile");

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fault-safe memory. Any context, never sleeps, never pages in; 0 or -EFAULT.
+ * User memory is that of the current task, and is not there in a kernel thread.
+ */
+#ifndef SPILE_MEMORY_H
+#define SPILE_MEMORY_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+#include "script.h"
+
+int __must_check spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user);
+int __must_check spile_memory_write(spile_ulong address, const void *from, size_t bytes);
+
+/* Up to `most` bytes of a NUL-terminated string, without the NUL, to out. Returns
+ * their number or -EFAULT. Reads nothing behind the NUL but up to 63 bytes within
+ * the same aligned 64. */
+int __must_check spile_memory_string(char *out, unsigned int most, spile_ulong address, bool user);
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Modules with probes in them.
+ *
+ * A probed module is never pinned: no reference is held between calls. kprobes
+ * hold none either, and the GOING notification, which the kernel waits for
+ * before it frees anything, takes our sites out of it.
+ *
+ * Lock order: the notifier chain's own lock, then spile_session.lock. So the
+ * notifier is registered and unregistered without the latter.
+ */
+#include <linux/kernel.h>
+#include <linux/kobject.h>
+#include <linux/module.h>
+#include <linux/notifier.h>
+#include <linux/slab.h>
+
+#include "build_id.h"
+#include "features.h"
+#include "module_notifier.h"
+#include "session.h"
+#include "site.h"
+
+/* One for each target; under spile_session.lock. */
+struct target_state {
+	bool present;	/* loaded, and the build that the script was compiled for */
+};
+static struct target_state *states;
+
+/* Whether the module is the build compiled for; tells by a record if it is not. */
+static bool is_right_build(const struct spile_target *target, const struct module *module)
+{
+	unsigned char found[SPILE_BUILD_ID_MAX];
+	unsigned int found_bytes = 0;
+	char expected_text[SPILE_BUILD_ID_TEXT], found_text[SPILE_BUILD_ID_TEXT];
+	const void *rodata;
+	size_t bytes;
+
+	if (!target->build_id_bytes)
+		return true;
+	rodata = spile_module_rodata(module, &bytes);
+	if (spile_build_id_scan(target, rodata, bytes, found, &found_bytes))
+		return true;
+	spile_session_emit(SPILE_RECORD_WARN,
+			   "Build-id mismatch [man warning::buildid]: module \"%s\" expected %s actual %s",
+			   target->name,
+			   spile_build_id_text(expected_text, target->build_id, target->build_id_bytes),
+			   spile_build_id_text(found_text, found, found_bytes));
+	return false;
+}
+
+/*
+ * The loaded module of that name, or 0, by its place in sysfs (/sys/module/NAME;
+ * module_kset is not exported, but our own kobject knows its kset). The
+ * reference to the kobject keeps the struct module: free_module() waits for it
+ * (mod_kobject_put()). Put it back soon, and wait for nothing in between.
+ */
+static struct kobject *find_loaded(const char *name, struct module **module)
+{
+	struct kobject *kobject = kset_find_obj(THIS_MODULE->mkobj.kobj.kset, name);
+
+	*module = NULL;
+	if (!kobject)
+		return NULL;
+	*module = container_of(kobject, struct module_kobject, kobj)->mod;	/* 0: built in */
+	return kobject;
+}
+
+int spile_modules_check(void)
+{
+	unsigned int i;
+	int error = 0;
+
+	for (i = 0; i < spile_script.target_count; i++) {
+		const struct spile_target *target = &spile_script.targets[i];
+		struct kobject *kobject;
+		struct module *module;
+
+		if (!target->name[0] || states[i].present)
+			continue;
+		kobject = find_loaded(target->name, &module);
+		/*
+		 * One on its way in or out is left to its notification, which
+		 * waits for spile_session.lock and comes after us.
+		 */
+		if (module && READ_ONCE(module->state) == MODULE_STATE_LIVE) {
+			states[i].present = is_right_build(target, module);
+			if (!states[i].present)
+				error = -EKEYREJECTED;
+		}
+		kobject_put(kobject);
+	}
+	return error;
+}
+
+bool spile_modules_present(unsigned int target)
+{
+	return states[target].present;
+}
+
+/*
+ * COMING is before the module's init runs. It is remembered while the session
+ * is not yet running too, because sysfs does not show the module so early. LIVE
+ * is for one whose COMING passed before our notifier was there.
+ */
+static void module_comes(unsigned int i, const struct module *module)
+{
+	const struct spile_target *target = &spile_script.targets[i];
+
+	if (states[i].present || spile_session_state > SPILE_STATE_RUNNING)
+		return;
+	if (!is_right_build(target, module))
+		return;
+	states[i].present = true;
+	if (spile_session_state != SPILE_STATE_RUNNING)
+		return;
+	spile_sites_arm(i);
+	spile_session_emit(SPILE_RECORD_NOTICE, "module \"%s\" has come: probes armed", target->name);
+}
+
+static void module_goes(unsigned int i)
+{
+	if (!states[i].present)
+		return;
+	states[i].present = false;
+	spile_sites_disarm(i);
+	if (spile_session_state == SPILE_STATE_RUNNING)
+		spile_session_emit(SPILE_RECORD_NOTICE, "module \"%s\" has gone: probes disarmed",
+				   spile_script.targets[i].name);
+}
+
+static int notify(struct notifier_block *block, unsigned long event, void *data)
+{
+	const struct module *module = data;
+	unsigned int i;
+
+	for (i = 0; i < spile_script.target_count; i++) {
+		const char *name = spile_script.targets[i].name;
+
+		if (!name[0] || strcmp(name, module->name))
+			continue;
+		mutex_lock(&spile_session.lock);
+		if (event == MODULE_STATE_GOING)
+			module_goes(i);
+		else if (event == MODULE_STATE_COMING || event == MODULE_STATE_LIVE)
+			module_comes(i, module);
+		mutex_unlock(&spile_session.lock);
+	}
+	return NOTIFY_DONE;
+}
+
+/*
+ * Behind kprobes' own notifier (priority INT_MAX) and ftrace's handling of a new
+ * module, both of which must have seen it before a probe is put there.
+ */
+static struct notifier_block notifier = {
+	.notifier_call = notify,
+};
+
+int spile_modules_init(void)
+{
+	int error;
+
+	states = kcalloc(max(spile_script.target_count, 1u), sizeof(*states), GFP_KERNEL);
+	if (!states)
+		return -ENOMEM;
+	error = register_module_notifier(&notifier);
+	if (error)
+		kfree(states);
+	return error;
+}
+
+void spile_modules_exit(void)
+{
+	unregister_module_notifier(&notifier);
+	kfree(states);
+}

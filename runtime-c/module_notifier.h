@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Modules that probes are in: arming when they come, disarming when they go,
+ * and whether they are the ones that the script was compiled for.
+ */
+#ifndef SPILE_MODULE_NOTIFIER_H
+#define SPILE_MODULE_NOTIFIER_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+/* Before SPILE_START: looks at the modules that are loaded now. -EKEYREJECTED,
+ * with a WARN record, if one is another build. Under spile_session.lock. */
+int __must_check spile_modules_check(void);
+/* Whether spile_modules_check() has found the module of a target loaded. */
+bool spile_modules_present(unsigned int target);
+
+int __must_check spile_modules_init(void);
+void spile_modules_exit(void);
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Walks the description of an object and makes text of it. Compiles in user
+ * space too.
+ *
+ * Any context; no recursion. A walk ends after at most the number of elements
+ * that the description names, SPILE_PRETTY_ELEMENTS at most; text ends with its buffer.
+ */
+#include "pretty.h"
+
+bool spile_pretty_begin(struct spile_pretty_walk *walk, const unsigned char *description,
+			unsigned int description_bytes, __u32 *object_bytes)
+{
+	if (description_bytes < 4)
+		return false;
+	*object_bytes = spile_get_u32(description);
+	walk->code.at = description + 4;
+	walk->code.end = description + description_bytes;
+	walk->depth = 0;
+	walk->base = 0;
+	walk->elements = 0;
+	walk->separator = false;
+	return true;
+}
+
+/* Enters a REPEAT whose operands are at code.at. */
+static bool enter_repeat(struct spile_pretty_walk *walk)
+{
+	const unsigned char *at = walk->code.at;
+	__u32 offset, count, stride, body;
+
+	if (!spile_code_has(&walk->code, 16))
+		return false;
+	offset = spile_get_u32(at);
+	count = spile_get_u32(at + 4);
+	stride = spile_get_u32(at + 8);
+	body = spile_get_u32(at + 12);
+	walk->code.at += 16;
+	if (!spile_code_has(&walk->code, body))
+		return false;
+	if (!count) {
+		walk->code.at += body;
+		return true;
+	}
+	if (walk->depth == SPILE_PRETTY_DEPTH)
+		return false;
+	walk->level[walk->depth].body = walk->code.at;
+	walk->level[walk->depth].body_end = walk->code.at + body;
+	walk->level[walk->depth].outer_end = walk->code.end;
+	walk->level[walk->depth].base = walk->base;
+	walk->level[walk->depth].left = count - 1;
+	walk->level[walk->depth].stride = stride;
+	walk->depth++;
+	walk->base += offset;
+	walk->code.end = walk->code.at + body;
+	return true;
+}
+
+/* At the end of a body: on to the next element, or out. False at the very end. */
+static bool leave_body(struct spile_pretty_walk *walk)
+{
+	unsigned int top;
+
+	if (!walk->depth || ++walk->elements > SPILE_PRETTY_ELEMENTS)
+		return false;
+	top = walk->depth - 1;
+	if (walk->level[top].left) {
+		walk->level[top].left--;
+		walk->base += walk->level[top].stride;
+		walk->code.at = walk->level[top].body;
+		walk->separator = true;
+		return true;
+	}
+	walk->base = walk->level[top].base;
+	walk->code.at = walk->level[top].body_end;
+	walk->code.end = walk->level[top].outer_end;
+	walk->depth--;
+	return true;
+}
+
+bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item *item)
+{
+	for (;;) {
+		unsigned char op;
+		__u32 operands;
+
+		op = walk->code.at < walk->code.end ? *walk->code.at++ : SPILE_PRETTY_END;
+		if (op == SPILE_PRETTY_END) {
+			if (!leave_body(walk))
+				return false;
+			continue;
+		}
+		if (op == SPILE_PRETTY_REPEAT) {
+			if (!enter_repeat(walk))
+				return false;
+			continue;
+		}
+
+		switch (op) {
+		case SPILE_PRETTY_LITERAL:
+			operands = 2;
+			break;
+		case SPILE_PRETTY_INTEGER:
+		case SPILE_PRETTY_CHARS:
+			operands = 8;
+			break;
+		case SPILE_PRETTY_STRING_POINTER:
+			operands = 4;
+			break;
+		case SPILE_PRETTY_UNKNOWN:
+			operands = 0;
+			break;
+		default:
+			return false;
+		}
+		if (!spile_code_has(&walk->code, operands))
+			return false;
+		item->op = op;
+		item->operands = walk->code.at;
+		item->separator = walk->separator;
+		item->offset = 0;
+		item->length = 0;
+		walk->separator = false;
+		walk->code.at += operands;
+		if (op == SPILE_PRETTY_LITERAL) {
+			item->length = spile_get_u16(item->operands);
+			if (!spile_code_has(&walk->code, item->length))
+				return false;
+			walk->code.at += item->length;
+		} else if (op != SPILE_PRETTY_UNKNOWN) {
+			item->offset = walk->base + spile_get_u32(item->operands);
+			if (op == SPILE_PRETTY_CHARS)
+				item->length = spile_get_u32(item->operands + 4);
+		}
+		return true;
+	}
+}
+
+static void write_quoted(struct spile_text *text, const char *bytes, __u32 count)
+{
+	__u32 i;
+
+	spile_text_byte(text, '"');
+	for (i = 0; i < count && bytes[i] && text->at < text->end; i++)
+		spile_text_escaped(text, bytes[i], '"');
+	spile_text_byte(text, '"');
+}
+
+static void write_integer(struct spile_text *text, const char *at, const unsigned char *operands)
+{
+	unsigned int size = operands[4], first = operands[5], bits = operands[6];
+	__u64 value = 0;
+
+	memcpy(&value, at, size);
+	if (!bits)
+		bits = size * 8;
+	value = value >> (first & 63) << (64 - bits);	/* the field, at the top */
+
+	switch (operands[7]) {
+	case SPILE_STYLE_SIGNED: {
+		__s64 number = (__s64)value >> (64 - bits);
+
+		if (number < 0)
+			spile_text_byte(text, '-');
+		spile_text_number(text, number < 0 ? 0 - (__u64)number : (__u64)number, 10);
+		return;
+	}
+	case SPILE_STYLE_UNSIGNED:
+		spile_text_number(text, value >> (64 - bits), 10);
+		return;
+	case SPILE_STYLE_CHAR:
+		spile_text_byte(text, '\'');
+		spile_text_escaped(text, value >> (64 - bits), '\'');
+		spile_text_byte(text, '\'');
+		return;
+	case SPILE_STYLE_FUNCTION:
+		spile_text_literal(text, "<function>:");
+		break;
+	}
+	spile_text_literal(text, "0x");
+	spile_text_number(text, value >> (64 - bits), 16);
+}
+
+/* Whether INTEGER's operands make sense at all. */
+static bool integer_is_sound(const unsigned char *operands)
+{
+	unsigned int size = operands[4];
+
+	return (size == 1 || size == 2 || size == 4 || size == 8) && operands[6] <= 64;
+}
+
+/* Bytes of the object that an item is about, 0 when it lies outside it. */
+static const char *item_bytes(const struct spile_pretty_item *item, const char *raw, __u32 raw_bytes)
+{
+	unsigned long size = item->op == SPILE_PRETTY_CHARS ? item->length :
+		item->op == SPILE_PRETTY_INTEGER ? item->operands[4] : 8;
+
+	if (item->offset > raw_bytes || raw_bytes - item->offset < size)
+		return NULL;
+	return raw + item->offset;
+}
+
+static bool write_item(struct spile_text *text, const struct spile_pretty_item *item,
+		       const char *raw, __u32 raw_bytes, struct spile_payload *payload)
+{
+	const char *at, *string;
+	__u32 count;
+
+	if (item->separator)
+		spile_text_literal(text, ", ");
+	switch (item->op) {
+	case SPILE_PRETTY_LITERAL:
+		spile_text_bytes(text, (const char *)item->operands + 2, item->length);
+		return true;
+	case SPILE_PRETTY_UNKNOWN:
+		spile_text_byte(text, '?');
+		return true;
+	}
+
+	at = item_bytes(item, raw, raw_bytes);
+	if (item->op == SPILE_PRETTY_STRING_POINTER) {
+		if (!spile_payload_bytes(payload, &string, &count))
+			return false;
+		if (at && !spile_get_u64(at))
+			spile_text_literal(text, "0x0");
+		else if (!at || count == SPILE_FAULT)
+			spile_text_literal(text, "ERROR");
+		else
+			write_quoted(text, string, count);
+		return true;
+	}
+	if (!at || (item->op == SPILE_PRETTY_INTEGER && !integer_is_sound(item->operands)))
+		spile_text_literal(text, "ERROR");
+	else if (item->op == SPILE_PRETTY_CHARS)
+		write_quoted(text, at, item->length);
+	else
+		write_integer(text, at, item->operands);
+	return true;
+}
+
+bool spile_pretty_render(struct spile_text *text, const unsigned char *description,
+			 unsigned int description_bytes, struct spile_payload *payload)
+{
+	struct spile_pretty_walk walk;
+	struct spile_pretty_item item;
+	__u32 object_bytes, raw_bytes;
+	const char *raw;
+
+	if (!spile_pretty_begin(&walk, description, description_bytes, &object_bytes) ||
+	    !spile_payload_bytes(payload, &raw, &raw_bytes))
+		return false;
+	if (raw_bytes == SPILE_FAULT) {
+		spile_text_literal(text, "ERROR");
+		return true;	/* no string parts follow */
+	}
+	while (spile_pretty_next(&walk, &item))
+		if (!write_item(text, &item, raw, raw_bytes, payload))
+			return false;
+	return true;
+}

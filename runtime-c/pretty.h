@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Objects as $x$ and $x$$ print them: a description (abi.h, enum
+ * spile_pretty_op) is walked twice, once when the record is written, to fetch
+ * what the object's string pointers point to (pretty_record.c), and once when
+ * it becomes text (here, or in the loader). Both walks visit the pointers in the
+ * same order.
+ */
+#ifndef SPILE_PRETTY_H
+#define SPILE_PRETTY_H
+
+#include "payload.h"
+#include "text.h"
+
+enum {
+	SPILE_PRETTY_DEPTH = 8,		/* REPEATs within each other; deeper ones end the walk */
+	SPILE_PRETTY_ELEMENTS = 65536,	/* elements of all REPEATs together; more end the walk */
+};
+
+/* One operation met on a walk. */
+struct spile_pretty_item {
+	unsigned char op;		/* enum spile_pretty_op, never END or REPEAT */
+	bool separator;			/* ", " stands before it: a new element of a REPEAT */
+	unsigned long offset;		/* INTEGER CHARS STRING_POINTER: from the object's start */
+	const unsigned char *operands;	/* after the op byte */
+	__u32 length;			/* LITERAL: of the text at operands + 2; CHARS: of the array */
+};
+
+struct spile_pretty_walk {
+	struct spile_code code;
+	unsigned int depth;
+	struct {
+		const unsigned char *body, *body_end, *outer_end;
+		unsigned long base;	/* of the element at hand */
+		__u32 left;		/* elements after it */
+		__u32 stride;
+	} level[SPILE_PRETTY_DEPTH];
+	unsigned long base;
+	unsigned int elements;	/* gone through so far */
+	bool separator;
+};
+
+/* Begins a walk; *object_bytes gets the size of the raw object. False for a
+ * description too short to have one. */
+bool spile_pretty_begin(struct spile_pretty_walk *walk, const unsigned char *description,
+			unsigned int description_bytes, __u32 *object_bytes);
+/* Next operation; false at the end and at anything malformed. */
+bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item *item);
+
+/* Text of the pretty part at the payload's front. False when there is none. */
+bool spile_pretty_render(struct spile_text *text, const unsigned char *description,
+			 unsigned int description_bytes, struct spile_payload *payload);
+
+#endif

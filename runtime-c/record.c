@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Payloads: what a handler puts into a record, or into its CPU's scratch for a
+ * string made in the kernel. Parts as abi.h describes them. The caller has
+ * reserved the room that script.h names for each part.
+ */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+
+#include "context.h"
+#include "format.h"
+#include "guard.h"
+#include "memory.h"
+#include "pretty.h"
+
+/* Zeros up to a multiple of 8 from `start`, so that no old record shows through. */
+static char *pad(char *start, char *end)
+{
+	char *padded = start + SPILE_PADDED((unsigned int)(end - start));
+
+	memset(end, 0, padded - end);
+	return padded;
+}
+
+/* A part that could not be read. */
+static char *put_fault(char *at)
+{
+	*(u64 *)at = SPILE_FAULT;
+	return at + 8;
+}
+
+char *spile_put_string(char *at, struct spile_string s)
+{
+	if (!at)
+		return NULL;
+	*(u32 *)at = s.length;
+	memcpy(at + 4, s.text, s.length);
+	return pad(at, at + 4 + s.length);
+}
+
+char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, spile_long bytes, int user)
+{
+	if (!at)
+		return NULL;
+	if (bytes < 0 || bytes > PAGE_SIZE) {
+		spile_fail_text(c, "%lld is too many bytes for a memory dump", bytes);
+		return put_fault(at);
+	}
+	if (spile_memory_read(at + 4, address, bytes, user)) {
+		spile_fail(c, SPILE_E_READ_FAULT, address);
+		return put_fault(at);
+	}
+	*(u32 *)at = bytes;
+	return pad(at, at + 4 + bytes);
+}
+
+/* The text that a char * of the object points to. */
+static char *put_pointed(char *at, const char *raw, u32 raw_bytes, unsigned long offset)
+{
+	unsigned long pointer;
+	int length;
+
+	if (offset > raw_bytes || raw_bytes - offset < sizeof(pointer))
+		return put_fault(at);
+	memcpy(&pointer, raw + offset, sizeof(pointer));
+	/* A null pointer is told by the object itself; its part is empty. */
+	length = pointer ? spile_memory_string(at + 4, spile_script.string_bytes - 1, pointer, false) : 0;
+	if (length < 0)
+		return put_fault(at);
+	*(u32 *)at = length;
+	return pad(at, at + 4 + length);
+}
+
+char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *description,
+		       unsigned int description_bytes, spile_ulong address)
+{
+	struct spile_pretty_walk walk;
+	struct spile_pretty_item item;
+	const char *raw = at + 4;
+	u32 raw_bytes;
+
+	if (!at)
+		return NULL;
+	if (!spile_pretty_begin(&walk, description, description_bytes, &raw_bytes) ||
+	    spile_memory_read(at + 4, address, raw_bytes, false))
+		return put_fault(at);
+	*(u32 *)at = raw_bytes;
+	at = pad(at, at + 4 + raw_bytes);
+	while (spile_pretty_next(&walk, &item))
+		if (item.op == SPILE_PRETTY_STRING_POINTER)
+			at = put_pointed(at, raw, raw_bytes, item.offset);
+	return at;
+}
+
+char *spile_scratch(struct spile_context *c)
+{
+	return spile_cpu_of(c)->scratch;
+}
+
+unsigned int spile_format(struct spile_context *c, const unsigned char *format, unsigned int format_bytes,
+			  char *end, char *out)
+{
+	unsigned int length;
+
+	if (!end) {
+		out[0] = 0;
+		return 0;
+	}
+	length = spile_format_render(format, format_bytes, spile_cpu_of(c)->scratch, end,
+				     out, spile_script.string_bytes);
+	/* A string value ends at its first NUL (%c or %b may have written one). */
+	return strnlen(out, length);
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Per-CPU rings of records.
+ */
+#include <linux/ktime.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+#include <linux/wait.h>
+
+#include "ring.h"
+#include "session.h"
+
+u32 spile_ring_bytes __read_mostly;
+
+static DECLARE_WAIT_QUEUE_HEAD(readers);
+
+static_assert(sizeof(struct spile_ring_header) <= SPILE_RING_HEADER_BYTES);
+static_assert(sizeof(struct spile_record) % 8 == 0);
+
+/* In interrupt context, on the CPU that wrote. */
+static void wake(struct irq_work *work)
+{
+	wake_up_interruptible(&readers);
+}
+
+/*
+ * Whether `bytes` more fit in front of the reader. What the reader says is
+ * believed only as far as it makes sense: between tail and head there are never
+ * more than the ring's bytes.
+ */
+static bool has_room(struct spile_cpu *cpu, u64 bytes)
+{
+	u64 tail;
+
+	if (cpu->head - cpu->tail + bytes <= spile_ring_bytes)
+		return true;
+	/*
+	 * Acquire: the reader's loads of the records before tail come before our
+	 * stores over them. Pairs with its release store of tail.
+	 */
+	tail = smp_load_acquire(&cpu->ring->tail);
+	if (cpu->head - tail > spile_ring_bytes)
+		return false;
+	cpu->tail = tail;
+	return cpu->head - tail + bytes <= spile_ring_bytes;
+}
+
+char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id, unsigned int bytes)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	u64 size = sizeof(struct spile_record) + ALIGN((u64)bytes, 8);
+	struct spile_record *record;
+	u32 offset, to_end;
+
+	if (unlikely(!cpu->ring))
+		return NULL;
+	offset = cpu->head & (spile_ring_bytes - 1);
+	to_end = spile_ring_bytes - offset;
+	if (size <= to_end)
+		to_end = 0;
+	if (unlikely(!has_room(cpu, size + to_end))) {
+		WRITE_ONCE(cpu->ring->lost_records, ++cpu->lost_records);
+		cpu->lost_bytes += size;
+		WRITE_ONCE(cpu->ring->lost_bytes, cpu->lost_bytes);
+		return NULL;
+	}
+	if (to_end) {
+		record = (struct spile_record *)(cpu->ring_data + offset);
+		record->bytes = to_end;	/* 8 at least: of a pad only these two fields are there */
+		record->kind = SPILE_RECORD_PAD;
+		offset = 0;
+	}
+	cpu->record_at = cpu->head + to_end;
+	record = (struct spile_record *)(cpu->ring_data + offset);
+	record->kind = kind;
+	record->cpu = smp_processor_id();
+	record->id = id;
+	record->probe = c->probe ? c->probe - spile_script.probes : SPILE_NO_PROBE;
+	record->time = ktime_get_mono_fast_ns();
+	return (char *)(record + 1);
+}
+
+static noinline void wake_reader(struct spile_cpu *cpu)
+{
+	WRITE_ONCE(cpu->ring->waiting, 0);
+	irq_work_queue(&cpu->wake);
+}
+
+void spile_record_commit(struct spile_context *c, char *end)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	struct spile_record *record;
+
+	if (!end)
+		return;
+	record = (struct spile_record *)(cpu->ring_data + (cpu->record_at & (spile_ring_bytes - 1)));
+	record->bytes = end - (char *)record;
+	WRITE_ONCE(cpu->head, cpu->record_at + record->bytes);
+	/* Release: the record's bytes before the head that shows them. Pairs with
+	 * the reader's acquire load of head. */
+	smp_store_release(&cpu->ring->head, cpu->head);
+	/* The store of head before the load of waiting. The reader does the
+	 * opposite: it stores waiting, then poll() looks at head behind a barrier
+	 * of its own. One of the two sees the other. */
+	smp_mb();
+	if (unlikely(READ_ONCE(cpu->ring->waiting)))
+		wake_reader(cpu);
+}
+
+void spile_ring_text(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
+		     const char *text, unsigned int length)
+{
+	struct spile_context *c = &cpu->context;
+	char *at = spile_record_begin(c, kind, id, SPILE_STRING_PART(length));
+
+	spile_record_commit(c, spile_put_string(at, (struct spile_string){ text, length }));
+}
+
+void spile_ring_exit(struct spile_cpu *cpu)
+{
+	struct spile_context *c = &cpu->context;
+
+	spile_record_commit(c, spile_record_begin(c, SPILE_RECORD_EXIT, 0, 0));
+	irq_work_queue(&cpu->wake);
+}
+
+void spile_ring_wake_all(void)
+{
+	wake_up_interruptible(&readers);
+}
+
+/* The size asked for, as a power of two that the machine can afford. */
+static u32 affordable_size(u32 wanted)
+{
+	u64 most = ((u64)totalram_pages() << PAGE_SHIFT) / SPILE_RING_MEMORY_SHARE / num_possible_cpus();
+	u32 bytes = wanted ?: SPILE_RING_DEFAULT;
+
+	bytes = roundup_pow_of_two(clamp_t(u32, bytes, SPILE_RING_MIN, SPILE_RING_MAX));
+	while (bytes > most && bytes > SPILE_RING_MIN)
+		bytes /= 2;
+	return bytes;
+}
+
+int spile_ring_setup(u32 wanted)
+{
+	u32 bytes = affordable_size(wanted);
+	int i;
+
+	for_each_possible_cpu(i) {
+		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
+		char *memory = vmalloc_user(SPILE_RING_HEADER_BYTES + (unsigned long)bytes);
+
+		if (!memory) {
+			spile_ring_exit_all();
+			return -ENOMEM;
+		}
+		cpu->ring = (struct spile_ring_header *)memory;
+		cpu->ring_data = memory + SPILE_RING_HEADER_BYTES;
+	}
+	spile_ring_bytes = bytes;
+	spile_session_charge(((size_t)SPILE_RING_HEADER_BYTES + bytes) * num_possible_cpus());
+	return 0;
+}
+
+void spile_ring_init(void)
+{
+	int i;
+
+	for_each_possible_cpu(i)
+		init_irq_work(&per_cpu_ptr(&spile_cpus, i)->wake, wake);
+}
+
+/* No handler runs any more, and nobody has a mapping: each holds the device open. */
+void spile_ring_exit_all(void)
+{
+	int i;
+
+	for_each_possible_cpu(i) {
+		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
+
+		irq_work_sync(&cpu->wake);
+		vfree(cpu->ring);
+		cpu->ring = NULL;
+		cpu->ring_data = NULL;
+	}
+	spile_ring_bytes = 0;
+}
+
+int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	unsigned long bytes, index;
+	struct spile_cpu *cpu;
+
+	if (!spile_ring_bytes)
+		return -ENODEV;
+	bytes = SPILE_RING_HEADER_BYTES + (unsigned long)spile_ring_bytes;
+	index = vma->vm_pgoff / (bytes >> PAGE_SHIFT);
+	if (vma->vm_pgoff % (bytes >> PAGE_SHIFT) || vma->vm_end - vma->vm_start != bytes ||
+	    !(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	if (index >= nr_cpu_ids || !cpu_possible(index))
+		return -ENXIO;
+	cpu = per_cpu_ptr(&spile_cpus, index);
+	return remap_vmalloc_range(vma, cpu->ring, 0);
+}
+
+__poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
+{
+	__poll_t events = 0;
+	int i;
+
+	poll_wait(file, &readers, table);
+	/* The reader's store of waiting, and our place in the queue, before the
+	 * loads of head. Pairs with the barrier in spile_record_commit(). */
+	smp_mb();
+	for_each_possible_cpu(i) {
+		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
+
+		if (cpu->ring && READ_ONCE(cpu->head) != READ_ONCE(cpu->ring->tail)) {
+			events |= EPOLLIN | EPOLLRDNORM;
+			break;
+		}
+	}
+	if (READ_ONCE(spile_session_state) == SPILE_STATE_STOPPING)
+		events |= EPOLLPRI;
+	return events;
+}

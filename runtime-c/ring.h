@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The per-CPU rings (abi.h, struct spile_ring_header): written by the owner of
+ * a CPU's context, without locks, in any context; read by the loader through a
+ * shared mapping. The loader may write anything there, at any time: nothing is
+ * read back but tail, which is checked, and waiting.
+ */
+#ifndef SPILE_RING_H
+#define SPILE_RING_H
+
+#include <linux/fs.h>
+#include <linux/poll.h>
+
+#include "context.h"
+
+enum {
+	SPILE_RING_HEADER_BYTES = PAGE_SIZE,
+	SPILE_RING_MIN = 64 << 10,
+	SPILE_RING_DEFAULT = 1 << 20,
+	SPILE_RING_MAX = 1 << 30,
+	SPILE_RING_MEMORY_SHARE = 4,	/* all rings together take at most 1/4 of the memory */
+};
+
+extern u32 spile_ring_bytes;		/* of each ring's data; 0 before SPILE_SETUP */
+
+/* Makes the rings; bytes as in struct spile_setup. Process context. */
+int __must_check spile_ring_setup(u32 bytes);
+void spile_ring_exit_all(void);
+void spile_ring_init(void);
+
+/* Record with one string. */
+void spile_ring_text(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
+		     const char *text, unsigned int length);
+/* SPILE_RECORD_EXIT, and the reader is woken whether or not it found room. */
+void spile_ring_exit(struct spile_cpu *cpu);
+
+int spile_ring_mmap(struct file *file, struct vm_area_struct *vma);
+__poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table);
+void spile_ring_wake_all(void);
+
+#endif

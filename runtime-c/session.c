@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * States and what happens between them. Everything here but ask_stop() runs in
+ * process context under spile_session.lock, so one after the other.
+ */
+#include <linux/kernel.h>
+#include <linux/sched.h>
+
+#include "context.h"
+#include "module_notifier.h"
+#include "ring.h"
+#include "session.h"
+#include "site.h"
+
+int spile_session_state __read_mostly = SPILE_STATE_LOADED;
+
+struct spile_session spile_session = {
+	.lock = __MUTEX_INITIALIZER(spile_session.lock),
+};
+
+void spile_exit(struct spile_context *c)
+{
+	spile_session_ask_stop(spile_cpu_of(c));
+}
+
+void spile_session_ask_stop(struct spile_cpu *cpu)
+{
+	int state = READ_ONCE(spile_session_state);
+
+	if (state != SPILE_STATE_RUNNING && state != SPILE_STATE_STARTING)
+		return;
+	/* Of several that want it one writes the record. */
+	if (cmpxchg(&spile_session_state, state, SPILE_STATE_STOPPING) == state)
+		spile_ring_exit(cpu);
+}
+
+void spile_session_emit(enum spile_record_kind kind, const char *format, ...)
+{
+	struct spile_cpu *cpu = spile_context_claim();
+	unsigned int length;
+	va_list arguments;
+
+	va_start(arguments, format);
+	length = vscnprintf(cpu->message, spile_message_bytes(), format, arguments);
+	va_end(arguments);
+	spile_ring_text(cpu, kind, 0, cpu->message, length);
+	spile_context_release(cpu);
+}
+
+int spile_session_setup(const struct spile_setup *setup)
+{
+	int error = -EBUSY;
+
+	if (setup->flags || setup->reserved)
+		return -EINVAL;
+	mutex_lock(&spile_session.lock);
+	if (spile_session_state == SPILE_STATE_LOADED) {
+		error = spile_ring_setup(setup->ring_bytes);
+		if (!error) {
+			spile_session.target = setup->target;
+			WRITE_ONCE(spile_session_state, SPILE_STATE_READY);
+		}
+	}
+	mutex_unlock(&spile_session.lock);
+	return error;
+}
+
+static void run_in_state(struct spile_site *site, enum spile_state state)
+{
+	preempt_disable();
+	spile_context_run(site, state, site->probe->handler, NULL, NULL);
+	preempt_enable();
+	cond_resched();
+}
+
+static void run_begin(struct spile_site *site)
+{
+	run_in_state(site, SPILE_STATE_STARTING);
+}
+
+static void run_end(struct spile_site *site)
+{
+	/* An end probe that spends the error budget leaves the rest to error probes. */
+	if (!READ_ONCE(spile_session.failed))
+		run_in_state(site, SPILE_STATE_STOPPING);
+}
+
+static void run_error(struct spile_site *site)
+{
+	run_in_state(site, SPILE_STATE_STOPPING);
+}
+
+static int start(void)
+{
+	unsigned int i;
+	int error;
+
+	switch (spile_session_state) {
+	case SPILE_STATE_READY:
+		break;
+	case SPILE_STATE_RUNNING:
+	case SPILE_STATE_STOPPING:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+
+	error = spile_modules_check();
+	if (error)
+		return error;
+
+	WRITE_ONCE(spile_session_state, SPILE_STATE_STARTING);
+	spile_sites_in_order(SPILE_PROBE_BEGIN, run_begin);
+	if (READ_ONCE(spile_session_state) != SPILE_STATE_STARTING)
+		return 0;	/* a begin probe called exit() or failed: nothing to arm */
+
+	for (i = 0; i < spile_script.target_count; i++)
+		if (!spile_script.targets[i].name[0] || spile_modules_present(i))
+			spile_sites_arm(i);
+	spile_sites_arm(-1);
+	/* All sites come alive at this store: until now their hits were turned away. */
+	WRITE_ONCE(spile_session_state, SPILE_STATE_RUNNING);
+	return 0;
+}
+
+int spile_session_start(void)
+{
+	int error;
+
+	mutex_lock(&spile_session.lock);
+	error = start();
+	mutex_unlock(&spile_session.lock);
+	return error;
+}
+
+int spile_session_stop(void)
+{
+	int state;
+
+	mutex_lock(&spile_session.lock);
+	state = spile_session_state;
+	if (state == SPILE_STATE_RUNNING || state == SPILE_STATE_STOPPING) {
+		xchg(&spile_session_state, SPILE_STATE_STOPPING);
+		spile_sites_disarm(SPILE_ALL_TARGETS);
+		spile_context_wait();
+		spile_sites_in_order(SPILE_PROBE_END, run_end);
+		if (READ_ONCE(spile_session.failed))
+			spile_sites_in_order(SPILE_PROBE_ERROR, run_error);
+	}
+	WRITE_ONCE(spile_session_state, SPILE_STATE_STOPPED);
+	spile_ring_wake_all();
+	mutex_unlock(&spile_session.lock);
+	return 0;
+}

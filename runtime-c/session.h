@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The session: from SPILE_SETUP to SPILE_STOP (abi.h, enum spile_state).
+ */
+#ifndef SPILE_SESSION_H
+#define SPILE_SESSION_H
+
+#include <linux/atomic.h>
+#include <linux/compiler.h>
+#include <linux/mutex.h>
+#include <linux/types.h>
+
+#include "script.h"
+#include "abi/abi.h"
+
+struct spile_cpu;
+
+/* Written under spile_session.lock, but for the step to STOPPING, which
+ * handlers take with cmpxchg. Read by every hit. */
+extern int spile_session_state;
+
+struct spile_session {
+	struct mutex lock;	/* all that arms, disarms and changes states */
+	atomic_t errors;
+	atomic_t skipped;	/* for MAXSKIPPED: lock_skipped and low_stack */
+	bool failed;		/* ended by errors: error probes run, not end probes */
+	s32 target;		/* target() */
+	u64 memory_bytes;	/* all that has been allocated; init and SPILE_SETUP write it */
+};
+extern struct spile_session spile_session;
+
+int spile_session_setup(const struct spile_setup *setup);
+int spile_session_start(void);
+int spile_session_stop(void);
+
+/* Ends the session from within a handler; the loader then calls SPILE_STOP. */
+void spile_session_ask_stop(struct spile_cpu *cpu);
+
+/* A WARN or NOTICE record of the session itself. Process context. */
+__printf(2, 3) void spile_session_emit(enum spile_record_kind kind, const char *format, ...);
+
+static inline void spile_session_charge(size_t bytes)
+{
+	spile_session.memory_bytes += bytes;
+}
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Probe sites: made at load time, armed and disarmed by target, counted.
+ */
+#include <linux/kernel.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+
+#include "context.h"
+#include "session.h"
+#include "site.h"
+
+struct spile_site *spile_sites;
+
+/* Sites sorted by kind, value, index; and room for one call of disarm. */
+static struct spile_site **in_order;
+static struct spile_site **batch;	/* under spile_session.lock */
+
+const struct spile_family *spile_site_family(const struct spile_site *site)
+{
+	switch (site->probe->kind) {
+	case SPILE_PROBE_KPROBE:
+		return &spile_kprobe_family;
+	case SPILE_PROBE_KRETPROBE:
+		return &spile_kretprobe_family;
+	case SPILE_PROBE_TIMER:
+		return &spile_timer_family;
+	default:
+		return NULL;
+	}
+}
+
+static void arm(struct spile_site *site, const struct spile_family *family)
+{
+	const struct spile_probe *probe = site->probe;
+	int error = family->arm(site);
+
+	if (!error) {
+		site->armed = true;
+		return;
+	}
+	if (probe->symbol)
+		spile_session_emit(SPILE_RECORD_WARN,
+				   "probe %s (%s:%s+0x%lx) registration error [man warning::pass5] (rc %d)",
+				   probe->point, probe->module, probe->symbol, probe->address, error);
+	else
+		spile_session_emit(SPILE_RECORD_WARN,
+				   "probe %s (address 0x%lx) registration error [man warning::pass5] (rc %d)",
+				   probe->point, probe->address, error);
+}
+
+void spile_sites_arm(int target)
+{
+	unsigned int i;
+
+	for (i = 0; i < spile_script.probe_count; i++) {
+		struct spile_site *site = &spile_sites[i];
+		const struct spile_family *family = spile_site_family(site);
+
+		if (family && !site->armed && site->probe->target == target)
+			arm(site, family);
+		cond_resched();
+	}
+}
+
+static void disarm_family(const struct spile_family *family, int target)
+{
+	unsigned int count = 0, i;
+
+	for (i = 0; i < spile_script.probe_count; i++) {
+		struct spile_site *site = &spile_sites[i];
+
+		if (!site->armed || spile_site_family(site) != family)
+			continue;
+		if (target == SPILE_ALL_TARGETS || site->probe->target == target)
+			batch[count++] = site;
+	}
+	if (!count)
+		return;
+	family->disarm(batch, count);
+	for (i = 0; i < count; i++)
+		batch[i]->armed = false;
+}
+
+void spile_sites_disarm(int target)
+{
+	/* Timers first: they cost least to stop and may be what keeps the machine busy. */
+	disarm_family(&spile_timer_family, target);
+	disarm_family(&spile_kretprobe_family, target);
+	disarm_family(&spile_kprobe_family, target);
+}
+
+void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_site *site))
+{
+	unsigned int i;
+
+	for (i = 0; i < spile_script.probe_count; i++)
+		if (in_order[i]->probe->kind == kind)
+			run(in_order[i]);
+}
+
+void spile_site_counters(const struct spile_site *site, struct spile_counters *counters)
+{
+	const struct spile_family *family = spile_site_family(site);
+	int i;
+
+	memset(counters, 0, sizeof(*counters));
+	counters->probe = site->index;
+	counters->armed = site->armed;
+	for_each_possible_cpu(i) {
+		const struct spile_counts *counts = &per_cpu_ptr(&spile_cpus, i)->counts[site->index];
+
+		counters->handled += local_read(&counts->handled);
+		counters->nested += local_read(&counts->nested);
+		counters->lock_skipped += local_read(&counts->lock_skipped);
+		counters->low_stack += local_read(&counts->low_stack);
+		counters->errors += local_read(&counts->errors);
+		counters->hits += local_read(&counts->stopped);
+	}
+	counters->nested += site->missed;
+	counters->return_misses += site->return_missed;
+	if (site->armed && family->missed)
+		family->missed(site, counters);
+	counters->hits += counters->handled + counters->nested +
+			  counters->lock_skipped + counters->low_stack;
+}
+
+unsigned int spile_sites_skipped(void)
+{
+	struct spile_counters counters;
+	unsigned int skipped = 0, i;
+
+	for (i = 0; i < spile_script.probe_count; i++) {
+		spile_site_counters(&spile_sites[i], &counters);
+		skipped += counters.nested + counters.lock_skipped + counters.low_stack;
+	}
+	return skipped;
+}
+
+static int compare_order(const void *a, const void *b)
+{
+	const struct spile_site *one = *(struct spile_site *const *)a;
+	const struct spile_site *two = *(struct spile_site *const *)b;
+
+	if (one->probe->value != two->probe->value)
+		return one->probe->value < two->probe->value ? -1 : 1;
+	return one->index < two->index ? -1 : one->index > two->index;
+}
+
+static int make_site(struct spile_site *site, unsigned int index)
+{
+	const struct spile_probe *probe = &spile_script.probes[index];
+
+	site->probe = probe;
+	site->index = index;
+	if (probe->target >= (int)spile_script.target_count)
+		return -EINVAL;
+	if (probe->symbol) {
+		if (probe->target < 0)
+			return -EINVAL;
+		site->symbol = kasprintf(GFP_KERNEL, "%s:%s",
+					 spile_script.targets[probe->target].name, probe->symbol);
+		if (!site->symbol)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int spile_sites_init(void)
+{
+	unsigned int count = spile_script.probe_count;
+	unsigned int i;
+	int error = -ENOMEM;
+
+	spile_sites = kvcalloc(max(count, 1u), sizeof(*spile_sites), GFP_KERNEL);
+	in_order = kvcalloc(max(count, 1u), sizeof(*in_order), GFP_KERNEL);
+	batch = kvcalloc(max(count, 1u), sizeof(*batch), GFP_KERNEL);
+	if (!spile_sites || !in_order || !batch)
+		goto err;
+	spile_session_charge(count * (sizeof(*spile_sites) + sizeof(*in_order) + sizeof(*batch)));
+
+	for (i = 0; i < count; i++) {
+		in_order[i] = &spile_sites[i];
+		error = make_site(&spile_sites[i], i);
+		if (error)
+			goto err;
+	}
+	sort(in_order, count, sizeof(*in_order), compare_order, NULL);
+	return 0;
+err:
+	spile_sites_exit();
+	return error;
+}
+
+void spile_sites_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; spile_sites && i < spile_script.probe_count; i++)
+		kfree(spile_sites[i].symbol);
+	kvfree(batch);
+	kvfree(in_order);
+	kvfree(spile_sites);
+	spile_sites = NULL;
+}

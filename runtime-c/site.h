@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Probe sites: the run-time side of spile_script.probes, and the families that
+ * know how to arm one (kprobe.c, kretprobe.c, timer.c).
+ */
+#ifndef SPILE_SITE_H
+#define SPILE_SITE_H
+
+#include <linux/hrtimer.h>
+#include <linux/kprobes.h>
+
+#include "script.h"
+#include "abi/abi.h"
+
+struct spile_site {
+	const struct spile_probe *probe;
+	unsigned int index;		/* in spile_script.probes */
+	bool armed;			/* under spile_session.lock */
+	char *symbol;			/* "module:symbol" of a site in a module, else 0 */
+	unsigned long missed;		/* kprobe.nmissed of registrations that are over */
+	unsigned long return_missed;	/* kretprobe.nmissed of the same */
+	union {				/* by probe->kind */
+		struct kprobe kprobe;
+		struct kretprobe kretprobe;
+		struct {
+			struct hrtimer timer;
+			u64 random_state;
+		};
+	};
+};
+
+/* Called in process context under spile_session.lock. */
+struct spile_family {
+	int (*arm)(struct spile_site *site);
+	/* All of `sites` are armed. When it returns no handler of theirs runs any more. */
+	void (*disarm)(struct spile_site *const *sites, unsigned int count);
+	/* Adds what the kernel missed of an armed site to the counters. */
+	void (*missed)(const struct spile_site *site, struct spile_counters *counters);
+};
+
+extern const struct spile_family spile_kprobe_family;
+extern const struct spile_family spile_kretprobe_family;
+extern const struct spile_family spile_timer_family;
+
+extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
+
+/* 0 for begin, end, error, never: they are not armed. */
+const struct spile_family *spile_site_family(const struct spile_site *site);
+
+/* Arms every site of a target (-1: those that have none). A site that cannot be
+ * had is reported with a WARN record and left out. Under spile_session.lock. */
+void spile_sites_arm(int target);
+/* Disarms every armed site of a target; SPILE_ALL_TARGETS for all there are. */
+enum { SPILE_ALL_TARGETS = -2 };
+void spile_sites_disarm(int target);
+
+/* The probes of a kind BEGIN, END or ERROR in the order of their values, then
+ * of the script: calls run() for each. */
+void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_site *site));
+
+void spile_site_counters(const struct spile_site *site, struct spile_counters *counters);
+unsigned int spile_sites_skipped(void);	/* nested, lock_skipped and low_stack of all */
+
+int __must_check spile_sites_init(void);
+void spile_sites_exit(void);
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * timer.* probes: one hrtimer each, in hard interrupt context.
+ */
+#include <linux/hrtimer.h>
+#include <linux/random.h>
+#include <asm/irq_regs.h>
+
+#include "context.h"
+#include "features.h"
+#include "session.h"
+#include "site.h"
+
+/* Time to the next run: the period, plus up to `random` ns of it. */
+static ktime_t next_interval(struct spile_site *site)
+{
+	const struct spile_probe *probe = site->probe;
+	u64 interval = probe->value;
+
+	if (probe->random) {
+		/* xorshift64 (Marsaglia): any context, no kernel entropy spent on each tick. */
+		u64 x = site->random_state;
+
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		site->random_state = x;
+		interval += x % (probe->random + 1);
+	}
+	return ns_to_ktime(interval);
+}
+
+static enum hrtimer_restart handle_tick(struct hrtimer *timer)
+{
+	struct spile_site *site = container_of(timer, struct spile_site, timer);
+	struct pt_regs *regs = get_irq_regs();
+
+	if (READ_ONCE(spile_session_state) > SPILE_STATE_RUNNING)
+		return HRTIMER_NORESTART;
+	/* The script's registers are those of the kernel; user space has none to show. */
+	if (regs && user_mode(regs))
+		regs = NULL;
+	spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler,
+			  (unsigned long *)regs, NULL);
+	hrtimer_forward(timer, hrtimer_cb_get_time(timer), next_interval(site));
+	return HRTIMER_RESTART;
+}
+
+static int arm(struct spile_site *site)
+{
+	get_random_bytes(&site->random_state, sizeof(site->random_state));
+	site->random_state |= 1;	/* never 0, where xorshift stays */
+	spile_hrtimer_setup(&site->timer, handle_tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_start(&site->timer, next_interval(site), HRTIMER_MODE_REL_HARD);
+	return 0;
+}
+
+static void disarm(struct spile_site *const *sites, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		hrtimer_cancel(&sites[i]->timer);
+}
+
+const struct spile_family spile_timer_family = {
+	.arm = arm,
+	.disarm = disarm,
+};
