@@ -1,1 +1,166 @@
 //! Shows diagnostics with codespan-reporting.
+//!
+//! Takes a [`Diagnostic`] and the texts its spans point into, gives the text for a terminal:
+//!
+//!     error[E0033]: expected an expression after `+`
+//!       ┌─ trace.stp:1:20
+//!
+//! A label in text that came out of a macro or script argument gets further labels where that was called.
+
+use std::ops::Range;
+
+use codespan_reporting::diagnostic as codespan;
+use codespan_reporting::files::{Error, Files};
+use codespan_reporting::term;
+
+use super::{Diagnostic, Label, Severity};
+use crate::source::{FileId, SourceMap, Span};
+
+/// Calls shown for one label, innermost first; a longer chain says nothing new.
+const MAX_CALLS: usize = 8;
+
+/// The text of a diagnostic, with a newline at its end; with terminal colours if `color`.
+pub fn render(sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> String {
+    let files = Texts(sources);
+    let shown = convert(sources, diagnostic);
+    let config = term::Config { tab_width: 8, ..term::Config::default() };
+    let text = if color {
+        let mut buffer = term::termcolor::Buffer::ansi();
+        term::emit_to_write_style(&mut buffer, &config, &files, &shown)
+            .map(|()| String::from_utf8_lossy(buffer.as_slice()).into_owned())
+    } else {
+        term::emit_into_string(&config, &files, &shown)
+    };
+    match text {
+        Ok(text) => format!("{}\n", text.trim_end()),
+        // Only a span of another source map can lead here.
+        Err(_) => format!("{}[{}]: {}\n", word(diagnostic.severity), diagnostic.code.0, diagnostic.message),
+    }
+}
+
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+fn convert(sources: &SourceMap, diagnostic: &Diagnostic) -> codespan::Diagnostic<FileId> {
+    let severity = match diagnostic.severity {
+        Severity::Warning => codespan::Severity::Warning,
+        Severity::Error => codespan::Severity::Error,
+    };
+    let mut labels: Vec<codespan::Label<FileId>> = Vec::new();
+    let mut calls = Vec::new();
+    for label in &diagnostic.labels {
+        labels.push(convert_label(label));
+        calls.extend(calls_to(sources, label.span));
+    }
+    for call in calls {
+        if !labels.iter().any(|label| label.file_id == call.file_id && label.range == call.range) {
+            labels.push(call);
+        }
+    }
+    codespan::Diagnostic::new(severity)
+        .with_code(diagnostic.code.0)
+        .with_message(&diagnostic.message)
+        .with_labels(labels)
+        .with_notes(diagnostic.notes.clone())
+}
+
+fn convert_label(label: &Label) -> codespan::Label<FileId> {
+    let Span { file, start, end, .. } = label.span;
+    let range = start as usize..end as usize;
+    let converted = match label.primary {
+        true => codespan::Label::primary(file, range),
+        false => codespan::Label::secondary(file, range),
+    };
+    converted.with_message(&label.message)
+}
+
+/// Where the text at `span` was asked for, innermost first.
+fn calls_to(sources: &SourceMap, span: Span) -> Vec<codespan::Label<FileId>> {
+    let expansions = std::iter::successors(sources.expansion(span.via), |inner| sources.expansion(inner.call.via));
+    let label = |expansion: &crate::source::Expansion| {
+        let Span { file, start, end, .. } = expansion.call;
+        let message = match expansion.name.starts_with('$') {
+            true => format!("script argument {} stands here", expansion.name),
+            false => format!("in expansion of macro {}", expansion.name),
+        };
+        codespan::Label::secondary(file, start as usize..end as usize).with_message(message)
+    };
+    expansions.take(MAX_CALLS).map(label).collect()
+}
+
+/// The texts as codespan asks for them.
+struct Texts<'a>(&'a SourceMap);
+
+impl<'a> Files<'a> for Texts<'a> {
+    type FileId = FileId;
+    type Name = &'a str;
+    type Source = &'a str;
+
+    fn name(&'a self, id: FileId) -> Result<&'a str, Error> {
+        Ok(&self.0.file(id).name)
+    }
+
+    fn source(&'a self, id: FileId) -> Result<&'a str, Error> {
+        Ok(&self.0.file(id).text)
+    }
+
+    fn line_index(&'a self, id: FileId, byte: usize) -> Result<usize, Error> {
+        let text = self.0.file(id).text.as_bytes();
+        Ok(text[..byte.min(text.len())].iter().filter(|&&byte| byte == b'\n').count())
+    }
+
+    fn line_range(&'a self, id: FileId, line: usize) -> Result<Range<usize>, Error> {
+        let text = &self.0.file(id).text;
+        let mut starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).skip(line);
+        match starts.next() {
+            Some(start) => Ok(start..starts.next().unwrap_or(text.len())),
+            None => Err(Error::LineTooLarge { given: line, max: text.matches('\n').count() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Code;
+    use crate::source::Origin;
+
+    #[test]
+    fn labels_in_two_files_and_notes() {
+        let mut sources = SourceMap::new();
+        let script = sources.add("a.stp", b"probe begin {\n\tx = y\n}\n".to_vec(), Origin::User);
+        let library = sources.add("lib.stp", b"global y\n".to_vec(), Origin::Tapset);
+        let diagnostic = Diagnostic::error(Code("E0100"), "something about y")
+            .at(Span::new(script, 19, 20), "used here")
+            .also(Span::new(library, 7, 8), "declared here")
+            .note("one note")
+            .note("another note");
+        insta::assert_snapshot!(render(&sources, &diagnostic, false));
+        assert!(render(&sources, &diagnostic, true).contains("\u{1b}["));
+    }
+
+    #[test]
+    fn a_label_in_a_macro_shows_all_calls() {
+        let mut sources = SourceMap::new();
+        let script = sources.add("a.stp", b"@define in %( 1 + %)\n@define out %( @in %)\nprobe x { @out }\n".to_vec(), Origin::User);
+        let outer = sources.add_expansion("@out", Span::new(script, 53, 57));
+        let inner = sources.add_expansion("@in", Span { via: outer, ..Span::new(script, 36, 39) });
+        let diagnostic =
+            Diagnostic::warning(Code("W0100"), "a sum").at(Span { via: inner, ..Span::new(script, 16, 17) }, "this");
+        insta::assert_snapshot!(render(&sources, &diagnostic, false));
+    }
+
+    #[test]
+    fn no_place_and_places_at_the_end() {
+        let mut sources = SourceMap::new();
+        let script = sources.add("a.stp", b"x\n".to_vec(), Origin::User);
+        let bare = Diagnostic::error(Code("E0500"), "gcc failed");
+        assert_eq!(render(&sources, &bare, false), "error[E0500]: gcc failed\n");
+        let end = Diagnostic::error(Code("E0500"), "the end").at(Span::new(script, 2, 2), "here");
+        assert!(render(&sources, &end, false).contains("a.stp:2:1"));
+    }
+}

@@ -2,6 +2,8 @@
 //!
 //! Macros and `%( %)` conditionals are gone by here (see [`super::preprocess`]); braces in probe points are expanded.
 
+use std::collections::BTreeSet;
+
 use crate::source::{FileId, Span};
 
 /// An identifier and where it stands.
@@ -16,6 +18,8 @@ pub struct Name {
 pub struct Script {
     pub file: FileId,
     pub items: Vec<Item>,
+    /// Numbers of the script arguments (`$1`, `@1`) that the text uses; 0 for their count (`$#`).
+    pub arguments: BTreeSet<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,92 @@
+//! Shell patterns: `*`, `?`, `[a-z]`, `[!a-z]`, `[^a-z]`; a backslash takes the next character as it is.
+
+/// Whether `text` has characters that mean more than themselves in a pattern.
+pub fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+/// Whether the whole of `text` matches `pattern`. Linear in their product at worst: one star is retried, the last.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let text: Vec<char> = text.chars().collect();
+    let (mut p, mut t) = (0, 0);
+    let mut retry = None;
+    loop {
+        if pattern.get(p) == Some(&'*') {
+            retry = Some((p + 1, t));
+            p += 1;
+            continue;
+        }
+        let Some(&character) = text.get(t) else {
+            return p == pattern.len();
+        };
+        if let Some(next) = match_one(&pattern, p, character) {
+            p = next;
+            t += 1;
+        } else if let Some((star, from)) = retry {
+            p = star;
+            t = from + 1;
+            retry = Some((star, t));
+        } else {
+            return false;
+        }
+    }
+}
+
+/// The place behind the pattern's element at `p` if that takes `character`.
+fn match_one(pattern: &[char], p: usize, character: char) -> Option<usize> {
+    match *pattern.get(p)? {
+        '?' => Some(p + 1),
+        '\\' => match pattern.get(p + 1) {
+            Some(&escaped) => (escaped == character).then_some(p + 2),
+            None => (character == '\\').then_some(p + 1),
+        },
+        '[' => match match_set(pattern, p, character) {
+            Some((next, found)) => found.then_some(next),
+            // Without its closing bracket it is an ordinary character.
+            None => (character == '[').then_some(p + 1),
+        },
+        literal => (literal == character).then_some(p + 1),
+    }
+}
+
+/// For the set that opens at `p`: the place behind it and whether `character` is in it; `None` if it never closes.
+fn match_set(pattern: &[char], p: usize, character: char) -> Option<(usize, bool)> {
+    let negated = matches!(pattern.get(p + 1), Some('!' | '^'));
+    let first = p + 1 + usize::from(negated);
+    let mut at = first;
+    let mut found = false;
+    loop {
+        let low = *pattern.get(at)?;
+        if low == ']' && at > first {
+            return Some((at + 1, found != negated));
+        }
+        match (pattern.get(at + 1), pattern.get(at + 2)) {
+            (Some('-'), Some(&high)) if high != ']' => {
+                found |= (low..=high).contains(&character);
+                at += 3;
+            }
+            _ => {
+                found |= low == character;
+                at += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, text) in
+            [("*", ""), ("a*c", "abbc"), ("?[b-d]*", "acxx"), ("[!a]", "b"), ("[]]", "]"), ("a[", "a["), ("\\*", "*"), ("*a*b", "aab")]
+        {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("", "a"), ("a", ""), ("a*c", "abcd"), ("[!a]", "a"), ("?", ""), ("\\*", "a"), ("a?", "a")] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+}
