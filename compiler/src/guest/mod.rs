@@ -17,6 +17,7 @@ mod initramfs;
 mod kernel;
 mod libraries;
 mod qemu;
+mod session;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ use std::time::{Duration, Instant};
 pub use accel::Acceleration;
 pub use error::Error;
 pub use kernel::{Kernel, compare_releases, module_name};
+pub use session::{Ended, Session};
 pub use streams::Streams;
 
 use initramfs::{Content, Tree, mode_of};

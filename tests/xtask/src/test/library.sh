@@ -55,3 +55,10 @@ fail_with() { echo "$1" >/sys/module/lustre/parameters/fail_errno; }
 
 # loaded NAME: whether the module is there.
 loaded() { [ -d "/sys/module/$1" ]; }
+
+# gone NAME: fails while the module is there. (After `!` the shell does not stop at a failure.)
+gone() {
+	loaded "$1" || return 0
+	echo "module $1 is still loaded"
+	return 1
+}

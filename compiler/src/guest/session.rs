@@ -1,0 +1,203 @@
+//! One script in a guest, as `spile --guest` runs it: the module goes in with the loader, what it prints comes out as it
+//! is printed, signals to this process go to the loader inside, the loader's exit status is the answer.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+use super::error::Error;
+use super::{End, Guest, Interrupter, Kernel, Outcome, Streams};
+
+/// A compiled script and what it needs in its guest.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub kernel: Kernel,
+    /// The script's `.ko`.
+    pub module: PathBuf,
+    /// A program that is the loader when it is called `spilerun`.
+    pub loader: PathBuf,
+    /// Arguments of the loader behind the module: `-c CMD` runs in the guest.
+    pub arguments: Vec<String>,
+    /// The command of `-c`, if there is one: a program of the host that it begins with is taken along.
+    pub command: Option<String>,
+    /// Modules of the kernel's own that the script probes; they are loaded first.
+    pub modules: Vec<String>,
+    /// Modules built elsewhere that the script probes; likewise.
+    pub extra_modules: Vec<PathBuf>,
+}
+
+/// How a session ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// The loader's exit status.
+    Exited(i32),
+    /// The kernel died, or was ended by the third signal; with the end of its console.
+    Died { console: String },
+}
+
+const MODULE: &str = "/root/script.ko";
+const LOADER: &str = "/usr/bin/spilerun";
+
+impl Session {
+    /// Runs the script to its end. SIGINT, SIGTERM and SIGHUP go to the loader; the third of them ends the guest.
+    pub fn run(&self, streams: Streams) -> Result<Ended, Error> {
+        let guest = self.prepare()?;
+        let signals = Signals::catch();
+        let running = guest.start(streams)?;
+        let interrupter = running.interrupter();
+        let outcome = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| running.wait());
+            while !waiting.is_finished() {
+                signals.forward(&interrupter);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            waiting.join()
+        });
+        drop(signals);
+        match outcome {
+            Ok(outcome) => Ok(ended(outcome?)),
+            // It has killed the guest while it unwound.
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    fn prepare(&self) -> Result<Guest, Error> {
+        let mut guest = Guest::new(self.kernel.clone());
+        guest.program(&self.loader, LOADER)?.copy(&self.module, self.module_path())?;
+        self.modules.iter().for_each(|module| {
+            guest.module(module);
+        });
+        let mut script = String::new();
+        for module in &self.extra_modules {
+            guest.extra_module(module);
+            let name = super::module_name(&module.to_string_lossy());
+            script.push_str(&format!("modprobe {} || exit 1\n", quoted(&name)));
+        }
+        if let Some(program) = self.command.as_deref().and_then(first_program) {
+            guest.program(&program, &program)?;
+        }
+        let arguments: String = self.arguments.iter().map(|argument| format!(" {}", quoted(argument))).collect();
+        script.push_str(&format!("exec {LOADER} {}{arguments}\n", quoted(&self.module_path())));
+        guest.script(&script);
+        Ok(guest)
+    }
+
+    /// Its file's name is what the loader and the kernel log call it.
+    fn module_path(&self) -> String {
+        match self.module.file_name() {
+            Some(name) => format!("/root/{}", name.to_string_lossy()),
+            None => MODULE.to_string(),
+        }
+    }
+}
+
+fn ended(outcome: Outcome) -> Ended {
+    match outcome.end {
+        End::Exited(status) => Ended::Exited(status),
+        End::Died | End::Killed => {
+            let lines: Vec<&str> = outcome.console.lines().collect();
+            Ended::Died { console: lines[lines.len().saturating_sub(40)..].join("\n") }
+        }
+    }
+}
+
+/// The host's program that a command begins with: by its path, else by PATH unless the guest's busybox has one.
+fn first_program(command: &str) -> Option<PathBuf> {
+    let word = command.split_whitespace().next()?;
+    if word.contains('/') {
+        return Some(PathBuf::from(word)).filter(|path| path.is_absolute() && path.is_file());
+    }
+    let is_applet = || std::process::Command::new("/bin/busybox").arg("--list").output().is_ok_and(|output| {
+        String::from_utf8_lossy(&output.stdout).lines().any(|applet| applet == word)
+    });
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path).map(|directory| directory.join(word)).find(|path| path.is_file())?;
+    let guest_looks_there = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+    let reachable = found.parent().is_some_and(|parent| guest_looks_there.iter().any(|known| parent == Path::new(known)));
+    (reachable && !is_applet()).then_some(found)
+}
+
+/// One word for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Signals that came and were not yet passed on, by their place in [`CAUGHT`].
+static CAME: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+const CAUGHT: [(Signal, &str); 3] = [(Signal::SIGINT, "INT"), (Signal::SIGTERM, "TERM"), (Signal::SIGHUP, "HUP")];
+/// As many signals end the guest itself.
+const ENOUGH: usize = 3;
+
+extern "C" fn note(signal: i32) {
+    for (came, (caught, _)) in CAME.iter().zip(CAUGHT) {
+        if caught as i32 == signal {
+            came.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Signals are caught as long as it lives. A handler and not signalfd(2): threads that exist already have not blocked
+/// the signals.
+struct Signals {
+    before: Vec<(Signal, SigAction)>,
+    passed_on: AtomicUsize,
+}
+
+impl Signals {
+    fn catch() -> Signals {
+        let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
+        let mut before = Vec::new();
+        for (came, (signal, _)) in CAME.iter().zip(CAUGHT) {
+            came.store(0, Ordering::Relaxed);
+            // SAFETY: the handler only touches atomics, which is allowed in any state of the program.
+            if let Ok(old) = unsafe { sigaction(signal, &action) } {
+                before.push((signal, old));
+            }
+        }
+        Signals { before, passed_on: AtomicUsize::new(0) }
+    }
+
+    fn forward(&self, interrupter: &Interrupter) {
+        for (came, (_, name)) in CAME.iter().zip(CAUGHT) {
+            for _ in 0..came.swap(0, Ordering::Relaxed) {
+                if self.passed_on.fetch_add(1, Ordering::Relaxed) + 1 >= ENOUGH {
+                    interrupter.kill();
+                } else {
+                    interrupter.signal(name);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for (signal, old) in &self.before {
+            // SAFETY: this is what was there before; failing, ours stays, which only counts.
+            let _ = unsafe { sigaction(*signal, old) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_the_host_are_taken_along() {
+        assert_eq!(first_program("/bin/busybox ls"), Some(PathBuf::from("/bin/busybox")));
+        assert_eq!(first_program("/no/such/program"), None);
+        assert_eq!(first_program("cat /etc/hostname"), None, "busybox has it");
+        assert_eq!(first_program(""), None);
+    }
+
+    #[test]
+    fn caught_signals_do_not_end_the_process_and_are_counted() {
+        let signals = Signals::catch();
+        nix::sys::signal::raise(Signal::SIGHUP).expect("raised");
+        assert_eq!(CAME[2].load(Ordering::Relaxed), 1);
+        drop(signals);
+    }
+}

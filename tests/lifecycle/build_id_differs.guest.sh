@@ -1,0 +1,23 @@
+# Shows: a script compiled against one build of a module does not touch another: refused when that is loaded already, not
+# armed when it comes later; both are said.
+# script: lu_5642 -g examples/lu_5642.stp
+# stdout: ^refused$
+# stdout: ^not armed$
+
+insmod /root/variant/lustre.ko
+if spilerun lu_5642.ko >out 2>err; then echo 'it ran'; exit 1; fi
+grep -i 'build-id' err
+gone lu_5642
+echo refused
+rmmod lustre
+
+start lu_5642 'LU-5642 stap started'
+insmod /root/variant/lustre.ko
+mount -t lustre none /mnt
+fail_with 5
+expect 'Input/output error' as_user getfattr -n user.job /mnt/file
+stop INT
+grep -i 'build-id' lu_5642.err
+echo not armed
+umount /mnt
+rmmod lustre

@@ -1,0 +1,30 @@
+# Shows: when the loader is killed the probes are disarmed at once, and what stays of the module goes at the next start.
+# script: lu_5642 -g examples/lu_5642.stp
+# script: hello hello.stp
+# modules: lustre
+# stdout: ^disarmed$
+# stdout: ^works again$
+# stdout: ^cleaned up$
+
+mount_lustre
+fail_with 5
+start lu_5642 'LU-5642 stap started'
+expect 'Resource temporarily unavailable' as_user getfattr -n user.job /mnt/file
+stop KILL
+sleep 0.5
+expect 'Input/output error' as_user getfattr -n user.job /mnt/file
+echo disarmed
+
+# The same script again.
+start lu_5642 'LU-5642 stap started'
+expect 'Resource temporarily unavailable' as_user getfattr -n user.job /mnt/file
+stop INT
+gone lu_5642
+echo works again
+
+# Another script cleans up, too.
+start lu_5642 'LU-5642 stap started'
+stop KILL
+spilerun hello.ko
+gone lu_5642
+echo cleaned up
