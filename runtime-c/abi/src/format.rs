@@ -1,0 +1,410 @@
+//! Bytecode of formats and of object descriptions (abi.h, SPILE_FORMAT_* and SPILE_PRETTY_*): what a record's payload
+//! means. The compiler encodes, the loader decodes; runtime-c interprets the same bytes for sprintf.
+
+/// A piece of a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// At most 65535 bytes; a longer one is split by [`encode`].
+    Literal(Vec<u8>),
+    Directive(Directive),
+    /// An object, printed as its description says.
+    Pretty(Pretty),
+}
+
+/// One directive of a printf format. Payload: a long for each [`Size::Star`], then the value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Directive {
+    /// One of `d i u o x X p s c b m M`.
+    pub conversion: u8,
+    pub flags: Flags,
+    pub width: Size,
+    pub precision: Size,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags {
+    pub zero: bool,
+    pub plus: bool,
+    pub minus: bool,
+    pub space: bool,
+    pub sharp: bool,
+}
+
+/// A width or precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Size {
+    None,
+    Fixed(u32),
+    /// `*`: a long in the payload.
+    Star,
+}
+
+/// How an object is printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pretty {
+    /// Bytes of the object.
+    pub size: u32,
+    pub ops: Vec<PrettyOp>,
+}
+
+/// Offsets are bytes from the object's start, within a repeat from the element's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrettyOp {
+    Literal(Vec<u8>),
+    /// `size` 1, 2, 4 or 8; `bits` 0: all of them.
+    Integer { offset: u32, size: u8, first_bit: u8, bits: u8, style: PrettyStyle },
+    /// A char array: quoted up to its first NUL.
+    Chars { offset: u32, length: u32 },
+    /// A `char *`: the text it points to, quoted.
+    StringPointer { offset: u32 },
+    Repeat { offset: u32, count: u32, stride: u32, body: Vec<PrettyOp> },
+    /// `?`
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrettyStyle {
+    Signed,
+    Unsigned,
+    /// `0x...`
+    Hex,
+    /// `'c'`
+    Char,
+    /// `<function>:0x...`
+    Function,
+}
+
+/// Why bytecode cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormatError {
+    /// It ends inside an op.
+    Truncated,
+    /// No op, conversion, size kind or style has this number.
+    Unknown(u8),
+    /// Repeats nest deeper than [`MAX_NESTING`].
+    TooDeep,
+}
+
+impl std::fmt::Display for FormatError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FormatError::Truncated => write!(f, "a format ends inside an operation"),
+            FormatError::Unknown(byte) => write!(f, "a format has an unknown operation or value {byte}"),
+            FormatError::TooDeep => write!(f, "a format's repeats nest deeper than {MAX_NESTING}"),
+        }
+    }
+}
+
+impl std::error::Error for FormatError {}
+
+/// Nesting of repeats that readers accept.
+pub const MAX_NESTING: usize = 16;
+
+/// A payload part of `bytes` bytes behind its u32 length, padded to 8.
+pub fn string_part(bytes: u32) -> u32 {
+    bytes.saturating_add(4).checked_next_multiple_of(8).unwrap_or(u32::MAX)
+}
+
+/// Most bytes of memory in one `%m` or `%M`: a page.
+pub const MAX_MEMORY: u32 = 4096;
+
+/// Most bytes that the payload of a format can take, with strings of up to `string_bytes` (MAXSTRINGLEN, NUL included).
+pub fn max_payload(pieces: &[Piece], string_bytes: u32) -> u32 {
+    let mut bytes: u32 = 0;
+    for piece in pieces {
+        let part = match piece {
+            Piece::Literal(_) => 0,
+            Piece::Pretty(pretty) => pretty.max_payload(string_bytes),
+            Piece::Directive(directive) => {
+                let stars = [directive.width, directive.precision].iter().filter(|size| **size == Size::Star).count();
+                let value = match directive.conversion {
+                    b's' => string_part(string_bytes.saturating_sub(1)),
+                    b'm' | b'M' => match directive.precision {
+                        Size::Star => string_part(MAX_MEMORY),
+                        Size::Fixed(bytes) => string_part(bytes.min(MAX_MEMORY)),
+                        Size::None => string_part(1),
+                    },
+                    _ => 8,
+                };
+                (stars as u32 * 8).saturating_add(value)
+            }
+        };
+        bytes = bytes.saturating_add(part);
+    }
+    bytes
+}
+
+impl Pretty {
+    /// Most bytes that the payload of one object can take.
+    pub fn max_payload(&self, string_bytes: u32) -> u32 {
+        let strings = strings(&self.ops);
+        string_part(self.size).saturating_add(strings.saturating_mul(string_part(string_bytes.saturating_sub(1))))
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.size.to_le_bytes().to_vec();
+        encode_ops(&self.ops, &mut bytes);
+        bytes
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Pretty, FormatError> {
+        let mut reader = Reader { bytes };
+        let size = reader.u32()?;
+        Ok(Pretty { size, ops: reader.ops(0)? })
+    }
+}
+
+/// String parts that the ops visit.
+fn strings(ops: &[PrettyOp]) -> u32 {
+    ops.iter().fold(0, |sum: u32, op| {
+        sum.saturating_add(match op {
+            PrettyOp::StringPointer { .. } => 1,
+            PrettyOp::Repeat { count, body, .. } => count.saturating_mul(strings(body)),
+            _ => 0,
+        })
+    })
+}
+
+fn literals(op: u8, text: &[u8], bytes: &mut Vec<u8>) {
+    for chunk in text.chunks(usize::from(u16::MAX)) {
+        bytes.push(op);
+        bytes.extend((chunk.len() as u16).to_le_bytes());
+        bytes.extend(chunk);
+    }
+}
+
+/// Bytecode of a format.
+pub fn encode(pieces: &[Piece]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for piece in pieces {
+        match piece {
+            Piece::Literal(text) => literals(1, text, &mut bytes),
+            Piece::Directive(directive) => {
+                let flags = directive.flags;
+                let bits = [flags.zero, flags.plus, flags.minus, flags.space, flags.sharp];
+                let flags = bits.iter().enumerate().fold(0u8, |sum, (bit, &set)| sum | u8::from(set) << bit);
+                let (width_kind, width) = directive.width.encode();
+                let (precision_kind, precision) = directive.precision.encode();
+                bytes.extend([2, directive.conversion, flags, width_kind, precision_kind]);
+                bytes.extend(width.to_le_bytes());
+                bytes.extend(precision.to_le_bytes());
+            }
+            Piece::Pretty(pretty) => {
+                let description = pretty.encode();
+                bytes.push(3);
+                bytes.extend((description.len() as u32).to_le_bytes());
+                bytes.extend(description);
+            }
+        }
+    }
+    bytes.push(0);
+    bytes
+}
+
+impl Size {
+    fn encode(self) -> (u8, u32) {
+        match self {
+            Size::None => (0, 0),
+            Size::Fixed(size) => (1, size),
+            Size::Star => (2, 0),
+        }
+    }
+
+    fn decode(kind: u8, size: u32) -> Result<Size, FormatError> {
+        match kind {
+            0 => Ok(Size::None),
+            1 => Ok(Size::Fixed(size)),
+            2 => Ok(Size::Star),
+            other => Err(FormatError::Unknown(other)),
+        }
+    }
+}
+
+fn encode_ops(ops: &[PrettyOp], bytes: &mut Vec<u8>) {
+    for op in ops {
+        match op {
+            PrettyOp::Literal(text) => literals(1, text, bytes),
+            PrettyOp::Integer { offset, size, first_bit, bits, style } => {
+                bytes.push(2);
+                bytes.extend(offset.to_le_bytes());
+                bytes.extend([*size, *first_bit, *bits, *style as u8]);
+            }
+            PrettyOp::Chars { offset, length } => {
+                bytes.push(3);
+                bytes.extend(offset.to_le_bytes());
+                bytes.extend(length.to_le_bytes());
+            }
+            PrettyOp::StringPointer { offset } => {
+                bytes.push(4);
+                bytes.extend(offset.to_le_bytes());
+            }
+            PrettyOp::Repeat { offset, count, stride, body } => {
+                let mut inner = Vec::new();
+                encode_ops(body, &mut inner);
+                bytes.push(5);
+                for number in [*offset, *count, *stride, inner.len() as u32] {
+                    bytes.extend(number.to_le_bytes());
+                }
+                bytes.extend(inner);
+            }
+            PrettyOp::Unknown => bytes.push(6),
+        }
+    }
+    bytes.push(0);
+}
+
+/// The pieces of a format's bytecode; hostile bytes give an error.
+pub fn decode(bytes: &[u8]) -> Result<Vec<Piece>, FormatError> {
+    let mut reader = Reader { bytes };
+    let mut pieces = Vec::new();
+    loop {
+        pieces.push(match reader.u8()? {
+            0 => return Ok(pieces),
+            1 => Piece::Literal(reader.literal()?),
+            2 => {
+                let conversion = reader.u8()?;
+                if !b"diuoxXpscbmM".contains(&conversion) {
+                    return Err(FormatError::Unknown(conversion));
+                }
+                let bits = reader.u8()?;
+                let (width_kind, precision_kind) = (reader.u8()?, reader.u8()?);
+                let (width, precision) = (reader.u32()?, reader.u32()?);
+                let flag = |bit: u8| bits & 1 << bit != 0;
+                let flags = Flags { zero: flag(0), plus: flag(1), minus: flag(2), space: flag(3), sharp: flag(4) };
+                let (width, precision) = (Size::decode(width_kind, width)?, Size::decode(precision_kind, precision)?);
+                Piece::Directive(Directive { conversion, flags, width, precision })
+            }
+            3 => {
+                let length = reader.u32()? as usize;
+                Piece::Pretty(Pretty::decode(reader.take(length)?)?)
+            }
+            other => return Err(FormatError::Unknown(other)),
+        });
+    }
+}
+
+struct Reader<'b> {
+    bytes: &'b [u8],
+}
+
+impl<'b> Reader<'b> {
+    fn take(&mut self, length: usize) -> Result<&'b [u8], FormatError> {
+        let (taken, rest) = self.bytes.split_at_checked(length).ok_or(FormatError::Truncated)?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn u8(&mut self) -> Result<u8, FormatError> {
+        Ok(self.take(1)?[0])
+    }
+
+    fn u32(&mut self) -> Result<u32, FormatError> {
+        let bytes = self.take(4)?;
+        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    fn literal(&mut self) -> Result<Vec<u8>, FormatError> {
+        let length = self.take(2)?;
+        let length = u16::from_le_bytes([length[0], length[1]]);
+        Ok(self.take(usize::from(length))?.to_vec())
+    }
+
+    fn ops(&mut self, depth: usize) -> Result<Vec<PrettyOp>, FormatError> {
+        if depth > MAX_NESTING {
+            return Err(FormatError::TooDeep);
+        }
+        let mut ops = Vec::new();
+        loop {
+            ops.push(match self.u8()? {
+                0 => return Ok(ops),
+                1 => PrettyOp::Literal(self.literal()?),
+                2 => {
+                    let offset = self.u32()?;
+                    let (size, first_bit, bits, style) = (self.u8()?, self.u8()?, self.u8()?, self.u8()?);
+                    if !matches!(size, 1 | 2 | 4 | 8) {
+                        return Err(FormatError::Unknown(size));
+                    }
+                    if u32::from(first_bit) + u32::from(bits) > u32::from(size) * 8 {
+                        return Err(FormatError::Unknown(bits));
+                    }
+                    let style = match style {
+                        0 => PrettyStyle::Signed,
+                        1 => PrettyStyle::Unsigned,
+                        2 => PrettyStyle::Hex,
+                        3 => PrettyStyle::Char,
+                        4 => PrettyStyle::Function,
+                        other => return Err(FormatError::Unknown(other)),
+                    };
+                    PrettyOp::Integer { offset, size, first_bit, bits, style }
+                }
+                3 => PrettyOp::Chars { offset: self.u32()?, length: self.u32()? },
+                4 => PrettyOp::StringPointer { offset: self.u32()? },
+                5 => {
+                    let (offset, count, stride, length) = (self.u32()?, self.u32()?, self.u32()?, self.u32()?);
+                    let mut body = Reader { bytes: self.take(length as usize)? };
+                    PrettyOp::Repeat { offset, count, stride, body: body.ops(depth + 1)? }
+                }
+                6 => PrettyOp::Unknown,
+                other => return Err(FormatError::Unknown(other)),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Vec<Piece> {
+        let flags = Flags { zero: true, sharp: true, ..Flags::default() };
+        let inner = PrettyOp::Repeat { offset: 8, count: 2, stride: 16, body: vec![PrettyOp::StringPointer { offset: 4 }] };
+        vec![
+            Piece::Literal(b"a=".to_vec()),
+            Piece::Directive(Directive { conversion: b'x', flags, width: Size::Fixed(16), precision: Size::Star }),
+            Piece::Pretty(Pretty {
+                size: 40,
+                ops: vec![
+                    PrettyOp::Integer { offset: 0, size: 4, first_bit: 3, bits: 5, style: PrettyStyle::Signed },
+                    inner,
+                    PrettyOp::Chars { offset: 8, length: 16 },
+                    PrettyOp::Unknown,
+                ],
+            }),
+        ]
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        assert_eq!(decode(&encode(&sample())), Ok(sample()));
+    }
+
+    #[test]
+    fn long_literals_are_split() {
+        let pieces = decode(&encode(&[Piece::Literal(vec![b'x'; 70_000])])).unwrap();
+        let lengths: Vec<usize> =
+            pieces.iter().map(|piece| if let Piece::Literal(text) = piece { text.len() } else { 0 }).collect();
+        assert_eq!(lengths, [65_535, 4_465]);
+    }
+
+    #[test]
+    fn room_for_every_part() {
+        // a long for the star, a long; 40 bytes behind a length; two strings of up to 15 bytes.
+        assert_eq!(max_payload(&sample(), 16), 8 + 8 + 48 + 2 * 24);
+    }
+
+    #[test]
+    fn damaged_bytes_are_errors() {
+        let bytes = encode(&sample());
+        for end in 0..bytes.len() {
+            assert!(decode(&bytes[..end]).is_err(), "{end}");
+        }
+        let mut seed = 1u64;
+        for _ in 0..20_000 {
+            let mut damaged = bytes.clone();
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let at = (seed >> 33) as usize % damaged.len();
+            damaged[at] ^= 1 << (seed >> 60 & 7);
+            let _ = decode(&damaged);
+        }
+    }
+}
