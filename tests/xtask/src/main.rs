@@ -3,6 +3,8 @@
 mod demo;
 mod fixtures;
 mod guest;
+#[cfg(test)]
+mod house;
 mod setup;
 mod test;
 
