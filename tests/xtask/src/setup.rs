@@ -12,13 +12,15 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
-const TOOLS: [(&str, &str); 6] = [
+const TOOLS: [(&str, &str); 7] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
     ("/usr/bin/kmod", "kmod"),
     ("/usr/bin/gcc", "gcc"),
     ("/usr/bin/make", "make"),
+    // Its example scripts are parsed by a test.
+    ("/usr/share/doc/systemtap-doc/copyright", "systemtap-doc"),
 ];
 const IMAGE: &str = "linux-image-cloud-amd64";
 const HEADERS: &str = "linux-headers-cloud-amd64";
