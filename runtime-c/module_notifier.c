@@ -24,6 +24,7 @@
 /* One for each target; under spile_session.lock. */
 struct target_state {
 	bool present;	/* loaded, and the build that the script was compiled for */
+	bool refused;	/* coming or loaded, and another build: it has been told */
 };
 static struct target_state *states;
 
@@ -107,11 +108,12 @@ static void module_comes(unsigned int i, const struct module *module)
 {
 	const struct spile_target *target = &spile_script.targets[i];
 
-	if (states[i].present || spile_session_state > SPILE_STATE_RUNNING)
+	if (states[i].present || states[i].refused || spile_session_state > SPILE_STATE_RUNNING)
 		return;
-	if (!is_right_build(target, module))
+	states[i].present = is_right_build(target, module);
+	states[i].refused = !states[i].present;
+	if (states[i].refused)
 		return;
-	states[i].present = true;
 	if (spile_session_state != SPILE_STATE_RUNNING)
 		return;
 	spile_sites_arm(i);
@@ -120,6 +122,7 @@ static void module_comes(unsigned int i, const struct module *module)
 
 static void module_goes(unsigned int i)
 {
+	states[i].refused = false;
 	if (!states[i].present)
 		return;
 	states[i].present = false;
