@@ -40,7 +40,7 @@ void spile_text_number(struct spile_text *text, __u64 value, unsigned int base)
 
 unsigned int spile_text_quote(char *out, unsigned int bytes, const char *text, unsigned int length)
 {
-	enum { ESCAPE_MAX = 4, TAIL = sizeof("\"...") };
+	enum { ESCAPE_MAX = 4, TAIL = sizeof("\"...") - 1 };
 	struct spile_text quoted = spile_text_in(out, bytes);
 	unsigned int i;
 
