@@ -77,18 +77,22 @@ pub struct Builder<'s> {
     sources: &'s SourceMap,
     tokens: &'s [Token],
     problems: RefCell<Vec<SyntaxError>>,
+    /// `*` indexes of elements that no `delete` has taken yet.
+    any_indexes: RefCell<Vec<Span>>,
 }
 
 type Made<T> = Result<Deep<T>, Fail>;
 
 impl<'s> Builder<'s> {
     pub fn new(sources: &'s SourceMap, tokens: &'s [Token]) -> Builder<'s> {
-        Builder { sources, tokens, problems: RefCell::default() }
+        Builder { sources, tokens, problems: RefCell::default(), any_indexes: RefCell::default() }
     }
 
     /// What was noted while parsing went on.
     pub fn into_problems(self) -> Vec<SyntaxError> {
-        self.problems.into_inner()
+        let mut problems = self.problems.into_inner();
+        problems.extend(self.any_indexes.into_inner().into_iter().map(|span| SyntaxError::AnyIndex { span }));
+        problems
     }
 
     fn note(&self, problem: SyntaxError) {
@@ -335,6 +339,9 @@ impl<'s> Builder<'s> {
         if !matches!(target.node.kind, ExprKind::Ident(_) | ExprKind::Index(..)) {
             self.note(SyntaxError::DeleteTarget { span: target.node.span });
         }
+        if let ExprKind::Index(_, indexes) = &target.node.kind {
+            self.any_indexes.borrow_mut().retain(|span| !indexes.iter().any(|index| *index == Index::Any(*span)));
+        }
         self.stmt(left, right, StmtKind::Delete(target.node), &[target.depth])
     }
 
@@ -433,6 +440,10 @@ impl<'s> Builder<'s> {
     pub fn element(&self, left: usize, right: usize, base: Deep<Expr>, indexes: Vec<Deep<Index>>) -> Made<Expr> {
         self.require_not_pretty(&base.node, base.node.span);
         let (indexes, depth) = undo_deep(indexes);
+        self.any_indexes.borrow_mut().extend(indexes.iter().filter_map(|index| match index {
+            Index::Any(span) => Some(*span),
+            Index::Expr(_) => None,
+        }));
         self.expr(left, right, ExprKind::Index(Box::new(base.node), indexes), &[base.depth, depth])
     }
 

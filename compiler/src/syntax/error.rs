@@ -55,8 +55,8 @@ pub struct Unexpected {
     pub span: Span,
     /// As a message names it; `None` at the end of the script.
     pub found: Option<String>,
-    /// The word before.
-    pub after: Option<String>,
+    /// The word before, and where it stands.
+    pub after: Option<(String, Span)>,
     /// "an expression", "`)`".
     pub expected: Vec<String>,
     pub hint: Option<&'static str>,
@@ -97,6 +97,8 @@ pub enum SyntaxError {
     /// `name` of the operator; it is no extractor, or the mark is missing.
     SortOperator { span: Span, name: &'static str },
     DeleteTarget { span: Span },
+    /// `*` as an index where one element is meant.
+    AnyIndex { span: Span },
     NotAssignable { span: Span, place: &'static str },
     AfterPretty { span: Span },
     PrintWithoutArguments { span: Span, name: String },
@@ -195,6 +197,9 @@ impl SyntaxError {
                 .note("write @count, @sum, @min, @max, @avg or @variance with `+` or `-` behind it: foreach (k in a @count-)"),
             SyntaxError::DeleteTarget { span } => error("E0040", "only a variable or an array element can be deleted")
                 .at(*span, "neither of them"),
+            SyntaxError::AnyIndex { span } => error("E0048", "`*` cannot be an index here")
+                .at(*span, "one element is meant, not all")
+                .note("`*` stands for any key in delete a[1, *], [1, *] in a and foreach ([k, l] in a[1, *])"),
             SyntaxError::NotAssignable { span, place } => {
                 let diagnostic = error("E0041", format!("a variable, array element or target must stand {place}"))
                     .at(*span, "this cannot be assigned to");
@@ -259,7 +264,9 @@ fn lexical(problem: &LexicalError, span: Span) -> Diagnostic {
         LexicalError::Character(text) => {
             let diagnostic = error("E0001", format!("`{text}` means nothing here")).at(span, "");
             match text.as_str() {
-                "'" => diagnostic.note("strings stand in double quotes"),
+                _ if text.starts_with('\'') => diagnostic.note("strings stand in double quotes"),
+                _ if !text.is_ascii() => diagnostic
+                    .note("names and operators are ASCII; other characters stand in strings and comments alone"),
                 "@" => diagnostic.note("a name must follow: @count(x), @1"),
                 "\\" => diagnostic.note("a statement may go on over lines without a backslash"),
                 _ => diagnostic,
@@ -338,6 +345,7 @@ fn condition(span: Span, found: &str, problem: ConditionProblem, open: Span, aft
         return diagnostic.note("`%(` begins a conditional, even after an operand; for a remainder write `x % (y)`, with a space");
     }
     match problem {
+        ConditionProblem::RightString => diagnostic.note("for instance kernel_v >= \"6.1\", arch == \"x86_64\""),
         ConditionProblem::Left => diagnostic.note(format!(
             "it can be {}, CONFIG_..., a number or a string, for instance $# or @1",
             condition_words().join(", ")
@@ -364,11 +372,17 @@ fn unexpected_word(unexpected: &Unexpected) -> Diagnostic {
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
     };
     let message = match after {
-        Some(after) => format!("expected {expected} after {after}"),
+        Some((after, _)) => format!("expected {expected} after {after}"),
         None => format!("expected {expected}"),
     };
     let found = found.as_ref().map_or("the script ends here".to_string(), |found| format!("found {found}"));
-    let diagnostic = error("E0033", message).at(*span, found);
+    let mut diagnostic = error("E0033", message).at(*span, found);
+    if let Some((_, after)) = after
+        && after.via != span.via
+    {
+        // What is missing is missing in the macro.
+        diagnostic = diagnostic.also(*after, "after this");
+    }
     match hint {
         Some(hint) => diagnostic.note(*hint),
         None => diagnostic,

@@ -5,7 +5,7 @@ use lalrpop_util::ParseError;
 use super::construct::Fail;
 use super::error::{SyntaxError, Unexpected};
 use super::operand::Terminal;
-use super::token::{Keyword, Kind, Token};
+use super::token::{Keyword, Kind, Op, Token};
 use crate::source::Span;
 
 /// The diagnostic facts of a failed parse of `tokens[..end]`, the last item's end.
@@ -28,9 +28,9 @@ pub fn explain(fail: Fail, tokens: &[Token], end: usize) -> SyntaxError {
     SyntaxError::Unexpected(Unexpected {
         span,
         found: found.map(|token| token.kind.describe()),
-        after: before.map(|token| token.kind.describe()),
+        after: before.map(|token| (token.kind.describe(), token.span)),
         expected: words(&terminals),
-        hint: hint(terminal.as_ref(), found, before, &terminals),
+        hint: brace_hint(tokens, at).or_else(|| hint(terminal.as_ref(), found, before, &terminals)),
     })
 }
 
@@ -53,7 +53,14 @@ fn words(terminals: &[&str]) -> Vec<String> {
     let has = |name: &str| terminals.contains(&name);
     let expression = has("number") && has("target");
     let statement = has("while") && has("break");
-    let operator = has("*") && has("||");
+    let operator = has("||") && has("&&");
+    if has("?") && has("if") && has("{") && !statement {
+        // Behind a complete probe point.
+        return ["`{`", "`,`", "more of the probe point"].map(str::to_string).to_vec();
+    }
+    if has("identifier") && has("at") && !expression {
+        return vec!["an array or a histogram".to_string()];
+    }
     let mut words = Vec::new();
     if statement {
         words.push("a statement".to_string());
@@ -77,6 +84,7 @@ fn words(terminals: &[&str]) -> Vec<String> {
             "target" => "a `$variable`".to_string(),
             "member" => "the name of a member".to_string(),
             "dollars" => continue,
+            "-sign" if has("number") => continue,
             "number" => "a number".to_string(),
             "text" => "a string".to_string(),
             "embedded" => "`%{`".to_string(),
@@ -100,6 +108,27 @@ fn words(terminals: &[&str]) -> Vec<String> {
     words
 }
 
+/// For a mistake inside a brace that lists alternative probe points: it was perhaps a handler's.
+fn brace_hint(tokens: &[Token], at: usize) -> Option<&'static str> {
+    let mut depth = 0usize;
+    for (place, token) in tokens[..at.min(tokens.len())].iter().enumerate().rev() {
+        match token.kind {
+            Kind::Op(Op::BraceClose) => depth += 1,
+            Kind::Op(Op::BraceOpen) if depth > 0 => depth -= 1,
+            Kind::Op(Op::BraceOpen) => {
+                let before = place.checked_sub(1).map(|before| &tokens[before].kind);
+                let lists = matches!(before, Some(Kind::Keyword(Keyword::Probe) | Kind::Op(Op::Comma | Op::Dot)));
+                return lists.then_some(
+                    "a brace after `probe`, `,` or `.` lists alternative probe points; a handler's follows a complete one",
+                );
+            }
+            Kind::Keyword(Keyword::Probe) => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
 /// What a user probably meant.
 fn hint(terminal: Option<&Terminal>, found: Option<&Token>, before: Option<&Token>, expected: &[&str]) -> Option<&'static str> {
     let keyword_for_name = matches!(found, Some(Token { kind: Kind::Keyword(_), .. })) && expected.contains(&"identifier");
@@ -107,12 +136,21 @@ fn hint(terminal: Option<&Terminal>, found: Option<&Token>, before: Option<&Toke
         (Terminal::Percent, _) if expected.contains(&",") && !expected.contains(&"*") => {
             Some("`%` stands directly behind the name of an array: global name%[size]")
         }
+        (Terminal::Comma, Some(Kind::Ident(_))) if expected.contains(&"in") && !expected.contains(&"||") => {
+            Some("several keys stand in brackets: foreach ([a, b] in array)")
+        }
+        (Terminal::Ident(_), Some(Kind::Op(Op::ParenOpen))) if expected.contains(&"text") && !expected.contains(&"target") => {
+            Some("the argument of a component is a number or a string: kernel.function(\"name\")")
+        }
+        (Terminal::Assign, Some(Kind::Keyword(_))) => Some("keywords cannot be names of variables or functions"),
         (Terminal::Keyword(Keyword::Else), _) => Some("`else` follows one statement or a block after `if`"),
         (Terminal::Assign, Some(Kind::Number(_) | Kind::String(_))) => Some("the variable stands on the left of `=`"),
         (Terminal::Star, _) if expected.contains(&"target") => {
             Some("there is no `*` dereference: write $p[0], @cast(p, \"type\")->member or kernel_long(p)")
         }
-        (Terminal::Keyword(Keyword::Private), _) => None,
+        (Terminal::Match(_) | Terminal::Compare(_), Some(Kind::String(_))) if !expected.contains(&"compare") => {
+            Some("`=~` and `!~` do not chain: use parentheses, or join the comparisons with &&")
+        }
         _ if keyword_for_name => Some("keywords cannot be names of variables or functions"),
         (Terminal::ListOpen, _) if expected.contains(&"identifier") => {
             Some("a list of keys in brackets stands only before `in`: if ([a, b] in array)")

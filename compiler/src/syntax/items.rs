@@ -7,10 +7,16 @@ use std::ops::Range;
 use super::error::SyntaxError;
 use super::token::{Keyword, Kind, Op, Token};
 
-/// The items of a script as ranges of its tokens, and what lies between them and is none.
-pub fn split(tokens: &[Token]) -> (Vec<Range<usize>>, Vec<SyntaxError>) {
-    let mut splitter = Splitter { tokens, problems: Vec::new() };
-    let mut items = Vec::new();
+/// A stretch of a script's tokens.
+pub enum Piece {
+    Item(Range<usize>),
+    /// What lies between items and is none, or an item whose end cannot be found. `found` is the token that told.
+    Problem { error: SyntaxError, found: usize },
+}
+
+/// The items of a script and what is wrong between them, in order.
+pub fn split(tokens: &[Token]) -> Vec<Piece> {
+    let mut splitter = Splitter { tokens, pieces: Vec::new() };
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         let end = match &token.kind {
@@ -31,7 +37,7 @@ pub fn split(tokens: &[Token]) -> (Vec<Range<usize>>, Vec<SyntaxError>) {
         };
         let next = match end {
             Some(end) => {
-                items.push(at..end);
+                splitter.pieces.push(Piece::Item(at..end));
                 end
             }
             // An unclosed body: noted, and not parsed.
@@ -39,15 +45,19 @@ pub fn split(tokens: &[Token]) -> (Vec<Range<usize>>, Vec<SyntaxError>) {
         };
         at = next.max(at + 1);
     }
-    (items, splitter.problems)
+    splitter.pieces
 }
 
 struct Splitter<'a> {
     tokens: &'a [Token],
-    problems: Vec<SyntaxError>,
+    pieces: Vec<Piece>,
 }
 
 impl Splitter<'_> {
+    fn problem(&mut self, error: SyntaxError, found: usize) {
+        self.pieces.push(Piece::Problem { error, found });
+    }
+
     fn is_keyword(&self, at: usize, keyword: Keyword) -> bool {
         self.tokens.get(at).is_some_and(|token| token.kind == Kind::Keyword(keyword))
     }
@@ -78,8 +88,8 @@ impl Splitter<'_> {
         let token = &self.tokens[at];
         match token.kind {
             Kind::Poison => {}
-            Kind::Op(Op::BraceClose) => self.problems.push(SyntaxError::StrayBrace { span: token.span }),
-            _ => self.problems.push(SyntaxError::ExpectedItem { span: token.span, found: token.kind.describe() }),
+            Kind::Op(Op::BraceClose) => self.problem(SyntaxError::StrayBrace { span: token.span }, at),
+            _ => self.problem(SyntaxError::ExpectedItem { span: token.span, found: token.kind.describe() }, at),
         }
         self.next_item(at + 1)
     }
@@ -99,14 +109,14 @@ impl Splitter<'_> {
                 }
                 _ if self.begins_item(at) => {
                     let stopped = Some((token.span, token.kind.describe()));
-                    self.problems.push(SyntaxError::UnclosedBody { open: self.tokens[open].span, stopped });
+                    self.problem(SyntaxError::UnclosedBody { open: self.tokens[open].span, stopped }, at);
                     return None;
                 }
                 _ => {}
             }
             at += 1;
         }
-        self.problems.push(SyntaxError::UnclosedBody { open: self.tokens[open].span, stopped: None });
+        self.problem(SyntaxError::UnclosedBody { open: self.tokens[open].span, stopped: None }, at);
         None
     }
 
@@ -114,7 +124,6 @@ impl Splitter<'_> {
     fn probe(&mut self, start: usize) -> Option<usize> {
         let mut parens = 0usize;
         let mut alternatives = 0usize;
-        let mut alias = false;
         let mut at = start + 1;
         while at < self.tokens.len() {
             let before = self.op(at - 1);
@@ -123,11 +132,10 @@ impl Splitter<'_> {
             match self.op(at) {
                 Some(Op::ParenOpen) => parens += 1,
                 Some(Op::ParenClose) => parens = parens.saturating_sub(1),
-                Some(Op::Assign) if parens == 0 => alias = true,
                 Some(Op::BraceOpen) if parens == 0 && open_ended => alternatives += 1,
                 Some(Op::BraceOpen) => {
                     let end = self.body(at)?;
-                    if alias && self.op(end) == Some(Op::Comma) && self.op(end + 1) == Some(Op::BraceOpen) {
+                    if self.op(end) == Some(Op::Comma) && self.op(end + 1) == Some(Op::BraceOpen) {
                         return self.body(end + 1);
                     }
                     return Some(end);

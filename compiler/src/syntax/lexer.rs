@@ -231,6 +231,13 @@ impl Lexer<'_> {
         self.at += 1;
         if !first.is_ascii() {
             self.take_while(|byte| !byte.is_ascii());
+        } else if first == b'\'' {
+            // What was meant as a string or character, with its other quote.
+            let rest = &self.bytes[self.at..];
+            let line = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+            if let Some(close) = rest[..line].iter().position(|&byte| byte == b'\'') {
+                self.at += close + 1;
+            }
         }
         let shown = text(&self.bytes[start..self.at]);
         self.push(start, Kind::Junk(LexicalError::Character(shown)));

@@ -71,21 +71,36 @@ pub fn parse_script(
     let tokens = preprocessed.tokens;
     let mut problems = preprocessed.problems;
     script.arguments = preprocessed.arguments;
-    let (ranges, unplaced) = items::split(&tokens);
-    // Behind a mistake of the preprocessor braces need not match.
-    problems.extend(unplaced);
+    let is_poison = |token: &Token| token.kind == Kind::Poison;
+    // Behind a mistake that the preprocessor found braces need not match.
+    let reliable = tokens.iter().position(is_poison).unwrap_or(usize::MAX);
     let parser = grammar::TopItemParser::new();
-    for range in ranges {
+    let mut failed = None;
+    for piece in items::split(&tokens) {
+        let range = match piece {
+            items::Piece::Item(range) => range,
+            items::Piece::Problem { error, found } => {
+                // What stands directly behind a broken item is probably a part of it.
+                if found < reliable && failed != Some(found) {
+                    problems.push(error);
+                }
+                continue;
+            }
+        };
+        let end = range.end;
         // What is wrong there has been said.
-        if tokens[range.clone()].iter().any(|token| token.kind == Kind::Poison) {
+        if tokens[range.clone()].iter().any(is_poison) {
+            failed = Some(end);
             continue;
         }
-        let end = range.end;
         let terminals = operand::settle(sources, &tokens, range);
         let builder = Builder::new(sources, &tokens);
         match parser.parse(&builder, terminals) {
             Ok(items) => script.items.extend(items),
-            Err(fail) => problems.push(expected::explain(fail, &tokens, end)),
+            Err(fail) => {
+                problems.push(expected::explain(fail, &tokens, end));
+                failed = Some(end);
+            }
         }
         problems.extend(builder.into_problems());
     }

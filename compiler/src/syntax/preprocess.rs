@@ -38,7 +38,7 @@ pub struct Preprocessed {
 /// `tokens` are those of one whole file.
 pub fn preprocess(sources: &mut SourceMap, tokens: Vec<Token>, environment: &Environment, macros: &Macros) -> Preprocessed {
     let expander = Expander::new(sources, tokens, environment, macros);
-    let mut conditionals = Conditionals { expander, open: Vec::new(), tokens: Vec::new() };
+    let mut conditionals = Conditionals { expander, open: Vec::new(), tokens: Vec::new(), broken: false };
     conditionals.run();
     let mut expander = conditionals.expander;
     Preprocessed {
@@ -54,6 +54,8 @@ struct Conditionals<'a> {
     /// Conditionals inside which we are, outermost first.
     open: Vec<Branch>,
     tokens: Vec<Token>,
+    /// A condition could not be read: what follows it is read as if it stood alone, stray `%)` and all.
+    broken: bool,
 }
 
 struct Branch {
@@ -111,6 +113,8 @@ impl Conditionals<'_> {
             self.push(Token { kind: Kind::Poison, span });
             if self.expander.conditional_follows() {
                 self.skip(span, false);
+            } else {
+                self.broken = true;
             }
             return;
         };
@@ -150,7 +154,9 @@ impl Conditionals<'_> {
     }
 
     fn stray(&mut self, span: Span, op: Op) {
-        self.expander.problems.push(SyntaxError::ConditionalStray { span, op: op.text() });
+        if !self.broken {
+            self.expander.problems.push(SyntaxError::ConditionalStray { span, op: op.text() });
+        }
         self.push(Token { kind: Kind::Poison, span });
     }
 }

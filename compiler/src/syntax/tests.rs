@@ -1,5 +1,6 @@
 //! The language, construct by construct.
 
+mod diagnostics;
 mod examples;
 
 use super::*;

@@ -123,10 +123,7 @@ impl<'a> Expander<'a> {
             let token = self.next_raw()?;
             let span = token.span;
             let replaced = match token.kind {
-                Kind::AtWord(name) if name == "define" => {
-                    self.define(span);
-                    None
-                }
+                Kind::AtWord(name) if name == "define" => self.define(span),
                 Kind::AtWord(name) => self.call(&name, span),
                 Kind::Argument(argument) => self.paste(&argument, span),
                 kind => Some(kind),
@@ -354,10 +351,38 @@ impl<'a> Expander<'a> {
         self.enter(run, span)
     }
 
-    /// Behind `@define`: reads the definition.
-    fn define(&mut self, span: Span) {
-        if let Err((span, problem)) = self.read_definition(span) {
-            self.problems.push(SyntaxError::MacroDefinition { span, problem });
+    /// Behind `@define`: reads the definition. Of a wrong one nothing but poison is left.
+    fn define(&mut self, span: Span) -> Option<Kind> {
+        let (span, problem) = self.read_definition(span).err()?;
+        self.skip_definition(&problem);
+        self.problems.push(SyntaxError::MacroDefinition { span, problem });
+        Some(Kind::Poison)
+    }
+
+    /// Over what is left of a definition that could not be read.
+    fn skip_definition(&mut self, problem: &DefinitionProblem) {
+        let in_head = matches!(
+            problem,
+            DefinitionProblem::Name
+                | DefinitionProblem::Reserved
+                | DefinitionProblem::Parameter
+                | DefinitionProblem::ParameterTwice(_)
+                | DefinitionProblem::ParametersUnclosed
+        );
+        let Some(frame) = self.frames.last_mut().filter(|_| in_head) else { return };
+        let mut depth = 0usize;
+        for at in frame.at..frame.end {
+            match frame.tokens[at].kind {
+                Kind::Op(Op::IfOpen) => depth += 1,
+                Kind::Op(Op::IfClose) if depth <= 1 => {
+                    frame.at = at + 1;
+                    return;
+                }
+                Kind::Op(Op::IfClose) => depth -= 1,
+                // Something else has begun before a body was seen.
+                Kind::Keyword(_) | Kind::AtWord(_) | Kind::Op(Op::BraceOpen) if depth == 0 => return,
+                _ => {}
+            }
         }
     }
 
