@@ -3,7 +3,11 @@
 fn main() {
     println!("cargo::rerun-if-changed=src/syntax/grammar.lalrpop");
     println!("cargo::rerun-if-changed=build.rs");
-    if let Err(error) = lalrpop::Configuration::new().use_cargo_dir_conventions().emit_rerun_directives(false).process_file("src/syntax/grammar.lalrpop") {
+    if let Err(error) = lalrpop::Configuration::new()
+        .use_cargo_dir_conventions()
+        .emit_rerun_directives(false)
+        .process_file("src/syntax/grammar.lalrpop")
+    {
         panic!("generating the parser: {error}");
     }
 }

@@ -146,7 +146,11 @@ mod tests {
     #[test]
     fn a_label_in_a_macro_shows_all_calls() {
         let mut sources = SourceMap::new();
-        let script = sources.add("a.stp", b"@define in %( 1 + %)\n@define out %( @in %)\nprobe x { @out }\n".to_vec(), Origin::User);
+        let script = sources.add(
+            "a.stp",
+            b"@define in %( 1 + %)\n@define out %( @in %)\nprobe x { @out }\n".to_vec(),
+            Origin::User,
+        );
         let outer = sources.add_expansion("@out", Span::new(script, 53, 57));
         let inner = sources.add_expansion("@in", Span { via: outer, ..Span::new(script, 36, 39) });
         let diagnostic =

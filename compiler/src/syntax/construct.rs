@@ -282,12 +282,8 @@ impl<'s> Builder<'s> {
     ) -> Made<Stmt> {
         let depths = [depth_of(&init), depth_of(&condition), depth_of(&step), body.depth];
         let node = |expr: Option<Deep<Expr>>| expr.map(|expr| expr.node);
-        let kind = StmtKind::For {
-            init: node(init),
-            condition: node(condition),
-            step: node(step),
-            body: Box::new(body.node),
-        };
+        let kind =
+            StmtKind::For { init: node(init), condition: node(condition), step: node(step), body: Box::new(body.node) };
         self.stmt(left, right, kind, &depths)
     }
 
@@ -340,7 +336,7 @@ impl<'s> Builder<'s> {
             self.note(SyntaxError::DeleteTarget { span: target.node.span });
         }
         if let ExprKind::Index(_, indexes) = &target.node.kind {
-            self.any_indexes.borrow_mut().retain(|span| !indexes.iter().any(|index| *index == Index::Any(*span)));
+            self.any_indexes.borrow_mut().retain(|span| !indexes.contains(&Index::Any(*span)));
         }
         self.stmt(left, right, StmtKind::Delete(target.node), &[target.depth])
     }

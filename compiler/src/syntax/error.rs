@@ -64,50 +64,168 @@ pub struct Unexpected {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SyntaxError {
-    Lexical { error: LexicalError, span: Span },
-    TooLong { span: Span },
-    ArgumentOutOfRange { span: Span, number: u32, quoted: bool, given: usize },
-    ArgumentNested { span: Span },
-    UnknownMacro { name: String, span: Span, candidates: Vec<String> },
+    Lexical {
+        error: LexicalError,
+        span: Span,
+    },
+    TooLong {
+        span: Span,
+    },
+    ArgumentOutOfRange {
+        span: Span,
+        number: u32,
+        quoted: bool,
+        given: usize,
+    },
+    ArgumentNested {
+        span: Span,
+    },
+    UnknownMacro {
+        name: String,
+        span: Span,
+        candidates: Vec<String>,
+    },
     /// `given` is `None` without parentheses.
-    MacroArguments { name: String, span: Span, parameters: Vec<String>, given: Option<usize>, defined: Span },
-    MacroArgumentsUnclosed { name: String, span: Span },
-    MacroRecursion { name: String, span: Span, defined: Span },
-    MacroDefinition { span: Span, problem: DefinitionProblem },
-    MacroRedefined { name: String, span: Span, first: Span },
+    MacroArguments {
+        name: String,
+        span: Span,
+        parameters: Vec<String>,
+        given: Option<usize>,
+        defined: Span,
+    },
+    MacroArgumentsUnclosed {
+        name: String,
+        span: Span,
+    },
+    MacroRecursion {
+        name: String,
+        span: Span,
+        defined: Span,
+    },
+    MacroDefinition {
+        span: Span,
+        problem: DefinitionProblem,
+    },
+    MacroRedefined {
+        name: String,
+        span: Span,
+        first: Span,
+    },
     /// A warning.
-    MacroHidesOperator { name: String, span: Span },
-    ExpansionTooLarge { span: Span },
-    NotAMacro { span: Span, found: String },
-    Condition { span: Span, found: String, problem: ConditionProblem, open: Span, after_operand: bool },
-    ConditionalUnclosed { span: Span },
-    ConditionalStray { span: Span, op: &'static str },
-    ExpectedItem { span: Span, found: String },
-    StrayBrace { span: Span },
+    MacroHidesOperator {
+        name: String,
+        span: Span,
+    },
+    ExpansionTooLarge {
+        span: Span,
+    },
+    NotAMacro {
+        span: Span,
+        found: String,
+    },
+    Condition {
+        span: Span,
+        found: String,
+        problem: ConditionProblem,
+        open: Span,
+        after_operand: bool,
+    },
+    ConditionalUnclosed {
+        span: Span,
+    },
+    ConditionalStray {
+        span: Span,
+        op: &'static str,
+    },
+    ExpectedItem {
+        span: Span,
+        found: String,
+    },
+    StrayBrace {
+        span: Span,
+    },
     /// `stopped` is what stands where the brace is missing; `None` at the end of the script.
-    UnclosedBody { open: Span, stopped: Option<(Span, String)> },
+    UnclosedBody {
+        open: Span,
+        stopped: Option<(Span, String)>,
+    },
     Unexpected(Unexpected),
-    TooDeep { span: Span, limit: u16 },
-    TooManyPoints { span: Span, limit: usize },
-    AliasName { span: Span },
-    SecondHandler { span: Span, appends: bool },
-    ArraySize { span: Span, name: String },
-    ArrayInitial { span: Span, name: String },
-    SortTwice { span: Span, first: Span },
+    TooDeep {
+        span: Span,
+        limit: u16,
+    },
+    TooManyPoints {
+        span: Span,
+        limit: usize,
+    },
+    AliasName {
+        span: Span,
+    },
+    SecondHandler {
+        span: Span,
+        appends: bool,
+    },
+    ArraySize {
+        span: Span,
+        name: String,
+    },
+    ArrayInitial {
+        span: Span,
+        name: String,
+    },
+    SortTwice {
+        span: Span,
+        first: Span,
+    },
     /// `name` of the operator; it is no extractor, or the mark is missing.
-    SortOperator { span: Span, name: &'static str },
-    DeleteTarget { span: Span },
+    SortOperator {
+        span: Span,
+        name: &'static str,
+    },
+    DeleteTarget {
+        span: Span,
+    },
     /// `*` as an index where one element is meant.
-    AnyIndex { span: Span },
-    NotAssignable { span: Span, place: &'static str },
-    AfterPretty { span: Span },
-    PrintWithoutArguments { span: Span, name: String },
-    PrintLiteral { span: Span, name: String, format: bool },
-    PrintCount { span: Span, name: String, least: usize, most: usize, given: usize },
-    AtArguments { span: Span, name: &'static str, usage: &'static str },
-    NotIndexable { span: Span, name: &'static str },
+    AnyIndex {
+        span: Span,
+    },
+    NotAssignable {
+        span: Span,
+        place: &'static str,
+    },
+    AfterPretty {
+        span: Span,
+    },
+    PrintWithoutArguments {
+        span: Span,
+        name: String,
+    },
+    PrintLiteral {
+        span: Span,
+        name: String,
+        format: bool,
+    },
+    PrintCount {
+        span: Span,
+        name: String,
+        least: usize,
+        most: usize,
+        given: usize,
+    },
+    AtArguments {
+        span: Span,
+        name: &'static str,
+        usage: &'static str,
+    },
+    NotIndexable {
+        span: Span,
+        name: &'static str,
+    },
     /// A warning: `given` script arguments, this one (1-based) is not used.
-    UnusedArgument { number: usize, text: String },
+    UnusedArgument {
+        number: usize,
+        text: String,
+    },
 }
 
 impl SyntaxError {
@@ -241,11 +359,9 @@ fn lexical(problem: &LexicalError, span: Span) -> Diagnostic {
             .at(span, "no `\"` before the end of the line")
             .note("write \\n for a newline; literals next to each other are joined: \"one \" \"string\""),
         LexicalError::UnclosedComment => error("E0001", "this comment is not closed").at(span, "no `*/` follows"),
-        LexicalError::UnclosedEmbeddedC => {
-            error("E0001", "this embedded C is not closed").at(span, "no `%}` follows").note(
-                "`%{` begins embedded C even after an operand; for a remainder leave a space behind the `%`",
-            )
-        }
+        LexicalError::UnclosedEmbeddedC => error("E0001", "this embedded C is not closed")
+            .at(span, "no `%}` follows")
+            .note("`%{` begins embedded C even after an operand; for a remainder leave a space behind the `%`"),
         LexicalError::StrayEmbeddedEnd => error("E0001", "`%}` without `%{`").at(span, "no embedded C ends here"),
         LexicalError::BadNumber(text) => {
             let diagnostic = error("E0001", "this number is invalid or out of range").at(span, "");
@@ -324,7 +440,9 @@ fn macro_definition(span: Span, problem: &DefinitionProblem) -> Diagnostic {
         }
         DefinitionProblem::Nested => ("a macro cannot define macros".to_string(), ""),
     };
-    error("E0013", message).at(span, label).note("write @define name %( body %) or @define name(a, b) %( ... @a ... @b ... %)")
+    error("E0013", message)
+        .at(span, label)
+        .note("write @define name %( body %) or @define name(a, b) %( ... @a ... @b ... %)")
 }
 
 fn condition(span: Span, found: &str, problem: ConditionProblem, open: Span, after_operand: bool) -> Diagnostic {
@@ -337,12 +455,17 @@ fn condition(span: Span, found: &str, problem: ConditionProblem, open: Span, aft
         ConditionProblem::RightConfig => {
             ("expected a string, a number or CONFIG_... to compare with", format!("found {found}"))
         }
-        ConditionProblem::PatternOrdered => ("a version with `*`, `?` or `[` can be compared by == and != only", String::new()),
-        ConditionProblem::End => ("expected `%?`, `&&` or `||` after this conditional's comparison", format!("found {found}")),
+        ConditionProblem::PatternOrdered => {
+            ("a version with `*`, `?` or `[` can be compared by == and != only", String::new())
+        }
+        ConditionProblem::End => {
+            ("expected `%?`, `&&` or `||` after this conditional's comparison", format!("found {found}"))
+        }
     };
     let diagnostic = error("E0020", message).at(span, label).also(open, "the conditional begins here");
     if after_operand {
-        return diagnostic.note("`%(` begins a conditional, even after an operand; for a remainder write `x % (y)`, with a space");
+        return diagnostic
+            .note("`%(` begins a conditional, even after an operand; for a remainder write `x % (y)`, with a space");
     }
     match problem {
         ConditionProblem::RightString => diagnostic.note("for instance kernel_v >= \"6.1\", arch == \"x86_64\""),

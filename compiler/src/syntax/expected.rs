@@ -35,13 +35,49 @@ pub fn explain(fail: Fail, tokens: &[Token], end: usize) -> SyntaxError {
 }
 
 /// Terminals that begin an expression, and nothing else but an expression or statement.
-const OPERANDS: &[&str] =
-    &["number", "text", "identifier", "target", "at", "embedded", "(group", "[list", "+sign", "-sign", "!", "~", "step-before", "&address"];
+const OPERANDS: &[&str] = &[
+    "number",
+    "text",
+    "identifier",
+    "target",
+    "at",
+    "embedded",
+    "(group",
+    "[list",
+    "+sign",
+    "-sign",
+    "!",
+    "~",
+    "step-before",
+    "&address",
+];
 
 /// Terminals that go on after an operand.
 const OPERATORS: &[&str] = &[
-    "||", "&&", "|", "^", "&", "compare", "match", "shift", ".", "+", "-", "*", "/", "%", "?", "=", "+=", "assign", "in",
-    "step-after", "->", "[index", "(call", "dollars",
+    "||",
+    "&&",
+    "|",
+    "^",
+    "&",
+    "compare",
+    "match",
+    "shift",
+    ".",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "?",
+    "=",
+    "+=",
+    "assign",
+    "in",
+    "step-after",
+    "->",
+    "[index",
+    "(call",
+    "dollars",
 ];
 
 /// Terminals that begin a statement, expressions apart.
@@ -130,8 +166,14 @@ fn brace_hint(tokens: &[Token], at: usize) -> Option<&'static str> {
 }
 
 /// What a user probably meant.
-fn hint(terminal: Option<&Terminal>, found: Option<&Token>, before: Option<&Token>, expected: &[&str]) -> Option<&'static str> {
-    let keyword_for_name = matches!(found, Some(Token { kind: Kind::Keyword(_), .. })) && expected.contains(&"identifier");
+fn hint(
+    terminal: Option<&Terminal>,
+    found: Option<&Token>,
+    before: Option<&Token>,
+    expected: &[&str],
+) -> Option<&'static str> {
+    let keyword_for_name =
+        matches!(found, Some(Token { kind: Kind::Keyword(_), .. })) && expected.contains(&"identifier");
     match (terminal?, before.map(|token| &token.kind)) {
         (Terminal::Percent, _) if expected.contains(&",") && !expected.contains(&"*") => {
             Some("`%` stands directly behind the name of an array: global name%[size]")
@@ -139,7 +181,9 @@ fn hint(terminal: Option<&Terminal>, found: Option<&Token>, before: Option<&Toke
         (Terminal::Comma, Some(Kind::Ident(_))) if expected.contains(&"in") && !expected.contains(&"||") => {
             Some("several keys stand in brackets: foreach ([a, b] in array)")
         }
-        (Terminal::Ident(_), Some(Kind::Op(Op::ParenOpen))) if expected.contains(&"text") && !expected.contains(&"target") => {
+        (Terminal::Ident(_), Some(Kind::Op(Op::ParenOpen)))
+            if expected.contains(&"text") && !expected.contains(&"target") =>
+        {
             Some("the argument of a component is a number or a string: kernel.function(\"name\")")
         }
         (Terminal::Assign, Some(Kind::Keyword(_))) => Some("keywords cannot be names of variables or functions"),

@@ -80,12 +80,21 @@ mod tests {
 
     #[test]
     fn patterns() {
-        for (pattern, text) in
-            [("*", ""), ("a*c", "abbc"), ("?[b-d]*", "acxx"), ("[!a]", "b"), ("[]]", "]"), ("a[", "a["), ("\\*", "*"), ("*a*b", "aab")]
-        {
+        for (pattern, text) in [
+            ("*", ""),
+            ("a*c", "abbc"),
+            ("?[b-d]*", "acxx"),
+            ("[!a]", "b"),
+            ("[]]", "]"),
+            ("a[", "a["),
+            ("\\*", "*"),
+            ("*a*b", "aab"),
+        ] {
             assert!(matches(pattern, text), "{pattern} {text}");
         }
-        for (pattern, text) in [("", "a"), ("a", ""), ("a*c", "abcd"), ("[!a]", "a"), ("?", ""), ("\\*", "a"), ("a?", "a")] {
+        for (pattern, text) in
+            [("", "a"), ("a", ""), ("a*c", "abcd"), ("[!a]", "a"), ("?", ""), ("\\*", "a"), ("a?", "a")]
+        {
             assert!(!matches(pattern, text), "{pattern} {text}");
         }
     }

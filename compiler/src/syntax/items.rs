@@ -11,7 +11,10 @@ use super::token::{Keyword, Kind, Op, Token};
 pub enum Piece {
     Item(Range<usize>),
     /// What lies between items and is none, or an item whose end cannot be found. `found` is the token that told.
-    Problem { error: SyntaxError, found: usize },
+    Problem {
+        error: SyntaxError,
+        found: usize,
+    },
 }
 
 /// The items of a script and what is wrong between them, in order.
@@ -26,7 +29,9 @@ pub fn split(tokens: &[Token]) -> Vec<Piece> {
             }
             Kind::Keyword(Keyword::Probe) => splitter.probe(at),
             Kind::Keyword(Keyword::Function) => splitter.function(at),
-            Kind::Keyword(Keyword::Private) if splitter.is_keyword(at + 1, Keyword::Function) => splitter.function(at + 1),
+            Kind::Keyword(Keyword::Private) if splitter.is_keyword(at + 1, Keyword::Function) => {
+                splitter.function(at + 1)
+            }
             Kind::Keyword(Keyword::Private) if splitter.is_keyword(at + 1, Keyword::Global) => splitter.global(at + 2),
             Kind::Keyword(Keyword::Global | Keyword::Private) => splitter.global(at + 1),
             Kind::EmbeddedC(_) => Some(at + 1),

@@ -295,9 +295,8 @@ mod tests {
     #[test]
     fn longest_operator_wins() {
         use Op::*;
-        let ops: Vec<Kind> = [Aggregate, ShiftRightLogical, ShiftLeftAssign, ShiftLeft, Less, IfOpen, Percent]
-            .map(Kind::Op)
-            .to_vec();
+        let ops: Vec<Kind> =
+            [Aggregate, ShiftRightLogical, ShiftLeftAssign, ShiftLeft, Less, IfOpen, Percent].map(Kind::Op).to_vec();
         assert_eq!(kinds("<<<>>><<=<< < %( %"), ops);
     }
 

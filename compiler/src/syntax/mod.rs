@@ -19,6 +19,7 @@ mod lexer;
 pub mod macros;
 mod operand;
 mod preprocess;
+pub mod print;
 mod token;
 
 #[cfg(test)]

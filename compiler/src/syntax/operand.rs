@@ -101,7 +101,8 @@ pub fn settle_points(sources: &SourceMap, tokens: &[Token]) -> Vec<Located> {
 }
 
 fn settle_from(sources: &SourceMap, tokens: &[Token], start: usize, end: usize, part: Part) -> Vec<Located> {
-    let mut settler = Settler { sources, tokens, end, at: start, part, before: Before::Nothing, open: Vec::new(), out: Vec::new() };
+    let mut settler =
+        Settler { sources, tokens, end, at: start, part, before: Before::Nothing, open: Vec::new(), out: Vec::new() };
     while settler.at < end {
         settler.step();
     }
@@ -289,7 +290,11 @@ impl Settler<'_> {
         let terminal = match op {
             Op::ParenOpen => return self.open_paren(),
             Op::ParenClose => {
-                let before = if self.close(&[Bracket::Paren, Bracket::Control]) == Some(Bracket::Control) { Before::Nothing } else { Before::Operand };
+                let before = if self.close(&[Bracket::Paren, Bracket::Control]) == Some(Bracket::Control) {
+                    Before::Nothing
+                } else {
+                    Before::Operand
+                };
                 return self.emit(Terminal::ParenClose, before);
             }
             Op::BracketOpen => {

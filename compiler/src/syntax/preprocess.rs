@@ -36,7 +36,12 @@ pub struct Preprocessed {
 }
 
 /// `tokens` are those of one whole file.
-pub fn preprocess(sources: &mut SourceMap, tokens: Vec<Token>, environment: &Environment, macros: &Macros) -> Preprocessed {
+pub fn preprocess(
+    sources: &mut SourceMap,
+    tokens: Vec<Token>,
+    environment: &Environment,
+    macros: &Macros,
+) -> Preprocessed {
     let expander = Expander::new(sources, tokens, environment, macros);
     let mut conditionals = Conditionals { expander, open: Vec::new(), tokens: Vec::new(), broken: false };
     conditionals.run();
@@ -63,11 +68,12 @@ struct Branch {
     in_else: bool,
 }
 
+/// Where skipping stopped.
 #[derive(PartialEq)]
 enum Skipped {
-    ToElse,
-    ToClose,
-    ToEnd,
+    Else,
+    Close,
+    End,
 }
 
 impl Conditionals<'_> {
@@ -120,7 +126,7 @@ impl Conditionals<'_> {
         };
         if chosen {
             self.open.push(Branch { span, in_else: false });
-        } else if self.skip(span, true) == Skipped::ToElse {
+        } else if self.skip(span, true) == Skipped::Else {
             self.open.push(Branch { span, in_else: true });
         }
     }
@@ -143,14 +149,14 @@ impl Conditionals<'_> {
         while let Some(token) = self.expander.next_raw() {
             match token.kind {
                 Kind::Op(Op::IfOpen) => depth += 1,
-                Kind::Op(Op::IfClose) if depth == 0 => return Skipped::ToClose,
+                Kind::Op(Op::IfClose) if depth == 0 => return Skipped::Close,
                 Kind::Op(Op::IfClose) => depth -= 1,
-                Kind::Op(Op::IfElse) if depth == 0 && stop_at_else => return Skipped::ToElse,
+                Kind::Op(Op::IfElse) if depth == 0 && stop_at_else => return Skipped::Else,
                 _ => {}
             }
         }
         self.expander.problems.push(SyntaxError::ConditionalUnclosed { span: open });
-        Skipped::ToEnd
+        Skipped::End
     }
 
     fn stray(&mut self, span: Span, op: Op) {

@@ -2,6 +2,8 @@
 
 mod diagnostics;
 mod examples;
+mod language;
+mod robustness;
 
 use super::*;
 use crate::diagnostic::render::render;
@@ -32,7 +34,8 @@ fn try_parse(text: &str) -> (ast::Script, String) {
 
 #[test]
 fn a_broken_item_leaves_the_others() {
-    let (script, shown) = try_parse("global a\nprobe begin { a = }\nfunction f(x) { return x }\nprobe end { f( }\nglobal b");
+    let (script, shown) =
+        try_parse("global a\nprobe begin { a = }\nfunction f(x) { return x }\nprobe end { f( }\nglobal b");
     assert_eq!(script.items.len(), 3);
     assert_eq!(shown.matches("error[E0033]").count(), 2, "{shown}");
 }

@@ -88,7 +88,13 @@ impl Builder<'_> {
     }
 
     /// `@operator(arguments)` where keys or buckets are wanted: only histograms have them.
-    pub fn at_indexable(&self, left: usize, right: usize, operator: AtOperator, arguments: Vec<Deep<Expr>>) -> Made<Expr> {
+    pub fn at_indexable(
+        &self,
+        left: usize,
+        right: usize,
+        operator: AtOperator,
+        arguments: Vec<Deep<Expr>>,
+    ) -> Made<Expr> {
         if !matches!(operator, AtOperator::HistLog | AtOperator::HistLinear) {
             self.note(SyntaxError::NotIndexable { span: self.span(left, right), name: operator.text() });
         }
@@ -120,7 +126,9 @@ fn usage(operator: AtOperator) -> &'static str {
         AtOperator::Perf => "@perf(\"counter\")",
         AtOperator::Const => "@const(\"C expression\")",
         AtOperator::Enum => "@enum(\"NAME\")",
-        AtOperator::EnumName => "@enumname(value), @enumname(value, \"type\") or @enumname(value, \"type\", \"module\")",
+        AtOperator::EnumName => {
+            "@enumname(value), @enumname(value, \"type\") or @enumname(value, \"type\", \"module\")"
+        }
         AtOperator::ProbeWrite => "@probewrite(variable)",
         AtOperator::KernelRegister => "@kregister(number)",
         AtOperator::UserRegister => "@uregister(number)",
@@ -128,7 +136,9 @@ fn usage(operator: AtOperator) -> &'static str {
         AtOperator::UserDeref => "@uderef(size, address)",
         AtOperator::HistLog => "@hist_log(aggregate)",
         AtOperator::HistLinear => "@hist_linear(aggregate, low, high, width), the last three as numbers",
-        AtOperator::Extract(Extractor::Variance) => "@variance(aggregate) or @variance(aggregate, shift), the shift as a number",
+        AtOperator::Extract(Extractor::Variance) => {
+            "@variance(aggregate) or @variance(aggregate, shift), the shift as a number"
+        }
         AtOperator::Extract(Extractor::Count) => "@count(aggregate)",
         AtOperator::Extract(Extractor::Sum) => "@sum(aggregate)",
         AtOperator::Extract(Extractor::Min) => "@min(aggregate)",

@@ -62,7 +62,10 @@ fn macros() {
             ("unclosed", "@define m %( 1"),
             ("nested", "@define m %( @define n %( 1 %) %)"),
             ("parameter", "@define m(a, a) %( 1 %)\n@define n(1) %( 1 %)"),
-            ("inside", "@define plus(x) %( 1 + @x * %)\n@define twice(x) %( @plus(@x) %)\nprobe begin {\n  y = @twice(2)\n}"),
+            (
+                "inside",
+                "@define plus(x) %( 1 + @x * %)\n@define twice(x) %( @plus(@x) %)\nprobe begin {\n  y = @twice(2)\n}",
+            ),
         ],
     );
 }
@@ -116,7 +119,10 @@ fn items() {
             ("global_keyword", "global limit"),
             ("function_parentheses", "function f { return 1 }"),
             ("function_type", "function f(a:int) { return a }"),
-            ("bomb", "probe a.{a,b,c,d,e,f,g,h,i,j}.{a,b,c,d,e,f,g,h,i,j}.{a,b,c,d,e,f,g,h,i,j}.{a,b,c,d,e,f,g,h,i,j}.{a,b,c,d,e,f,g,h,i,j} {}"),
+            (
+                "bomb",
+                "probe a.{a,b,c,d,e,f,g,h,i,j}.{a,b,c,d,e,f,g,h,i,j}.{a,b,c,d,e,f,g,h,i,j}.{a,b,c,d,e,f,g,h,i,j}.{a,b,c,d,e,f,g,h,i,j} {}",
+            ),
         ],
     );
 }
