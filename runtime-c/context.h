@@ -10,8 +10,9 @@
 #ifndef SPILE_CONTEXT_H
 #define SPILE_CONTEXT_H
 
-#include <linux/percpu.h>
+#include <linux/hrtimer.h>
 #include <linux/irq_work.h>
+#include <linux/percpu.h>
 #include <asm/local.h>
 
 #include "script.h"
@@ -56,7 +57,11 @@ struct spile_cpu {
 	u64 lost_records;
 	u64 lost_bytes;
 
+	/* Waking the reader (ring.c); read and written in interrupts and by poll() too. */
 	struct irq_work wake;
+	struct hrtimer wake_timer;
+	int ready;			/* 0: a wake-up is on its way, the reader may sleep until then */
+	int urgent;			/* that one must not wait for its time */
 };
 DECLARE_PER_CPU(struct spile_cpu, spile_cpus);
 

@@ -8,6 +8,7 @@
 #include <linux/vmalloc.h>
 #include <linux/wait.h>
 
+#include "features.h"
 #include "ring.h"
 #include "session.h"
 
@@ -18,22 +19,55 @@ static DECLARE_WAIT_QUEUE_HEAD(readers);
 static_assert(sizeof(struct spile_ring_header) <= SPILE_RING_HEADER_BYTES);
 static_assert(sizeof(struct spile_record) % 8 == 0);
 
-/* In interrupt context, on the CPU that wrote. */
-static void wake(struct irq_work *work)
+/*
+ * Waking the reader. The first record that a waiting reader has not seen starts
+ * a timer, so that it is woken for what a few milliseconds bring together and
+ * not for each record (measured: 4000 instead of 400 instructions for one). A
+ * ring that is half full, and the end of the session, do not wait.
+ *
+ * A handler may be anywhere, in NMI or under the scheduler's own locks, so it
+ * only queues an irq_work.
+ */
+static void wake_now(struct spile_cpu *cpu)
 {
+	WRITE_ONCE(cpu->urgent, 0);
+	WRITE_ONCE(cpu->ready, 1);	/* before the wake-up: whoever comes to poll() later sees it */
 	wake_up_interruptible(&readers);
+}
+
+static enum hrtimer_restart wake_in_time(struct hrtimer *timer)
+{
+	wake_now(container_of(timer, struct spile_cpu, wake_timer));
+	return HRTIMER_NORESTART;
+}
+
+static void wake_soon(struct irq_work *work)
+{
+	struct spile_cpu *cpu = container_of(work, struct spile_cpu, wake);
+
+	if (READ_ONCE(cpu->urgent))
+		wake_now(cpu);
+	else
+		hrtimer_start(&cpu->wake_timer, ns_to_ktime(SPILE_RING_WAKE_NS), HRTIMER_MODE_REL_SOFT);
+}
+
+static noinline void ask_urgently(struct spile_cpu *cpu)
+{
+	WRITE_ONCE(cpu->urgent, 1);
+	irq_work_queue(&cpu->wake);
 }
 
 /*
  * Whether `bytes` more fit in front of the reader. What the reader says is
  * believed only as far as it makes sense: between tail and head there are never
- * more than the ring's bytes.
+ * more than the ring's bytes. The shared tail is looked at only when the ring
+ * seems half full.
  */
 static bool has_room(struct spile_cpu *cpu, u64 bytes)
 {
 	u64 tail;
 
-	if (cpu->head - cpu->tail + bytes <= spile_ring_bytes)
+	if (cpu->head - cpu->tail + bytes <= spile_ring_bytes / 2)
 		return true;
 	/*
 	 * Acquire: the reader's loads of the records before tail come before our
@@ -43,6 +77,8 @@ static bool has_room(struct spile_cpu *cpu, u64 bytes)
 	if (cpu->head - tail > spile_ring_bytes)
 		return false;
 	cpu->tail = tail;
+	if (cpu->head - tail + bytes > spile_ring_bytes / 2 && !READ_ONCE(cpu->ready))
+		ask_urgently(cpu);
 	return cpu->head - tail + bytes <= spile_ring_bytes;
 }
 
@@ -81,9 +117,11 @@ char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned in
 	return (char *)(record + 1);
 }
 
-static noinline void wake_reader(struct spile_cpu *cpu)
+static noinline void reader_waits(struct spile_cpu *cpu)
 {
-	WRITE_ONCE(cpu->ring->waiting, 0);
+	WRITE_ONCE(cpu->ready, 0);
+	/* Release: poll() that sees waiting gone sees ready gone too. */
+	smp_store_release(&cpu->ring->waiting, 0);
 	irq_work_queue(&cpu->wake);
 }
 
@@ -105,7 +143,7 @@ void spile_record_commit(struct spile_context *c, char *end)
 	 * of its own. One of the two sees the other. */
 	smp_mb();
 	if (unlikely(READ_ONCE(cpu->ring->waiting)))
-		wake_reader(cpu);
+		reader_waits(cpu);
 }
 
 void spile_ring_text(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
@@ -122,7 +160,7 @@ void spile_ring_exit(struct spile_cpu *cpu)
 	struct spile_context *c = &cpu->context;
 
 	spile_record_commit(c, spile_record_begin(c, SPILE_RECORD_EXIT, 0, 0));
-	irq_work_queue(&cpu->wake);
+	ask_urgently(cpu);
 }
 
 void spile_ring_wake_all(void)
@@ -167,8 +205,13 @@ void spile_ring_init(void)
 {
 	int i;
 
-	for_each_possible_cpu(i)
-		init_irq_work(&per_cpu_ptr(&spile_cpus, i)->wake, wake);
+	for_each_possible_cpu(i) {
+		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
+
+		init_irq_work(&cpu->wake, wake_soon);
+		spile_hrtimer_setup(&cpu->wake_timer, wake_in_time, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+		cpu->ready = 1;
+	}
 }
 
 /* No handler runs any more, and nobody has a mapping: each holds the device open. */
@@ -180,6 +223,7 @@ void spile_ring_exit_all(void)
 		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
 
 		irq_work_sync(&cpu->wake);
+		hrtimer_cancel(&cpu->wake_timer);
 		vfree(cpu->ring);
 		cpu->ring = NULL;
 		cpu->ring_data = NULL;
@@ -205,6 +249,19 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 	return remap_vmalloc_range(vma, cpu->ring, 0);
 }
 
+/*
+ * Whether the reader should go and read: there is something, and either the time
+ * has come, or nobody will wake it because the record was written before it
+ * said that it waits.
+ */
+static bool is_ready(const struct spile_cpu *cpu)
+{
+	if (!cpu->ring || READ_ONCE(cpu->head) == READ_ONCE(cpu->ring->tail))
+		return false;
+	/* Acquire: pairs with reader_waits(). */
+	return smp_load_acquire(&cpu->ring->waiting) || READ_ONCE(cpu->ready);
+}
+
 __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 {
 	__poll_t events = 0;
@@ -215,9 +272,7 @@ __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 	 * loads of head. Pairs with the barrier in spile_record_commit(). */
 	smp_mb();
 	for_each_possible_cpu(i) {
-		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
-
-		if (cpu->ring && READ_ONCE(cpu->head) != READ_ONCE(cpu->ring->tail)) {
+		if (is_ready(per_cpu_ptr(&spile_cpus, i))) {
 			events |= EPOLLIN | EPOLLRDNORM;
 			break;
 		}

@@ -70,8 +70,10 @@ struct spile_counters {
  * runs any more and the end probes have run. Both may be interrupted by nothing.
  *
  * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable.
- * poll: POLLIN while a ring holds bytes not yet read, POLLPRI while the state is
- * SPILE_STATE_STOPPING (told even when the record EXIT found no room). */
+ * poll: POLLIN when a ring holds bytes not yet read. A loader that has set
+ * `waiting` is told up to 10 ms after the first record, with what came meanwhile,
+ * or when a ring is half full. POLLPRI while the state is SPILE_STATE_STOPPING,
+ * at once (even when the record EXIT found no room). */
 #define SPILE_IOC_TYPE 's'
 #define SPILE_INFO	_IOR(SPILE_IOC_TYPE, 1, struct spile_info)
 #define SPILE_SETUP	_IOW(SPILE_IOC_TYPE, 2, struct spile_setup)
