@@ -46,7 +46,8 @@ impl Kernel {
         Kernel::newest_in(Path::new("/"))
     }
 
-    fn newest_in(root: &Path) -> Result<Kernel, Error> {
+    /// The same for the kernels of a system below `root`, as another release of the distribution has them.
+    pub fn newest_in(root: &Path) -> Result<Kernel, Error> {
         let mut releases = installed(root);
         releases.sort_by(|a, b| compare_releases(b, a));
         let mut lacking = Vec::new();
@@ -117,12 +118,20 @@ fn first_lacking(root: &Path, release: &str) -> Option<&'static str> {
     ];
     if Kernel::find_in(root, release).is_err() {
         Some("image")
-    } else if !modules.join("build/Makefile").is_file() {
+    } else if !within(root, &modules.join("build")).join("Makefile").is_file() {
         Some("headers")
     } else if !debug_files.iter().any(|file| file.is_file()) {
         Some("debug information")
     } else {
         None
+    }
+}
+
+/// What a symbolic link below `root` stands for when `root` is the root; other paths stay.
+fn within(root: &Path, link: &Path) -> PathBuf {
+    match fs::read_link(link) {
+        Ok(to) if to.is_absolute() => root.join(to.strip_prefix("/").unwrap_or(&to)),
+        _ => link.to_path_buf(),
     }
 }
 
@@ -198,6 +207,17 @@ mod tests {
         let root = root_with(&[("6.1.0-1-amd64", &["image", "headers"])]);
         let error = Kernel::newest_in(root.path()).expect_err("nothing complete");
         assert!(error.to_string().contains("6.1.0-1-amd64 lacks its debug information"), "{error}");
+    }
+
+    #[test]
+    fn links_of_another_root_stay_in_it() {
+        let root = root_with(&[("6.1.0", &["image", "debug"])]);
+        let build = root.path().join("lib/modules/6.1.0/build");
+        std::os::unix::fs::symlink("/usr/src/headers", &build).expect("a link");
+        assert!(Kernel::newest_in(root.path()).is_err());
+        fs::create_dir_all(root.path().join("usr/src/headers")).expect("a directory");
+        fs::write(root.path().join("usr/src/headers/Makefile"), "").expect("a file");
+        assert_eq!(Kernel::newest_in(root.path()).expect("a kernel").release, "6.1.0");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::{End, Streams};
 
 use crate::fixtures::LUSTRE;
+use crate::place::Place;
 
 /// What the guest does; it checks what it shows.
 const STORY: &str = include_str!("demo.sh");
@@ -14,13 +15,13 @@ const LIBRARY: &str = include_str!("test/library.sh");
 
 pub fn run() -> Result<ExitCode> {
     let root = crate::root();
-    crate::setup::run(None)?;
+    let place = Place::find(None)?;
     println!("building spile and spilerun");
     crate::test::build_programs(&root)?;
-    let kernel = crate::guest::find_kernel(None)?;
-    println!("building the test modules for kernel {}", kernel.release);
-    let lustre = LUSTRE.build(&root, &kernel)?;
-    let mut guest = crate::guest::equipped(&root, kernel.clone())?;
+    let release = &place.kernel.release;
+    println!("building the test modules for kernel {release}");
+    let lustre = LUSTRE.build(&root, &place)?;
+    let mut guest = crate::guest::equipped(&root, &place)?;
 
     println!("\nThe script of the workaround, examples/lu_5642.stp:\n");
     let script = root.join("examples/lu_5642.stp");
@@ -29,7 +30,6 @@ pub fn run() -> Result<ExitCode> {
 
     println!("\nIt is compiled here, for the guest's kernel. (-d says where the module lustre is; an installed one is found.)\n");
     let directory = tempfile::tempdir().context("making a directory")?;
-    let release = &kernel.release;
     println!("  $ spile -g -p4 -m lu_5642 -r {release} -d {} examples/lu_5642.stp", shown(&root, &lustre));
     let status = Command::new(root.join("target/debug/spile"))
         .args(["-g", "-p4", "-m", "lu_5642", "-r", release, "-d"])

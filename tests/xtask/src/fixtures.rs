@@ -5,10 +5,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use spile::guest::Kernel;
+
+use crate::place::Place;
 
 /// One module to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub const PTLRPC: Fixture = Fixture { name: "ptlrpc", variant: false };
 
 impl Fixture {
     /// The `.ko`, built if it is not there.
-    pub fn build(self, root: &Path, kernel: &Kernel) -> Result<PathBuf> {
+    pub fn build(self, root: &Path, place: &Place) -> Result<PathBuf> {
         let source = root.join("tests/fixtures").join(self.name);
-        let directory = root.join("target/fixtures").join(self.key(&source, kernel)?);
+        let directory = root.join("target/fixtures").join(self.key(&source, place)?);
         let module = directory.join(format!("{}.ko", self.name));
         if module.is_file() {
             return Ok(module);
@@ -40,15 +40,15 @@ impl Fixture {
             let name = file.file_name().context("a file without a name")?;
             fs::copy(&file, build.path().join(name)).with_context(|| format!("copying {}", file.display()))?;
         }
-        self.make(build.path(), kernel)?;
+        self.make(build.path(), place)?;
         fs::create_dir_all(&directory)?;
         fs::rename(build.path().join(format!("{}.ko", self.name)), &module)?;
         Ok(module)
     }
 
-    fn make(self, directory: &Path, kernel: &Kernel) -> Result<()> {
-        let mut make = Command::new("make");
-        make.arg("-C").arg(kernel.modules.join("build"));
+    fn make(self, directory: &Path, place: &Place) -> Result<()> {
+        let mut make = place.command("make", directory);
+        make.arg("-C").arg(place.build_directory());
         make.arg(format!("M={}", directory.display()));
         if self.variant {
             make.arg("VARIANT=1");
@@ -56,16 +56,16 @@ impl Fixture {
         let output = make.arg("modules").output().context("running make")?;
         if !output.status.success() {
             let said = [output.stdout, output.stderr].concat();
-            bail!("building the module {} for {}:\n{}", self.name, kernel.release, String::from_utf8_lossy(&said));
+            bail!("building the module {} for {}:\n{}", self.name, place.kernel.release, String::from_utf8_lossy(&said));
         }
         Ok(())
     }
 
-    fn key(self, source: &Path, kernel: &Kernel) -> Result<String> {
-        let mut parts = vec![kernel.release.clone().into_bytes(), vec![u8::from(self.variant)]];
-        // Another build of the same release has other headers.
-        let version = fs::read(kernel.modules.join("build/include/generated/compile.h")).unwrap_or_default();
-        parts.push(version);
+    fn key(self, source: &Path, place: &Place) -> Result<String> {
+        let mut parts = vec![place.kernel.release.clone().into_bytes(), vec![u8::from(self.variant)]];
+        // Another build of the same release may have other headers.
+        let image = fs::read(&place.kernel.image).unwrap_or_default();
+        parts.push(image);
         for file in source_files(source)? {
             parts.push(fs::read(&file).with_context(|| format!("reading {}", file.display()))?);
         }

@@ -6,15 +6,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use spile::guest::{End, Guest, Kernel, Streams};
+use spile::guest::{End, Guest, Streams};
 
 use crate::fixtures::{LUSTRE, LUSTRE_VARIANT, PTLRPC};
+use crate::place::Place;
 
 #[derive(clap::Args)]
 pub struct Options {
     /// Shell commands
     script: String,
-    /// Kernel release; default: the newest with image, headers and debug information
+    /// Kernel release or line, as for `test`
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
     /// Files to copy into /root, with the libraries they need if they are programs
@@ -23,8 +24,8 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let kernel = find_kernel(options.kernel.as_deref())?;
-    let mut guest = equipped(&crate::root(), kernel)?;
+    let place = Place::find(options.kernel.as_deref())?;
+    let mut guest = equipped(&crate::root(), &place)?;
     for file in &options.file {
         let name = file.file_name().with_context(|| format!("{} is no file", file.display()))?;
         guest.program(file, Path::new("/root").join(name))?;
@@ -40,20 +41,13 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
 }
 
-pub fn find_kernel(release: Option<&str>) -> Result<Kernel> {
-    Ok(match release {
-        Some(release) => Kernel::complete(release)?,
-        None => Kernel::newest()?,
-    })
-}
-
 /// A guest with what all tests may use. The variant of the module lustre is at /root/variant/lustre.ko, lest modprobe
 /// take it for the other.
-pub fn equipped(root: &Path, kernel: Kernel) -> Result<Guest> {
-    let lustre = LUSTRE.build(root, &kernel)?;
-    let variant = LUSTRE_VARIANT.build(root, &kernel)?;
-    let ptlrpc = PTLRPC.build(root, &kernel)?;
-    let mut guest = Guest::new(kernel);
+pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
+    let lustre = LUSTRE.build(root, place)?;
+    let variant = LUSTRE_VARIANT.build(root, place)?;
+    let ptlrpc = PTLRPC.build(root, place)?;
+    let mut guest = Guest::new(place.kernel.clone());
     guest.extra_module(lustre).extra_module(ptlrpc);
     guest.copy(variant, "/root/variant/lustre.ko")?;
     let getfattr = Path::new("/usr/bin/getfattr");

@@ -5,6 +5,7 @@ mod fixtures;
 mod guest;
 #[cfg(test)]
 mod house;
+mod place;
 mod setup;
 mod test;
 

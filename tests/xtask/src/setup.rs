@@ -47,6 +47,14 @@ pub fn run(release: Option<&str>) -> Result<()> {
     Ok(())
 }
 
+/// A package that only some tasks need, known by a file of it.
+pub fn install_tool(file: &str, package: &str) -> Result<()> {
+    if Path::new(file).is_file() {
+        return Ok(());
+    }
+    Apt::find()?.install(&[package.to_string()])
+}
+
 fn install_kernel(apt: &Apt, release: Option<&str>) -> Result<()> {
     let release = match release {
         Some(release) => {

@@ -50,7 +50,7 @@ struct Finished {
 }
 
 fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize, Observed) + Sync)) -> Result<Finished> {
-    let mut guest = crate::guest::equipped(&workshop.root, workshop.kernel.clone())?;
+    let mut guest = crate::guest::equipped(&workshop.root, &workshop.place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644).write("/root/library.sh", LIBRARY, 0o644);
     let mut script = String::from(". /root/driver.sh\n");
     for (number, test) in tests {

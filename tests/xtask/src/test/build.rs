@@ -7,17 +7,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use spile::guest::Kernel;
 
 use super::find::{Kind, Test, script_path};
 use super::header::Script;
 use super::judge::Observed;
 use crate::fixtures::{Fixture, LUSTRE, PTLRPC};
+use crate::place::Place;
 
 /// What all compilations share.
 pub struct Workshop {
     pub root: PathBuf,
-    pub kernel: Kernel,
+    pub place: Place,
     /// The compiler.
     pub spile: PathBuf,
     /// The test modules, as scripts name them.
@@ -27,8 +27,8 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    pub fn open(root: &Path, kernel: &Kernel) -> Result<Workshop> {
-        let modules: Result<Vec<_>> = [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, kernel)).into_iter().collect();
+    pub fn open(root: &Path, place: Place) -> Result<Workshop> {
+        let modules: Result<Vec<_>> = [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, &place)).into_iter().collect();
         let work = root.join("target/tests");
         if work.is_dir() {
             fs::remove_dir_all(&work).with_context(|| format!("emptying {}", work.display()))?;
@@ -36,8 +36,8 @@ impl Workshop {
         fs::create_dir_all(&work)?;
         Ok(Workshop {
             root: root.to_path_buf(),
-            kernel: kernel.clone(),
-            spile: root.join("target/debug/spile"),
+            spile: place.spile()?,
+            place,
             modules: modules?,
             work,
         })
@@ -48,14 +48,13 @@ impl Workshop {
         self.work.join(&test.name)
     }
 
-    /// The compiler for this kernel, knowing the test modules.
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.spile);
-        command.args(["-r", &self.kernel.release]);
+    /// The compiler for this kernel, knowing the test modules, run in a directory.
+    fn command(&self, directory: &Path) -> Command {
+        let mut command = self.place.command(&self.spile, directory);
+        command.args(["-r", &self.place.kernel.release]);
         for module in &self.modules {
             command.arg("-d").arg(module);
         }
-        command.stdin(Stdio::null());
         command
     }
 
@@ -63,8 +62,8 @@ impl Workshop {
     fn compile(&self, test: &Test, script: &Script, pass: u32) -> Result<Observed> {
         let directory = self.directory(test);
         fs::create_dir_all(&directory)?;
-        let mut command = self.command();
-        command.current_dir(&directory).arg(format!("-p{pass}"));
+        let mut command = self.command(&directory);
+        command.arg(format!("-p{pass}"));
         command.args(["-m", &script.name]).args(&script.options);
         command.arg(script_path(&self.root, test, script)).args(&script.args);
         observe(&mut command)
@@ -92,7 +91,7 @@ impl Workshop {
                 fs::create_dir_all(&directory)?;
                 let mut command = Command::new("sh");
                 command.arg(&test.path).current_dir(&directory).stdin(Stdio::null());
-                command.env("SPILE", &self.spile).env("RELEASE", &self.kernel.release).env("ROOT", &self.root);
+                command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
                 let modules: Vec<String> = self.modules.iter().map(|module| format!("-d {}", module.display())).collect();
                 command.env("MODULES", modules.join(" "));
                 observe(&mut command)

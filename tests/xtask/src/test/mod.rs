@@ -21,11 +21,13 @@ use build::Workshop;
 use find::Test;
 use judge::Observed;
 
+use crate::place::Place;
+
 #[derive(clap::Args)]
 pub struct Options {
     /// Only the tests whose name contains this; without the unit tests
     name: Option<String>,
-    /// Kernel release; default: the newest with image, headers and debug information
+    /// Kernel release that is installed, or a line that is fetched (5.10, 6.12, backports); default: the newest installed
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
     /// Keeps what the tests wrote in target/tests/ (that of failed tests is kept anyway)
@@ -36,23 +38,27 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     let report = Report::default();
-    crate::setup::run(options.kernel.as_deref())?;
+    let place = Place::find(options.kernel.as_deref())?;
     if options.name.is_none() {
         unit_tests(&root, &report)?;
     }
     build_programs(&root)?;
-    let kernel = crate::guest::find_kernel(options.kernel.as_deref())?;
     let wanted = options.name.as_deref().unwrap_or_default();
     let (tests, others): (Vec<Test>, Vec<Test>) =
-        find::find(&root, wanted)?.into_iter().partition(|test| test.header.is_for(&kernel.release));
+        find::find(&root, wanted)?.into_iter().partition(|test| suits(test, &place));
     ensure!(!tests.is_empty() || options.name.is_none(), "there is no test with {wanted} in its name");
     if !others.is_empty() {
-        println!("{} tests are not for {}", others.len(), kernel.release);
+        println!("{} tests are not for {}", others.len(), place.kernel.release);
     }
-    let workshop = Workshop::open(&root, &kernel)?;
+    let workshop = Workshop::open(&root, place)?;
     script_tests(&workshop, &tests, &report, options.keep)?;
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Tests on the host are about this machine's own kernel.
+fn suits(test: &Test, place: &Place) -> bool {
+    test.header.is_for(&place.kernel.release) && (place.is_here() || test.kind != find::Kind::HostShell)
 }
 
 /// Counts, and prints without mixing lines.
@@ -127,7 +133,7 @@ fn script_tests(workshop: &Workshop, tests: &[Test], report: &Report, keep: bool
         .map(|(numbered, _)| numbered)
         .collect();
     if !for_guest.is_empty() {
-        println!("booting a guest of {} for {} tests", workshop.kernel.release, for_guest.len());
+        println!("booting a guest of {} for {} tests", workshop.place.kernel.release, for_guest.len());
     }
     batch::run(workshop, &for_guest, &|number, observed| finish(&tests[number], &observed))
 }
@@ -174,7 +180,8 @@ pub fn build_programs(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn cargo() -> String {
+/// The cargo that runs this.
+pub fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string())
 }
 

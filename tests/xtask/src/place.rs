@@ -1,0 +1,158 @@
+//! Where modules are built for a kernel: this machine, or the system of another Debian release below target/roots/,
+//! which has the compiler that its kernels want and their build programs' libraries.
+//!
+//! Such a system is made by mmdebstrap (as root) when its kernel line is asked for: `cargo xtask test --kernel 6.12`.
+//! Commands run in it by chroot, with the workspace at the path it has here.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use spile::guest::Kernel;
+
+/// A kernel line that another release of Debian has.
+struct Line {
+    name: &'static str,
+    suite: &'static str,
+    /// Lines for its sources.list, for mmdebstrap.
+    sources: &'static [&'static str],
+}
+
+const LINES: [Line; 3] = [
+    // Its security updates are no longer on the mirrors; the last point release is.
+    Line { name: "5.10", suite: "bullseye", sources: &["deb http://deb.debian.org/debian bullseye main"] },
+    Line {
+        name: "6.12",
+        suite: "trixie",
+        sources: &[
+            "deb http://deb.debian.org/debian trixie main",
+            "deb http://deb.debian.org/debian trixie-updates main",
+            "deb http://deb.debian.org/debian-security trixie-security main",
+        ],
+    },
+    Line {
+        name: "backports",
+        suite: "trixie",
+        sources: &[
+            "deb http://deb.debian.org/debian trixie main",
+            "deb http://deb.debian.org/debian trixie-backports main",
+        ],
+    },
+];
+
+/// A kernel and where things are built for it.
+pub struct Place {
+    pub kernel: Kernel,
+    /// The other system's root; none: this machine.
+    root: Option<PathBuf>,
+}
+
+impl Place {
+    /// For a release that is installed here, or the beginning of one (`6.1`), or a line of another Debian release; the
+    /// newest kernel here without any. Installs what is missing.
+    pub fn find(wanted: Option<&str>) -> Result<Place> {
+        let line = wanted.and_then(|wanted| LINES.iter().find(|line| line.name == wanted));
+        if let Some(line) = line {
+            crate::setup::run(None)?;
+            return Place::of_line(line);
+        }
+        let newest = Kernel::newest().ok();
+        let release = match (wanted, newest) {
+            (Some(wanted), Some(kernel)) if kernel.release.starts_with(&format!("{wanted}.")) => Some(kernel.release),
+            (Some(wanted), _) if wanted.contains('-') => Some(wanted.to_string()),
+            (Some(wanted), _) => {
+                let names = LINES.map(|line| line.name).join(", ");
+                bail!("kernel {wanted} is not installed, and is none of the lines that can be fetched: {names}")
+            }
+            (None, _) => None,
+        };
+        crate::setup::run(release.as_deref())?;
+        let kernel = match &release {
+            Some(release) => Kernel::complete(release)?,
+            None => Kernel::newest()?,
+        };
+        Ok(Place { kernel, root: None })
+    }
+
+    fn of_line(line: &Line) -> Result<Place> {
+        let root = crate::root().join("target/roots").join(line.name);
+        if Kernel::newest_in(&root).is_err() {
+            fetch(line, &root)?;
+        }
+        let kernel = Kernel::newest_in(&root).with_context(|| format!("the system in {}", root.display()))?;
+        Ok(Place { kernel, root: Some(root) })
+    }
+
+    pub fn is_here(&self) -> bool {
+        self.root.is_none()
+    }
+
+    /// A command that runs there, in `directory`, which must be below the workspace.
+    pub fn command(&self, program: impl AsRef<Path>, directory: &Path) -> Command {
+        let program = program.as_ref();
+        let Some(root) = &self.root else {
+            let mut command = Command::new(program);
+            command.current_dir(directory).stdin(Stdio::null());
+            return command;
+        };
+        // Mounts in a namespace of its own, so that nothing stays mounted.
+        const ENTER: &str = r#"
+            workspace=$1 root=$2 directory=$3
+            shift 3
+            mkdir -p "$root$workspace" || exit
+            mount --bind "$workspace" "$root$workspace" && mount -t proc proc "$root/proc" || exit
+            exec chroot "$root" /usr/bin/env -C "$directory" HOME=/root "$@""#;
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", ENTER, "sh"]).arg(crate::root()).arg(root).arg(directory).arg(program);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// The kernel's build directory, as commands there see it.
+    pub fn build_directory(&self) -> PathBuf {
+        Path::new("/lib/modules").join(&self.kernel.release).join("build")
+    }
+
+    /// The compiler, such that it runs there: this machine's own build needs its C library.
+    pub fn spile(&self) -> Result<PathBuf> {
+        let root = crate::root();
+        let own = root.join("target/debug/spile");
+        let runs = || self.command(&own, &root).arg("--version").output().is_ok_and(|output| output.status.success());
+        if self.is_here() || runs() {
+            return Ok(own);
+        }
+        println!("building a static spile for {}", self.kernel.release);
+        const TARGET: &str = "x86_64-unknown-linux-gnu";
+        let status = Command::new(crate::test::cargo())
+            .args(["build", "--quiet", "--package", "spile", "--target", TARGET, "--target-dir", "target/static"])
+            .env("RUSTFLAGS", "-C target-feature=+crt-static")
+            .current_dir(&root)
+            .status()
+            .context("running cargo build")?;
+        ensure!(status.success(), "a static spile does not build");
+        Ok(root.join("target/static").join(TARGET).join("debug/spile"))
+    }
+}
+
+fn fetch(line: &Line, root: &Path) -> Result<()> {
+    crate::setup::install_tool("/usr/bin/mmdebstrap", "mmdebstrap")?;
+    println!("setup: fetching Debian {} for its kernel {} (some 500 MB) ...", line.suite, line.name);
+    if root.exists() {
+        std::fs::remove_dir_all(root).with_context(|| format!("removing {}", root.display()))?;
+    }
+    std::fs::create_dir_all(root)?;
+    let kernel = ["linux-image-cloud-amd64", "linux-headers-cloud-amd64", "linux-image-cloud-amd64-dbg"];
+    let suite = if line.name == "backports" { "/trixie-backports" } else { "" };
+    let packages = kernel.map(|package| format!("{package}{suite}")).join(",");
+    let output = Command::new("mmdebstrap")
+        .args(["--variant=apt", &format!("--include=ca-certificates,gcc,make,libc6-dev,{packages}"), line.suite])
+        .arg(root)
+        .args(line.sources)
+        .stdin(Stdio::null())
+        .output()
+        .context("running mmdebstrap")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let end: Vec<&str> = said.lines().rev().take(15).collect();
+    ensure!(output.status.success(), "mmdebstrap failed:\n{}", end.into_iter().rev().collect::<Vec<_>>().join("\n"));
+    Ok(())
+}
