@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use lalrpop_util::ParseError;
 
 use super::ast::*;
-use super::error::SyntaxError;
+use super::error::{MAX_PROBLEMS, SyntaxError};
 use super::operand::Terminal;
 use super::token::{AtOperator, Token};
 use crate::source::{SourceMap, Span};
@@ -19,6 +19,9 @@ use crate::source::{SourceMap, Span};
 pub const MAX_DEPTH: u16 = 300;
 /// Probe points that the braces of one point may make.
 const MAX_ALTERNATIVES: usize = 10_000;
+
+/// Macro calls looked through for one that holds both ends of a node.
+const MAX_JOIN: usize = 50;
 
 /// A node, and how many are on the longest way down from it.
 pub struct Deep<T> {
@@ -96,7 +99,10 @@ impl<'s> Builder<'s> {
     }
 
     fn note(&self, problem: SyntaxError) {
-        self.problems.borrow_mut().push(problem);
+        let mut problems = self.problems.borrow_mut();
+        if problems.len() < MAX_PROBLEMS {
+            problems.push(problem);
+        }
     }
 
     /// Of the tokens from `left` up to before `right`; empty, before `left`, if there are none.
@@ -114,6 +120,7 @@ impl<'s> Builder<'s> {
     fn join(&self, first: Span, last: Span) -> Span {
         let outward = |span: Span| {
             std::iter::successors(Some(span), |span| self.sources.expansion(span.via).map(|expansion| expansion.call))
+                .take(MAX_JOIN)
         };
         for start in outward(first) {
             for end in outward(last) {
@@ -436,7 +443,9 @@ impl<'s> Builder<'s> {
     pub fn element(&self, left: usize, right: usize, base: Deep<Expr>, indexes: Vec<Deep<Index>>) -> Made<Expr> {
         self.require_not_pretty(&base.node, base.node.span);
         let (indexes, depth) = undo_deep(indexes);
-        self.any_indexes.borrow_mut().extend(indexes.iter().filter_map(|index| match index {
+        let mut any_indexes = self.any_indexes.borrow_mut();
+        let room = MAX_PROBLEMS.saturating_sub(any_indexes.len());
+        any_indexes.extend(indexes.iter().take(room).filter_map(|index| match index {
             Index::Any(span) => Some(*span),
             Index::Expr(_) => None,
         }));

@@ -4,6 +4,9 @@ use super::preprocess::condition_words;
 use crate::diagnostic::{Code, Diagnostic, suggest};
 use crate::source::Span;
 
+/// Mistakes after which reading a file stops: nobody mends more in one go.
+pub const MAX_PROBLEMS: usize = 100;
+
 /// Why some bytes are no token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LexicalError {

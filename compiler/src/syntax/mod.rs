@@ -40,7 +40,7 @@ pub use preprocess::compare_versions;
 use crate::diagnostic::Diagnostic;
 use crate::source::{FileId, SourceMap, Span};
 use construct::Builder;
-use error::SyntaxError;
+use error::{MAX_PROBLEMS, SyntaxError};
 use token::{Kind, Token};
 
 /// Bytes of a file that is still taken for a script; spans count in 32 bits.
@@ -78,6 +78,9 @@ pub fn parse_script(
     let parser = grammar::TopItemParser::new();
     let mut failed = None;
     for piece in items::split(&tokens) {
+        if problems.len() >= MAX_PROBLEMS {
+            break;
+        }
         let range = match piece {
             items::Piece::Item(range) => range,
             items::Piece::Problem { error, found } => {

@@ -5,15 +5,21 @@ use std::sync::Arc;
 
 use crate::source::{ExpansionId, SourceMap, Span};
 use crate::syntax::environment::Environment;
-use crate::syntax::error::{DefinitionProblem, SyntaxError};
+use crate::syntax::error::{DefinitionProblem, MAX_PROBLEMS, SyntaxError};
 use crate::syntax::lexer;
 use crate::syntax::macros::{Macro, Macros};
 use crate::syntax::token::{Argument, AtOperator, Kind, Op, Token};
 
 /// Calls of macros in one file. Scripts make some hundreds; macros that double themselves make 2^n.
 const MAX_CALLS: usize = 100_000;
-/// Tokens in one file after expansion.
-const MAX_TOKENS: usize = 4_000_000;
+/// Tokens that expansion may add to one file.
+const MAX_ADDED: usize = 1_000_000;
+/// Macros whose bodies lie in each other. Every call looks through them.
+const MAX_NESTING: usize = 500;
+/// Runs that wait for an inner one to end. A call's arguments are searched for their end at every level.
+const MAX_FRAMES: usize = 1_000;
+/// Tokens looked through for the `%?` of a conditional that could not be read.
+const MAX_LOOK_AHEAD: usize = 1_000;
 
 /// A run of tokens that is being read.
 struct Frame {
@@ -46,6 +52,8 @@ struct Closure {
 struct Active {
     definition: Arc<Macro>,
     outer: Option<Arc<Active>>,
+    /// How many there are, this one included.
+    depth: usize,
 }
 
 pub(super) struct Expander<'a> {
@@ -56,7 +64,10 @@ pub(super) struct Expander<'a> {
     order: Vec<String>,
     frames: Vec<Frame>,
     calls: usize,
-    given: usize,
+    /// Tokens that may still be given.
+    left: usize,
+    /// Texts of script arguments, by number and what is written directly behind.
+    pasted: HashMap<(u32, String), Arc<[Token]>>,
     pub(super) problems: Vec<SyntaxError>,
     pub(super) arguments: BTreeSet<u32>,
 }
@@ -68,6 +79,7 @@ impl<'a> Expander<'a> {
         environment: &'a Environment,
         library: &'a Macros,
     ) -> Expander<'a> {
+        let left = tokens.len() + MAX_ADDED;
         let base = Frame {
             at: 0,
             end: tokens.len(),
@@ -85,7 +97,8 @@ impl<'a> Expander<'a> {
             order: Vec::new(),
             frames: vec![base],
             calls: 0,
-            given: 0,
+            left,
+            pasted: HashMap::new(),
             problems: Vec::new(),
             arguments: BTreeSet::new(),
         }
@@ -132,9 +145,12 @@ impl<'a> Expander<'a> {
                 return None;
             }
             if let Some(kind) = replaced {
-                self.given += 1;
-                if self.given > MAX_TOKENS {
-                    self.give_up(span);
+                match self.left.checked_sub(1) {
+                    Some(left) => self.left = left,
+                    None => self.give_up(span),
+                }
+                if self.problems.len() >= MAX_PROBLEMS {
+                    self.frames.clear();
                 }
                 return Some(Token { kind, span });
             }
@@ -145,7 +161,7 @@ impl<'a> Expander<'a> {
     pub(super) fn conditional_follows(&self) -> bool {
         let Some(frame) = self.frames.last() else { return false };
         let mut depth = 0usize;
-        for token in &frame.tokens[frame.at..frame.end] {
+        for token in frame.tokens[frame.at..frame.end].iter().take(MAX_LOOK_AHEAD) {
             match token.kind {
                 Kind::Op(Op::IfOpen) => depth += 1,
                 Kind::Op(Op::IfThen) if depth == 0 => return true,
@@ -211,7 +227,12 @@ impl<'a> Expander<'a> {
             }
             enclosing = active.outer.as_ref();
         }
-        let active = Some(Arc::new(Active { definition: definition.clone(), outer: frame.active.clone() }));
+        let depth = frame.active.as_ref().map_or(0, |active| active.depth) + 1;
+        if depth > MAX_NESTING {
+            self.give_up(span);
+            return None;
+        }
+        let active = Some(Arc::new(Active { definition: definition.clone(), outer: frame.active.clone(), depth }));
         let Ok(bindings) = self.take_arguments(&definition, span) else { return Some(Kind::Poison) };
         let run = Frame {
             tokens: definition.body.clone(),
@@ -227,7 +248,7 @@ impl<'a> Expander<'a> {
 
     fn enter(&mut self, run: Frame, span: Span) -> Option<Kind> {
         self.calls += 1;
-        if self.calls > MAX_CALLS {
+        if self.calls > MAX_CALLS || self.frames.len() > MAX_FRAMES {
             self.give_up(span);
         } else {
             self.frames.push(run);
@@ -287,6 +308,8 @@ impl<'a> Expander<'a> {
         let Some(closed) = closed else {
             let name = definition.name.clone();
             self.problems.push(SyntaxError::MacroArgumentsUnclosed { name, span });
+            // All that follows belongs to the call.
+            frame.at = frame.end;
             return Err(());
         };
         frame.at = closed + 1;
@@ -334,10 +357,17 @@ impl<'a> Expander<'a> {
         if argument.quoted {
             return Some(Kind::String(text.clone().into_bytes()));
         }
-        let text = format!("{text}{}", argument.tail).into_bytes();
-        let origin = self.sources.file(span.file).origin;
-        let file = self.sources.add(format!("argument {number}"), text.clone(), origin);
-        let tokens: Arc<[Token]> = lexer::lex(file, &text).into();
+        let tokens = match self.pasted.get(&(number, argument.tail.clone())) {
+            Some(tokens) => tokens.clone(),
+            None => {
+                let text = format!("{text}{}", argument.tail).into_bytes();
+                let origin = self.sources.file(span.file).origin;
+                let file = self.sources.add(format!("argument {number}"), text.clone(), origin);
+                let tokens: Arc<[Token]> = lexer::lex(file, &text).into();
+                self.pasted.insert((number, argument.tail.clone()), tokens.clone());
+                tokens
+            }
+        };
         let frame = self.frames.last()?;
         let run = Frame {
             at: 0,

@@ -195,6 +195,32 @@ fn every_prefix_of_a_script() {
     }
 }
 
+/// Macros that call each other or lie in each other's arguments, many levels deep.
+#[test]
+fn deep_macros() {
+    let mut chain = String::from("@define m0(x) %( @x %)\n");
+    for n in 1..20_000 {
+        chain.push_str(&format!("@define m{n}(x) %( @m{}(@x 1) %)\n", n - 1));
+    }
+    let define = "@define m(x) %( 1 + @x %)\n@define n %( 2 %)\n";
+    let nested = |count: usize, close: &str| format!("{define}probe begin {{ {}1{} }}", "@m(".repeat(count), close.repeat(count));
+    for script in [
+        format!("{chain}probe begin {{ @m19999(1) }}"),
+        format!("{chain}probe begin {{ @m200(1) }}"),
+        nested(20_000, ")"),
+        nested(20_000, ""),
+        nested(100, ")"),
+        format!("{define}probe begin {{ {} }}", "@n ".repeat(20_000)),
+        format!("{define}probe begin {{ {} }}", "@m ".repeat(20_000)),
+        format!("probe begin {{ {} }}", "$1 ".repeat(20_000)),
+        "%( x ".repeat(20_000),
+        "probe begin { delete a[*] x = a[*] } ".repeat(5_000),
+        format!("probe begin {{ {} {} }}", "x = a[*] ".repeat(20_000), "delete a[*] ".repeat(20_000)),
+    ] {
+        parse_bytes(script.into_bytes());
+    }
+}
+
 /// What a stack could overflow on, and what could take quadratic time.
 #[test]
 fn endless_repetitions() {
