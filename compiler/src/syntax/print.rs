@@ -6,9 +6,10 @@
 mod expression;
 
 use super::ast::*;
+use expression::print as print_expr;
 
 /// A whole file, one item after the other.
-pub fn print_script(script: &Script) -> String {
+pub fn script(script: &Script) -> String {
     let mut printer = Printer::default();
     for item in &script.items {
         printer.item(item);
@@ -17,13 +18,13 @@ pub fn print_script(script: &Script) -> String {
 }
 
 /// One expression, on one line unless it holds embedded C.
-pub fn print_expr(expr: &Expr) -> String {
-    expression::print(expr)
+pub fn expr(expr: &Expr) -> String {
+    print_expr(expr)
 }
 
 /// `vfs.read.return? if (x)`.
-pub fn print_point(point: &ProbePoint) -> String {
-    let mut text = print_components(&point.components);
+pub fn point(point: &ProbePoint) -> String {
+    let mut text = components(&point.components);
     if point.optional {
         text.push('?');
     }
@@ -37,16 +38,16 @@ pub fn print_point(point: &ProbePoint) -> String {
 }
 
 /// `kernel.function("vfs_read").return`.
-pub fn print_components(components: &[Component]) -> String {
+pub fn components(components: &[Component]) -> String {
     let component = |component: &Component| match &component.argument {
-        Some(argument) => format!("{}({})", component.name, print_literal(argument)),
+        Some(argument) => format!("{}({})", component.name, literal(argument)),
         None => component.name.clone(),
     };
     components.iter().map(component).collect::<Vec<_>>().join(".")
 }
 
 /// A number or quoted string.
-pub fn print_literal(literal: &Literal) -> String {
+pub fn literal(literal: &Literal) -> String {
     match literal {
         Literal::Number(number) => number.to_string(),
         Literal::String(text) => quote(text),
@@ -110,7 +111,7 @@ impl Printer {
 
     fn alias(&mut self, alias: &Alias) {
         let sign = if alias.prologue.is_none() { " += " } else { " = " };
-        let names: Vec<String> = alias.names.iter().map(|name| print_components(name) + sign).collect();
+        let names: Vec<String> = alias.names.iter().map(|name| components(name) + sign).collect();
         self.out.push_str(&format!("probe {}{} ", names.concat(), points(&alias.points)));
         let handlers: Vec<&Block> = [&alias.prologue, &alias.epilogue].into_iter().flatten().collect();
         for (at, handler) in handlers.iter().enumerate() {
@@ -248,7 +249,7 @@ fn wants_else(statement: &Stmt) -> bool {
 }
 
 fn points(points: &[ProbePoint]) -> String {
-    points.iter().map(print_point).collect::<Vec<_>>().join(", ")
+    points.iter().map(point).collect::<Vec<_>>().join(", ")
 }
 
 fn print_global(global: &Global) -> String {
@@ -261,7 +262,7 @@ fn print_global(global: &Global) -> String {
         text.push_str(&format!("[{size}]"));
     }
     if let Some((literal, _)) = &global.initial {
-        text.push_str(&format!(" = {}", print_literal(literal)));
+        text.push_str(&format!(" = {}", self::literal(literal)));
     }
     text
 }

@@ -1,17 +1,17 @@
 //! What each construct means, shown by how the tree is printed: parentheses stand where the tree has them.
 
 use super::*;
-use crate::syntax::print::{print_expr, print_point, print_script};
+use crate::syntax::print;
 use ast::*;
 
 /// The script's tree as text; it must have no errors, and the text must parse to itself.
 fn printed(text: &str) -> String {
     let (script, shown) = try_parse(text);
     assert_eq!(shown, "", "{text}");
-    let first = print_script(&script);
+    let first = print::script(&script);
     let (again, shown) = try_parse(&first);
     assert_eq!(shown, "", "{first}");
-    assert_eq!(print_script(&again), first);
+    assert_eq!(print::script(&again), first);
     first
 }
 
@@ -298,7 +298,7 @@ fn names_that_are_types() {
 fn probe_points() {
     let points = |text: &str| match try_parse(&format!("probe {text} {{ }}")) {
         (Script { items, .. }, shown) => match &items[..] {
-            [Item::Probe(probe)] => probe.points.iter().map(print_point).collect::<Vec<_>>().join(", "),
+            [Item::Probe(probe)] => probe.points.iter().map(print::point).collect::<Vec<_>>().join(", "),
             other => panic!("{text}: {other:?}\n{shown}"),
         },
     };
@@ -468,7 +468,7 @@ fn macros_without_parameters_take_no_parentheses() {
 fn a_macro_hides_an_operator() {
     let (script, shown) = try_parse("@define min(a) %( @a + 1 %) probe begin { x = @min(2) }");
     assert!(shown.starts_with("warning[W0001]"), "{shown}");
-    assert!(print_script(&script).contains("x = 2 + 1;"));
+    assert!(print::script(&script).contains("x = 2 + 1;"));
 }
 
 #[test]
@@ -498,7 +498,7 @@ fn library_macros() {
     let (script, diagnostics) = parse(&mut sources, file, &environment(), &macros);
     assert_eq!(diagnostics, []);
     // The script's own macro is nearer than the library's.
-    assert!(print_script(&script).contains("x = 5 + 6;"));
+    assert!(print::script(&script).contains("x = 5 + 6;"));
 }
 
 #[test]
@@ -510,7 +510,7 @@ fn probe_points_alone() {
     };
     let (points, problems) = parse("vfs.{read,write}, kernel.function(\"*@fs/*.c\").call ?");
     assert_eq!(
-        points.iter().map(print_point).collect::<Vec<_>>(),
+        points.iter().map(print::point).collect::<Vec<_>>(),
         ["vfs.read", "vfs.write", "kernel.function(\"*@fs/*.c\").call?"]
     );
     assert_eq!(problems, []);
@@ -539,5 +539,5 @@ fn spans_cover_what_was_written() {
     assert_eq!((at(target.span), at(value.span)), ("foo", "(a + b) * c->d"));
     let ExprKind::Binary(_, left, right) = value.kind else { panic!() };
     assert_eq!((at(left.span), at(right.span)), ("a + b", "c->d"));
-    assert_eq!(print_expr(&left), "a + b");
+    assert_eq!(print::expr(&left), "a + b");
 }

@@ -1,7 +1,7 @@
 //! Anything at all may be given as a script: no panic, no hang, and what is printed parses again.
 
 use super::*;
-use crate::syntax::print::print_script;
+use crate::syntax::print;
 
 /// Xorshift: the same scripts in every run.
 struct Random(u64);
@@ -115,11 +115,11 @@ fn parse_bytes(bytes: Vec<u8>) {
         render(&sources, diagnostic, false);
     }
     if diagnostics.is_empty() {
-        let text = print_script(&script);
+        let text = print::script(&script);
         let file = sources.add("again.stp", text.clone().into_bytes(), Origin::User);
         let (again, diagnostics) = parse(&mut sources, file, &environment(), &Macros::default());
         assert_eq!(diagnostics, [], "{text}");
-        assert_eq!(print_script(&again), text);
+        assert_eq!(print::script(&again), text);
     }
 }
 
