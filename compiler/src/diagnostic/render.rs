@@ -7,6 +7,7 @@
 //!
 //! A label in text that came out of a macro or script argument gets further labels where that was called.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use codespan_reporting::diagnostic as codespan;
@@ -63,9 +64,19 @@ fn convert(sources: &SourceMap, diagnostic: &Diagnostic) -> codespan::Diagnostic
     }
     codespan::Diagnostic::new(severity)
         .with_code(diagnostic.code.0)
-        .with_message(&diagnostic.message)
+        .with_message(printable(&diagnostic.message))
         .with_labels(labels)
-        .with_notes(diagnostic.notes.clone())
+        .with_notes(diagnostic.notes.iter().map(|note| printable(note).into_owned()).collect())
+}
+
+/// Text without what a terminal would obey: a file that is no script must not clear the screen. Offsets stay.
+fn printable(text: &str) -> Cow<'_, str> {
+    // Those of one byte alone, so that one byte replaces them.
+    let obeyed = |character: char| character.is_ascii_control() && !matches!(character, '\n' | '\r' | '\t');
+    match text.contains(obeyed) {
+        true => Cow::Owned(text.replace(obeyed, "?")),
+        false => Cow::Borrowed(text),
+    }
 }
 
 fn convert_label(label: &Label) -> codespan::Label<FileId> {
@@ -75,7 +86,7 @@ fn convert_label(label: &Label) -> codespan::Label<FileId> {
         true => codespan::Label::primary(file, range),
         false => codespan::Label::secondary(file, range),
     };
-    converted.with_message(&label.message)
+    converted.with_message(printable(&label.message))
 }
 
 /// Where the text at `span` was asked for, innermost first.
@@ -98,14 +109,14 @@ struct Texts<'a>(&'a SourceMap);
 impl<'a> Files<'a> for Texts<'a> {
     type FileId = FileId;
     type Name = &'a str;
-    type Source = &'a str;
+    type Source = Cow<'a, str>;
 
     fn name(&'a self, id: FileId) -> Result<&'a str, Error> {
         Ok(&self.0.file(id).name)
     }
 
-    fn source(&'a self, id: FileId) -> Result<&'a str, Error> {
-        Ok(&self.0.file(id).text)
+    fn source(&'a self, id: FileId) -> Result<Cow<'a, str>, Error> {
+        Ok(printable(&self.0.file(id).text))
     }
 
     fn line_index(&'a self, id: FileId, byte: usize) -> Result<usize, Error> {
@@ -156,6 +167,15 @@ mod tests {
         let diagnostic =
             Diagnostic::warning(Code("W0100"), "a sum").at(Span { via: inner, ..Span::new(script, 16, 17) }, "this");
         insta::assert_snapshot!(render(&sources, &diagnostic, false));
+    }
+
+    #[test]
+    fn control_characters_stay_out_of_the_terminal() {
+        let mut sources = SourceMap::new();
+        let script = sources.add("a.stp", b"x \x1b[2J y\n".to_vec(), Origin::User);
+        let diagnostic = Diagnostic::error(Code("E0001"), "`\x1b`").at(Span::new(script, 7, 8), "\x07").note("\x00");
+        let shown = render(&sources, &diagnostic, false);
+        assert!(shown.contains("x ?[2J y") && !shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The scripts that Debian's systemtap-doc brings, where it is installed: all of them parse.
+//! Whole scripts parse: those that Debian's systemtap-doc brings, where it is installed, and this project's own.
 
 use std::path::{Path, PathBuf};
 
@@ -76,4 +76,32 @@ fn errors(path: &Path, bytes: &[u8], arguments: &[&str]) -> String {
     let file = sources.add(path.to_string_lossy(), bytes.to_vec(), Origin::User);
     let (_, diagnostics) = parse(&mut sources, file, &environment, &macros);
     diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, false)).collect()
+}
+
+/// The project's library, examples and tests; those of messages are wrong on purpose.
+#[test]
+fn own_scripts_parse() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = Vec::new();
+    ["tapset", "examples", "tests"].iter().for_each(|directory| scripts(&root.join(directory), &mut found));
+    let environment = Environment { arguments: vec!["1".to_string(); 9], ..environment() };
+    let mut failures = String::new();
+    for path in found.iter().filter(|path| !path.components().any(|part| part.as_os_str() == "diagnostic")) {
+        let Ok(bytes) = std::fs::read(path) else { continue };
+        let mut sources = SourceMap::new();
+        let mut macros = Macros::default();
+        for library in std::fs::read_dir(root.join("tapset")).into_iter().flatten().flatten() {
+            if library.path().extension().is_some_and(|extension| extension == "stpm")
+                && let Ok(text) = std::fs::read(library.path())
+            {
+                let file = sources.add(library.path().to_string_lossy(), text, Origin::Tapset);
+                let problems = collect_macros(&mut sources, file, &environment, &mut macros);
+                failures.extend(problems.iter().map(|problem| render(&sources, problem, false)));
+            }
+        }
+        let file = sources.add(path.to_string_lossy(), bytes, Origin::User);
+        let (_, diagnostics) = parse(&mut sources, file, &environment, &macros);
+        failures.extend(diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, false)));
+    }
+    assert!(failures.is_empty(), "{failures}");
 }

@@ -530,6 +530,29 @@ fn script_arguments_are_pasted() {
 }
 
 #[test]
+fn arguments_hold_no_arguments() {
+    let mut sources = SourceMap::new();
+    let file = sources.add("a.stp", b"probe begin { x = $1 + @1 }".to_vec(), Origin::User);
+    let environment = Environment { arguments: vec!["$2".into(), "5".into()], ..environment() };
+    let (_, diagnostics) = parse(&mut sources, file, &environment, &Macros::default());
+    assert_eq!(diagnostics.iter().map(|diagnostic| diagnostic.code.0).collect::<Vec<_>>(), ["E0004"]);
+}
+
+#[test]
+fn unused_arguments_are_told() {
+    let used = |text: &str| {
+        let (script, _) = try_parse(text);
+        unused_arguments([&script], &environment()).iter().map(|warning| warning.message.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(used("probe begin { x = $1 . @2 }"), [""; 0]);
+    // What a skipped branch mentions is not used.
+    assert_eq!(
+        used("probe begin { x = $1 } %( 1 == 2 %? global a = @2 %)"),
+        ["script argument 2 (\"two words\") is not used"]
+    );
+}
+
+#[test]
 fn spans_cover_what_was_written() {
     let text = "probe begin { foo = (a + b) * c->d }";
     let assigned = expr("foo = (a + b) * c->d");

@@ -203,7 +203,9 @@ fn deep_macros() {
         chain.push_str(&format!("@define m{n}(x) %( @m{}(@x 1) %)\n", n - 1));
     }
     let define = "@define m(x) %( 1 + @x %)\n@define n %( 2 %)\n";
-    let nested = |count: usize, close: &str| format!("{define}probe begin {{ {}1{} }}", "@m(".repeat(count), close.repeat(count));
+    let nested = |count: usize, close: &str| {
+        format!("{define}probe begin {{ {}1{} }}", "@m(".repeat(count), close.repeat(count))
+    };
     for script in [
         format!("{chain}probe begin {{ @m19999(1) }}"),
         format!("{chain}probe begin {{ @m200(1) }}"),
@@ -217,6 +219,30 @@ fn deep_macros() {
         "probe begin { delete a[*] x = a[*] } ".repeat(5_000),
         format!("probe begin {{ {} {} }}", "x = a[*] ".repeat(20_000), "delete a[*] ".repeat(20_000)),
     ] {
+        parse_bytes(script.into_bytes());
+    }
+}
+
+/// As deep as a script may be, for all that walk a tree recursively.
+#[test]
+fn deepest_trees() {
+    for (open, close) in [
+        ("!", ""),
+        ("a = ", ""),
+        ("a ? b : ", ""),
+        ("", " . 1"),
+        ("f(", ")"),
+        ("if (a) ", ""),
+        ("{ ", " }"),
+        ("", "->m"),
+        ("", "[1]"),
+    ] {
+        let depth = usize::from(MAX_DEPTH) - 5;
+        let script = format!("probe begin {{ {}x{} }}", open.repeat(depth), close.repeat(depth));
+        let (tree, shown) = try_parse(&script);
+        assert_eq!(shown, "", "{open}{close}");
+        assert_eq!(tree.clone(), tree);
+        assert!(format!("{tree:?}").len() > depth);
         parse_bytes(script.into_bytes());
     }
 }
