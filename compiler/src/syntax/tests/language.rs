@@ -296,11 +296,12 @@ fn names_that_are_types() {
 
 #[test]
 fn probe_points() {
-    let points = |text: &str| match try_parse(&format!("probe {text} {{ }}")) {
-        (Script { items, .. }, shown) => match &items[..] {
+    let points = |text: &str| {
+        let (script, shown) = try_parse(&format!("probe {text} {{ }}"));
+        match &script.items[..] {
             [Item::Probe(probe)] => probe.points.iter().map(print::point).collect::<Vec<_>>().join(", "),
             other => panic!("{text}: {other:?}\n{shown}"),
-        },
+        }
     };
     for text in [
         "begin",
