@@ -8,6 +8,7 @@
 #include <linux/atomic.h>
 #include <linux/cache.h>
 #include <linux/ktime.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "lock.h"

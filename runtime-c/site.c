@@ -3,6 +3,7 @@
  * Probe sites: made at load time, armed and disarmed by target, counted.
  */
 #include <linux/kernel.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
