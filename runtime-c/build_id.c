@@ -9,6 +9,7 @@
 #include <linux/string.h>
 
 #include "build_id.h"
+#include "text.h"
 
 enum {
 	NOTE_ALIGN = 4,
@@ -18,10 +19,16 @@ enum {
 
 char *spile_build_id_text(char *text, const unsigned char *id, unsigned int bytes)
 {
-	if (bytes)
-		*bin2hex(text, id, min_t(unsigned int, bytes, SPILE_BUILD_ID_MAX)) = 0;
-	else
-		strcpy(text, "none");
+	struct spile_text hex = spile_text_in(text, SPILE_BUILD_ID_TEXT);
+	unsigned int i;
+
+	if (!bytes)
+		spile_text_literal(&hex, "none");
+	for (i = 0; i < bytes; i++) {
+		spile_text_number(&hex, id[i] >> 4, 16);
+		spile_text_number(&hex, id[i] & 15, 16);
+	}
+	spile_text_end(&hex);
 	return text;
 }
 
