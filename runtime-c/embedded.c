@@ -36,20 +36,6 @@ void spile_embedded_print(struct spile_context *c, const char *format, ...)
 	spile_ring_text(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, cpu->message, length);
 }
 
-void spile_embedded_return_long(unsigned long place, unsigned long value)
-{
-	*(spile_long *)place = (long)value;
-}
-
-void spile_embedded_return_string(unsigned long place, unsigned long value)
-{
-	const char *text = (const char *)value;
-
-	spile_string_copy((char *)place, (struct spile_string){
-		text, strnlen(text, spile_script.string_bytes - 1)
-	});
-}
-
 bool spile_embedded_read(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user)
 {
 	if (!spile_memory_read(to, (unsigned long)from, bytes, user))

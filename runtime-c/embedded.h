@@ -3,29 +3,37 @@
  * What a script's own C (%{ ... %}) sees. Included first by NAME_embedded.c,
  * which is compiled with kernel headers and stands apart from the script's C.
  *
- * The generated code puts each function's text into
+ * The generated code puts the text of each function into one of its own,
  *
- *	RESULT spile_embedded_NAME(struct spile_context *c, ARGUMENTS)
- *	{ ... #define STAP_ARG_x and STAP_RETVALUE ... { TEXT } out: ... }
+ *	void SYMBOL(struct spile_context *CONTEXT, ARGUMENTS, RESULT)
  *
- * with a label `out`, to which `return` of the text goes too. STAP_RETVALUE is a
- * spile_long or an array of MAXSTRINGLEN chars.
+ * and defines STAP_ARG_x, STAP_RETVALUE (a long, or an array of MAXSTRINGLEN
+ * chars) and STAP_RETURN(v) around it. `return` ends the function, as in
+ * SystemTap; so do the macros here that fail.
  */
 #ifndef SPILE_EMBEDDED_H
 #define SPILE_EMBEDDED_H
 
 #include <linux/atomic.h>
 #include <linux/cred.h>
+#include <linux/dcache.h>
 #include <linux/delay.h>
 #include <linux/errno.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/ptrace.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -40,51 +48,35 @@
 #endif
 typedef char string_t[MAXSTRINGLEN];
 
-#define CONTEXT c
 #define CONTEXT_REGS(context) ((struct pt_regs *)(context)->regs)
 
 /* embedded.c */
 __printf(2, 3) void spile_embedded_error(struct spile_context *c, const char *format, ...);
 __printf(2, 3) void spile_embedded_print(struct spile_context *c, const char *format, ...);
-void spile_embedded_return_long(unsigned long place, unsigned long value);
-void spile_embedded_return_string(unsigned long place, unsigned long value);
 bool spile_embedded_read(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user);
 void spile_embedded_write(struct spile_context *c, volatile void *to, const void *from, size_t bytes, bool user);
 
 /* Ends the function with a run-time error (which try/catch can take). */
 #define STAP_ERROR(...) \
-	do { spile_embedded_error(CONTEXT, __VA_ARGS__); goto out; } while (0)
+	do { spile_embedded_error(CONTEXT, __VA_ARGS__); return; } while (0)
 /* Prints to the script's output; at most MAXSTRINGLEN - 1 bytes at once. */
 #define STAP_PRINTF(...) spile_embedded_print(CONTEXT, __VA_ARGS__)
-
-/* Sets the value, number or string as the function has it, and ends the function. */
-#define STAP_RETURN(v) \
-	do { \
-		_Generic((STAP_RETVALUE), \
-			 char *: spile_embedded_return_string, \
-			 default: spile_embedded_return_long) \
-			(_Generic((STAP_RETVALUE), \
-				  char *: (unsigned long)(STAP_RETVALUE), \
-				  default: (unsigned long)&(STAP_RETVALUE)), \
-			 (unsigned long)(v)); \
-		goto out; \
-	} while (0)
 
 /*
  * Fault-safe reads and writes through typed pointers. A fault is a run-time
  * error and ends the function. User pointers: of the current task, not paged in.
  */
 #define SPILE_EMBEDDED_GET(pointer, user) ({ \
-	typeof(*(pointer)) spile_value; \
-	if (!spile_embedded_read(CONTEXT, &spile_value, (const volatile void *)(pointer), sizeof(spile_value), user)) \
-		goto out; \
+	__unqual_scalar_typeof(*(pointer)) spile_value; \
+	if (!spile_embedded_read(CONTEXT, (void *)&spile_value, (const volatile void *)(pointer), sizeof(spile_value), user)) \
+		return; \
 	spile_value; \
 })
 #define SPILE_EMBEDDED_PUT(pointer, value, user) ({ \
 	typeof(*(pointer)) spile_value = (value); \
 	spile_embedded_write(CONTEXT, (volatile void *)(pointer), &spile_value, sizeof(spile_value), user); \
 	if (CONTEXT->error) \
-		goto out; \
+		return; \
 })
 #define kread(pointer) SPILE_EMBEDDED_GET(pointer, false)
 #define uread(pointer) SPILE_EMBEDDED_GET(pointer, true)
@@ -95,19 +87,19 @@ void spile_embedded_write(struct spile_context *c, volatile void *to, const void
 #define kderef(size, address) ({ \
 	spile_ulong spile_value = spile_read(CONTEXT, (unsigned long)(address), size); \
 	if (CONTEXT->error) \
-		goto out; \
+		return; \
 	(spile_long)spile_value; \
 })
 #define uderef(size, address) ({ \
 	spile_ulong spile_value = spile_read_user(CONTEXT, (unsigned long)(address), size); \
 	if (CONTEXT->error) \
-		goto out; \
+		return; \
 	(spile_long)spile_value; \
 })
 #define store_kderef(size, address, value) ({ \
 	spile_write(CONTEXT, (unsigned long)(address), size, (spile_ulong)(value)); \
 	if (CONTEXT->error) \
-		goto out; \
+		return; \
 })
 #define deref kderef
 #define store_deref store_kderef
