@@ -8,6 +8,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
+#include <linux/timex.h>
 #include <linux/vmalloc.h>
 
 #include "context.h"
@@ -42,6 +43,7 @@ bool spile_context_run(struct spile_site *site, enum spile_state state,
 	const struct spile_probe *probe = site->probe;
 	struct spile_context *c = &cpu->context;
 	bool fine = true;
+	u64 began = 0;
 
 	if (unlikely(READ_ONCE(spile_session_state) != state)) {
 		local_inc(&counts->stopped);
@@ -64,6 +66,9 @@ bool spile_context_run(struct spile_site *site, enum spile_state state,
 		fine = false;
 		goto release;
 	}
+
+	if (unlikely(++cpu->runs % SPILE_OVERLOAD_SAMPLE == 0))
+		began = get_cycles();
 
 	c->regs = regs;
 	c->entry = entry;
@@ -94,6 +99,8 @@ bool spile_context_run(struct spile_site *site, enum spile_state state,
 		if (spile_guard_report(cpu))
 			local_inc(&counts->errors);
 	}
+	if (unlikely(began))
+		spile_guard_overload(cpu, began);
 release:
 	barrier();
 	WRITE_ONCE(cpu->busy, 0);

@@ -20,6 +20,7 @@
 
 enum {
 	SPILE_STACK_MIN = 2048,		/* bytes of kernel stack that must be left for a handler */
+	SPILE_OVERLOAD_SAMPLE = 16,	/* one in so many runs is timed */
 	SPILE_MESSAGE_MAX = 256,	/* bytes of an error message at least, NUL included */
 };
 
@@ -51,6 +52,9 @@ struct spile_cpu {
 	spile_ulong detail;		/* of context.error */
 	unsigned int token_at;		/* in tokens */
 	unsigned int token_end;
+	unsigned int runs;		/* of handlers, for SPILE_OVERLOAD_SAMPLE */
+	u64 overload_since;		/* guard.c: begin of the interval, in cycles */
+	u64 overload_cycles;		/* in handlers since then, as far as sampled */
 	u64 head;			/* ring.c; the header's head is a copy for the loader */
 	u64 tail;			/* the last tail seen in the header, checked */
 	u64 record_at;			/* head plus padding of the record being written */

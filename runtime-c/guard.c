@@ -5,6 +5,8 @@
  * the table of locations.
  */
 #include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/timex.h>
 
 #include "guard.h"
 #include "ring.h"
@@ -80,16 +82,51 @@ bool spile_guard_report(struct spile_cpu *cpu)
 	return true;
 }
 
+/* Ends the session with an error that belongs to no place in the script. */
+static void give_up(struct spile_cpu *cpu, const char *text, unsigned int length)
+{
+	cpu->context.probe = NULL;
+	spile_ring_text(cpu, SPILE_RECORD_ERROR, SPILE_NO_LOCATION, text, length);
+	atomic_inc(&spile_session.errors);
+	WRITE_ONCE(spile_session.failed, true);
+	spile_session_ask_stop(cpu);
+}
+
 void spile_guard_skipped(struct spile_cpu *cpu)
 {
 	static const char text[] =
 		"Skipped too many probes, check MAXSKIPPED or try again with stap -t for more details.";
 
 	/* The one run that crosses the line tells it. */
-	if (atomic_inc_return(&spile_session.skipped) != (int)spile_script.max_skipped + 1)
+	if (atomic_inc_return(&spile_session.skipped) == (int)spile_script.max_skipped + 1)
+		give_up(cpu, text, sizeof(text) - 1);
+}
+
+/*
+ * The share of time that handlers take of this CPU, as SystemTap guards it, but
+ * for one run in SPILE_OVERLOAD_SAMPLE. One sample weighs at most 1/16 of the
+ * threshold: a hypervisor that took the CPU away in the middle of one must not
+ * look like a slow handler.
+ */
+void spile_guard_overload(struct spile_cpu *cpu, u64 began)
+{
+	u64 interval = spile_script.overload_interval ?: 1000000000;
+	u64 threshold = spile_script.overload_threshold ?: 500000000;
+	u64 now = get_cycles();
+	u64 elapsed = now - cpu->overload_since;
+	unsigned int length;
+
+	cpu->overload_cycles += min((now - began) * SPILE_OVERLOAD_SAMPLE, threshold / 16);
+	if (elapsed < interval)
 		return;
-	cpu->context.probe = NULL;
-	spile_ring_text(cpu, SPILE_RECORD_ERROR, SPILE_NO_LOCATION, text, sizeof(text) - 1);
-	WRITE_ONCE(spile_session.failed, true);
-	spile_session_ask_stop(cpu);
+	/* Hits were rare if the interval was long: as much more is allowed. */
+	if (cpu->overload_cycles / div64_u64(elapsed, interval) > threshold &&
+	    READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING) {
+		length = scnprintf(cpu->message, spile_message_bytes(),
+				   "probe overhead (%llu cycles) exceeded threshold (%llu cycles) in last %llu cycles",
+				   cpu->overload_cycles, threshold, elapsed);
+		give_up(cpu, cpu->message, length);
+	}
+	cpu->overload_since = now;
+	cpu->overload_cycles = 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Run-time errors: setting, catching, reporting them, and the budgets
- * (MAXERRORS, MAXSKIPPED) that end the session. All for the owner of a context.
+ * (MAXERRORS, MAXSKIPPED, overload) that end the session. All for the owner of a context.
  */
 #ifndef SPILE_GUARD_H
 #define SPILE_GUARD_H
@@ -19,5 +19,8 @@ bool spile_guard_report(struct spile_cpu *cpu);
 
 /* A handler was skipped for want of a lock or of stack. */
 void spile_guard_skipped(struct spile_cpu *cpu);
+
+/* A timed run that began at that count of cycles is over. */
+void spile_guard_overload(struct spile_cpu *cpu, u64 began);
 
 #endif

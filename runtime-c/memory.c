@@ -6,8 +6,9 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/uaccess.h>
-#ifdef CONFIG_X86
+#ifdef CONFIG_X86_64
 #include <asm/processor.h>
+#include <asm/vsyscall.h>
 #endif
 
 #include "context.h"
@@ -29,26 +30,60 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 }
 
 /*
- * Whether [address, address + bytes) is kernel memory, not user memory: a guru's
- * wrong pointer must not write through to a process. On x86 a non-canonical
- * address would not fault but raise #GP, for which the kernel warns.
+ * Whether [address, address + bytes) is kernel memory, not user memory: a wrong
+ * pointer must not lead into a process. On x86 a non-canonical address would not
+ * fault but raise #GP, for which the kernel warns; and the vsyscall page, though
+ * up there, counts as user memory in the fault handler.
  */
-static bool is_kernel_range(unsigned long address, size_t bytes)
-{
-	unsigned long last = address + bytes - 1;
-
-	if (last < address)
-		return false;
 #ifdef CONFIG_X86_64
-	{
-		unsigned int shift = 64 - boot_cpu_data.x86_virt_bits;
+static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
+{
+	unsigned int shift = 64 - boot_cpu_data.x86_virt_bits;
 
-		return (long)address < 0 &&
-		       (unsigned long)((long)(address << shift) >> shift) == address;
-	}
+	return (long)address < 0 &&
+	       (unsigned long)((long)(address << shift) >> shift) == address &&
+	       address + bytes - 1 >= address &&
+	       (address & PAGE_MASK) != VSYSCALL_ADDR;
+}
 #else
-	return address >= TASK_SIZE;
+static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
+{
+	return address >= TASK_SIZE && address + bytes - 1 >= address;
+}
 #endif
+
+/*
+ * One value of kernel memory. What copy_from_kernel_nofault() does, without its
+ * loops and calls: 40 instructions instead of 90 for each -> of a script.
+ */
+static __always_inline bool read_kernel_value(spile_ulong address, unsigned int size, spile_ulong *value)
+{
+	const char *at = (const char *)(unsigned long)address;
+
+	if (!is_kernel_range(address, size))
+		return false;
+	pagefault_disable();
+	switch (size) {
+	case 1:
+		__get_kernel_nofault(value, at, u8, fault);
+		break;
+	case 2:
+		__get_kernel_nofault(value, at, u16, fault);
+		break;
+	case 4:
+		__get_kernel_nofault(value, at, u32, fault);
+		break;
+	case 8:
+		__get_kernel_nofault(value, at, u64, fault);
+		break;
+	default:
+		goto fault;
+	}
+	pagefault_enable();
+	return true;
+fault:
+	pagefault_enable();
+	return false;
 }
 
 /*
@@ -101,24 +136,24 @@ int spile_memory_string(char *out, unsigned int most, spile_ulong address, bool 
 	return length;
 }
 
-static spile_ulong read_value(struct spile_context *c, spile_ulong address, unsigned int size, bool user)
+spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned int size)
 {
 	spile_ulong value = 0;	/* little endian: a short read leaves it zero-extended */
 
-	if (size <= sizeof(value) && !spile_memory_read(&value, address, size, user))
+	if (likely(read_kernel_value(address, size, &value)))
 		return value;
 	spile_fail(c, SPILE_E_READ_FAULT, address);
 	return 0;
 }
 
-spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned int size)
-{
-	return read_value(c, address, size, false);
-}
-
 spile_ulong spile_read_user(struct spile_context *c, spile_ulong address, unsigned int size)
 {
-	return read_value(c, address, size, true);
+	spile_ulong value = 0;
+
+	if (size <= sizeof(value) && !spile_memory_read(&value, address, size, true))
+		return value;
+	spile_fail(c, SPILE_E_READ_FAULT, address);
+	return 0;
 }
 
 void spile_write(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value)
