@@ -29,14 +29,14 @@ static int handle_hit(struct kprobe *kprobe, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(handle_hit);
 
-static int arm(struct spile_site *site)
+static int arm_kprobe_site(struct spile_site *site)
 {
 	spile_attach_place(&site->kprobe, site);
 	site->kprobe.pre_handler = handle_hit;
 	return register_kprobe(&site->kprobe);
 }
 
-static void disarm(struct spile_site *const *sites, unsigned int count)
+static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int count)
 {
 	enum { AT_ONCE = 64 };
 	struct kprobe *kprobes[AT_ONCE];
@@ -52,13 +52,13 @@ static void disarm(struct spile_site *const *sites, unsigned int count)
 		sites[i]->missed += sites[i]->kprobe.nmissed;
 }
 
-static void missed(const struct spile_site *site, struct spile_counters *counters)
+static void count_missed_hits(const struct spile_site *site, struct spile_counters *counters)
 {
 	counters->nested += site->kprobe.nmissed;
 }
 
 const struct spile_family spile_kprobe_family = {
-	.arm = arm,
-	.disarm = disarm,
-	.missed = missed,
+	.arm = arm_kprobe_site,
+	.disarm = disarm_kprobe_sites,
+	.missed = count_missed_hits,
 };

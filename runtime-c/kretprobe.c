@@ -51,7 +51,7 @@ static int handle_return(struct kretprobe_instance *instance, struct pt_regs *re
 }
 NOKPROBE_SYMBOL(handle_return);
 
-static int arm(struct spile_site *site)
+static int arm_return(struct spile_site *site)
 {
 	const struct spile_probe *probe = site->probe;
 	struct kretprobe *kretprobe = &site->kretprobe;
@@ -68,7 +68,7 @@ static int arm(struct spile_site *site)
 	return register_kretprobe(kretprobe);
 }
 
-static void disarm(struct spile_site *const *sites, unsigned int count)
+static void disarm_returns(struct spile_site *const *sites, unsigned int count)
 {
 	enum { AT_ONCE = 64 };
 	struct kretprobe *kretprobes[AT_ONCE];
@@ -85,14 +85,14 @@ static void disarm(struct spile_site *const *sites, unsigned int count)
 	}
 }
 
-static void missed(const struct spile_site *site, struct spile_counters *counters)
+static void count_missed_returns(const struct spile_site *site, struct spile_counters *counters)
 {
 	counters->nested += site->kretprobe.kp.nmissed;
 	counters->return_misses += site->kretprobe.nmissed;
 }
 
 const struct spile_family spile_kretprobe_family = {
-	.arm = arm,
-	.disarm = disarm,
-	.missed = missed,
+	.arm = arm_return,
+	.disarm = disarm_returns,
+	.missed = count_missed_returns,
 };

@@ -32,7 +32,7 @@ const struct spile_family *spile_site_family(const struct spile_site *site)
 	}
 }
 
-static void arm(struct spile_site *site, const struct spile_family *family)
+static void arm_site(struct spile_site *site, const struct spile_family *family)
 {
 	const struct spile_probe *probe = site->probe;
 	int error = family->arm(site);
@@ -60,7 +60,7 @@ void spile_sites_arm(int target)
 		const struct spile_family *family = spile_site_family(site);
 
 		if (family && !site->armed && site->probe->target == target)
-			arm(site, family);
+			arm_site(site, family);
 		cond_resched();
 	}
 }

@@ -46,7 +46,7 @@ static enum hrtimer_restart handle_tick(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-static int arm(struct spile_site *site)
+static int start_timer(struct spile_site *site)
 {
 	get_random_bytes(&site->random_state, sizeof(site->random_state));
 	site->random_state |= 1;	/* never 0, where xorshift stays */
@@ -55,7 +55,7 @@ static int arm(struct spile_site *site)
 	return 0;
 }
 
-static void disarm(struct spile_site *const *sites, unsigned int count)
+static void cancel_timers(struct spile_site *const *sites, unsigned int count)
 {
 	unsigned int i;
 
@@ -64,6 +64,6 @@ static void disarm(struct spile_site *const *sites, unsigned int count)
 }
 
 const struct spile_family spile_timer_family = {
-	.arm = arm,
-	.disarm = disarm,
+	.arm = start_timer,
+	.disarm = cancel_timers,
 };
