@@ -68,6 +68,8 @@ struct spile_counters {
 /* ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin
  * probes have run and all is armed; SPILE_STOP when all is disarmed, no handler
  * runs any more and the end probes have run. Both may be interrupted by nothing.
+ * Begin and end probes may print more than a ring holds: a loader goes on reading
+ * the rings, in another thread, while it calls them.
  *
  * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable.
  * poll: POLLIN when a ring holds bytes not yet read. A loader that has set
