@@ -1,4 +1,8 @@
 //! What a module built by spile and the loader agree on: the Rust twin of `abi.h`, and the metadata in a `.ko`.
+//!
+//! `tests/twins.rs` compiles `abi.h` and compares every size, offset, value and ioctl number with what stands here.
 
+pub mod device;
 pub mod format;
 pub mod meta;
+pub mod record;

@@ -2,7 +2,9 @@
 //!
 //! The compiler writes it ([`Meta::encode`]), the loader reads it ([`Meta::decode`]); the module itself only carries it.
 //! Encoding: magic `SPILEMET`, u32 version, then the fields in order; numbers little endian, strings and lists preceded
-//! by a u32 count. A reader refuses any other version and everything that does not fit.
+//! by a u32 count, `guru` one byte. A reader refuses any other version and everything that does not fit.
+
+use std::fmt;
 
 /// ELF section of the `.ko` (allocated, so that it can also be read back from a loaded module's memory).
 pub const SECTION: &str = ".spile.meta";
@@ -47,4 +49,252 @@ pub struct Probe {
     pub script_point: String,
     /// FILE:LINE:COLUMN of the probe.
     pub place: String,
+}
+
+const MAGIC: &[u8; 8] = b"SPILEMET";
+
+/// Version of the encoding.
+pub const VERSION: u32 = 1;
+
+/// Why bytes are no [`Meta`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetaError {
+    /// They do not begin with the magic.
+    NotMeta,
+    /// Written in another version of the encoding.
+    Version(u32),
+    /// They end before the last field does.
+    Truncated,
+    /// This many bytes follow the last field.
+    Trailing(usize),
+    /// A text is not UTF-8, or a flag neither 0 nor 1.
+    Damaged,
+}
+
+impl fmt::Display for MetaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MetaError::NotMeta => write!(f, "the section {SECTION} does not hold what spile writes there"),
+            MetaError::Version(version) => {
+                write!(f, "the section {SECTION} is of version {version}, this program reads version {VERSION}")
+            }
+            MetaError::Truncated => write!(f, "the section {SECTION} ends too early"),
+            MetaError::Trailing(bytes) => write!(f, "the section {SECTION} is {bytes} bytes too long"),
+            MetaError::Damaged => write!(f, "the section {SECTION} is damaged"),
+        }
+    }
+}
+
+impl std::error::Error for MetaError {}
+
+impl Meta {
+    /// Bytes for the section [`SECTION`]. Texts and lists have fewer than 2^32 elements each.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        put_count(&mut bytes, VERSION as usize);
+        for text in [&self.name, &self.title, &self.version, &self.kernel_release] {
+            put_bytes(&mut bytes, text.as_bytes());
+        }
+        bytes.push(u8::from(self.guru));
+        put_count(&mut bytes, self.targets.len());
+        for target in &self.targets {
+            put_bytes(&mut bytes, target.name.as_bytes());
+            put_bytes(&mut bytes, &target.build_id);
+            put_bytes(&mut bytes, target.path.as_bytes());
+        }
+        put_count(&mut bytes, self.probes.len());
+        for probe in &self.probes {
+            for text in [&probe.point, &probe.script_point, &probe.place] {
+                put_bytes(&mut bytes, text.as_bytes());
+            }
+        }
+        put_count(&mut bytes, self.formats.len());
+        self.formats.iter().for_each(|format| put_bytes(&mut bytes, format));
+        put_count(&mut bytes, self.locations.len());
+        self.locations.iter().for_each(|location| put_bytes(&mut bytes, location.as_bytes()));
+        bytes
+    }
+
+    /// Reads what [`Meta::encode`] wrote. Takes memory in proportion to `bytes`, whatever counts stand in them.
+    pub fn decode(bytes: &[u8]) -> Result<Meta, MetaError> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or(MetaError::NotMeta)?;
+        let mut reader = Reader { bytes: rest };
+        let version = reader.u32()?;
+        if version != VERSION {
+            return Err(MetaError::Version(version));
+        }
+        let meta = Meta {
+            name: reader.text()?,
+            title: reader.text()?,
+            version: reader.text()?,
+            kernel_release: reader.text()?,
+            guru: reader.flag()?,
+            targets: reader.list(Reader::target)?,
+            probes: reader.list(Reader::probe)?,
+            formats: reader.list(|reader| Ok(reader.counted()?.to_vec()))?,
+            locations: reader.list(Reader::text)?,
+        };
+        match reader.bytes.len() {
+            0 => Ok(meta),
+            trailing => Err(MetaError::Trailing(trailing)),
+        }
+    }
+}
+
+fn put_count(bytes: &mut Vec<u8>, count: usize) {
+    bytes.extend((count as u32).to_le_bytes());
+}
+
+fn put_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
+    put_count(bytes, text.len());
+    bytes.extend(text);
+}
+
+struct Reader<'b> {
+    bytes: &'b [u8],
+}
+
+impl<'b> Reader<'b> {
+    fn take(&mut self, count: usize) -> Result<&'b [u8], MetaError> {
+        let (taken, rest) = self.bytes.split_at_checked(count).ok_or(MetaError::Truncated)?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn u32(&mut self) -> Result<u32, MetaError> {
+        let (number, rest) = self.bytes.split_first_chunk().ok_or(MetaError::Truncated)?;
+        self.bytes = rest;
+        Ok(u32::from_le_bytes(*number))
+    }
+
+    fn flag(&mut self) -> Result<bool, MetaError> {
+        match self.take(1)? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            _ => Err(MetaError::Damaged),
+        }
+    }
+
+    fn counted(&mut self) -> Result<&'b [u8], MetaError> {
+        let count = self.u32()?;
+        self.take(count as usize)
+    }
+
+    fn text(&mut self) -> Result<String, MetaError> {
+        let bytes = self.counted()?;
+        Ok(std::str::from_utf8(bytes).map_err(|_| MetaError::Damaged)?.to_string())
+    }
+
+    /// Every element takes at least a count's four bytes, so a list that claims more ends the reading early.
+    fn list<T>(&mut self, read: impl Fn(&mut Self) -> Result<T, MetaError>) -> Result<Vec<T>, MetaError> {
+        let count = self.u32()?;
+        (0..count).map(|_| read(self)).collect()
+    }
+
+    fn target(&mut self) -> Result<Target, MetaError> {
+        Ok(Target { name: self.text()?, build_id: self.counted()?.to_vec(), path: self.text()? })
+    }
+
+    fn probe(&mut self) -> Result<Probe, MetaError> {
+        Ok(Probe { point: self.text()?, script_point: self.text()?, place: self.text()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Deterministic numbers (xorshift64).
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, limit: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 % limit as u64) as usize
+        }
+
+        fn text(&mut self) -> String {
+            (0..self.below(12)).map(|_| ['a', '"', '/', '\u{e9}', '\0', '\n'][self.below(6)]).collect()
+        }
+
+        fn bytes(&mut self) -> Vec<u8> {
+            (0..self.below(24)).map(|_| self.below(256) as u8).collect()
+        }
+
+        fn list<T>(&mut self, mut make: impl FnMut(&mut Random) -> T) -> Vec<T> {
+            (0..self.below(4)).map(|_| make(self)).collect()
+        }
+
+        fn meta(&mut self) -> Meta {
+            Meta {
+                name: self.text(),
+                title: self.text(),
+                version: self.text(),
+                kernel_release: self.text(),
+                guru: self.below(2) == 1,
+                targets: self.list(|r| Target { name: r.text(), build_id: r.bytes(), path: r.text() }),
+                probes: self.list(|r| Probe { point: r.text(), script_point: r.text(), place: r.text() }),
+                formats: self.list(Random::bytes),
+                locations: self.list(Random::text),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        let mut random = Random(1);
+        for _ in 0..1000 {
+            let meta = random.meta();
+            assert_eq!(Meta::decode(&meta.encode()), Ok(meta));
+        }
+    }
+
+    #[test]
+    fn every_truncation_is_an_error() {
+        let mut random = Random(2);
+        for _ in 0..50 {
+            let bytes = random.meta().encode();
+            for end in 0..bytes.len() {
+                assert!(Meta::decode(&bytes[..end]).is_err(), "{end} of {}", bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn flipped_bits_are_errors_or_another_meta_of_the_same_size() {
+        let mut random = Random(3);
+        for _ in 0..5000 {
+            let mut bytes = random.meta().encode();
+            let at = random.below(bytes.len());
+            bytes[at] ^= 1 << random.below(8);
+            if let Ok(meta) = Meta::decode(&bytes) {
+                assert_eq!(meta.encode(), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn counts_beyond_the_bytes_take_no_memory() {
+        let mut bytes = Meta::default().encode();
+        // The last four lists' counts are the last 16 bytes.
+        let lists = bytes.len() - 16;
+        for list in (lists..bytes.len()).step_by(4) {
+            let before = bytes[list..list + 4].to_vec();
+            bytes[list..list + 4].fill(0xff);
+            assert_eq!(Meta::decode(&bytes), Err(MetaError::Truncated));
+            bytes[list..list + 4].copy_from_slice(&before);
+        }
+    }
+
+    #[test]
+    fn others_bytes_are_told_apart() {
+        assert_eq!(Meta::decode(b""), Err(MetaError::NotMeta));
+        assert_eq!(Meta::decode(b"SPILEMET"), Err(MetaError::Truncated));
+        assert_eq!(Meta::decode(b"SPILEMET\x02\0\0\0"), Err(MetaError::Version(2)));
+        let mut bytes = Meta::default().encode();
+        bytes.push(0);
+        assert_eq!(Meta::decode(&bytes), Err(MetaError::Trailing(1)));
+    }
 }

@@ -1,0 +1,115 @@
+//! The control device of a module: what its ioctls take and give (abi.h, "The control device").
+
+/// Version of everything in `abi.h`; a loader refuses a module with another ([`Info::abi`]).
+pub const ABI_VERSION: u32 = 1;
+
+/// The device of module NAME is the misc device `spile-NAME`, its node `/dev/spile-NAME`.
+pub const DEVICE_PREFIX: &str = "spile-";
+
+/// States of a session ([`Info::state`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum State {
+    /// Nothing armed, no ring yet.
+    Loaded = 0,
+    /// Rings made.
+    Ready = 1,
+    /// Begin probes run.
+    Starting = 2,
+    /// Probes armed.
+    Running = 3,
+    /// `exit()` was called or the error budget is spent: the loader is to call [`STOP`].
+    Stopping = 4,
+    /// Disarmed, end probes have run.
+    Stopped = 5,
+}
+
+impl State {
+    /// `None`: a number that this version does not know.
+    pub fn from_number(number: u32) -> Option<State> {
+        use State::{Loaded, Ready, Running, Starting, Stopped, Stopping};
+        [Loaded, Ready, Starting, Running, Stopping, Stopped].into_iter().find(|state| *state as u32 == number)
+    }
+}
+
+/// Answer of [`INFO`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Info {
+    pub abi: u32,
+    /// See [`State::from_number`].
+    pub state: u32,
+    /// Rings; ring I is mapped at offset I * ([`Self::header_bytes`] + [`Self::ring_bytes`]).
+    pub cpus: u32,
+    /// Of a ring's header; whole pages.
+    pub header_bytes: u32,
+    /// Data bytes of each ring, a power of two; 0 before [`SETUP`].
+    pub ring_bytes: u32,
+    /// Probe sites in the module.
+    pub probes: u32,
+    /// Run-time errors so far.
+    pub errors: u32,
+    /// Handler runs skipped so far, for whatever reason.
+    pub skipped: u32,
+    /// All that the module has allocated.
+    pub memory_bytes: u64,
+}
+
+/// Argument of [`SETUP`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Setup {
+    /// Wanted data bytes of each ring; rounded up to a power of two; 0: 1 MiB.
+    pub ring_bytes: u32,
+    /// What `target()` returns; 0: no target.
+    pub target: i32,
+    /// 0
+    pub flags: u32,
+    /// 0
+    pub reserved: u32,
+}
+
+/// Argument and answer of [`COUNTERS`]: one probe site's account.
+/// `hits = handled + filtered + nested + lock_skipped + low_stack + stopped`, where the last is the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Counters {
+    /// Site asked for.
+    pub probe: u32,
+    /// Sites registered now: 0 or 1.
+    pub armed: u32,
+    pub hits: u64,
+    /// The handler ran to its end, or to an error.
+    pub handled: u64,
+    /// Turned away by a condition on the probe point.
+    pub filtered: u64,
+    /// Another handler was running on that CPU.
+    pub nested: u64,
+    /// A global's lock could not be had.
+    pub lock_skipped: u64,
+    pub low_stack: u64,
+    /// Of `handled`: ended with a run-time error.
+    pub errors: u64,
+    /// Calls without a free kretprobe instance; not in `hits`.
+    pub return_misses: u64,
+}
+
+/// Numbers as `asm-generic/ioctl.h` makes them: direction, size, type, number. (The layout is the same on x86-64 and arm64.)
+const fn ioctl(direction: u64, number: u64, bytes: usize) -> u64 {
+    direction << 30 | (bytes as u64) << 16 | (b's' as u64) << 8 | number
+}
+
+const NONE: u64 = 0;
+const WRITE: u64 = 1;
+const READ: u64 = 2;
+
+/// Reads an [`Info`], at any time.
+pub const INFO: u64 = ioctl(READ, 1, size_of::<Info>());
+/// Takes a [`Setup`], once, before mmap and [`START`].
+pub const SETUP: u64 = ioctl(WRITE, 2, size_of::<Setup>());
+/// Returns when begin probes have run and all is armed.
+pub const START: u64 = ioctl(NONE, 3, 0);
+/// Returns when all is disarmed, no handler runs any more and end probes have run.
+pub const STOP: u64 = ioctl(NONE, 4, 0);
+/// Takes and gives a [`Counters`].
+pub const COUNTERS: u64 = ioctl(READ | WRITE, 5, size_of::<Counters>());

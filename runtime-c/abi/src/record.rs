@@ -1,0 +1,77 @@
+//! Rings and the records in them (abi.h, `struct spile_ring_header` and below).
+
+/// Start of a ring's header page. `head` and `tail` count bytes for ever; the place of a byte is its count modulo the
+/// ring's size. A record never wraps: [`Kind::Pad`] fills a ring up to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct RingHeader {
+    /// Written by the module with release order, after the record's bytes.
+    pub head: u64,
+    pub unused0: [u64; 7],
+    /// Written by the loader with release order, when it has read up to here.
+    pub tail: u64,
+    /// The loader sets 1 before it polls; the module clears it and wakes.
+    pub waiting: u32,
+    pub unused1: [u32; 13],
+    /// Written by the module: records for which there was no room.
+    pub lost_records: u64,
+    pub lost_bytes: u64,
+    pub unused2: [u64; 6],
+}
+
+/// What a record is about ([`Record::kind`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Kind {
+    /// Skip to the ring's end. Only `bytes` and `kind` are there.
+    Pad = 0,
+    /// `id`: format or [`FORMAT_TEXT`]; payload: its arguments.
+    Print = 1,
+    /// Payload: one string.
+    Warn = 2,
+    /// `id`: location or [`NO_LOCATION`]; payload: one string, the message.
+    Error = 3,
+    /// The session is stopping; no payload.
+    Exit = 4,
+    /// Payload: one string, a command for `sh -c`.
+    System = 5,
+    /// Payload: one string, for those who want to know more.
+    Notice = 6,
+}
+
+impl Kind {
+    /// `None`: a number that this version does not know.
+    pub fn from_number(number: u16) -> Option<Kind> {
+        use Kind::{Error, Exit, Notice, Pad, Print, System, Warn};
+        [Pad, Print, Warn, Error, Exit, System, Notice].into_iter().find(|kind| *kind as u16 == number)
+    }
+}
+
+/// Header of a record. Records begin at multiples of [`ALIGNMENT`] bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Record {
+    /// Whole record with this header, a multiple of [`ALIGNMENT`].
+    pub bytes: u32,
+    /// See [`Kind::from_number`].
+    pub kind: u16,
+    pub cpu: u16,
+    /// By kind: format or location.
+    pub id: u32,
+    /// Probe site that wrote it, or [`NO_PROBE`].
+    pub probe: u32,
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub time: u64,
+}
+
+/// Records and the parts of payloads are padded to this.
+pub const ALIGNMENT: usize = 8;
+
+/// Length of a payload part that could not be read; no bytes follow it.
+pub const FAULT: u32 = u32::MAX;
+/// [`Record::id`] of a [`Kind::Print`] whose payload is one string, to be written as it is.
+pub const FORMAT_TEXT: u32 = u32::MAX;
+/// [`Record::probe`] of a record that no probe site wrote.
+pub const NO_PROBE: u32 = u32::MAX;
+/// [`Record::id`] of a [`Kind::Error`] that belongs to no place in the script.
+pub const NO_LOCATION: u32 = u32::MAX;

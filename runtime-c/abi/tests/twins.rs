@@ -1,0 +1,161 @@
+//! abi.h and its Rust twin give the same sizes, offsets, values and ioctl numbers.
+//!
+//! The names below stand once, as C spells them, each beside what Rust has; a C program made of them prints C's side.
+
+use std::fmt::Write;
+use std::mem::{offset_of, size_of};
+use std::path::Path;
+use std::process::Command;
+
+use spile_abi::device::{self, Counters, Info, Setup, State};
+use spile_abi::format::{self, Directive, Flags, Piece, Pretty, PrettyOp, PrettyStyle, Size};
+use spile_abi::record::{self, Kind, Record, RingHeader};
+
+/// C expression and the value that Rust has for it.
+type Pairs = Vec<(String, u64)>;
+
+macro_rules! fields {
+    ($pairs:ident, $c:literal, $rust:ty, $($field:ident)*) => {
+        $pairs.push((concat!("sizeof(struct ", $c, ")").to_string(), size_of::<$rust>() as u64));
+        $($pairs.push((
+            format!("offsetof(struct {}, {})", $c, stringify!($field)),
+            offset_of!($rust, $field) as u64,
+        ));)*
+    };
+}
+
+fn structures() -> Pairs {
+    let mut pairs = Pairs::new();
+    fields!(pairs, "spile_info", Info, abi state cpus header_bytes ring_bytes probes errors skipped memory_bytes);
+    fields!(pairs, "spile_setup", Setup, ring_bytes target flags reserved);
+    fields!(pairs, "spile_counters", Counters,
+        probe armed hits handled filtered nested lock_skipped low_stack errors return_misses);
+    fields!(pairs, "spile_ring_header", RingHeader,
+        head unused0 tail waiting unused1 lost_records lost_bytes unused2);
+    fields!(pairs, "spile_record", Record, bytes kind cpu id probe time);
+    pairs
+}
+
+fn numbers() -> Pairs {
+    let state = |name, state: State| (name, state as u64);
+    let kind = |name, kind: Kind| (name, kind as u64);
+    let pairs = [
+        ("SPILE_ABI_VERSION", u64::from(device::ABI_VERSION)),
+        state("SPILE_STATE_LOADED", State::Loaded),
+        state("SPILE_STATE_READY", State::Ready),
+        state("SPILE_STATE_STARTING", State::Starting),
+        state("SPILE_STATE_RUNNING", State::Running),
+        state("SPILE_STATE_STOPPING", State::Stopping),
+        state("SPILE_STATE_STOPPED", State::Stopped),
+        ("SPILE_INFO", device::INFO),
+        ("SPILE_SETUP", device::SETUP),
+        ("SPILE_START", device::START),
+        ("SPILE_STOP", device::STOP),
+        ("SPILE_COUNTERS", device::COUNTERS),
+        kind("SPILE_RECORD_PAD", Kind::Pad),
+        kind("SPILE_RECORD_PRINT", Kind::Print),
+        kind("SPILE_RECORD_WARN", Kind::Warn),
+        kind("SPILE_RECORD_ERROR", Kind::Error),
+        kind("SPILE_RECORD_EXIT", Kind::Exit),
+        kind("SPILE_RECORD_SYSTEM", Kind::System),
+        kind("SPILE_RECORD_NOTICE", Kind::Notice),
+        ("SPILE_FAULT", u64::from(record::FAULT)),
+        ("SPILE_FORMAT_TEXT", u64::from(record::FORMAT_TEXT)),
+        ("SPILE_NO_PROBE", u64::from(record::NO_PROBE)),
+        ("SPILE_NO_LOCATION", u64::from(record::NO_LOCATION)),
+    ];
+    pairs.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+/// Bytecode has no named numbers in Rust: they are read off what is encoded.
+fn bytecode() -> Pairs {
+    let directive = |flags, width, precision| {
+        let bytes = format::encode(&[Piece::Directive(Directive { conversion: b'd', flags, width, precision })]);
+        [bytes[0], bytes[2], bytes[3], bytes[4]].map(u64::from)
+    };
+    let plain = Flags::default();
+    let flag = |flags| directive(flags, Size::None, Size::None)[1];
+    let op = |op: PrettyOp| u64::from(Pretty { size: 0, ops: vec![op] }.encode()[4]);
+    let style = |style| {
+        let op = PrettyOp::Integer { offset: 0, size: 8, first_bit: 0, bits: 0, style };
+        u64::from(Pretty { size: 0, ops: vec![op] }.encode()[4 + 1 + 4 + 3])
+    };
+    let fixed = directive(plain, Size::Fixed(1), Size::Star);
+    let pairs = [
+        ("SPILE_FORMAT_END", u64::from(format::encode(&[])[0])),
+        ("SPILE_FORMAT_LITERAL", u64::from(format::encode(&[Piece::Literal(vec![b'x'])])[0])),
+        ("SPILE_FORMAT_DIRECTIVE", fixed[0]),
+        ("SPILE_FORMAT_PRETTY", u64::from(format::encode(&[Piece::Pretty(Pretty::default())])[0])),
+        ("SPILE_FLAG_ZERO", flag(Flags { zero: true, ..plain })),
+        ("SPILE_FLAG_PLUS", flag(Flags { plus: true, ..plain })),
+        ("SPILE_FLAG_MINUS", flag(Flags { minus: true, ..plain })),
+        ("SPILE_FLAG_SPACE", flag(Flags { space: true, ..plain })),
+        ("SPILE_FLAG_SHARP", flag(Flags { sharp: true, ..plain })),
+        ("SPILE_SIZE_NONE", directive(plain, Size::None, Size::None)[2]),
+        ("SPILE_SIZE_FIXED", fixed[2]),
+        ("SPILE_SIZE_STAR", fixed[3]),
+        ("SPILE_PRETTY_END", u64::from(Pretty::default().encode()[4])),
+        ("SPILE_PRETTY_LITERAL", op(PrettyOp::Literal(vec![b'x']))),
+        ("SPILE_PRETTY_INTEGER", op(PrettyOp::Integer { offset: 0, size: 1, first_bit: 0, bits: 0, style: PrettyStyle::Hex })),
+        ("SPILE_PRETTY_CHARS", op(PrettyOp::Chars { offset: 0, length: 0 })),
+        ("SPILE_PRETTY_STRING_POINTER", op(PrettyOp::StringPointer { offset: 0 })),
+        ("SPILE_PRETTY_REPEAT", op(PrettyOp::Repeat { offset: 0, count: 0, stride: 0, body: vec![] })),
+        ("SPILE_PRETTY_UNKNOWN", op(PrettyOp::Unknown)),
+        ("SPILE_STYLE_SIGNED", style(PrettyStyle::Signed)),
+        ("SPILE_STYLE_UNSIGNED", style(PrettyStyle::Unsigned)),
+        ("SPILE_STYLE_HEX", style(PrettyStyle::Hex)),
+        ("SPILE_STYLE_CHAR", style(PrettyStyle::Char)),
+        ("SPILE_STYLE_FUNCTION", style(PrettyStyle::Function)),
+    ];
+    pairs.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+/// C's value of each expression.
+fn values_in_c(expressions: impl Iterator<Item = String>) -> Vec<u64> {
+    let abi = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let mut source = String::from("#include <stdio.h>\n#include <stddef.h>\n");
+    source.push_str("#include <linux/types.h>\n#include <linux/ioctl.h>\n#include \"abi.h\"\nint main(void) {\n");
+    for expression in expressions {
+        writeln!(source, "printf(\"%llu\\n\", (unsigned long long)({expression}));").expect("a string takes all");
+    }
+    source.push_str("return 0; }\n");
+    let (file, program) = (directory.join("twins.c"), directory.join("twins"));
+    std::fs::write(&file, source).expect("writing the C program");
+    let compiled = Command::new("cc").args(["-Wall", "-Werror", "-I"]).arg(abi).arg(&file).arg("-o").arg(&program).output();
+    let compiled = compiled.expect("running cc");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let ran = Command::new(&program).output().expect("running the C program");
+    String::from_utf8_lossy(&ran.stdout).lines().map(|line| line.parse().expect("a number")).collect()
+}
+
+#[test]
+fn both_twins_agree() {
+    let pairs = [structures(), numbers(), bytecode()].concat();
+    let in_c = values_in_c(pairs.iter().map(|(expression, _)| expression.clone()));
+    assert_eq!(in_c.len(), pairs.len());
+    for ((expression, in_rust), in_c) in pairs.iter().zip(in_c) {
+        assert_eq!(*in_rust, in_c, "{expression}");
+    }
+}
+
+/// Whoever adds to abi.h is told to add here.
+#[test]
+fn every_name_of_the_header_is_compared() {
+    let header = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("abi.h")).expect("abi.h");
+    let compared = [structures(), numbers(), bytecode()].concat();
+    let compared: Vec<&str> = compared.iter().map(|(expression, _)| expression.as_str()).collect();
+    let known = ["SPILE_ABI_H", "SPILE_DEVICE_PREFIX", "SPILE_IOC_TYPE"];
+    let mut words = header.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| word.starts_with("SPILE_"));
+    let missing = words.find(|word| !word.ends_with('_') && !known.contains(word) && !compared.contains(word));
+    assert_eq!(missing, None);
+    assert!(header.contains(&format!("SPILE_DEVICE_PREFIX \"{}\"", device::DEVICE_PREFIX)));
+}
+
+#[test]
+fn numbers_that_mean_nothing_are_no_state_and_no_kind() {
+    assert_eq!(State::from_number(State::Stopped as u32), Some(State::Stopped));
+    assert_eq!(State::from_number(6), None);
+    assert_eq!(Kind::from_number(Kind::Notice as u16), Some(Kind::Notice));
+    assert_eq!(Kind::from_number(7), None);
+}
