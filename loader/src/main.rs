@@ -1,1 +1,7 @@
-fn main() {}
+//! The loader as a program of its own.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    spilerun::main(std::env::args_os())
+}

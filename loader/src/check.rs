@@ -1,0 +1,130 @@
+//! Refusals before any harm: what can be known to fail is said before a module is loaded.
+//!
+//! The module itself checks its kernel and targets again; here the same is told with more words, and before anything
+//! is touched.
+
+use std::fs;
+use std::path::Path;
+
+use spile_abi::meta::Target;
+
+use crate::elf;
+use crate::error::Error;
+use crate::file::{File, running_release};
+
+/// Bit of CAP_SYS_MODULE in the masks of `/proc/PID/status` (linux/capability.h).
+const CAP_SYS_MODULE: u32 = 16;
+/// Type of a note with a build-id, owner `GNU`.
+const NT_GNU_BUILD_ID: u32 = 3;
+
+/// Whether this process may load modules in this kernel at all.
+pub fn may_load_modules() -> Result<(), Error> {
+    if read("/proc/sys/kernel/modules_disabled").is_some_and(|text| text.trim() == "1") {
+        return Err(Error::ModulesDisabled);
+    }
+    match read("/proc/self/status").and_then(|status| effective_capabilities(&status)) {
+        Some(mask) if mask >> CAP_SYS_MODULE & 1 == 0 => Err(Error::NoCapability),
+        // Unknown: the kernel will say.
+        _ => Ok(()),
+    }
+}
+
+fn effective_capabilities(status: &str) -> Option<u64> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+/// Whether the module was compiled for this kernel, and for those builds of its targets that are loaded now.
+pub fn belongs_here(file: &File) -> Result<(), Error> {
+    let running = running_release();
+    if file.meta.kernel_release != running {
+        let built_for = file.meta.kernel_release.clone();
+        return Err(Error::OtherRelease { path: file.path.clone(), built_for, running });
+    }
+    file.meta.targets.iter().try_for_each(|target| {
+        let notes = match target.name.as_str() {
+            "" => "/sys/kernel/notes".to_string(),
+            name => format!("/sys/module/{name}/notes/.note.gnu.build-id"),
+        };
+        match fs::read(notes) {
+            Ok(notes) => is_build(target, &notes),
+            // Not loaded, or a kernel that does not show it: then the module looks for itself.
+            Err(_) => Ok(()),
+        }
+    })
+}
+
+fn is_build(target: &Target, notes: &[u8]) -> Result<(), Error> {
+    let Some(found) = elf::note(notes, b"GNU", NT_GNU_BUILD_ID) else { return Ok(()) };
+    if target.build_id.is_empty() || found == target.build_id {
+        return Ok(());
+    }
+    Err(Error::OtherBuild {
+        target: target.name.clone(),
+        compiled_against: target.path.clone(),
+        expected: target.build_id.clone(),
+        found: found.to_vec(),
+    })
+}
+
+/// Whether the kernel would take it as far as signatures go.
+pub fn signature_will_do(file: &File) -> Result<(), Error> {
+    if file.signed {
+        return Ok(());
+    }
+    let enforced = read("/sys/module/module/parameters/sig_enforce").is_some_and(|text| text.trim() == "Y");
+    let locked = read("/sys/kernel/security/lockdown").is_some_and(|text| is_locked_down(&text));
+    let because = match (locked, enforced) {
+        (true, _) => "the kernel is locked down (Secure Boot) and loads signed modules only",
+        (_, true) => "this kernel loads signed modules only (module.sig_enforce)",
+        _ => return Ok(()),
+    };
+    Err(Error::Unsigned { path: file.path.clone(), because })
+}
+
+/// `[none] integrity confidentiality`: the level in brackets holds.
+fn is_locked_down(levels: &str) -> bool {
+    levels.split_whitespace().any(|level| level.starts_with('[') && level != "[none]")
+}
+
+/// Whether a module can get this name. Leftovers have been removed before.
+pub fn name_is_free(name: &str) -> Result<(), Error> {
+    match Path::new("/sys/module").join(name).exists() {
+        true => Err(Error::NameTaken { name: name.to_string() }),
+        false => Ok(()),
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_read() {
+        assert_eq!(effective_capabilities("CapPrm:\t00\nCapEff:\t000001ffffffffff\n"), Some(0x1ff_ffff_ffff));
+        assert_eq!(effective_capabilities("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn lockdown_is_what_stands_in_brackets() {
+        assert!(!is_locked_down("[none] integrity confidentiality\n"));
+        assert!(is_locked_down("none [integrity] confidentiality\n"));
+        assert!(!is_locked_down(""));
+    }
+
+    #[test]
+    fn builds_are_compared_where_both_sides_have_an_id() {
+        let mut notes = vec![4, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0];
+        notes.extend(b"GNU\0\xaa\xbb\0\0");
+        let target = |id: &[u8]| Target { name: "m".into(), build_id: id.to_vec(), path: String::new() };
+        assert!(is_build(&target(b"\xaa\xbb"), &notes).is_ok());
+        assert!(is_build(&target(b""), &notes).is_ok());
+        assert!(is_build(&target(b"\xaa\xbc"), b"").is_ok());
+        let error = is_build(&target(b"\xaa\xbc"), &notes).unwrap_err();
+        assert!(matches!(error, Error::OtherBuild { found, .. } if found == [0xaa, 0xbb]));
+    }
+}

@@ -1,0 +1,188 @@
+//! One section of a 64-bit little-endian ELF file, by its name. Every number of the file is checked before it is used.
+//!
+//! ELF-64 Object File Format: header 64 bytes, section headers 64 bytes each, names in the section `e_shstrndx`.
+
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElfError {
+    /// No ELF file, or neither 64-bit nor little-endian.
+    NotElf,
+    /// A header points outside of the file.
+    Damaged,
+}
+
+impl fmt::Display for ElfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ElfError::NotElf => write!(f, "it is no 64-bit little-endian ELF file"),
+            ElfError::Damaged => write!(f, "the ELF file is damaged or cut"),
+        }
+    }
+}
+
+impl std::error::Error for ElfError {}
+
+const MAGIC: &[u8] = b"\x7fELF\x02\x01";
+const SECTION_HEADER_BYTES: usize = 64;
+/// Section type without bytes in the file.
+const SHT_NOBITS: u32 = 8;
+
+/// Bytes of the section, `None` if the file has none of that name.
+pub fn section<'f>(file: &'f [u8], name: &str) -> Result<Option<&'f [u8]>, ElfError> {
+    if !file.starts_with(MAGIC) {
+        return Err(ElfError::NotElf);
+    }
+    let table = u64_at(file, 40)?;
+    let entry_bytes = u16_at(file, 58)?;
+    let count = u16_at(file, 60)?;
+    let names = u16_at(file, 62)?;
+    if usize::from(entry_bytes) != SECTION_HEADER_BYTES {
+        return Err(ElfError::Damaged);
+    }
+    // Files with more than 65279 sections keep the numbers elsewhere (e_shnum 0); modules have a few dozen.
+    let header = |index: u16| -> Result<&[u8], ElfError> {
+        let at = u64::from(index) * SECTION_HEADER_BYTES as u64;
+        range(file, table.checked_add(at).ok_or(ElfError::Damaged)?, SECTION_HEADER_BYTES as u64)
+    };
+    let names = contents(file, header(names)?)?;
+    for index in 0..count {
+        let header = header(index)?;
+        let from = names.get(u32_at(header, 0)? as usize..).ok_or(ElfError::Damaged)?;
+        let is_it = from.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0));
+        if is_it && u32_at(header, 4)? != SHT_NOBITS {
+            return Ok(Some(contents(file, header)?));
+        }
+    }
+    Ok(None)
+}
+
+fn contents<'f>(file: &'f [u8], header: &[u8]) -> Result<&'f [u8], ElfError> {
+    range(file, u64_at(header, 24)?, u64_at(header, 32)?)
+}
+
+fn range(bytes: &[u8], at: u64, count: u64) -> Result<&[u8], ElfError> {
+    let end = at.checked_add(count).ok_or(ElfError::Damaged)?;
+    let (at, end) = (usize::try_from(at), usize::try_from(end));
+    let (Ok(at), Ok(end)) = (at, end) else { return Err(ElfError::Damaged) };
+    bytes.get(at..end).ok_or(ElfError::Damaged)
+}
+
+fn array_at<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], ElfError> {
+    let found = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    found.copied().ok_or(ElfError::Damaged)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Result<u16, ElfError> {
+    Ok(u16::from_le_bytes(array_at(bytes, at)?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Result<u32, ElfError> {
+    Ok(u32::from_le_bytes(array_at(bytes, at)?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Result<u64, ElfError> {
+    Ok(u64::from_le_bytes(array_at(bytes, at)?))
+}
+
+/// Description bytes of the first note of that owner and type (`Elf64_Nhdr`: sizes of name and description, type; both
+/// padded to 4). Notes of the kernel and of modules are to be read in `/sys`.
+pub fn note<'n>(mut notes: &'n [u8], owner: &[u8], kind: u32) -> Option<&'n [u8]> {
+    let padded = |bytes: u32| (u64::from(bytes)).next_multiple_of(4);
+    loop {
+        let (name_bytes, description_bytes) = (u32_at(notes, 0).ok()?, u32_at(notes, 4).ok()?);
+        let name = range(notes, 12, u64::from(name_bytes)).ok()?;
+        let description_at = 12 + padded(name_bytes);
+        let description = range(notes, description_at, u64::from(description_bytes)).ok()?;
+        if u32_at(notes, 8).ok()? == kind && name.strip_suffix(b"\0") == Some(owner) {
+            return Some(description);
+        }
+        let next = usize::try_from(description_at + padded(description_bytes)).ok()?;
+        notes = notes.get(next..)?;
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A file with these sections, and the table of their names behind them.
+    pub fn with_sections(sections: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut names = vec![0u8];
+        let mut headers = vec![[0u8; 64]];
+        let mut file = MAGIC.to_vec();
+        file.resize(64, 0);
+        let mut header = |name: usize, at: usize, bytes: usize| {
+            let mut header = [0u8; 64];
+            header[..4].copy_from_slice(&(name as u32).to_le_bytes());
+            header[4] = 1;
+            header[24..32].copy_from_slice(&(at as u64).to_le_bytes());
+            header[32..40].copy_from_slice(&(bytes as u64).to_le_bytes());
+            headers.push(header);
+        };
+        for (name, bytes) in sections {
+            header(names.len(), file.len(), bytes.len());
+            file.extend(*bytes);
+            names.extend(name.bytes().chain([0]));
+        }
+        header(0, file.len(), names.len());
+        file.extend(names);
+        let table = file.len() as u64;
+        file.extend(headers.concat());
+        file[40..48].copy_from_slice(&table.to_le_bytes());
+        file[58..60].copy_from_slice(&64u16.to_le_bytes());
+        file[60..62].copy_from_slice(&(headers.len() as u16).to_le_bytes());
+        file[62..64].copy_from_slice(&(headers.len() as u16 - 1).to_le_bytes());
+        file
+    }
+
+    #[test]
+    fn sections_are_found_by_their_whole_name() {
+        let file = with_sections(&[(".spile.meta2", b"no"), (".spile.meta", b"yes")]);
+        assert_eq!(section(&file, ".spile.meta"), Ok(Some(&b"yes"[..])));
+        assert_eq!(section(&file, ".spile"), Ok(None));
+    }
+
+    #[test]
+    fn this_very_program_can_be_read() {
+        let file = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert!(section(&file, ".text").unwrap().unwrap().len() > 1000);
+        assert_eq!(section(&file, ".bss"), Ok(None), "it has no bytes in the file");
+    }
+
+    #[test]
+    fn damaged_files_are_errors_or_other_sections() {
+        assert_eq!(section(b"#!/bin/sh\n", ".x"), Err(ElfError::NotElf));
+        let file = with_sections(&[(".spile.meta", b"contents")]);
+        for end in 6..file.len() {
+            assert_eq!(section(&file[..end], ".spile.meta"), Err(ElfError::Damaged), "{end}");
+        }
+        for at in 0..file.len() {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut damaged = file.clone();
+                damaged[at] = value;
+                let _ = section(&damaged, ".spile.meta");
+            }
+        }
+    }
+
+    #[test]
+    fn notes_are_walked() {
+        let mut notes = Vec::new();
+        for (name, kind, description) in [("Linux\0", 3u32, &b"ab"[..]), ("GNU\0", 1, b""), ("GNU\0", 3, b"\x0a\x0b\x0c")] {
+            notes.extend((name.len() as u32).to_le_bytes());
+            notes.extend((description.len() as u32).to_le_bytes());
+            notes.extend(kind.to_le_bytes());
+            notes.extend(name.bytes());
+            notes.resize(notes.len().next_multiple_of(4), 0);
+            notes.extend(description);
+            notes.resize(notes.len().next_multiple_of(4), 0);
+        }
+        assert_eq!(note(&notes, b"GNU", 3), Some(&b"\x0a\x0b\x0c"[..]));
+        assert_eq!(note(&notes, b"GNU", 2), None);
+        for end in 0..notes.len() - 1 {
+            assert_eq!(note(&notes[..end], b"GNU", 3), None, "{end}");
+        }
+        assert_eq!(note(&[0xff; 64], b"GNU", 3), None);
+    }
+}

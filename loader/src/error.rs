@@ -1,0 +1,247 @@
+//! What can go wrong, told in one line that says what to do, and the exit status that stands for its kind.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use nix::errno::Errno;
+use spile_abi::format::FormatError;
+use spile_abi::meta::MetaError;
+
+use crate::elf::ElfError;
+
+/// Exit statuses. They are part of the command line's contract and do not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    Success = 0,
+    /// A run-time error in the script, or the command of `-c` failed.
+    Failed = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// The module's file cannot be used.
+    File = 3,
+    /// Not permitted: privileges, signatures, lockdown.
+    Permission = 4,
+    /// Built for another kernel, or for another build of what is probed.
+    Mismatch = 5,
+    /// The name is taken, or the module is in use.
+    Busy = 6,
+    /// The kernel refused something else, or the module does not answer as it should.
+    Kernel = 7,
+    /// Output could not be written.
+    Output = 8,
+    /// The module could not be removed.
+    Remove = 9,
+}
+
+impl Exit {
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(self as u8)
+    }
+}
+
+/// The table in `--help`.
+pub const EXIT_HELP: &str = "\
+Exit status:
+  0  all went well (also when ended by a signal, by -T, or because nobody reads the output any more)
+  1  run-time error in the script, or the command of -c failed
+  2  wrong command line
+  3  the module's file cannot be used
+  4  not permitted: no CAP_SYS_MODULE, modules disabled, signature required
+  5  built for another kernel, or for another build of a probed module
+  6  a module of this name is loaded already, or in use
+  7  the kernel refused to load or start the module for another reason (see dmesg)
+  8  the output could not be written
+  9  the module could not be removed";
+
+/// Why there is no session, or why it ended early. Texts come from [`fmt::Display`].
+#[derive(Debug)]
+pub enum Error {
+    /// No module file of that name; where it was looked for.
+    NotFound { name: PathBuf, looked: Vec<PathBuf> },
+    Unreadable { path: PathBuf, error: io::Error },
+    /// The file is no ELF file that can be read.
+    Elf { path: PathBuf, error: ElfError },
+    /// The file is a module, but none of spile's.
+    NotOurs { path: PathBuf },
+    Meta { path: PathBuf, error: MetaError },
+    Format { path: PathBuf, index: usize, error: FormatError },
+    /// The module's name cannot be one.
+    BadName { path: PathBuf, name: String },
+    /// No CAP_SYS_MODULE.
+    NoCapability,
+    /// `/proc/sys/kernel/modules_disabled` is 1.
+    ModulesDisabled,
+    /// The kernel takes signed modules only, and this one has no signature.
+    Unsigned { path: PathBuf, because: &'static str },
+    /// The kernel does not know the key of the signature.
+    SignatureRejected { path: PathBuf },
+    OtherRelease { path: PathBuf, built_for: String, running: String },
+    /// `target` is empty for the kernel.
+    OtherBuild { target: String, compiled_against: String, expected: Vec<u8>, found: Vec<u8> },
+    /// The module itself, or the kernel, found that they do not fit.
+    RefusedToFit { name: String, errno: Errno },
+    /// A module of that name is loaded and is used, or is none of ours.
+    NameTaken { name: String },
+    /// The device is open elsewhere.
+    InUse { name: String },
+    /// Nothing to remove.
+    NotLoaded { name: String },
+    Load { name: String, errno: Errno },
+    /// The node of the module's device can neither be found nor made.
+    Node { name: String, error: io::Error },
+    /// An operation on the device.
+    Device { name: String, doing: &'static str, errno: Errno },
+    /// The device speaks another version, or gives numbers that make no sense.
+    Strange { name: String, what: String },
+    Remove { name: String, errno: Errno },
+    NoProcess { pid: i32 },
+    /// The command of `-c` cannot be started.
+    Command { command: String, error: io::Error },
+    OpenOutput { path: PathBuf, error: io::Error },
+    /// Operations of the loader's own that practically do not fail.
+    System { doing: &'static str, error: io::Error },
+}
+
+impl Error {
+    pub fn exit(&self) -> Exit {
+        match self {
+            Error::NotFound { .. }
+            | Error::Unreadable { .. }
+            | Error::Elf { .. }
+            | Error::NotOurs { .. }
+            | Error::Meta { .. }
+            | Error::Format { .. }
+            | Error::BadName { .. } => Exit::File,
+            Error::NoCapability
+            | Error::ModulesDisabled
+            | Error::Unsigned { .. }
+            | Error::SignatureRejected { .. } => Exit::Permission,
+            Error::OtherRelease { .. } | Error::OtherBuild { .. } | Error::RefusedToFit { .. } => Exit::Mismatch,
+            Error::NameTaken { .. } | Error::InUse { .. } => Exit::Busy,
+            Error::NotLoaded { .. } | Error::Remove { .. } => Exit::Remove,
+            Error::Load { .. }
+            | Error::Node { .. }
+            | Error::Device { .. }
+            | Error::Strange { .. }
+            | Error::System { .. } => Exit::Kernel,
+            Error::NoProcess { .. } | Error::Command { .. } => Exit::Failed,
+            Error::OpenOutput { .. } => Exit::Output,
+        }
+    }
+}
+
+/// Bytes in hexadecimal, as build-ids are written.
+pub struct Hex<'b>(pub &'b [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotFound { name, looked } => {
+                write!(f, "no module {}", name.display())?;
+                looked.iter().enumerate().try_for_each(|(index, path)| {
+                    write!(f, "{}{}", if index == 0 { "; looked for " } else { ", " }, path.display())
+                })
+            }
+            Error::Unreadable { path, error } => write!(f, "{} cannot be read: {error}", path.display()),
+            Error::Elf { path, error } => write!(f, "{} is no module: {error}", path.display()),
+            Error::NotOurs { path } => write!(f, "{} was not built by spile: use insmod for it", path.display()),
+            Error::Meta { path, error } => write!(f, "{}: {error}; build it again with this version of spile", path.display()),
+            Error::Format { path, index, error } => {
+                write!(f, "{}: format {index}: {error}; build it again with this version of spile", path.display())
+            }
+            Error::BadName { path, name } => write!(f, "{}: '{name}' is no name for a module", path.display()),
+            Error::NoCapability => write!(f, "loading a module needs CAP_SYS_MODULE: run as root, with sudo, or from a service"),
+            Error::ModulesDisabled => {
+                write!(f, "this kernel loads no modules until it is rebooted (sysctl kernel.modules_disabled is 1)")
+            }
+            Error::Unsigned { path, because } => write!(
+                f,
+                "{because}, and {} is not signed: sign it with a key that the kernel knows (scripts/sign-file, mokutil --import)",
+                path.display()
+            ),
+            Error::SignatureRejected { path } => write!(
+                f,
+                "the kernel does not accept the signature of {}: enrol its key (mokutil --import) or sign with one that is known",
+                path.display()
+            ),
+            Error::OtherRelease { path, built_for, running } => write!(
+                f,
+                "{} is for kernel {built_for}, this is {running}: compile the script for it (spile -p4 -r {running})",
+                path.display()
+            ),
+            Error::OtherBuild { target, compiled_against, expected, found } => {
+                match target.as_str() {
+                    "" => write!(f, "the running kernel is another build than the one compiled for")?,
+                    name => write!(f, "the loaded module {name} is another build than the one compiled for")?,
+                }
+                write!(f, " (build-id {}, expected {}", Hex(found), Hex(expected))?;
+                if !compiled_against.is_empty() {
+                    write!(f, " of {compiled_against}")?;
+                }
+                write!(f, "): compile the script against what runs here")
+            }
+            Error::RefusedToFit { name, errno } => write!(
+                f,
+                "{name} does not fit what runs here, by build-id or version ({}): dmesg says why; compile the script for it",
+                errno.desc()
+            ),
+            Error::NameTaken { name } => write!(
+                f,
+                "a module {name} is loaded already, and in use: end what runs it, or build with another name (spile -m NAME)"
+            ),
+            Error::InUse { name } => write!(f, "module {name} is in use by another spilerun: end that first"),
+            Error::NotLoaded { name } => write!(f, "no module {name} of spile is loaded"),
+            Error::Load { name, errno } => write!(f, "the kernel does not load {name}: {}; dmesg may say why", errno.desc()),
+            Error::Node { name, error } => write!(f, "module {name} is loaded, but its device cannot be opened: {error}"),
+            Error::Device { name, doing, errno } => write!(f, "{doing} {name}: {}; dmesg may say why", errno.desc()),
+            Error::Strange { name, what } => {
+                write!(f, "module {name} does not answer as expected ({what}): build it with this version of spile")
+            }
+            Error::Remove { name, errno } => {
+                write!(f, "module {name} cannot be removed: {}; nothing of it is armed; later, try spilerun -d {name}", errno.desc())
+            }
+            Error::NoProcess { pid } => write!(f, "there is no process {pid} (-x)"),
+            Error::Command { command, error } => write!(f, "'{command}' cannot be started: {error}"),
+            Error::OpenOutput { path, error } => write!(f, "{} cannot be written: {error}", path.display()),
+            Error::System { doing, error } => write!(f, "{doing}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_every_status() {
+        let last = Exit::Remove as u8;
+        for status in 0..=last {
+            assert!(EXIT_HELP.contains(&format!("\n  {status}  ")), "{status}");
+        }
+        assert!(!EXIT_HELP.contains(&format!("\n  {}  ", last + 1)));
+    }
+
+    #[test]
+    fn a_mismatch_names_both_builds_and_the_word_to_search_for() {
+        let error = Error::OtherBuild {
+            target: "lustre".into(),
+            compiled_against: "/lib/modules/6.1/lustre.ko".into(),
+            expected: vec![0xab, 1],
+            found: vec![0x0c],
+        };
+        let text = error.to_string();
+        assert!(text.contains("module lustre") && text.contains("build-id 0c, expected ab01 of /lib/modules"), "{text}");
+        assert_eq!(error.exit(), Exit::Mismatch);
+    }
+}

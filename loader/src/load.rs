@@ -1,0 +1,165 @@
+//! Modules in and out of the kernel, leftovers of killed loaders among them.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::kmod::{DeleteModuleFlags, ModuleInitFlags, delete_module, finit_module};
+use spile_abi::device::{DEVICE_PREFIX, State};
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::file::{File, is_module_name};
+use crate::report;
+
+const CLASS: &str = "/sys/class/misc";
+/// A device that was just closed may keep its module for a moment.
+const REMOVE_TRIES: usize = 200;
+const PAUSE: Duration = Duration::from_millis(10);
+const LOCK_TRIES: usize = 1000;
+
+/// A module that this process has loaded. Dropping it removes it; [`Loaded::remove`] also tells how that went.
+#[derive(Debug)]
+pub struct Loaded {
+    pub name: String,
+    removed: bool,
+}
+
+impl Loaded {
+    pub fn load(file: &File) -> Result<Loaded, Error> {
+        let name = file.meta.name.clone();
+        match finit_module(file.descriptor(), c"", ModuleInitFlags::empty()) {
+            Ok(()) => Ok(Loaded { name, removed: false }),
+            Err(errno) => Err(refusal(file, name, errno)),
+        }
+    }
+
+    pub fn remove(mut self) -> Result<(), Error> {
+        self.removed = true;
+        remove(&self.name)
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        if !self.removed
+            && let Err(error) = remove(&self.name)
+        {
+            report::say(&format!("ERROR: {error}"));
+        }
+    }
+}
+
+/// What the kernel's answer to finit_module(2) means.
+fn refusal(file: &File, name: String, errno: Errno) -> Error {
+    match errno {
+        Errno::EEXIST => Error::NameTaken { name },
+        // The kernel's own check of signatures says these, and the module's of builds EKEYREJECTED.
+        Errno::EKEYREJECTED | Errno::ENOKEY | Errno::EBADMSG | Errno::ENOPKG if file.signed => {
+            Error::SignatureRejected { path: file.path.clone() }
+        }
+        Errno::ENOKEY => Error::Unsigned { path: file.path.clone(), because: "this kernel loads signed modules only" },
+        Errno::EKEYREJECTED | Errno::ENOEXEC => Error::RefusedToFit { name, errno },
+        Errno::EPERM => Error::NoCapability,
+        _ => Error::Load { name, errno },
+    }
+}
+
+/// Removes a module that nobody uses any more.
+fn remove(name: &str) -> Result<(), Error> {
+    let failed = |errno| Error::Remove { name: name.to_string(), errno };
+    // SANITY: names of modules have no NUL (is_module_name).
+    let c_name = std::ffi::CString::new(name).map_err(|_| failed(Errno::EINVAL))?;
+    for _ in 0..REMOVE_TRIES {
+        match delete_module(&c_name, DeleteModuleFlags::O_NONBLOCK) {
+            Ok(()) => return Ok(()),
+            Err(Errno::EAGAIN | Errno::EBUSY | Errno::EINTR) => std::thread::sleep(PAUSE),
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    Err(failed(Errno::EBUSY))
+}
+
+/// Held while leftovers are looked for and until the own device is open, so that no spilerun takes the module of
+/// another, loaded but not yet opened, for a leftover. Without it (no sysfs) leftovers stay.
+#[derive(Debug)]
+pub struct Lock(Option<Flock<fs::File>>);
+
+impl Lock {
+    pub fn take() -> Lock {
+        let Ok(mut file) = fs::File::open(CLASS) else { return Lock(None) };
+        for _ in 0..LOCK_TRIES {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => return Lock(Some(lock)),
+                Err((back, Errno::EAGAIN | Errno::EINTR)) => file = back,
+                Err(_) => return Lock(None),
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Lock(None)
+    }
+}
+
+/// Whether a module of ours is used.
+#[derive(Debug, PartialEq)]
+enum Use {
+    /// Its loader is gone.
+    Leftover,
+    Used,
+    /// It does not speak as a module of spile does.
+    Foreign,
+}
+
+fn use_of(name: &str) -> Use {
+    let device = match Device::open(name) {
+        Ok(device) => device,
+        // One opener at a time.
+        Err(Error::InUse { .. }) => return Use::Used,
+        Err(_) => return Use::Foreign,
+    };
+    match device.info().map(|info| State::from_number(info.state)) {
+        Ok(Some(State::Loaded | State::Ready | State::Stopped)) => Use::Leftover,
+        Ok(_) => Use::Used,
+        Err(_) => Use::Foreign,
+    }
+}
+
+/// Names of all loaded modules whose device is called like those of ours.
+fn candidates() -> Vec<String> {
+    let entries = fs::read_dir(CLASS).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(DEVICE_PREFIX)?.to_string()));
+    names.filter(|name| is_module_name(name) && Path::new("/sys/module").join(name).exists()).collect()
+}
+
+/// Removes the modules that killed loaders have left. What cannot be removed stays, and is told with `verbose`.
+pub fn remove_leftovers(lock: &Lock, verbose: bool) {
+    if lock.0.is_none() {
+        return;
+    }
+    for name in candidates().into_iter().filter(|name| use_of(name) == Use::Leftover) {
+        match remove(&name) {
+            Ok(()) => report::say(&format!("NOTICE: removed module {name}, which a killed spilerun had left")),
+            Err(error) if verbose => report::say(&format!("NOTICE: {error}")),
+            Err(_) => {}
+        }
+    }
+}
+
+/// `-d NAME`; `*` removes every leftover.
+pub fn remove_leftover(name: &str) -> Result<(), Error> {
+    let lock = Lock::take();
+    if name == "*" {
+        remove_leftovers(&lock, true);
+        return Ok(());
+    }
+    let name = name.strip_suffix(".ko").unwrap_or(name);
+    if !candidates().iter().any(|candidate| candidate == name) {
+        return Err(Error::NotLoaded { name: name.to_string() });
+    }
+    match use_of(name) {
+        Use::Leftover => remove(name),
+        Use::Used | Use::Foreign => Err(Error::InUse { name: name.to_string() }),
+    }
+}

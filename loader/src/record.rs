@@ -1,0 +1,181 @@
+//! What a record says: text to print, a message for standard error, a command.
+
+use spile_abi::format::Piece;
+use spile_abi::meta::Meta;
+use spile_abi::record::{FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, Record};
+
+use crate::format;
+use crate::payload::{Payload, Short};
+use crate::text::{MAX_TEXT, Text};
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Said<'t> {
+    /// For standard output. `cut`: longer than [`MAX_TEXT`].
+    Print { text: &'t [u8], cut: bool },
+    Warning(String),
+    /// The whole line behind "ERROR: ".
+    Error(String),
+    Notice(String),
+    /// A command for the shell.
+    System(Vec<u8>),
+    /// The session is stopping.
+    Exit,
+    /// The record makes no sense; what of it did is in `text`.
+    Damaged { text: &'t [u8], why: String },
+}
+
+/// Reads records with the module's tables.
+#[derive(Debug)]
+pub struct Reader<'m> {
+    meta: &'m Meta,
+    formats: &'m [Vec<Piece>],
+    text: Text,
+}
+
+impl<'m> Reader<'m> {
+    pub fn new(meta: &'m Meta, formats: &'m [Vec<Piece>]) -> Reader<'m> {
+        Reader { meta, formats, text: Text::new(MAX_TEXT) }
+    }
+
+    pub fn read(&mut self, record: &Record, payload: &[u8]) -> Said<'_> {
+        self.text.clear();
+        let Some(kind) = Kind::from_number(record.kind) else { return self.damaged(format!("kind {}", record.kind)) };
+        let mut payload = Payload::new(payload);
+        match kind {
+            Kind::Print => self.print(record.id, &mut payload),
+            Kind::Exit | Kind::Pad => Said::Exit,
+            _ => match payload.bytes() {
+                Ok(Some(bytes)) => self.message(kind, record, bytes),
+                _ => self.damaged(format!("no text in a record of kind {}", record.kind)),
+            },
+        }
+    }
+
+    fn print(&mut self, id: u32, payload: &mut Payload<'_>) -> Said<'_> {
+        let ended = if id == FORMAT_TEXT {
+            payload.bytes().map(|bytes| self.text.push(bytes.unwrap_or_default()))
+        } else {
+            match self.formats.get(id as usize) {
+                Some(pieces) => format::render(pieces, payload, &mut self.text),
+                None => return self.damaged(format!("format {id}")),
+            }
+        };
+        match ended {
+            Ok(()) => Said::Print { text: self.text.as_bytes(), cut: self.text.is_cut() },
+            Err(Short) => self.damaged(format!("too short for format {id}")),
+        }
+    }
+
+    fn message(&self, kind: Kind, record: &Record, bytes: &[u8]) -> Said<'_> {
+        let text = || String::from_utf8_lossy(bytes).into_owned();
+        match kind {
+            Kind::Warn => Said::Warning(text()),
+            Kind::Notice => Said::Notice(text()),
+            Kind::System => Said::System(bytes.to_vec()),
+            _ => Said::Error(self.with_place(text(), record)),
+        }
+    }
+
+    /// `MESSAGE near LOCATION in probe POINT`, as far as they are known.
+    fn with_place(&self, mut message: String, record: &Record) -> String {
+        if record.id == NO_LOCATION {
+            return message;
+        }
+        if let Some(location) = self.meta.locations.get(record.id as usize).filter(|location| !location.is_empty()) {
+            message.push_str(" near ");
+            message.push_str(location);
+        }
+        let probe = (record.probe != NO_PROBE).then(|| self.meta.probes.get(record.probe as usize)).flatten();
+        if let Some(probe) = probe {
+            message.push_str(" in probe ");
+            message.push_str(&probe.point);
+        }
+        message
+    }
+
+    fn damaged(&self, why: String) -> Said<'_> {
+        Said::Damaged { text: self.text.as_bytes(), why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spile_abi::format::{Directive, Flags, Size};
+    use spile_abi::meta::Probe;
+
+    fn meta() -> Meta {
+        Meta {
+            locations: vec!["operator '/' at <input>:1:53".into(), String::new()],
+            probes: vec![Probe { point: "begin".into(), ..Probe::default() }],
+            ..Meta::default()
+        }
+    }
+
+    fn formats() -> Vec<Vec<Piece>> {
+        let plain = Directive { conversion: b'd', flags: Flags::default(), width: Size::None, precision: Size::None };
+        vec![vec![Piece::Literal(b"n=".to_vec()), Piece::Directive(plain)]]
+    }
+
+    fn record(kind: Kind, id: u32, probe: u32) -> Record {
+        Record { kind: kind as u16, id, probe, ..Record::default() }
+    }
+
+    const TEXT: &[u8] = b"\x05\0\0\0hello\0\0\0\0\0\0\0";
+
+    #[test]
+    fn every_kind_is_read() {
+        let (meta, formats) = (meta(), formats());
+        let mut reader = Reader::new(&meta, &formats);
+        let print = Said::Print { text: b"n=7", cut: false };
+        assert_eq!(reader.read(&record(Kind::Print, 0, 0), &7i64.to_le_bytes()), print);
+        let print = Said::Print { text: b"hello", cut: false };
+        assert_eq!(reader.read(&record(Kind::Print, FORMAT_TEXT, 0), TEXT), print);
+        assert_eq!(reader.read(&record(Kind::Warn, 0, 0), TEXT), Said::Warning("hello".into()));
+        assert_eq!(reader.read(&record(Kind::Notice, 0, 0), TEXT), Said::Notice("hello".into()));
+        assert_eq!(reader.read(&record(Kind::System, 0, 0), TEXT), Said::System(b"hello".to_vec()));
+        assert_eq!(reader.read(&record(Kind::Exit, 0, 0), b""), Said::Exit);
+    }
+
+    #[test]
+    fn errors_name_what_is_known_of_their_place() {
+        let (meta, formats) = (meta(), formats());
+        let mut reader = Reader::new(&meta, &formats);
+        for (id, probe, expected) in [
+            (0, 0, "hello near operator '/' at <input>:1:53 in probe begin"),
+            (1, 0, "hello in probe begin"),
+            (0, NO_PROBE, "hello near operator '/' at <input>:1:53"),
+            (7, 7, "hello"),
+            (NO_LOCATION, 0, "hello"),
+        ] {
+            assert_eq!(reader.read(&record(Kind::Error, id, probe), TEXT), Said::Error(expected.into()));
+        }
+    }
+
+    #[test]
+    fn nonsense_is_told_with_what_could_be_read() {
+        let (meta, formats) = (meta(), formats());
+        let mut reader = Reader::new(&meta, &formats);
+        let said = reader.read(&record(Kind::Print, 0, 0), b"1234");
+        assert_eq!(said, Said::Damaged { text: b"n=", why: "too short for format 0".into() });
+        assert!(matches!(reader.read(&record(Kind::Print, 1, 0), b""), Said::Damaged { .. }));
+        assert!(matches!(reader.read(&record(Kind::Warn, 0, 0), b"\xff\0\0\0"), Said::Damaged { .. }));
+        assert!(matches!(reader.read(&Record { kind: 99, ..Record::default() }, b""), Said::Damaged { .. }));
+    }
+
+    #[test]
+    fn random_records_never_panic() {
+        let (meta, formats) = (meta(), formats());
+        let mut reader = Reader::new(&meta, &formats);
+        let mut seed = 1u64;
+        let mut random = || {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            seed >> 33
+        };
+        for _ in 0..20_000 {
+            let payload: Vec<u8> = (0..random() % 40).map(|_| if random() % 2 == 0 { 0 } else { random() as u8 }).collect();
+            let record = Record { kind: random() as u16 % 9, id: random() as u32 % 3, probe: random() as u32 % 3, ..Record::default() };
+            let _ = reader.read(&record, &payload);
+        }
+    }
+}

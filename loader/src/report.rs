@@ -1,0 +1,115 @@
+//! What is told about a session beside what it prints: losses, skipped handlers, accounts of the probes.
+
+use std::io::Write;
+
+use spile_abi::device::Counters;
+use spile_abi::meta::Probe;
+
+/// A line to standard error, outside of a session. A closed one is no error.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Records that found no room, by CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// CPU, records, bytes; only CPUs that lost any.
+    pub cpus: Vec<(u32, u64, u64)>,
+}
+
+impl Losses {
+    pub fn records(&self) -> u64 {
+        self.cpus.iter().fold(0, |sum, (_, records, _)| sum.saturating_add(*records))
+    }
+
+    /// While they happen, or (`at_end`) altogether. `ring_bytes`: the size that was too small.
+    pub fn text(&self, ring_bytes: u32, at_end: bool) -> String {
+        let cpus: Vec<String> = self.cpus.iter().map(|(cpu, records, bytes)| format!("CPU {cpu}: {records} ({bytes} bytes)")).collect();
+        // Doubled, in whole MB.
+        let advised = (u64::from(ring_bytes) * 2).div_ceil(1 << 20);
+        let so_far = if at_end { "" } else { " so far" };
+        format!(
+            "{} records were lost{so_far} ({}); try a larger buffer than {} KB on each CPU: -s {advised}",
+            self.records(),
+            cpus.join(", "),
+            ring_bytes >> 10,
+        )
+    }
+}
+
+/// Why handlers of a probe did not run, or `None` if all did.
+pub fn skips(probe: &Probe, counters: &Counters) -> Option<String> {
+    let reasons = [
+        ("another handler was running on that CPU", counters.nested),
+        ("a global was locked", counters.lock_skipped),
+        ("little stack was left", counters.low_stack),
+        ("returns missed, see .maxactive()", counters.return_misses),
+    ];
+    let reasons: Vec<String> =
+        reasons.iter().filter(|(_, count)| *count > 0).map(|(reason, count)| format!("{count} ({reason})")).collect();
+    (!reasons.is_empty()).then(|| format!("skipped in probe {}: {}", probe.point, reasons.join(", ")))
+}
+
+/// The whole account of one probe site: `hits` is the sum of what follows.
+pub fn account(probe: &Probe, counters: &Counters) -> String {
+    let Counters { hits, handled, filtered, nested, lock_skipped, low_stack, errors, return_misses, .. } = *counters;
+    let known = [handled, filtered, nested, lock_skipped, low_stack].iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+    let parts = [
+        ("handled", handled),
+        ("filtered", filtered),
+        ("nested", nested),
+        ("locked", lock_skipped),
+        ("low stack", low_stack),
+        ("before start or after stop", hits.saturating_sub(known)),
+    ];
+    let mut text = format!("{} ({}): hits {hits}", probe.point, probe.place);
+    let parts: Vec<String> =
+        parts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {count}")).collect();
+    if !parts.is_empty() {
+        text.push_str(&format!(" = {}", parts.join(" + ")));
+    }
+    for (name, count) in [("errors", errors), ("return misses", return_misses)] {
+        if count > 0 {
+            text.push_str(&format!(", {name} {count}"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe() -> Probe {
+        Probe { point: "timer.s(1)".into(), script_point: "timer.s(1)".into(), place: "a.stp:1:1".into() }
+    }
+
+    #[test]
+    fn losses_name_cpus_and_what_to_do() {
+        let losses = Losses { cpus: vec![(0, 3, 120), (5, 4, 160)] };
+        let text = losses.text(1 << 20, true);
+        assert_eq!(
+            text,
+            "7 records were lost (CPU 0: 3 (120 bytes), CPU 5: 4 (160 bytes)); \
+             try a larger buffer than 1024 KB on each CPU: -s 2"
+        );
+        assert!(losses.text(65_536, false).ends_with("lost so far (CPU 0: 3 (120 bytes), CPU 5: 4 (160 bytes)); try a larger buffer than 64 KB on each CPU: -s 1"));
+    }
+
+    #[test]
+    fn accounts_add_up() {
+        let counters = Counters { hits: 10, handled: 7, nested: 1, errors: 2, return_misses: 3, ..Counters::default() };
+        assert_eq!(
+            account(&probe(), &counters),
+            "timer.s(1) (a.stp:1:1): hits 10 = handled 7 + nested 1 + before start or after stop 2, errors 2, return misses 3"
+        );
+        assert_eq!(account(&probe(), &Counters::default()), "timer.s(1) (a.stp:1:1): hits 0");
+    }
+
+    #[test]
+    fn only_probes_that_skipped_are_told() {
+        assert_eq!(skips(&probe(), &Counters { hits: 5, handled: 5, ..Counters::default() }), None);
+        let counters = Counters { lock_skipped: 2, ..Counters::default() };
+        assert_eq!(skips(&probe(), &counters).unwrap(), "skipped in probe timer.s(1): 2 (a global was locked)");
+    }
+}

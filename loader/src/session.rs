@@ -1,0 +1,538 @@
+//! One session: from the module's device to the last line of its output. One loop, which waits in one place; one way out.
+//!
+//! The two calls that may take long, SPILE_START and SPILE_STOP, are made by threads of their own: begin and end probes
+//! may print more than a ring holds, so the loop reads on meanwhile. Everything that ends a session only sets
+//! `stop_wanted`.
+
+use std::collections::HashSet;
+use std::os::fd::AsFd;
+use std::thread::{Scope, ScopedJoinHandle};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use spile_abi::device::{Counters, Info, Setup};
+
+use crate::clock;
+use crate::command::{Status, Target};
+use crate::device::{Device, MappedRing};
+use crate::error::{Error, Exit};
+use crate::file::File;
+use crate::load::{Loaded, Lock};
+use crate::merge::{self, Look, Next};
+use crate::options::Options;
+use crate::output::{Ended, Sinks};
+use crate::record::{Reader, Said};
+use crate::report::{self, Losses};
+use crate::ring::Ring;
+use crate::signals::Signals;
+use crate::system::Commands;
+
+/// Warnings remembered, so that each text is shown once.
+const MAX_WARNINGS: usize = 1024;
+/// Between two reports of losses.
+const LOSS_INTERVAL: u64 = 1_000_000_000;
+const NS_PER_MS: u64 = 1_000_000;
+/// Records taken before signals and descriptors are looked at again.
+const MAX_BATCH: usize = 4096;
+
+impl AsMut<Ring> for MappedRing {
+    fn as_mut(&mut self) -> &mut Ring {
+        &mut self.ring
+    }
+}
+
+/// Runs a loaded module to its end. The device is closed when this returns, so the module can be removed.
+pub fn run(
+    loaded: &Loaded,
+    lock: Lock,
+    file: &File,
+    options: &Options,
+    target: Target,
+    sinks: Sinks,
+    signals: &Signals,
+) -> Result<Exit, Error> {
+    let device = Device::open(&loaded.name)?;
+    drop(lock);
+    let sites = device.info()?.probes as usize;
+    if sites != file.meta.probes.len() {
+        let what = format!("{sites} probes, its file has {}", file.meta.probes.len());
+        return Err(Error::Strange { name: loaded.name.clone(), what });
+    }
+    device.set_up(Setup { ring_bytes: options.ring_bytes, target: target.pid(), ..Setup::default() })?;
+    let info = device.info()?;
+    let rings = device.map_rings(&info)?;
+    let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+    let returned = EventFd::from_value_and_flags(0, flags)
+        .map_err(|errno| Error::System { doing: "making an event descriptor", error: errno.into() })?;
+    let mut session = Session {
+        device: &device,
+        info,
+        file,
+        options,
+        signals,
+        returned: &returned,
+        call_returned: false,
+        reader: Reader::new(&file.meta, &file.formats),
+        rings,
+        target,
+        sinks,
+        commands: Commands::default(),
+        phase: Phase::Starting,
+        stop_wanted: false,
+        signals_seen: 0,
+        deadline: None,
+        exit: Exit::Success,
+        failure: None,
+        warnings: HashSet::new(),
+        repeated_warnings: 0,
+        losses: Losses::default(),
+        losses_told: 0,
+        output_end_told: false,
+        held_back: false,
+        payload: Vec::new(),
+    };
+    std::thread::scope(|scope| session.run(scope))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// SPILE_START is under way.
+    Starting,
+    Running,
+    /// SPILE_STOP is under way.
+    Stopping,
+    /// Nothing more comes: what is there is read and written.
+    Draining,
+}
+
+/// Tells the loop that a call has returned, when it is dropped.
+struct Returned<'e>(&'e EventFd);
+
+impl Drop for Returned<'_> {
+    fn drop(&mut self) {
+        // It cannot fail: the counter is far from its limit.
+        let _ = self.0.write(1);
+    }
+}
+
+type Call<'scope> = Option<ScopedJoinHandle<'scope, Result<(), Error>>>;
+
+struct Session<'s> {
+    device: &'s Device,
+    info: Info,
+    file: &'s File,
+    options: &'s Options,
+    signals: &'s Signals,
+    /// Readable when a call has returned.
+    returned: &'s EventFd,
+    call_returned: bool,
+    reader: Reader<'s>,
+    rings: Vec<MappedRing>,
+    target: Target,
+    sinks: Sinks,
+    commands: Commands,
+    phase: Phase,
+    stop_wanted: bool,
+    signals_seen: usize,
+    /// Time of -T.
+    deadline: Option<u64>,
+    exit: Exit,
+    /// The first call that failed.
+    failure: Option<Error>,
+    warnings: HashSet<String>,
+    repeated_warnings: u64,
+    losses: Losses,
+    /// When they were told last.
+    losses_told: u64,
+    output_end_told: bool,
+    /// A record in a ring waits for its time.
+    held_back: bool,
+    payload: Vec<u8>,
+}
+
+impl<'s> Session<'s> {
+    fn run<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<Exit, Error>
+    where
+        's: 'scope,
+    {
+        if self.options.verbose {
+            self.tell_beginning();
+        }
+        let mut call = self.call(scope, Device::start);
+        loop {
+            call = self.advance(scope, call);
+            let is_empty = self.read_records();
+            self.sinks.write();
+            self.look_at_output();
+            if self.phase == Phase::Draining && is_empty {
+                break;
+            }
+            self.wait()?;
+        }
+        self.tell_end();
+        self.flush()?;
+        self.commands.finish();
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(self.exit),
+        }
+    }
+
+    fn call<'scope>(&self, scope: &'scope Scope<'scope, '_>, call: fn(&Device) -> Result<(), Error>) -> Call<'scope>
+    where
+        's: 'scope,
+    {
+        let (device, returned) = (self.device, Returned(self.returned));
+        Some(scope.spawn(move || {
+            let _returned = returned;
+            call(device)
+        }))
+    }
+
+    /// What follows from a call that has returned, and from the wish to stop.
+    fn advance<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, call: Call<'scope>) -> Call<'scope>
+    where
+        's: 'scope,
+    {
+        let mut call = call;
+        if std::mem::take(&mut self.call_returned) {
+            let result = call.take().map(ScopedJoinHandle::join);
+            match result {
+                Some(Ok(Err(error))) => self.fail(error),
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+                Some(Ok(Ok(()))) | None => {}
+            }
+            match self.phase {
+                Phase::Starting => self.begin(),
+                _ => self.phase = Phase::Draining,
+            }
+        }
+        if self.stop_wanted && self.phase == Phase::Running {
+            self.phase = Phase::Stopping;
+            call = self.call(scope, Device::stop);
+        }
+        call
+    }
+
+    /// SPILE_START has returned.
+    fn begin(&mut self) {
+        self.phase = Phase::Running;
+        if self.failure.is_some() {
+            return;
+        }
+        // After exit() in a begin probe there is nothing to watch a command with.
+        if !self.stop_wanted {
+            self.target.begin();
+        }
+        self.deadline = self.options.timeout.map(|timeout| clock::now().saturating_add(timeout));
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+        self.stop_wanted = true;
+    }
+
+    /// Reads and tells what is old enough; true when the rings are empty.
+    fn read_records(&mut self) -> bool {
+        let now = clock::now();
+        let all = self.phase == Phase::Draining;
+        // The look borrows the rings, telling borrows the rest.
+        let mut rings = std::mem::take(&mut self.rings);
+        let mut payload = std::mem::take(&mut self.payload);
+        let mut look = Look::new(&mut rings, now, all);
+        let mut taken = 0;
+        let mut waiting = true;
+        self.held_back = false;
+        while taken < MAX_BATCH && !self.sinks.is_full() {
+            match look.next(&mut payload) {
+                Next::Record(record) => {
+                    let said = self.reader.read(&record, &payload);
+                    let told = Told { sinks: &mut self.sinks, commands: &mut self.commands, options: self.options };
+                    let after = told.tell(said, &mut self.warnings);
+                    self.take_note(after);
+                }
+                Next::Damage(damage) => {
+                    self.sinks.message(&format!(
+                        "ERROR: the buffer of CPU {} held what is no record: {} bytes of it are lost",
+                        damage.cpu, damage.bytes
+                    ));
+                    self.exit = Exit::Failed;
+                }
+                Next::Wait(is_younger) => {
+                    self.held_back = is_younger;
+                    waiting = is_younger;
+                    break;
+                }
+            }
+            taken += 1;
+        }
+        self.rings = rings;
+        self.payload = payload;
+        self.look_at_losses(now);
+        !waiting
+    }
+
+    fn take_note(&mut self, after: After) {
+        match after {
+            After::Nothing => {}
+            After::Error => self.exit = Exit::Failed,
+            After::Stop => self.stop_wanted = true,
+            After::Repeated => self.repeated_warnings += 1,
+        }
+    }
+
+    fn look_at_losses(&mut self, now: u64) {
+        let cpus = self.rings.iter().map(|mapped| {
+            let (records, bytes) = mapped.ring.lost();
+            (mapped.ring.cpu, records, bytes)
+        });
+        let losses = Losses { cpus: cpus.filter(|(_, records, _)| *records > 0).collect() };
+        // At the end they are told anyway.
+        if losses == self.losses || self.phase == Phase::Draining {
+            return;
+        }
+        if self.losses_told == 0 || now.saturating_sub(self.losses_told) > LOSS_INTERVAL {
+            self.losses_told = now;
+            self.warn(&losses.text(self.info.ring_bytes, false));
+            self.losses = losses;
+        }
+    }
+
+    fn look_at_output(&mut self) {
+        if self.output_end_told {
+            return;
+        }
+        match self.sinks.ended() {
+            None => return,
+            // As with any program in a pipe: its reader has seen enough.
+            Some(Ended::Closed) => {}
+            Some(Ended::Failed(error)) => {
+                let line = format!("ERROR: the output cannot be written: {error}; the script is ended");
+                self.sinks.message(&line);
+                self.exit = Exit::Output;
+            }
+        }
+        self.output_end_told = true;
+        self.stop_wanted = true;
+    }
+
+    /// Until something happens.
+    fn wait(&mut self) -> Result<(), Error> {
+        let wants_records = !self.sinks.is_full();
+        if wants_records {
+            self.rings.iter().for_each(|mapped| mapped.ring.announce_waiting());
+        }
+        let mut device_events = PollFlags::empty();
+        device_events.set(PollFlags::POLLIN, wants_records && !self.held_back);
+        device_events.set(PollFlags::POLLPRI, !self.stop_wanted);
+
+        let mut descriptors = vec![
+            PollFd::new(self.device.as_fd(), device_events),
+            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.returned.as_fd(), PollFlags::POLLIN),
+        ];
+        let fixed = descriptors.len();
+        descriptors.extend(self.sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)));
+        let sinks_end = descriptors.len();
+        if !self.stop_wanted && let Some(ended) = self.target.ended() {
+            descriptors.push(PollFd::new(ended, PollFlags::POLLIN));
+        }
+        match poll(&mut descriptors, self.poll_timeout(wants_records)) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(errno) => return Err(Error::System { doing: "waiting", error: errno.into() }),
+        }
+        let found: Vec<PollFlags> =
+            descriptors.iter().map(|descriptor| descriptor.revents().unwrap_or(PollFlags::empty())).collect();
+        drop(descriptors);
+
+        let found_in = |range: std::ops::Range<usize>| found.get(range).unwrap_or_default();
+        let is_stopping = found_in(0..1).iter().any(|events| events.contains(PollFlags::POLLPRI));
+        let target_ended = found_in(sinks_end..found.len()).iter().any(|events| !events.is_empty());
+        let is_late = self.deadline.is_some_and(|deadline| clock::now() >= deadline);
+        self.stop_wanted |= is_stopping || target_ended || is_late;
+        self.sinks.found(found_in(fixed..sinks_end));
+        self.call_returned |= self.returned.read().is_ok();
+        self.look_at_signals();
+        Ok(())
+    }
+
+    fn poll_timeout(&self, wants_records: bool) -> PollTimeout {
+        let now = clock::now();
+        let until_deadline = self.deadline.filter(|_| !self.stop_wanted).map(|deadline| deadline.saturating_sub(now));
+        // Without room for their text nobody waits for records.
+        let until_due = (self.held_back && wants_records).then_some(merge::HOLD_BACK);
+        let least = [until_deadline, until_due].into_iter().flatten().min();
+        least.map_or(PollTimeout::NONE, |ns| {
+            PollTimeout::try_from(ns.div_ceil(NS_PER_MS).min(i32::MAX as u64)).unwrap_or(PollTimeout::MAX)
+        })
+    }
+
+    fn look_at_signals(&mut self) {
+        let came = self.signals.read();
+        self.signals_seen += came.stops;
+        self.stop_wanted |= self.signals_seen > 0;
+        if self.signals_seen > 1 && self.sinks.give_up() {
+            self.sinks.message("NOTICE: interrupted twice: what was not yet written is dropped");
+        }
+        if !came.child {
+            return;
+        }
+        self.commands.reap();
+        let Some(status) = self.target.reap() else { return };
+        self.stop_wanted = true;
+        match status {
+            Status::Exited(0) => return,
+            Status::Exited(status) => self.warn(&format!("Child process exited with status {status}")),
+            Status::Killed(signal) => {
+                self.warn(&format!("Child process exited with signal {} ({})", signal as i32, signal.as_str()))
+            }
+        }
+        self.exit = Exit::Failed;
+    }
+
+    fn warn(&mut self, text: &str) {
+        if !self.options.no_warnings {
+            self.sinks.message(&format!("WARNING: {text}"));
+        }
+    }
+
+    fn tell_beginning(&mut self) {
+        let meta = &self.file.meta;
+        let guru = if meta.guru { ", guru mode" } else { "" };
+        let (sites, rings, size) = (meta.probes.len(), self.rings.len(), self.info.ring_bytes >> 10);
+        let line = format!(
+            "NOTICE: {} ({}{guru}) loaded: {sites} probes, {rings} buffers of {size} KB, {} KB in all",
+            meta.name,
+            meta.title,
+            self.info.memory_bytes >> 10
+        );
+        self.sinks.message(&line);
+    }
+
+    /// Everything has been read: the account.
+    fn tell_end(&mut self) {
+        let cpus = self.rings.iter().map(|mapped| (mapped.ring.cpu, mapped.ring.lost().0, mapped.ring.lost().1));
+        let losses = Losses { cpus: cpus.filter(|(_, records, _)| *records > 0).collect() };
+        if losses.records() > 0 {
+            self.warn(&losses.text(self.info.ring_bytes, true));
+        }
+        if self.repeated_warnings > 0 {
+            let line = format!("Number of similar warning messages suppressed: {}. Rerun with -v to see them.", self.repeated_warnings);
+            self.warn(&line);
+        }
+        match self.device.info() {
+            Ok(info) if info.errors > 0 || info.skipped > 0 => {
+                self.warn(&format!("Number of errors: {}, skipped probes: {}", info.errors, info.skipped));
+                if info.errors > 0 && self.exit == Exit::Success {
+                    self.exit = Exit::Failed;
+                }
+            }
+            Ok(_) => {}
+            Err(error) => self.fail(error),
+        }
+        self.tell_probes();
+    }
+
+    fn tell_probes(&mut self) {
+        let file = self.file;
+        for (index, probe) in file.meta.probes.iter().enumerate() {
+            let counters: Counters = match self.device.counters(index as u32) {
+                Ok(counters) => counters,
+                Err(error) => return self.fail(error),
+            };
+            if self.options.verbose {
+                self.sinks.message(&format!("NOTICE: {}", report::account(probe, &counters)));
+            } else if let Some(line) = report::skips(probe, &counters) {
+                self.warn(&line);
+            }
+        }
+    }
+
+    /// Waits until all is written, or somebody is impatient.
+    fn flush(&mut self) -> Result<(), Error> {
+        self.phase = Phase::Draining;
+        self.held_back = false;
+        self.deadline = None;
+        self.stop_wanted = true;
+        loop {
+            self.sinks.write();
+            self.look_at_output();
+            if self.sinks.is_empty() {
+                return Ok(());
+            }
+            self.wait()?;
+        }
+    }
+}
+
+/// What a record asks of the session beside being told.
+#[derive(Debug, PartialEq, Eq)]
+enum After {
+    Nothing,
+    Error,
+    Stop,
+    /// A warning that was shown before.
+    Repeated,
+}
+
+/// Where what is said goes.
+struct Told<'t> {
+    sinks: &'t mut Sinks,
+    commands: &'t mut Commands,
+    options: &'t Options,
+}
+
+impl Told<'_> {
+    fn tell(self, said: Said<'_>, warnings: &mut HashSet<String>) -> After {
+        match said {
+            Said::Print { text, cut } => {
+                self.sinks.print(text);
+                if cut {
+                    self.warn("a print was longer than 8 MB, and is cut");
+                }
+                After::Nothing
+            }
+            Said::Warning(text) => {
+                let is_new = self.options.verbose || !warnings.contains(&text);
+                if !is_new {
+                    return After::Repeated;
+                }
+                self.warn(&text);
+                if warnings.len() < MAX_WARNINGS {
+                    warnings.insert(text);
+                }
+                After::Nothing
+            }
+            Said::Error(line) => {
+                self.sinks.message(&format!("ERROR: {line}"));
+                After::Error
+            }
+            Said::Notice(text) => {
+                if self.options.verbose {
+                    self.sinks.message(&format!("NOTICE: {text}"));
+                }
+                After::Nothing
+            }
+            Said::System(command) => {
+                // What was printed before it stands before what it prints.
+                self.sinks.write();
+                if let Err(text) = self.commands.run(&command) {
+                    self.warn(&text);
+                }
+                After::Nothing
+            }
+            Said::Exit => After::Stop,
+            Said::Damaged { text, why } => {
+                self.sinks.print(text);
+                self.sinks.message(&format!("ERROR: a record cannot be read: {why}"));
+                After::Error
+            }
+        }
+    }
+
+    fn warn(self, text: &str) {
+        if !self.options.no_warnings {
+            self.sinks.message(&format!("WARNING: {text}"));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Text that one record becomes. What goes beyond its limit is cut, and that is remembered.
+//!
+//! The twin of runtime-c/text.h and text.c, which serves strings made in the kernel: both write the same.
+
+/// Most bytes that one record may become. A width or a repeat count can ask for any number of them.
+pub const MAX_TEXT: usize = 8 << 20;
+
+#[derive(Debug)]
+pub struct Text {
+    bytes: Vec<u8>,
+    limit: usize,
+    cut: bool,
+}
+
+impl Text {
+    pub fn new(limit: usize) -> Text {
+        Text { bytes: Vec::new(), limit, cut: false }
+    }
+
+    /// Begins anew.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.cut = false;
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether something did not fit.
+    pub fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Whether nothing more fits.
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() >= self.limit
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        let room = self.limit - self.bytes.len();
+        self.cut |= bytes.len() > room;
+        self.bytes.extend(bytes.iter().take(room));
+    }
+
+    pub fn push_byte(&mut self, byte: u8) {
+        self.push(&[byte]);
+    }
+
+    pub fn repeat(&mut self, byte: u8, count: u64) {
+        let room = self.limit - self.bytes.len();
+        self.cut |= count > room as u64;
+        let count = count.min(room as u64) as usize;
+        self.bytes.resize(self.bytes.len() + count, byte);
+    }
+
+    /// In base 2 to 16, lower case.
+    pub fn number(&mut self, mut value: u64, base: u64) {
+        let mut digits = [0u8; 64];
+        let mut at = digits.len();
+        loop {
+            at -= 1;
+            digits[at] = b"0123456789abcdef"[(value % base) as usize];
+            value /= base;
+            if value == 0 {
+                break;
+            }
+        }
+        self.push(&digits[at..]);
+    }
+
+    /// As C spells it between quotes: `\a \b \t \n \v \f \r \\` and the quote itself with a backslash, other unprintable
+    /// bytes as three octal digits. `quote` 0: none.
+    pub fn escaped(&mut self, byte: u8, quote: u8) {
+        match byte {
+            7..=13 => self.push(&[b'\\', b"abtnvfr"[usize::from(byte - 7)]]),
+            b'\\' => self.push(b"\\\\"),
+            _ if byte == quote && quote != 0 => self.push(&[b'\\', byte]),
+            32..=126 => self.push_byte(byte),
+            _ => self.push(&[b'\\', b'0' + (byte >> 6), b'0' + (byte >> 3 & 7), b'0' + (byte & 7)]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_spelled_as_in_c() {
+        let mut text = Text::new(100);
+        for byte in *b"a\n\x07\\'\"\x00\x7f\xff" {
+            text.escaped(byte, b'"');
+        }
+        assert_eq!(text.as_bytes(), br#"a\n\a\\'\"\000\177\377"#);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_and_known() {
+        let mut text = Text::new(4);
+        text.push(b"abcd");
+        assert!(text.is_full() && !text.is_cut());
+        text.repeat(b'x', u64::MAX);
+        assert!(text.is_cut());
+        assert_eq!(text.as_bytes(), b"abcd");
+    }
+
+    #[test]
+    fn numbers_in_every_base() {
+        let mut text = Text::new(100);
+        for base in [2, 8, 10, 16] {
+            text.number(10, base);
+            text.push_byte(b' ');
+        }
+        text.number(u64::MAX, 16);
+        assert_eq!(text.as_bytes(), b"1010 12 10 a ffffffffffffffff");
+    }
+}
