@@ -147,10 +147,18 @@ impl Drop for Command {
 /// The words of a plain command, so that its process is the program itself; anything else is for the shell.
 fn words(command: &str) -> Vec<String> {
     let is_special = |byte: char| "|&;<>()$`\\\"'*?[]#~=%!{}\n".contains(byte);
-    match command.contains(is_special) {
+    let words: Vec<String> = command.split_whitespace().map(String::from).collect();
+    let is_program = words.first().is_none_or(|word| is_program(word));
+    match command.contains(is_special) || !is_program {
         true => vec!["sh".into(), "-c".into(), command.into()],
-        false => command.split_whitespace().map(String::from).collect(),
+        false => words,
     }
+}
+
+/// Whether there is a file for it, and it is not only something that shells know (`exit`).
+fn is_program(word: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    word.contains('/') || std::env::split_paths(&path).any(|directory| directory.join(word).is_file())
 }
 
 /// pidfd_open(2), Linux 5.3.
@@ -189,6 +197,7 @@ mod tests {
         assert_eq!(words("cat  /etc/hostname"), ["cat", "/etc/hostname"]);
         assert_eq!(words("a | b"), ["sh", "-c", "a | b"]);
         assert_eq!(words("X=1 a"), ["sh", "-c", "X=1 a"]);
+        assert_eq!(words("exit 3"), ["sh", "-c", "exit 3"]);
     }
 
     #[test]

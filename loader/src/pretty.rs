@@ -191,7 +191,7 @@ mod tests {
             (integer(7, 2, 0, 0, PrettyStyle::Signed), "ERROR"),
         ];
         for (op, expected) in cases {
-            assert_eq!(shown(vec![op], &[raw.clone()]), expected);
+            assert_eq!(shown(vec![op], std::slice::from_ref(&raw)), expected);
         }
     }
 
