@@ -1,6 +1,14 @@
 //! spile: from a SystemTap script to a loadable kernel module. See ARCHITECTURE.md for the passes.
 
+pub mod builtin;
+pub mod debuginfo;
 pub mod diagnostic;
+pub mod elaborate;
+pub mod emit;
 pub mod guest;
+pub mod plan;
+pub mod probe;
+pub mod program;
 pub mod source;
 pub mod syntax;
+pub mod target;

@@ -1,1 +1,22 @@
-fn main() {}
+//! `spile`; called as `spilerun`, the loader: one file is an installation.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let name = arguments.first().map(Path::new).and_then(Path::file_name);
+    if name.is_some_and(|name| name == "spilerun" || name == "staprun") {
+        return spilerun::main(arguments);
+    }
+    match spile::driver::main(arguments) {
+        spile::driver::Outcome::Done(status) => status,
+        // In this process: signals and the terminal stay as they are, and the module's directory goes at the end.
+        spile::driver::Outcome::Run { arguments, directory } => {
+            let status = spilerun::main(arguments);
+            drop(directory);
+            status
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Error numbers.
+
+use super::{Builtin, builtin};
+
+pub(super) const BUILTINS: &[Builtin] = &[
+    builtin!("errno_str" "errno_str" ("number": Long) -> String [pure] "name of an error number: ENOENT for 2 and -2; the number itself if it is none"),
+];

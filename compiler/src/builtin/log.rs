@@ -1,0 +1,12 @@
+//! Messages and the session's end.
+
+use super::{Builtin, builtin};
+
+pub(super) const BUILTINS: &[Builtin] = &[
+    builtin!("log" "log" ("text": String) [] "prints a line"),
+    builtin!("warn" "warn" ("text": String) [] "a warning on stderr"),
+    builtin!("error" "error" ("text": String) [fails] "a run-time error: ends the handler, and the session when there are too many"),
+    builtin!("exit" "exit" () [] "ends the session; this handler goes on, no other starts"),
+    builtin!("abort" "abort" () [fails] "ends the session and this handler at once"),
+    builtin!("printk" "printk" ("level": Long, "text": String) [guru] "a line in the kernel's log"),
+];

@@ -1,0 +1,98 @@
+//! Builtins: functions of the language that are one call into runtime-c.
+//!
+//! A builtin is a [`Builtin`] record in the file of its subject. Its C half has the name `spile_fn_` and the record's
+//! `symbol`, takes the context and the arguments in order (`spile_long`, `struct spile_string`), and returns a
+//! `spile_long`; one that gives a string takes a last `char *out` and returns the length.
+
+mod context;
+mod errno;
+mod log;
+mod memory;
+mod string;
+mod time;
+
+use crate::program::Type;
+
+#[derive(Debug)]
+pub struct Builtin {
+    pub name: &'static str,
+    /// Part of the C function's name after `spile_fn_`; differs from `name` for a second arity.
+    pub symbol: &'static str,
+    pub parameters: &'static [(&'static str, Type)],
+    pub returns: Option<Type>,
+    /// May set the context's error: the caller checks.
+    pub fails: bool,
+    /// Has no effect but its result: may be left out when the result is not used.
+    pub pure: bool,
+    /// Only in guru mode.
+    pub guru: bool,
+    /// One line for listings and the manual.
+    pub doc: &'static str,
+}
+
+impl Builtin {
+    /// `substr:string (text:string, start:long, length:long)`, as listings show it.
+    pub fn signature(&self) -> String {
+        let typed = |(name, ty): &(&str, Type)| format!("{name}:{}", ty.name());
+        let parameters: Vec<String> = self.parameters.iter().map(typed).collect();
+        let returns = self.returns.map_or("unknown", Type::name);
+        format!("{}:{returns} ({})", self.name, parameters.join(", "))
+    }
+}
+
+/// A record of the table: `name symbol (parameters) -> type [flags] doc`.
+macro_rules! builtin {
+    ($name:literal $symbol:literal ($($parameter:literal: $ty:ident),*) $(-> $returns:ident)? [$($flag:ident)*] $doc:literal) => {
+        $crate::builtin::Builtin {
+            $($flag: true,)*
+            ..$crate::builtin::Builtin {
+                name: $name,
+                symbol: $symbol,
+                parameters: &[$(($parameter, $crate::program::Type::$ty)),*],
+                returns: $crate::builtin::builtin!(@returns $($returns)?),
+                fails: false,
+                pure: false,
+                guru: false,
+                doc: $doc,
+            }
+        }
+    };
+    (@returns) => { None };
+    (@returns $returns:ident) => { Some($crate::program::Type::$returns) };
+}
+pub(crate) use builtin;
+
+fn subjects() -> [&'static [Builtin]; 6] {
+    [context::BUILTINS, time::BUILTINS, memory::BUILTINS, string::BUILTINS, log::BUILTINS, errno::BUILTINS]
+}
+
+/// All builtins, subject by subject.
+pub fn all() -> impl Iterator<Item = &'static Builtin> {
+    subjects().into_iter().flatten()
+}
+
+/// The builtin of that name that takes so many arguments.
+pub fn find(name: &str, arity: usize) -> Option<&'static Builtin> {
+    all().find(|builtin| builtin.name == name && builtin.parameters.len() == arity)
+}
+
+/// Numbers of arguments that builtins of that name take; empty if there is none.
+pub fn arities(name: &str) -> Vec<usize> {
+    all().filter(|builtin| builtin.name == name).map(|builtin| builtin.parameters.len()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_name_and_arity_is_there_once() {
+        let mut seen = HashSet::new();
+        let mut symbols = HashSet::new();
+        for builtin in super::all() {
+            assert!(seen.insert((builtin.name, builtin.parameters.len())), "{}", builtin.name);
+            assert!(symbols.insert(builtin.symbol), "{}", builtin.symbol);
+            assert!(!builtin.doc.is_empty(), "{}", builtin.name);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The command line: stap's options, and what is printed around the passes.
+
+pub mod options;
+pub mod passes;

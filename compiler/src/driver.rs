@@ -1,0 +1,540 @@
+//! The passes in order, and where `-p1` to `-p5` stop. The one place that reads scripts, prints and takes the time.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::cli::options::{Options, Script, module_name};
+use crate::cli::passes::{Clock, memory};
+use crate::diagnostic::{Code, Diagnostic, Severity, render};
+use crate::elaborate;
+use crate::emit::{self, Units};
+use crate::kbuild;
+use crate::library;
+use crate::plan::{self, Limits, Naming, Plan};
+use crate::probe::{self, Resolver};
+use crate::program::Program;
+use crate::source::{FileId, Origin, SourceMap};
+use crate::syntax::{self, Environment, Macros, ast};
+use crate::target::{Kernel, SearchOptions};
+
+/// What is left to do when the passes are through.
+pub enum Outcome {
+    Done(ExitCode),
+    /// Call the loader with these arguments; the directory holds the module and goes afterwards.
+    Run { arguments: Vec<OsString>, directory: Option<TempDir> },
+}
+
+/// The session is over: what was wrong has been said.
+struct Failed(u8);
+
+const WRONG: Failed = Failed(1);
+const USAGE: Failed = Failed(2);
+
+/// Compiles, and says what to run. `arguments` as the process got them.
+pub fn main(arguments: Vec<OsString>) -> Outcome {
+    let options = match Options::try_parse_from(arguments) {
+        Ok(options) => options,
+        Err(error) => {
+            // Help and version are no errors and go to standard output.
+            let _ = error.print();
+            return Outcome::Done(ExitCode::from(if error.use_stderr() { 2 } else { 0 }));
+        }
+    };
+    let mut session = Session::new(options);
+    match session.run() {
+        Ok(outcome) => outcome,
+        Err(Failed(status)) => Outcome::Done(ExitCode::from(status)),
+    }
+}
+
+struct Session {
+    options: Options,
+    sources: SourceMap,
+    color: bool,
+    directory: Option<TempDir>,
+}
+
+impl Session {
+    fn new(options: Options) -> Session {
+        let color = options.colored(std::io::stderr().is_terminal());
+        Session { options, sources: SourceMap::new(), color, directory: None }
+    }
+
+    fn run(&mut self) -> Result<Outcome, Failed> {
+        if self.options.dump_probe_types {
+            return self.print_lines(probe::forms().map(|form| form.spelling.to_string()));
+        }
+        if self.options.dump_functions {
+            return self.print_lines(crate::builtin::all().map(crate::builtin::Builtin::signature));
+        }
+        let limits = self.options.limits().map_err(|message| self.usage(&message))?;
+        let named = self.options.module.as_deref().map(module_name).transpose();
+        let named = named.map_err(|message| self.usage(&message))?;
+        let last_pass = self.last_pass()?;
+        let release = self.release()?;
+        let kernel = self.open_kernel(&release)?;
+        let listing = self.options.list.clone().or(self.options.variables.clone());
+        let (script, arguments) = match (&listing, self.options.script()) {
+            (Some(_), _) => (Script::Text(String::new()), Vec::new()),
+            (None, Some(script)) => script,
+            (None, None) => return Err(self.usage("a script is missing: give a file, - or -e SCRIPT")),
+        };
+        let environment = self.environment(&release, kernel.as_ref(), arguments);
+        let clock = Clock::start();
+        let (scripts, files) = self.parse(&script, &environment)?;
+        self.pass(|| format!("Pass 1: parsed user script and {files} library scripts using {}, in {}.", memory(), clock.times()));
+        if let Some(pattern) = listing {
+            return self.list(&pattern, &scripts, kernel.as_ref(), &release);
+        }
+        if last_pass == 1 {
+            let text: Vec<String> = scripts.iter().take(1 + self.options.more.len()).map(syntax::print::script).collect();
+            return self.print_lines(text.into_iter());
+        }
+        let clock = Clock::start();
+        let program = self.elaborate(&scripts, kernel.as_ref(), &release)?;
+        self.pass(|| {
+            let counts = format!("{}, {}, {}", count(program.probes.len(), "probe"), count(program.functions.len(), "function"), count(program.globals.len(), "global"));
+            format!("Pass 2: analyzed script: {counts} using {}, in {}.", memory(), clock.times())
+        });
+        if last_pass == 2 {
+            return self.print_lines(described(&program).into_iter());
+        }
+        let clock = Clock::start();
+        let naming = self.naming(&script, &release, named.clone(), limits, &scripts);
+        let plan = plan::plan(&program, &self.sources, naming);
+        let units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
+        self.pass(|| format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times()));
+        if last_pass == 3 {
+            return self.print_lines([units.script].into_iter().chain(units.embedded));
+        }
+        let clock = Clock::start();
+        let module = self.compile(&plan, &units, kernel.as_ref(), &release)?;
+        self.pass(|| format!("Pass 4: compiled C into \"{}.ko\" in {}.", plan.naming.module, clock.times()));
+        if last_pass == 4 {
+            return self.deliver(&module, &plan.naming.module);
+        }
+        self.pass(|| "Pass 5: starting run.".to_string());
+        if self.options.guest {
+            return self.run_in_guest(&module, &program, &release);
+        }
+        Ok(Outcome::Run { arguments: self.loader_arguments(&module), directory: self.kept_directory() })
+    }
+
+    fn usage(&self, message: &str) -> Failed {
+        eprintln!("spile: {message}\nTry 'spile --help' for more information.");
+        USAGE
+    }
+
+    fn fail(&self, message: &str, notes: &[String]) -> Failed {
+        let mut diagnostic = Diagnostic::error(Code("E0500"), message);
+        diagnostic.notes = notes.to_vec();
+        eprint!("{}", render::render(&self.sources, &diagnostic, self.color));
+        WRONG
+    }
+
+    /// Prints a pass line with `-v`.
+    fn pass(&self, line: impl FnOnce() -> String) {
+        if self.options.verbose > 0 {
+            eprintln!("{}", line());
+        }
+    }
+
+    fn print_lines(&self, lines: impl Iterator<Item = String>) -> Result<Outcome, Failed> {
+        let mut out = std::io::stdout().lock();
+        for line in lines {
+            if writeln!(out, "{}", line.trim_end_matches('\n')).is_err() {
+                return Err(WRONG);
+            }
+        }
+        Ok(Outcome::Done(ExitCode::SUCCESS))
+    }
+
+    /// Prints diagnostics; an error among them ends the pass.
+    fn tell(&self, pass: &str, diagnostics: &[Diagnostic]) -> Result<(), Failed> {
+        let mut failed = false;
+        for diagnostic in diagnostics {
+            let warning = diagnostic.severity == Severity::Warning;
+            failed |= !warning || self.options.strict;
+            if !warning || !self.options.no_warnings {
+                eprint!("{}", render::render(&self.sources, diagnostic, self.color));
+            }
+        }
+        if failed {
+            eprintln!("{pass} failed.");
+            return Err(WRONG);
+        }
+        Ok(())
+    }
+
+    /// The pass to stop after; a kernel that is not the running one can only be compiled for.
+    fn last_pass(&self) -> Result<u8, Failed> {
+        let asked = self.options.last_pass.unwrap_or(5);
+        let foreign = self.options.release.as_ref().is_some_and(|release| *release != running_release());
+        if asked == 5 && foreign && !self.options.guest {
+            if self.options.last_pass.is_some() {
+                let message = "-p5 with -r: the module can only run on the kernel it is compiled for; --guest runs it in a guest of that kernel";
+                return Err(self.usage(message));
+            }
+            eprintln!("WARNING: kernel release is not the running one: stopping after pass 4; --guest runs the script in a guest of it");
+            return Ok(4);
+        }
+        if asked == 5 && !self.options.guest && self.options.list.is_none() && self.options.variables.is_none() {
+            self.check_host()?;
+        }
+        Ok(asked)
+    }
+
+    /// Says before compiling that the module could not be run here.
+    fn check_host(&self) -> Result<(), Failed> {
+        let guest = "spile --guest ... runs the same script in a throw-away guest of an installed kernel".to_string();
+        if !Path::new("/proc/modules").exists() {
+            return Err(self.fail("this kernel cannot load modules (CONFIG_MODULES is not set)", &[guest]));
+        }
+        if !nix::unistd::geteuid().is_root() {
+            let sudo = "run it as root, or compile it with -p4 and let root run spilerun".to_string();
+            return Err(self.fail("loading a module takes root", &[sudo, guest]));
+        }
+        Ok(())
+    }
+
+    /// The release to compile for.
+    fn release(&self) -> Result<String, Failed> {
+        if let Some(release) = &self.options.release {
+            return Ok(release.clone());
+        }
+        if self.options.guest {
+            let kernel = crate::guest::Kernel::newest();
+            return kernel.map(|kernel| kernel.release.clone()).map_err(|error| self.fail(&error.to_string(), &[]));
+        }
+        let running = running_release();
+        // A host whose own kernel has no packages (a container, a micro-VM) can still compile for one that is installed.
+        if !Path::new("/lib/modules").join(&running).is_dir() && self.options.last_pass.is_some_and(|pass| pass < 5) {
+            if let Ok(kernel) = crate::guest::Kernel::newest() {
+                eprintln!("NOTE: kernel {running} is not installed here: compiling for {}; -r RELEASE chooses", kernel.release);
+                return Ok(kernel.release.clone());
+            }
+        }
+        Ok(running)
+    }
+
+    /// The kernel, or None if nothing of it is installed here: scripts that need none can still be looked at.
+    fn open_kernel(&self, release: &str) -> Result<Option<Kernel>, Failed> {
+        let search = SearchOptions { sysroot: self.options.sysroot.clone(), ..SearchOptions::default() };
+        match Kernel::open(release, search) {
+            Ok(kernel) => Ok(Some(kernel)),
+            Err(error) if self.options.release.is_some() => Err(self.fail(&error.to_string(), &error.notes())),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn environment(&self, release: &str, kernel: Option<&Kernel>, arguments: Vec<String>) -> Environment {
+        Environment {
+            kernel_release: kernel.map_or(release, Kernel::release).to_string(),
+            arch: std::env::consts::ARCH.to_string(),
+            config: kernel.map_or_else(HashMap::new, Kernel::config),
+            guru: self.options.guru,
+            compatible: "5.2".into(),
+            arguments,
+            privilege: "stapdev".into(),
+            runtime: "kernel".into(),
+        }
+    }
+
+    /// The user's scripts first, then the library scripts that they need; and how many library scripts there are.
+    fn parse(&mut self, script: &Script, environment: &Environment) -> Result<(Vec<ast::Script>, usize), Failed> {
+        let mut files = vec![self.read(script)?];
+        for text in self.options.more.clone() {
+            files.push(self.sources.add("<input>", text.into_bytes(), Origin::User));
+        }
+        let mut problems = Vec::new();
+        let (library, macros) = self.parse_library(environment, &mut problems)?;
+        let mut scripts = Vec::new();
+        for file in files {
+            let (script, wrong) = syntax::parse(&mut self.sources, file, environment, &macros);
+            problems.extend(wrong);
+            scripts.push(script);
+        }
+        problems.extend(syntax::unused_arguments(&scripts, environment));
+        self.tell("Pass 1: parse", &problems)?;
+        let count = library.len();
+        let library = library::select(&scripts, library);
+        scripts.extend(library);
+        Ok((scripts, count))
+    }
+
+    fn read(&mut self, script: &Script) -> Result<FileId, Failed> {
+        let (name, bytes) = match script {
+            Script::Text(text) => ("<input>".to_string(), text.clone().into_bytes()),
+            Script::Stdin => {
+                let mut bytes = Vec::new();
+                let read = std::io::stdin().lock().read_to_end(&mut bytes);
+                read.map_err(|error| self.fail(&format!("reading the script from standard input: {error}"), &[]))?;
+                ("<input>".to_string(), bytes)
+            }
+            Script::File(path) => {
+                let bytes = std::fs::read(path);
+                let failed = |error| self.fail(&format!("reading the script {}: {error}", path.display()), &[]);
+                (path.display().to_string(), bytes.map_err(failed)?)
+            }
+        };
+        Ok(self.sources.add(name, bytes, Origin::User))
+    }
+
+    /// Library scripts: the built-in ones or those of `--tapset`, and those of each `-I`. A file with errors that
+    /// nothing needs does no harm, so its errors are told as warnings.
+    fn parse_library(&mut self, environment: &Environment, problems: &mut Vec<Diagnostic>) -> Result<(Vec<ast::Script>, Macros), Failed> {
+        let mut texts: Vec<(String, Vec<u8>)> = Vec::new();
+        match &self.options.tapset {
+            None => texts.extend(kbuild::embedded_tapset()),
+            Some(directory) => texts.extend(self.read_directory(directory)?),
+        }
+        for directory in &self.options.library {
+            texts.extend(self.read_directory(directory)?);
+        }
+        let mut macros = Macros::default();
+        let (macro_files, script_files): (Vec<_>, Vec<_>) = texts.into_iter().partition(|(name, _)| name.ends_with(".stpm"));
+        for (name, bytes) in macro_files {
+            let file = self.sources.add(name, bytes, Origin::Tapset);
+            problems.extend(as_warnings(syntax::collect_macros(&mut self.sources, file, environment, &mut macros)));
+        }
+        let mut scripts = Vec::new();
+        for (name, bytes) in script_files {
+            let file = self.sources.add(name, bytes, Origin::Tapset);
+            let (script, wrong) = syntax::parse(&mut self.sources, file, environment, &macros);
+            problems.extend(as_warnings(wrong));
+            scripts.push(script);
+        }
+        Ok((scripts, macros))
+    }
+
+    /// `.stp` and `.stpm` files below a directory, sorted by path.
+    fn read_directory(&self, directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Failed> {
+        let mut files = Vec::new();
+        let failed = |path: &Path, error| self.fail(&format!("reading library scripts in {}: {error}", path.display()), &[]);
+        let mut open = vec![directory.to_path_buf()];
+        while let Some(directory) = open.pop() {
+            let entries = std::fs::read_dir(&directory).map_err(|error| failed(&directory, error))?;
+            for entry in entries {
+                let entry = entry.map_err(|error| failed(&directory, error))?;
+                let (path, kind) = (entry.path(), entry.file_type().map_err(|error| failed(&directory, error))?);
+                if kind.is_dir() {
+                    open.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "stp" || extension == "stpm") {
+                    let bytes = std::fs::read(&path).map_err(|error| failed(&path, error))?;
+                    files.push((path.display().to_string(), bytes));
+                }
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    fn elaborate(&self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
+        let options = elaborate::Options { guru: self.options.guru, display_globals: !self.options.no_global_var_display };
+        let mut resolver = Resolver::new(kernel, release, &self.options.objects);
+        let (program, problems) = elaborate::elaborate(&self.sources, scripts, &options, &mut resolver);
+        self.tell("Pass 2: analysis", &problems)?;
+        if program.probes.is_empty() {
+            return Err(self.fail("the script has no probes", &["Pass 2: analysis failed.".to_string()]));
+        }
+        Ok(program)
+    }
+
+    /// `-l` and `-L`: the points that match, sorted; status 1 if there are none.
+    fn list(&mut self, pattern: &str, library: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Outcome, Failed> {
+        let file = self.sources.add("<input>", pattern.as_bytes().to_vec(), Origin::User);
+        let (points, problems) = syntax::parse_probe_points(&mut self.sources, file);
+        self.tell("Pass 1: parse", &problems)?;
+        let mut resolver = Resolver::new(kernel, release, &self.options.objects);
+        let (mut found, problems) = elaborate::list(&self.sources, &points, library, self.options.variables.is_some(), &mut resolver);
+        found.sort();
+        found.dedup();
+        if found.is_empty() {
+            self.tell("Pass 2: analysis", &problems)?;
+            return Err(WRONG);
+        }
+        self.print_lines(found.into_iter())
+    }
+
+    fn naming(&self, script: &Script, release: &str, named: Option<String>, limits: Limits, scripts: &[ast::Script]) -> Naming {
+        let title = match script {
+            Script::File(path) => path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned()),
+            Script::Stdin | Script::Text(_) => "<input>".into(),
+        };
+        let module = named.unwrap_or_else(|| self.default_name(release, &limits, scripts));
+        Naming { module, title, kernel_release: release.to_string(), guru: self.options.guru, limits }
+    }
+
+    /// `spile_` and a hash of what the module is made of; one that is run at once also has the process in its name, so
+    /// that the same script can run twice.
+    fn default_name(&self, release: &str, limits: &Limits, scripts: &[ast::Script]) -> String {
+        let mut hash = Sha256::new();
+        hash.update(format!("{release} {limits:?} {}", self.options.guru));
+        for script in scripts {
+            hash.update(&self.sources.file(script.file).bytes);
+        }
+        let digest: String = hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        match self.options.last_pass {
+            Some(4) => format!("spile_{digest}"),
+            _ => format!("spile_{digest}_{}", std::process::id()),
+        }
+    }
+
+    fn compile(&mut self, plan: &Plan, units: &Units, kernel: Option<&Kernel>, release: &str) -> Result<PathBuf, Failed> {
+        let directory = tempfile::Builder::new().prefix("spile").tempdir();
+        let directory = directory.map_err(|error| {
+            self.fail(&format!("making a temporary directory in {}: {error}", std::env::temp_dir().display()), &[])
+        })?;
+        let work = directory.path().to_path_buf();
+        self.directory = Some(directory);
+        let build_dir = kernel.map_or_else(|| Path::new("/lib/modules").join(release).join("build"), Kernel::build_dir);
+        let request = kbuild::Request {
+            release: release.to_string(),
+            build_dir,
+            module: plan.naming.module.clone(),
+            sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
+            runtime: self.options.runtime.clone(),
+            always_kbuild: self.options.kbuild,
+            verbosity: self.options.verbose,
+        };
+        let cache = kbuild::Cache::open();
+        let built = kbuild::build(&request, &work, &cache);
+        built.map_err(|error| {
+            let failed = self.fail(&error.to_string(), &error.notes());
+            eprintln!("Pass 4: compilation failed.");
+            failed
+        })
+    }
+
+    /// `-p4`: the module in the current directory, there at once or not at all.
+    fn deliver(&mut self, module: &Path, name: &str) -> Result<Outcome, Failed> {
+        let target = PathBuf::from(format!("{name}.ko"));
+        let written = (|| {
+            let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(".")?;
+            file.write_all(&std::fs::read(module)?)?;
+            file.as_file().sync_all()?;
+            let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+            file.as_file().set_permissions(permissions)?;
+            file.persist(&target).map_err(|error| error.error)
+        })();
+        written.map_err(|error| self.fail(&format!("writing {}: {error}", target.display()), &[]))?;
+        self.kept_directory();
+        self.print_lines([target.display().to_string()].into_iter())
+    }
+
+    /// The directory to remove at the end; with `-k` it stays, and is named.
+    fn kept_directory(&mut self) -> Option<TempDir> {
+        let directory = self.directory.take()?;
+        if !self.options.keep {
+            return Some(directory);
+        }
+        eprintln!("Keeping temporary directory \"{}\"", directory.keep().display());
+        None
+    }
+
+    fn loader_arguments(&self, module: &Path) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["spilerun".into()];
+        arguments.extend(self.session_arguments());
+        arguments.push(module.into());
+        arguments
+    }
+
+    /// Options that are the loader's too.
+    fn session_arguments(&self) -> Vec<OsString> {
+        let options = &self.options;
+        let mut arguments: Vec<OsString> = Vec::new();
+        let mut pair = |name: &str, value: Option<OsString>| {
+            if let Some(value) = value {
+                arguments.push(name.into());
+                arguments.push(value);
+            }
+        };
+        pair("-o", options.output.clone().map(Into::into));
+        pair("-c", options.command.clone().map(Into::into));
+        pair("-x", options.pid.map(|pid| pid.to_string().into()));
+        pair("-T", options.seconds.map(|seconds| seconds.to_string().into()));
+        pair("-s", options.buffer.map(|buffer| buffer.to_string().into()));
+        arguments.extend(std::iter::repeat_n("-v".into(), usize::from(options.verbose.saturating_sub(1))));
+        if options.no_warnings {
+            arguments.push("-w".into());
+        }
+        arguments
+    }
+
+    /// `--guest`: what the loader prints there is printed here; `-o` names a file here.
+    fn run_in_guest(&mut self, module: &Path, program: &Program, release: &str) -> Result<Outcome, Failed> {
+        let failed = |session: &Session, error: &dyn std::fmt::Display| session.fail(&error.to_string(), &[]);
+        let kernel = crate::guest::Kernel::find(release).map_err(|error| failed(self, &error))?;
+        let loader = std::env::current_exe().map_err(|error| failed(self, &error))?;
+        let mut streams = crate::guest::Streams::inherit();
+        if let Some(path) = self.options.output.take() {
+            let file = std::fs::File::create(&path);
+            let file = file.map_err(|error| self.fail(&format!("writing {}: {error}", path.display()), &[]))?;
+            streams.stdout = Box::new(file);
+        }
+        let objects: Vec<PathBuf> = self.options.objects.clone();
+        let in_object = |name: &str| objects.iter().any(|path| crate::guest::module_name(&path.to_string_lossy()) == name);
+        let names = program.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty());
+        let session = crate::guest::Session {
+            kernel,
+            module: module.to_path_buf(),
+            loader,
+            arguments: self.session_arguments().into_iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            command: self.options.command.clone(),
+            modules: names.filter(|name| !in_object(name)).collect(),
+            extra_modules: objects.clone(),
+        };
+        match session.run(streams).map_err(|error| failed(self, &error))? {
+            crate::guest::Ended::Exited(status) => {
+                drop(self.kept_directory());
+                Ok(Outcome::Done(ExitCode::from(status.clamp(0, 255) as u8)))
+            }
+            crate::guest::Ended::Died { console } => Err(self.fail("the guest's kernel died", &[console])),
+        }
+    }
+}
+
+fn as_warnings(diagnostics: Vec<Diagnostic>) -> impl Iterator<Item = Diagnostic> {
+    diagnostics.into_iter().map(|diagnostic| Diagnostic { severity: Severity::Warning, ..diagnostic })
+}
+
+fn running_release() -> String {
+    nix::sys::utsname::uname().map_or_else(|_| String::new(), |name| name.release().to_string_lossy().into_owned())
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// `-p2`: what the script has become.
+fn described(program: &Program) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut section = |title: &str, items: Vec<String>| {
+        if !items.is_empty() {
+            lines.push(format!("# {title}"));
+            lines.extend(items);
+        }
+    };
+    section("globals", program.globals.iter().map(|global| format!("{}:{}", global.name, global.ty.name())).collect());
+    let function = |function: &crate::program::Function| {
+        let typed = |local: &crate::program::Local| format!("{}:{}", local.name, local.ty.name());
+        let parameters: Vec<String> = function.locals[..function.parameters].iter().map(typed).collect();
+        let returns = function.returns.map_or("unknown", crate::program::Type::name);
+        format!("{}:{returns} ({})", function.name, parameters.join(", "))
+    };
+    section("functions", program.functions.iter().map(function).collect());
+    let probe = |probe: &crate::program::Probe| {
+        let from = if probe.point == probe.script_point { String::new() } else { format!(" /* <- {} */", probe.script_point) };
+        let locals: Vec<String> = probe.locals.iter().map(|local| format!("\n  # {}:{}", local.name, local.ty.name())).collect();
+        format!("{}{from}{}", probe.point, locals.concat())
+    };
+    section("probes", program.probes.iter().map(probe).collect());
+    lines
+}

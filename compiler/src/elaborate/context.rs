@@ -1,0 +1,305 @@
+//! Context variables: `$x->f[i]`, `&$x->f`, `@cast(...)->f` to fault-safe reads with the types of the debug information.
+
+use super::error::Error;
+use super::{Elaborator, Unit};
+use crate::debuginfo::{BaseEncoding, MemberError, Type as CType, TypeId};
+use crate::probe::{BitRange, ContextError, Found, Location};
+use crate::program::{BitField, Expr, ExprKind, LValue, Type};
+use crate::source::Span;
+use crate::syntax::ast::{self, BinaryOp};
+
+/// A `$$` word or a pretty form whose value is text: `$$vars`, `$$parms$`.
+pub(super) fn is_text(name: &str) -> bool {
+    name.starts_with("$$")
+}
+
+pub(super) fn long(value: i64, span: Span) -> Expr {
+    Expr { kind: ExprKind::Long(value), ty: Type::Long, span }
+}
+
+pub(super) fn add(left: Expr, right: i64) -> Expr {
+    if right == 0 {
+        return left;
+    }
+    let span = left.span;
+    binary(BinaryOp::Add, left, long(right, span))
+}
+
+pub(super) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+    let span = left.span;
+    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty: Type::Long, span }
+}
+
+fn expr(kind: ExprKind, span: Span) -> Expr {
+    Expr { kind, ty: Type::Long, span }
+}
+
+/// Lowers an index of a dereference; what is only asked whether it is there has none.
+type LowerIndex<'f, 'a> = &'f mut dyn FnMut(&mut Elaborator<'a>, &ast::Expr) -> Result<Expr, Error>;
+
+impl<'a> Elaborator<'a> {
+    /// Whether the operand of `@defined` can be resolved at this site.
+    pub(super) fn is_defined(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {
+        let mut index = |_: &mut Elaborator<'a>, index: &ast::Expr| Ok(long(0, index.span));
+        match &operand.kind {
+            ast::ExprKind::Pretty(base, _) => self.find(unit, base, &mut index).is_ok(),
+            ast::ExprKind::AddressOf(base) => {
+                self.find(unit, base, &mut index).is_ok_and(|found| matches!(found.location, Location::Memory { .. }))
+            }
+            ast::ExprKind::Entry(inner) => self.is_defined(unit, inner),
+            ast::ExprKind::Target(name) if is_text(name) => unit.context.as_ref().is_some_and(|context| context.has_variables()),
+            _ => self.find(unit, operand, &mut index).and_then(|found| self.load(&found, operand.span)).is_ok(),
+        }
+    }
+
+    /// The object that a target expression or cast names.
+    pub(super) fn find(&mut self, unit: &Unit, target: &ast::Expr, index: LowerIndex<'_, 'a>) -> Result<Found, Error> {
+        match &target.kind {
+            ast::ExprKind::Target(name) => self.find_variable(unit, name, target.span),
+            ast::ExprKind::Member(base, member) => {
+                let base = self.find(unit, base, index)?;
+                self.find_member(base, member)
+            }
+            ast::ExprKind::Index(base, indices) => {
+                let [ast::Index::Expr(number)] = indices.as_slice() else {
+                    return Err(Error::NotIndexable { type_name: "more than one index".into(), span: target.span });
+                };
+                let base = self.find(unit, base, index)?;
+                let number = index(self, number)?;
+                self.find_element(base, number, target.span)
+            }
+            ast::ExprKind::Cast { value, type_name, module } => {
+                let address = index(self, value)?;
+                self.find_cast(unit, address, type_name, module.as_deref(), target.span)
+            }
+            _ => Err(Error::NotAStruct { type_name: self.sources.text(target.span).to_string(), span: target.span }),
+        }
+    }
+
+    fn find_variable(&mut self, unit: &Unit, name: &str, span: Span) -> Result<Found, Error> {
+        let plain = name.trim_start_matches('$');
+        let Some(context) = &unit.context else {
+            return Err(Error::NoContext { name: name.into(), point: None, span });
+        };
+        context.variable(plain).map_err(|error| {
+            let names = || -> Vec<String> {
+                context.parameters().into_iter().chain(context.locals()).map(|name| format!("${name}")).collect()
+            };
+            let (name, place) = (name.to_string(), context.place());
+            match error {
+                ContextError::None => Error::NoContext { name, point: Some(unit.point.clone()), span },
+                ContextError::Unknown => Error::UnknownVariable { name, place, available: names(), span },
+                ContextError::NoValue(why) => Error::NoValueThere { name, place, why, available: names(), span },
+                ContextError::NotReturn => Error::NotReturnProbe { span },
+                ContextError::Void => Error::VoidReturn { function: place, span },
+                ContextError::DebugInfo(message) => Error::DebugInfo { message, span },
+            }
+        })
+    }
+
+    fn find_member(&mut self, base: Found, member: &ast::Name) -> Result<Found, Error> {
+        let span = member.span;
+        let object = base.object.clone();
+        let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
+        let type_name = || debug.type_name(base.type_id);
+        let (address, container) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
+            (_, CType::Pointer(Some(target))) => (self.load(&base, span)?, target),
+            (id, CType::Struct { .. }) => match &base.location {
+                Location::Memory { address, bits: None } => (address.clone(), id),
+                _ => return Err(Error::NoAddress { span, why: "the struct is passed in registers" }),
+            },
+            _ => return Err(Error::NotAStruct { type_name: type_name(), span }),
+        };
+        let found = debug.member(container, &member.text).map_err(|error| match error {
+            MemberError::NoMember { candidates } => {
+                let type_name = debug.type_name(container);
+                Error::NoMember { type_name, member: member.text.clone(), available: candidates, span }
+            }
+            MemberError::NotAStruct => Error::NotAStruct { type_name: debug.type_name(container), span },
+            MemberError::Incomplete { name } => {
+                Error::DebugInfo { message: format!("`{name}` is only declared, nowhere defined, in this object"), span }
+            }
+            MemberError::Debug(error) => debug_error(error, span),
+        })?;
+        let address = add(address, found.offset as i64);
+        let bits = found.bits.map(|bits| BitRange { first: bits.first, bits: bits.bits });
+        Ok(Found { object, type_id: found.type_id, location: Location::Memory { address, bits } })
+    }
+
+    fn find_element(&mut self, base: Found, index: Expr, span: Span) -> Result<Found, Error> {
+        let object = base.object.clone();
+        let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
+        let (address, element) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
+            (_, CType::Pointer(Some(target))) => (self.load(&base, span)?, target),
+            (_, CType::Array { element, counts }) => match &base.location {
+                Location::Memory { address, bits: None } => {
+                    // One index of a many-dimensional array gives the array of the other dimensions.
+                    let rest = debug.array_element(base.type_id, element, &counts).map_err(|error| debug_error(error, span))?;
+                    (address.clone(), rest)
+                }
+                _ => return Err(Error::NoAddress { span, why: "the array is held in registers" }),
+            },
+            _ => return Err(Error::NotIndexable { type_name: debug.type_name(base.type_id), span }),
+        };
+        let size = debug.size_of(element).map_err(|error| debug_error(error, span))?;
+        let Some(size) = size.filter(|size| *size > 0) else {
+            return Err(Error::NotIndexable { type_name: debug.type_name(base.type_id), span });
+        };
+        let address = match index.kind {
+            ExprKind::Long(number) => add(address, number.wrapping_mul(size as i64)),
+            _ => binary(BinaryOp::Add, address, binary(BinaryOp::Multiply, index, long(size as i64, span))),
+        };
+        Ok(Found { object, type_id: element, location: Location::Memory { address, bits: None } })
+    }
+
+    fn find_cast(&mut self, unit: &Unit, address: Expr, type_name: &[u8], module: Option<&[u8]>, span: Span) -> Result<Found, Error> {
+        let type_name = String::from_utf8_lossy(type_name).into_owned();
+        let modules: Vec<String> = match module {
+            Some(list) => String::from_utf8_lossy(list).split(':').map(str::to_string).collect(),
+            None => Vec::new(),
+        };
+        let mut objects = Vec::new();
+        if modules.is_empty() {
+            objects.extend(unit.context.as_ref().and_then(|context| context.object()));
+            objects.extend(self.resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok()));
+        }
+        for module in &modules {
+            let kernel = self.resolver.kernel().map_err(|_| Error::DebugInfo { message: "no kernel to take types from".into(), span })?;
+            let object = if module == "kernel" { kernel.vmlinux() } else { kernel.module(module) };
+            objects.push(object.map_err(|error| Error::DebugInfo { message: error.to_string(), span })?);
+        }
+        for object in &objects {
+            let debug = object.debug().map_err(|error| debug_error(error, span))?;
+            let Some(id) = debug.find_type(type_name.trim_end_matches(['*', ' '])).map_err(|error| debug_error(error, span))? else { continue };
+            let pointer = type_name.contains('*') || matches!(debug.resolve(id), Ok((_, CType::Pointer(_))));
+            // `@cast(p, "struct x")` and `@cast(p, "struct x*")` both mean the object that p points to.
+            let type_id = match debug.resolve(id) {
+                Ok((_, CType::Pointer(Some(target)))) if pointer => target,
+                _ => id,
+            };
+            return Ok(Found { object: object.clone(), type_id, location: Location::Memory { address, bits: None } });
+        }
+        let object = modules.first().cloned().unwrap_or_else(|| "the kernel".into());
+        Err(Error::UnknownType { type_name, object, span })
+    }
+
+    /// The value of a found object as a long.
+    pub(super) fn load(&mut self, found: &Found, span: Span) -> Result<Expr, Error> {
+        let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
+        let shape = scalar(debug, found.type_id, span)?;
+        let value = match (&found.location, &shape) {
+            (Location::Memory { address, bits: None }, Scalar::Array) => return Ok(address.clone()),
+            (_, Scalar::Array) => return Err(Error::NoAddress { span, why: "the array is held in registers" }),
+            (Location::Memory { address, bits: Some(range) }, Scalar::Number { signed, .. }) => {
+                return bit_field(address, *range, *signed, span);
+            }
+            (Location::Memory { address, bits: None }, Scalar::Number { size, .. }) => {
+                let address = Box::new(address.clone());
+                expr(ExprKind::Read { address, size: *size, user: false }, span)
+            }
+            (Location::Register { offset }, _) => expr(ExprKind::Register { offset: *offset }, span),
+            (Location::Value(value), _) => value.clone(),
+        };
+        let Scalar::Number { size, signed } = shape else { return Ok(value) };
+        let in_memory = matches!(found.location, Location::Memory { .. });
+        Ok(match (size, signed) {
+            (8, _) => value,
+            (_, true) => expr(ExprKind::SignExtend(Box::new(value), size * 8), span),
+            (_, false) if in_memory => value,
+            (_, false) => expr(ExprKind::Bits { value: Box::new(value), first: 0, bits: size * 8 }, span),
+        })
+    }
+
+    /// Where an assignment to a found object goes.
+    pub(super) fn place_of(&mut self, found: &Found, span: Span) -> Result<LValue, Error> {
+        let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
+        let Scalar::Number { size, signed } = scalar(debug, found.type_id, span)? else {
+            return Err(Error::NotAssignable { span });
+        };
+        match &found.location {
+            Location::Register { offset } => Ok(LValue::Register { offset: *offset, size, signed }),
+            Location::Memory { address, bits: None } => {
+                Ok(LValue::Memory { address: address.clone(), size, field: None, signed })
+            }
+            Location::Memory { address, bits: Some(range) } => {
+                let (skip, field, size) = storage(*range).ok_or(Error::NotAssignable { span })?;
+                Ok(LValue::Memory { address: add(address.clone(), skip), size, field: Some(field), signed })
+            }
+            Location::Value(_) => Err(Error::NotAssignable { span }),
+        }
+    }
+
+    /// The address of a found object.
+    pub(super) fn address_of(&mut self, found: &Found, span: Span) -> Result<Expr, Error> {
+        match &found.location {
+            Location::Memory { address, bits: None } => Ok(address.clone()),
+            Location::Memory { bits: Some(_), .. } => Err(Error::NoAddress { span, why: "a bit-field" }),
+            Location::Register { .. } => Err(Error::NoAddress { span, why: "it is held in a register" }),
+            Location::Value(_) => Err(Error::NoAddress { span, why: "it is a computed value" }),
+        }
+    }
+}
+
+pub(super) fn debug_error(error: impl std::fmt::Display, span: Span) -> Error {
+    Error::DebugInfo { message: error.to_string(), span }
+}
+
+/// How a C type is held as a long.
+enum Scalar {
+    /// 1, 2, 4 or 8 bytes.
+    Number { size: u8, signed: bool },
+    /// Stands for its address.
+    Array,
+}
+
+fn scalar(debug: &crate::debuginfo::DebugInfo, id: TypeId, span: Span) -> Result<Scalar, Error> {
+    let (size, signed) = match debug.resolve(id).map_err(|error| debug_error(error, span))?.1 {
+        CType::Base { size, encoding, .. } => {
+            // A float's bits are given as they are, for the fp_ functions.
+            (size, matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar))
+        }
+        CType::Pointer(_) => (8, false),
+        CType::Enum { size, signed, .. } => (size, signed),
+        CType::Array { .. } => return Ok(Scalar::Array),
+        CType::Struct { members, .. } => {
+            let members = members.into_iter().filter_map(|member| member.name).collect();
+            return Err(Error::WholeStruct { type_name: debug.type_name(id), members, span });
+        }
+        _ => return Err(Error::WholeStruct { type_name: debug.type_name(id), members: Vec::new(), span }),
+    };
+    match size {
+        1 | 2 | 4 | 8 => Ok(Scalar::Number { size: size as u8, signed }),
+        _ => Err(Error::WholeStruct { type_name: debug.type_name(id), members: Vec::new(), span }),
+    }
+}
+
+/// Bytes to skip, the bits in the storage that begins there, and its size, so that one read of 1, 2, 4 or 8 bytes has
+/// the whole field; None for one that lies in nine bytes.
+fn storage(range: BitRange) -> Option<(i64, BitField, u8)> {
+    let skip = range.first / 8;
+    let first = (range.first % 8) as u8;
+    let size = (u32::from(first) + u32::from(range.bits)).div_ceil(8).next_power_of_two();
+    (size <= 8 && range.bits > 0).then_some((skip as i64, BitField { first, bits: range.bits }, size as u8))
+}
+
+fn bit_field(address: &Expr, range: BitRange, signed: bool, span: Span) -> Result<Expr, Error> {
+    let (skip, field, size) = storage(range).ok_or(Error::NotAssignable { span })?;
+    let address = Box::new(add(address.clone(), skip));
+    let word = Box::new(expr(ExprKind::Read { address, size, user: false }, span));
+    let value = expr(ExprKind::Bits { value: word, first: field.first, bits: field.bits }, span);
+    Ok(if signed { expr(ExprKind::SignExtend(Box::new(value), field.bits), span) } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_read_has_the_whole_field() {
+        let at = |first, bits| storage(BitRange { first, bits });
+        assert_eq!(at(0, 3), Some((0, BitField { first: 0, bits: 3 }, 1)));
+        assert_eq!(at(13, 6), Some((1, BitField { first: 5, bits: 6 }, 2)));
+        assert_eq!(at(7, 18), Some((0, BitField { first: 7, bits: 18 }, 4)));
+        assert_eq!(at(33, 64), None);
+    }
+}

@@ -1,0 +1,158 @@
+//! Format strings of printf and sprintf: text to pieces.
+//!
+//! `%[flags][width|*][.precision|.*][l]conversion`; see the language reference, "printf".
+
+use spile_abi::format::{Directive, Flags, Size};
+
+/// A piece of a format string; offsets are bytes of the string's value, not of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    Literal(Vec<u8>),
+    Directive { directive: Directive, start: usize, end: usize },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormatError {
+    /// What is wrong with the directive at `start..end` of the value.
+    pub kind: FormatErrorKind,
+    pub start: usize,
+    pub end: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormatErrorKind {
+    /// The string ends inside a directive.
+    Unfinished,
+    /// No such conversion.
+    UnknownConversion(u8),
+    /// A width or precision over [`MAX_SIZE`].
+    TooWide(u64),
+}
+
+/// Largest width or precision: no record can hold more.
+pub const MAX_SIZE: u64 = 8192;
+
+/// What a directive's argument must be.
+pub fn takes_string(directive: &Directive) -> bool {
+    directive.conversion == b's'
+}
+
+pub fn parse(format: &[u8]) -> Result<Vec<Piece>, FormatError> {
+    let mut pieces = Vec::new();
+    let mut literal = Vec::new();
+    let mut at = 0;
+    while at < format.len() {
+        if format[at] != b'%' {
+            literal.push(format[at]);
+            at += 1;
+            continue;
+        }
+        if format.get(at + 1) == Some(&b'%') {
+            literal.push(b'%');
+            at += 2;
+            continue;
+        }
+        let (directive, end) = directive(format, at)?;
+        if !literal.is_empty() {
+            pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+        }
+        pieces.push(Piece::Directive { directive, start: at, end });
+        at = end;
+    }
+    if !literal.is_empty() {
+        pieces.push(Piece::Literal(literal));
+    }
+    Ok(pieces)
+}
+
+/// The directive at `start` and where it ends.
+fn directive(format: &[u8], start: usize) -> Result<(Directive, usize), FormatError> {
+    let mut at = start + 1;
+    let mut flags = Flags::default();
+    while let Some(&byte) = format.get(at) {
+        match byte {
+            b'0' => flags.zero = true,
+            b'+' => flags.plus = true,
+            b'-' => flags.minus = true,
+            b' ' => flags.space = true,
+            b'#' => flags.sharp = true,
+            _ => break,
+        }
+        at += 1;
+    }
+    let width = size(format, start, &mut at)?;
+    let mut precision = Size::None;
+    if format.get(at) == Some(&b'.') {
+        at += 1;
+        precision = match size(format, start, &mut at)? {
+            Size::None => Size::Fixed(0),
+            size => size,
+        };
+    }
+    while format.get(at) == Some(&b'l') {
+        at += 1;
+    }
+    match format.get(at) {
+        None => Err(FormatError { kind: FormatErrorKind::Unfinished, start, end: format.len() }),
+        Some(&conversion) if b"diuoxXpscbmM".contains(&conversion) => {
+            Ok((Directive { conversion, flags, width, precision }, at + 1))
+        }
+        Some(&other) => {
+            Err(FormatError { kind: FormatErrorKind::UnknownConversion(other), start, end: at + 1 })
+        }
+    }
+}
+
+fn size(format: &[u8], start: usize, at: &mut usize) -> Result<Size, FormatError> {
+    if format.get(*at) == Some(&b'*') {
+        *at += 1;
+        return Ok(Size::Star);
+    }
+    let mut value = None;
+    while let Some(digit) = format.get(*at).filter(|byte| byte.is_ascii_digit()) {
+        let next = value.unwrap_or(0u64).saturating_mul(10).saturating_add(u64::from(digit - b'0'));
+        value = Some(next);
+        *at += 1;
+    }
+    match value {
+        None => Ok(Size::None),
+        Some(value) if value > MAX_SIZE => {
+            Err(FormatError { kind: FormatErrorKind::TooWide(value), start, end: *at })
+        }
+        Some(value) => Ok(Size::Fixed(value as u32)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(format: &str) -> Directive {
+        match parse(format.as_bytes()).unwrap().as_slice() {
+            [Piece::Directive { directive, .. }] => directive.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn flags_width_precision() {
+        let directive = only("%-#10.*lx");
+        assert_eq!(directive.conversion, b'x');
+        assert!(directive.flags.minus && directive.flags.sharp && !directive.flags.zero);
+        assert_eq!((directive.width, directive.precision), (Size::Fixed(10), Size::Star));
+        assert_eq!(only("%.s").precision, Size::Fixed(0));
+    }
+
+    #[test]
+    fn percent_sign_is_literal() {
+        assert_eq!(parse(b"100%%\n").unwrap(), [Piece::Literal(b"100%\n".to_vec())]);
+    }
+
+    #[test]
+    fn wrong_directives() {
+        let kind = |format: &str| parse(format.as_bytes()).unwrap_err().kind;
+        assert_eq!(kind("a %"), FormatErrorKind::Unfinished);
+        assert_eq!(kind("%f"), FormatErrorKind::UnknownConversion(b'f'));
+        assert_eq!(kind("%99999999999999999999d"), FormatErrorKind::TooWide(u64::MAX));
+    }
+}

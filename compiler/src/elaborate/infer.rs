@@ -1,0 +1,492 @@
+//! Walks every handler and every function they reach, and notes what each use says about types.
+
+use super::error::Error;
+use super::format::{self, Piece};
+use super::types::{Conflict, TypeVar};
+use super::{Callee, Elaborator, Handler, Local, Unit};
+use crate::program::{FunctionId, LocalId, Type};
+use crate::source::Span;
+use crate::syntax::ast::{self, AssignOp, BinaryOp, ExprKind, PrintForm, StmtKind};
+use spile_abi::format::Size;
+
+impl<'a> Elaborator<'a> {
+    pub(super) fn infer_all(&mut self, handlers: &mut [Handler<'a>]) {
+        for handler in handlers {
+            for condition in &handler.condition {
+                self.want(&mut handler.unit, condition, Type::Long);
+            }
+            for block in &handler.body {
+                self.infer_block(&mut handler.unit, block);
+            }
+        }
+        let mut next = 0;
+        while next < self.reached.len() {
+            self.infer_function(self.reached[next]);
+            next += 1;
+        }
+    }
+
+    fn infer_function(&mut self, index: usize) {
+        let mut unit = std::mem::take(&mut self.functions[index].unit);
+        match &self.functions[index].ast.body {
+            ast::FunctionBody::Script(block) => {
+                self.infer_statements(&mut unit, &block.statements, Some(index));
+            }
+            ast::FunctionBody::EmbeddedC(_) => {}
+        }
+        self.functions[index].unit = unit;
+    }
+
+    fn infer_block(&mut self, unit: &mut Unit, block: &'a ast::Block) {
+        self.infer_statements(unit, &block.statements, None);
+    }
+
+    fn infer_statements(&mut self, unit: &mut Unit, statements: &'a [ast::Stmt], function: Option<usize>) {
+        for statement in statements {
+            self.infer_statement(unit, statement, function);
+        }
+    }
+
+    fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt, function: Option<usize>) {
+        match &statement.kind {
+            StmtKind::Empty | StmtKind::Next => {
+                if matches!(statement.kind, StmtKind::Next) && function.is_some() {
+                    let what = "`next` in a function (overloaded functions)".into();
+                    self.report(Error::Unsupported { what, span: statement.span });
+                }
+            }
+            StmtKind::Block(block) => self.infer_statements(unit, &block.statements, function),
+            StmtKind::Expr(expr) => {
+                self.infer_any(unit, expr);
+            }
+            StmtKind::If { condition, then, otherwise } => match self.fold(unit, condition) {
+                Some(0) => {
+                    if let Some(otherwise) = otherwise {
+                        self.infer_statement(unit, otherwise, function);
+                    }
+                }
+                Some(_) => self.infer_statement(unit, then, function),
+                None => {
+                    self.want(unit, condition, Type::Long);
+                    self.infer_statement(unit, then, function);
+                    if let Some(otherwise) = otherwise {
+                        self.infer_statement(unit, otherwise, function);
+                    }
+                }
+            },
+            StmtKind::While { condition, body } => {
+                self.want(unit, condition, Type::Long);
+                self.infer_loop(unit, body, function);
+            }
+            StmtKind::For { init, condition, step, body } => {
+                if let Some(init) = init {
+                    self.infer_any(unit, init);
+                }
+                if let Some(condition) = condition {
+                    self.want(unit, condition, Type::Long);
+                }
+                if let Some(step) = step {
+                    self.infer_any(unit, step);
+                }
+                self.infer_loop(unit, body, function);
+            }
+            StmtKind::Foreach(_) => self.report(Error::Unsupported { what: "foreach".into(), span: statement.span }),
+            StmtKind::Break => self.in_loop(unit, "break", statement.span),
+            StmtKind::Continue => self.in_loop(unit, "continue", statement.span),
+            StmtKind::Return(value) => match (function, value) {
+                (None, _) => self.report(Error::ReturnInProbe { span: statement.span }),
+                (Some(_), None) => {}
+                (Some(index), Some(value)) => {
+                    let ty = self.infer(unit, value);
+                    let function = &mut self.functions[index];
+                    function.has_value = true;
+                    let returns = function.returns;
+                    self.equate_at(returns, ty, value.span);
+                }
+            },
+            StmtKind::Delete(expr) => {
+                self.infer(unit, expr);
+                self.infer_written(unit, expr);
+            }
+            StmtKind::Try { body, message, handler } => {
+                self.infer_statements(unit, &body.statements, function);
+                if let Some(name) = message {
+                    let ty = self.variable(unit, name, true);
+                    self.set(ty, Type::String, name.span);
+                }
+                self.infer_statements(unit, &handler.statements, function);
+            }
+        }
+    }
+
+    fn infer_loop(&mut self, unit: &mut Unit, body: &'a ast::Stmt, function: Option<usize>) {
+        unit.loops += 1;
+        self.infer_statement(unit, body, function);
+        unit.loops -= 1;
+    }
+
+    fn in_loop(&mut self, unit: &Unit, word: &'static str, span: Span) {
+        if unit.loops == 0 {
+            self.report(Error::OutsideLoop { word, span });
+        }
+    }
+
+    fn set(&mut self, var: TypeVar, ty: Type, span: Span) {
+        if let Err(conflict) = self.types.set(var, ty, span) {
+            self.report(Error::Types(conflict));
+        }
+    }
+
+    /// Equates what a place has with what the expression at `span` gives.
+    fn equate_at(&mut self, place: TypeVar, value: TypeVar, span: Span) {
+        if let Err(Conflict { first, second }) = self.types.equate(place, value) {
+            self.report(Error::Types(Conflict { first, second: (second.0, span) }));
+        }
+    }
+
+    /// The expression must have that type.
+    fn want(&mut self, unit: &mut Unit, expr: &'a ast::Expr, ty: Type) {
+        let var = self.infer(unit, expr);
+        match self.types.decided(var) {
+            Some(found) if found.0 != ty => {
+                let first = (ty, expr.span);
+                let conflict = Conflict { first, second: (found.0, expr.span) };
+                let mut diagnostic = Error::Types(conflict).diagnostic();
+                diagnostic.labels.truncate(1);
+                if found.1 != expr.span {
+                    diagnostic = diagnostic.also(found.1, format!("it is a {} because of this", found.0.name()));
+                }
+                self.tell(diagnostic);
+            }
+            _ => self.set(var, ty, expr.span),
+        }
+    }
+
+    /// An expression used as a statement: one that returns nothing is fine.
+    fn infer_any(&mut self, unit: &mut Unit, expr: &'a ast::Expr) {
+        if let ExprKind::Call(name, arguments) = &expr.kind {
+            self.infer_call(unit, name, arguments);
+        } else {
+            self.infer(unit, expr);
+        }
+    }
+
+    /// The variable of that name: a global, a local, or a local made now.
+    fn variable(&mut self, unit: &mut Unit, name: &ast::Name, written: bool) -> TypeVar {
+        if let Some(&id) = unit.names.get(&name.text) {
+            let local = &mut unit.locals[id.index()];
+            local.assigned |= written;
+            return local.ty;
+        }
+        if let Some(id) = self.find_global(name.span.file, &name.text) {
+            let global = &mut self.globals[id.index()];
+            if written {
+                global.written = true;
+            } else {
+                global.read = true;
+            }
+            return global.ty;
+        }
+        let ty = self.types.fresh();
+        unit.names.insert(name.text.clone(), LocalId(unit.locals.len() as u32));
+        unit.locals.push(Local { name: name.text.clone(), ty, span: name.span, assigned: written });
+        ty
+    }
+
+    /// The type of what an assignment writes. A compound one reads it too, which does not count as a use.
+    fn infer_written(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
+        match &expr.kind {
+            ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, true),
+            ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Index(..) | ExprKind::Cast { .. } => {
+                if !self.options.guru {
+                    self.report(Error::Guru { what: "writing to a context variable", span: expr.span });
+                }
+                self.infer(unit, expr)
+            }
+            _ => {
+                self.report(Error::NotAssignable { span: expr.span });
+                self.types.fresh()
+            }
+        }
+    }
+
+    /// Infers an expression whose value is used.
+    pub(super) fn infer(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Number(_) => self.types.known(Type::Long, span),
+            ExprKind::String(_) => self.types.known(Type::String, span),
+            ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span }, false),
+            ExprKind::Target(name) => {
+                let ty = if super::context::is_text(name) { Type::String } else { Type::Long };
+                self.types.known(ty, span)
+            }
+            ExprKind::Member(base, _) => {
+                self.infer_base(unit, base);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Index(base, indices) => self.infer_index(unit, base, indices, span),
+            ExprKind::Pretty(base, _) => {
+                self.infer_base(unit, base);
+                self.types.known(Type::String, span)
+            }
+            ExprKind::AddressOf(base) => {
+                self.infer_base(unit, base);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Cast { value, .. } => {
+                self.want(unit, value, Type::Long);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Call(name, arguments) => match self.infer_call(unit, name, arguments) {
+                Some(ty) => ty,
+                None => {
+                    self.report(Error::NoValue { name: name.text.clone(), span: name.span });
+                    self.types.fresh()
+                }
+            },
+            ExprKind::Unary(_, operand) => {
+                self.want(unit, operand, Type::Long);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Binary(op, left, right) => self.infer_binary(unit, *op, left, right, span),
+            ExprKind::Assign(op, left, right) => self.infer_assign(unit, *op, left, right, span),
+            ExprKind::Step { target, .. } => {
+                let ty = self.infer_written(unit, target);
+                self.set(ty, Type::Long, target.span);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Conditional(condition, then, otherwise) => match self.fold(unit, condition) {
+                Some(0) => self.infer(unit, otherwise),
+                Some(_) => self.infer(unit, then),
+                None => {
+                    self.want(unit, condition, Type::Long);
+                    let ty = self.infer(unit, then);
+                    let other = self.infer(unit, otherwise);
+                    self.equate_at(ty, other, otherwise.span);
+                    ty
+                }
+            },
+            ExprKind::Print(print) => self.infer_print(unit, print, span),
+            ExprKind::Defined(_) => self.types.known(Type::Long, span),
+            ExprKind::Entry(value) => self.infer(unit, value),
+            ExprKind::EmbeddedC(code) => {
+                self.check_embedded(code.span);
+                let ty = if code.text.contains("/* string */") { Type::String } else { Type::Long };
+                self.types.known(ty, span)
+            }
+            other => {
+                self.report(Error::Unsupported { what: describe(other).into(), span });
+                self.types.fresh()
+            }
+        }
+    }
+
+    /// What a `->`, `[`, `$` or `&` stands on: a target expression or a cast.
+    fn infer_base(&mut self, unit: &mut Unit, base: &'a ast::Expr) {
+        match &base.kind {
+            ExprKind::Target(_) => {}
+            _ => {
+                self.infer(unit, base);
+            }
+        }
+    }
+
+    fn infer_index(&mut self, unit: &mut Unit, base: &'a ast::Expr, indices: &'a [ast::Index], span: Span) -> TypeVar {
+        if let ExprKind::Ident(_) = base.kind {
+            self.report(Error::Unsupported { what: "arrays".into(), span });
+            return self.types.fresh();
+        }
+        self.infer_base(unit, base);
+        for index in indices {
+            match index {
+                ast::Index::Expr(index) => self.want(unit, index, Type::Long),
+                ast::Index::Any(span) => self.report(Error::NotIndexable { type_name: "*".into(), span: *span }),
+            }
+        }
+        self.types.known(Type::Long, span)
+    }
+
+    fn infer_binary(&mut self, unit: &mut Unit, op: BinaryOp, left: &'a ast::Expr, right: &'a ast::Expr, span: Span) -> TypeVar {
+        use BinaryOp::*;
+        match op {
+            Less | Greater | LessEqual | GreaterEqual | Equal | NotEqual => {
+                let first = self.infer(unit, left);
+                let second = self.infer(unit, right);
+                if let Err(Conflict { first, second }) = self.types.equate(first, second) {
+                    let conflict = Conflict { first: (first.0, left.span), second: (second.0, right.span) };
+                    self.report(Error::Types(conflict));
+                }
+                self.types.known(Type::Long, span)
+            }
+            Concatenate => {
+                self.want(unit, left, Type::String);
+                self.want(unit, right, Type::String);
+                self.types.known(Type::String, span)
+            }
+            _ => {
+                self.want(unit, left, Type::Long);
+                self.want(unit, right, Type::Long);
+                self.types.known(Type::Long, span)
+            }
+        }
+    }
+
+    fn infer_assign(&mut self, unit: &mut Unit, op: AssignOp, left: &'a ast::Expr, right: &'a ast::Expr, span: Span) -> TypeVar {
+        match op {
+            AssignOp::Aggregate => {
+                self.report(Error::Unsupported { what: "aggregates".into(), span });
+                self.types.fresh()
+            }
+            AssignOp::Set => {
+                let value = self.infer(unit, right);
+                let place = self.infer_written(unit, left);
+                self.equate_at(place, value, right.span);
+                place
+            }
+            AssignOp::Compound(op) => {
+                let ty = if op == BinaryOp::Concatenate { Type::String } else { Type::Long };
+                self.want(unit, right, ty);
+                let place = self.infer_written(unit, left);
+                self.set(place, ty, left.span);
+                place
+            }
+        }
+    }
+
+    /// The type of the result; None if it has none.
+    fn infer_call(&mut self, unit: &mut Unit, name: &'a ast::Name, arguments: &'a [ast::Expr]) -> Option<TypeVar> {
+        match self.find_callee(name, arguments.len()) {
+            Err(error) => {
+                self.report(error);
+                for argument in arguments {
+                    self.infer(unit, argument);
+                }
+                Some(self.types.fresh())
+            }
+            Ok(Callee::Builtin(builtin)) => {
+                if builtin.guru && !self.options.guru {
+                    self.report(Error::Guru { what: builtin.name, span: name.span });
+                }
+                for (argument, (_, ty)) in arguments.iter().zip(builtin.parameters) {
+                    self.want(unit, argument, *ty);
+                }
+                builtin.returns.map(|ty| self.types.known(ty, name.span))
+            }
+            Ok(Callee::Function(index)) => {
+                if self.functions[index].id.is_none() {
+                    self.functions[index].id = Some(FunctionId(self.reached.len() as u32));
+                    self.reached.push(index);
+                }
+                for (number, argument) in arguments.iter().enumerate() {
+                    let given = self.infer(unit, argument);
+                    let parameter = self.functions[index].parameters[number];
+                    self.equate_at(parameter, given, argument.span);
+                }
+                Some(self.functions[index].returns)
+            }
+        }
+    }
+
+    fn infer_print(&mut self, unit: &mut Unit, print: &'a ast::Print, span: Span) -> TypeVar {
+        match &print.form {
+            PrintForm::Format(text, literal) => match format::parse(text) {
+                Ok(pieces) => self.infer_format(unit, &pieces, print, *literal),
+                Err(error) => {
+                    let span = inside(self.sources, *literal, text, error.start, error.end);
+                    self.report(Error::Format { kind: error.kind, span });
+                }
+            },
+            PrintForm::Char => {
+                for argument in &print.arguments {
+                    self.want(unit, argument, Type::Long);
+                }
+            }
+            PrintForm::Plain | PrintForm::Delimited(_) => {
+                for argument in &print.arguments {
+                    self.infer(unit, argument);
+                }
+            }
+        }
+        self.types.known(if print.to_string { Type::String } else { Type::Long }, span)
+    }
+
+    fn infer_format(&mut self, unit: &mut Unit, pieces: &[Piece], print: &'a ast::Print, literal: Span) {
+        let mut arguments = print.arguments.iter();
+        let mut wanted = 0;
+        for piece in pieces {
+            let Piece::Directive { directive, .. } = piece else { continue };
+            let stars = [directive.width, directive.precision].iter().filter(|size| **size == Size::Star).count();
+            let value = if format::takes_string(directive) { Type::String } else { Type::Long };
+            for ty in std::iter::repeat_n(Type::Long, stars).chain([value]) {
+                wanted += 1;
+                if let Some(argument) = arguments.next() {
+                    self.want(unit, argument, ty);
+                }
+            }
+        }
+        if wanted != print.arguments.len() {
+            self.report(Error::FormatArguments { wanted, given: print.arguments.len(), span: literal });
+        }
+    }
+
+    /// Everything must have a type now; says so where it has none.
+    pub(super) fn check_types(&mut self, handlers: &[Handler<'a>]) {
+        let mut untyped: Vec<(String, Span)> = Vec::new();
+        let mut unassigned: Vec<(String, Vec<String>, Span)> = Vec::new();
+        let reached: Vec<usize> = self.reached.clone();
+        for unit in handlers.iter().map(|handler| &handler.unit).chain(reached.iter().map(|&index| &self.functions[index].unit)) {
+            for local in &unit.locals {
+                if self.types.get(local.ty).is_none() {
+                    untyped.push((local.name.clone(), local.span));
+                } else if !local.assigned {
+                    let others = unit.locals.iter().filter(|other| other.assigned).map(|other| other.name.clone());
+                    unassigned.push((local.name.clone(), others.chain(self.globals.iter().map(|global| global.ast.name.text.clone())).collect(), local.span));
+                }
+            }
+        }
+        for global in &self.globals {
+            if (global.read || global.written) && self.types.get(global.ty).is_none() {
+                untyped.push((global.ast.name.text.clone(), global.ast.name.span));
+            }
+        }
+        for (name, near, span) in unassigned {
+            self.report(Error::NeverAssigned { name, near, span });
+        }
+        // One mistake makes others: types that are still open after an error say nothing new.
+        if !self.failed {
+            for (name, span) in untyped {
+                self.report(Error::Unresolved { name, span });
+            }
+        }
+    }
+}
+
+/// The source of bytes `start..end` of a string literal's value, where the literal has no escapes before them; else all of it.
+fn inside(sources: &crate::source::SourceMap, literal: Span, value: &[u8], start: usize, end: usize) -> Span {
+    let bytes = &sources.file(literal.file).bytes;
+    let first = literal.start as usize + 1;
+    match bytes.get(first..first + end) {
+        Some(text) if text == &value[..end.min(value.len())] => {
+            Span { start: (first + start) as u32, end: (first + end) as u32, ..literal }
+        }
+        _ => literal,
+    }
+}
+
+fn describe(kind: &ExprKind) -> &'static str {
+    match kind {
+        ExprKind::In(..) => "arrays (`in`)",
+        ExprKind::Matches { .. } => "regular expressions",
+        ExprKind::Var { .. } => "@var",
+        ExprKind::Perf(_) => "@perf",
+        ExprKind::Const(_) => "@const",
+        ExprKind::Enum(_) => "@enum",
+        ExprKind::EnumName { .. } => "@enumname",
+        ExprKind::ProbeWrite(_) => "@probewrite",
+        ExprKind::Register { .. } => "@kregister and @uregister",
+        ExprKind::Deref { .. } => "@kderef and @uderef",
+        ExprKind::Extract { .. } | ExprKind::Histogram { .. } => "aggregates",
+        _ => "this expression",
+    }
+}

@@ -1,0 +1,621 @@
+//! Trees to the resolved program, once every type is known.
+
+use super::context::{is_text, long};
+use super::error::Error;
+use super::format::{self, Piece};
+use super::pretty;
+use super::{Callee, Elaborator, Handler, Unit};
+use crate::debuginfo::Type as CType;
+use crate::probe::{Found, Location};
+use crate::program::{
+    Attachment, Constant, Directive, EmbeddedC, Expr, ExprKind, Function, FunctionBody, Global, LValue, Local, LocalId,
+    Print, PrintPiece, Probe, Program, SavedId, Stmt, StmtKind, Type, Variable,
+};
+use crate::source::Span;
+use crate::syntax::ast::{self, AssignOp, BinaryOp, PrintForm};
+use spile_abi::format::{Flags, Size};
+use std::rc::Rc;
+
+type Lowered<T = Expr> = Result<T, Error>;
+
+impl<'a> Elaborator<'a> {
+    pub(super) fn lower_all(&mut self, scripts: &'a [ast::Script], handlers: Vec<Handler<'a>>) -> Program {
+        let mut program = Program::default();
+        program.globals = (0..self.globals.len()).map(|index| self.lower_global(index)).collect();
+        for index in self.reached.clone() {
+            let function = self.lower_function(index);
+            program.functions.push(function);
+        }
+        for handler in handlers {
+            let probe = self.lower_handler(handler);
+            program.probes.push(probe);
+        }
+        if self.options.display_globals {
+            program.probes.extend(self.display_globals());
+        }
+        for item in scripts.iter().flat_map(|script| &script.items) {
+            if let ast::Item::EmbeddedC(code) = item {
+                program.embedded.push(EmbeddedC { text: code.text.clone(), span: code.span });
+            }
+        }
+        (program.targets, program.anchor_address) = self.resolver.take_targets();
+        program
+    }
+
+    fn lower_global(&mut self, index: usize) -> Global {
+        let global = &self.globals[index];
+        let (ast, ty) = (global.ast, global.ty);
+        let initial = ast.initial.as_ref().map(|(literal, _)| match literal {
+            ast::Literal::Number(value) => Constant::Long(*value),
+            ast::Literal::String(bytes) => Constant::String(bytes.clone()),
+        });
+        Global {
+            name: ast.name.text.clone(),
+            // One that is never used has no type, and no memory either.
+            ty: self.types.get(ty).unwrap_or(Type::Long),
+            initial,
+            span: ast.span,
+        }
+    }
+
+    /// Globals that are written and never read are printed when the session ends.
+    fn display_globals(&mut self) -> Option<Probe> {
+        let mut body = Vec::new();
+        let mut first = None;
+        for index in 0..self.globals.len() {
+            let Global { name, ty, span, .. } = self.lower_global(index);
+            if !self.globals[index].written || self.globals[index].read {
+                continue;
+            }
+            first.get_or_insert(span);
+            let value = ExprKind::Variable(Variable::Global(crate::program::GlobalId(index as u32)));
+            let argument = Expr { kind: value, ty, span };
+            let (before, after): (_, &[u8]) = match ty {
+                Type::Long => (format!("{name}="), b"\n"),
+                Type::String => (format!("{name}=\""), b"\"\n"),
+            };
+            let pieces = vec![
+                PrintPiece::Literal(before.into_bytes()),
+                plain(argument),
+                PrintPiece::Literal(after.to_vec()),
+            ];
+            let kind = ExprKind::Print(Box::new(Print { pieces }));
+            body.push(Stmt { kind: StmtKind::Expr(Expr { kind, ty: Type::Long, span }), span });
+        }
+        first.map(|span| Probe {
+            point: "end".into(),
+            script_point: "end".into(),
+            function: String::new(),
+            module: String::new(),
+            attachment: Attachment::End { order: i64::MAX },
+            locals: Vec::new(),
+            saved: Vec::new(),
+            body,
+            span,
+        })
+    }
+
+    fn locals(&mut self, unit: &Unit) -> Vec<Local> {
+        let types = &mut self.types;
+        let ty = |local: &super::Local| types.get(local.ty).unwrap_or(Type::Long);
+        unit.locals.iter().map(ty).zip(&unit.locals).map(|(ty, local)| Local { name: local.name.clone(), ty }).collect()
+    }
+
+    fn lower_function(&mut self, index: usize) -> Function {
+        let mut unit = std::mem::take(&mut self.functions[index].unit);
+        let ast = self.functions[index].ast;
+        let body = match &ast.body {
+            ast::FunctionBody::Script(block) => FunctionBody::Script(self.lower_statements(&mut unit, &block.statements)),
+            ast::FunctionBody::EmbeddedC(code) => {
+                FunctionBody::EmbeddedC(EmbeddedC { text: code.text.clone(), span: code.span })
+            }
+        };
+        let returns = self.functions[index].returns;
+        let returns = self.types.get(returns).filter(|_| self.functions[index].has_value);
+        Function {
+            name: ast.name.text.clone(),
+            parameters: ast.parameters.len(),
+            locals: self.locals(&unit),
+            returns,
+            body,
+            span: ast.span,
+        }
+    }
+
+    fn lower_handler(&mut self, handler: Handler<'a>) -> Probe {
+        let mut unit = handler.unit;
+        let mut body = Vec::new();
+        for condition in &handler.condition {
+            match self.lower(&mut unit, condition) {
+                Ok(condition) => {
+                    let span = condition.span;
+                    let next = Stmt { kind: StmtKind::Next, span };
+                    let not = Expr { kind: ExprKind::Not(Box::new(condition)), ty: Type::Long, span };
+                    body.push(Stmt { kind: StmtKind::If { condition: not, then: Box::new(next), otherwise: None }, span });
+                }
+                Err(error) => self.report(error),
+            }
+        }
+        for block in &handler.body {
+            body.extend(self.lower_statements(&mut unit, &block.statements));
+        }
+        let locals = self.locals(&unit);
+        Probe {
+            point: handler.site.point,
+            script_point: handler.script_point,
+            function: handler.site.function,
+            module: handler.site.module,
+            attachment: handler.site.attachment,
+            locals,
+            saved: unit.saved,
+            body,
+            span: handler.span,
+        }
+    }
+
+    fn lower_statements(&mut self, unit: &mut Unit, statements: &[ast::Stmt]) -> Vec<Stmt> {
+        statements
+            .iter()
+            .filter_map(|statement| match self.lower_statement(unit, statement) {
+                Ok(statement) => statement,
+                Err(error) => {
+                    self.report(error);
+                    None
+                }
+            })
+            .collect()
+    }
+
+    fn lower_boxed(&mut self, unit: &mut Unit, statement: &ast::Stmt) -> Lowered<Box<Stmt>> {
+        let span = statement.span;
+        let lowered = self.lower_statement(unit, statement)?;
+        Ok(Box::new(lowered.unwrap_or(Stmt { kind: StmtKind::Block(Vec::new()), span })))
+    }
+
+    fn lower_statement(&mut self, unit: &mut Unit, statement: &ast::Stmt) -> Lowered<Option<Stmt>> {
+        use ast::StmtKind as Ast;
+        let kind = match &statement.kind {
+            Ast::Empty => return Ok(None),
+            Ast::Block(block) => StmtKind::Block(self.lower_statements(unit, &block.statements)),
+            Ast::Expr(expr) => StmtKind::Expr(self.lower(unit, expr)?),
+            Ast::If { condition, then, otherwise } => match (self.fold(unit, condition), otherwise) {
+                (Some(0), None) => return Ok(None),
+                (Some(0), Some(otherwise)) => return self.lower_statement(unit, otherwise),
+                (Some(_), _) => return self.lower_statement(unit, then),
+                (None, _) => StmtKind::If {
+                    condition: self.lower(unit, condition)?,
+                    then: self.lower_boxed(unit, then)?,
+                    otherwise: otherwise.as_ref().map(|otherwise| self.lower_boxed(unit, otherwise)).transpose()?,
+                },
+            },
+            Ast::While { condition, body } => StmtKind::Loop {
+                condition: Some(self.lower(unit, condition)?),
+                step: None,
+                body: self.lower_boxed(unit, body)?,
+            },
+            Ast::For { init, condition, step, body } => {
+                let mut statements = Vec::new();
+                if let Some(init) = init {
+                    let span = init.span;
+                    statements.push(Stmt { kind: StmtKind::Expr(self.lower(unit, init)?), span });
+                }
+                let kind = StmtKind::Loop {
+                    condition: condition.as_ref().map(|condition| self.lower(unit, condition)).transpose()?,
+                    step: step.as_ref().map(|step| self.lower(unit, step)).transpose()?,
+                    body: self.lower_boxed(unit, body)?,
+                };
+                statements.push(Stmt { kind, span: statement.span });
+                StmtKind::Block(statements)
+            }
+            Ast::Foreach(_) => return Err(Error::Unsupported { what: "foreach".into(), span: statement.span }),
+            Ast::Break => StmtKind::Break,
+            Ast::Continue => StmtKind::Continue,
+            Ast::Next => StmtKind::Next,
+            Ast::Return(value) => StmtKind::Return(value.as_ref().map(|value| self.lower(unit, value)).transpose()?),
+            Ast::Delete(expr) => match self.variable_of(unit, expr) {
+                Some(variable) => StmtKind::Delete(variable),
+                None => return Err(Error::NotAssignable { span: expr.span }),
+            },
+            Ast::Try { body, message, handler } => StmtKind::Try {
+                body: self.lower_statements(unit, &body.statements),
+                message: match message {
+                    Some(name) => self.variable_named(unit, &name.text, name.span),
+                    None => None,
+                },
+                handler: self.lower_statements(unit, &handler.statements),
+            },
+        };
+        Ok(Some(Stmt { kind, span: statement.span }))
+    }
+
+    fn variable_of(&self, unit: &Unit, expr: &ast::Expr) -> Option<Variable> {
+        match &expr.kind {
+            ast::ExprKind::Ident(name) => self.variable_named(unit, name, expr.span),
+            _ => None,
+        }
+    }
+
+    fn variable_named(&self, unit: &Unit, name: &str, span: Span) -> Option<Variable> {
+        let local = unit.names.get(name).map(|&id| Variable::Local(id));
+        local.or_else(|| self.find_global(span.file, name).map(Variable::Global))
+    }
+
+    fn type_of(&mut self, unit: &Unit, variable: Variable) -> Type {
+        let var = match variable {
+            Variable::Local(LocalId(index)) => unit.locals[index as usize].ty,
+            Variable::Global(id) => self.globals[id.index()].ty,
+        };
+        self.types.get(var).unwrap_or(Type::Long)
+    }
+
+    fn lower_boxed_expr(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered<Box<Expr>> {
+        self.lower(unit, expr).map(Box::new)
+    }
+
+    pub(super) fn lower(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered {
+        use ast::ExprKind as Ast;
+        let mut span = expr.span;
+        let mut ty = Type::Long;
+        let kind = match &expr.kind {
+            Ast::Number(value) => ExprKind::Long(*value),
+            Ast::String(bytes) => {
+                ty = Type::String;
+                ExprKind::String(bytes.clone())
+            }
+            Ast::Ident(name) => {
+                let variable = self.variable_named(unit, name, span).ok_or(Error::NotAssignable { span })?;
+                if unit.at_entry && matches!(variable, Variable::Local(_)) {
+                    return Err(Error::LocalAtEntry { name: name.clone(), span });
+                }
+                ty = self.type_of(unit, variable);
+                ExprKind::Variable(variable)
+            }
+            Ast::Target(_) | Ast::Member(..) | Ast::Index(..) | Ast::AddressOf(_) | Ast::Pretty(..) | Ast::Cast { .. } => {
+                return self.lower_target(unit, expr);
+            }
+            Ast::Entry(value) => return self.save(unit, value, span),
+            Ast::Defined(operand) => ExprKind::Long(i64::from(self.is_defined(unit, operand))),
+            Ast::Call(name, arguments) => return self.lower_call(unit, name, arguments),
+            Ast::Unary(op, operand) => {
+                let operand = self.lower_boxed_expr(unit, operand)?;
+                match op {
+                    ast::UnaryOp::Plus => return Ok(*operand),
+                    ast::UnaryOp::Minus => match operand.kind {
+                        ExprKind::Long(value) => ExprKind::Long(value.wrapping_neg()),
+                        _ => ExprKind::Negate(operand),
+                    },
+                    ast::UnaryOp::Not => ExprKind::Not(operand),
+                    ast::UnaryOp::Complement => ExprKind::Complement(operand),
+                }
+            }
+            Ast::Binary(op, left, right) => {
+                span = self.operator_span(left.span, right.span, span);
+                if *op == BinaryOp::Concatenate {
+                    ty = Type::String;
+                }
+                ExprKind::Binary(*op, self.lower_boxed_expr(unit, left)?, self.lower_boxed_expr(unit, right)?)
+            }
+            Ast::Assign(op, left, right) => {
+                let operator = self.operator_span(left.span, right.span, span);
+                let value = self.lower_boxed_expr(unit, right)?;
+                ty = value.ty;
+                let place = Box::new(self.lower_place(unit, left)?);
+                span = operator;
+                match op {
+                    AssignOp::Set => ExprKind::Assign(place, value),
+                    AssignOp::Compound(op) => ExprKind::Update { left: place, op: *op, value, old: false },
+                    AssignOp::Aggregate => return Err(Error::Unsupported { what: "aggregates".into(), span }),
+                }
+            }
+            Ast::Step { delta, prefix, target } => {
+                let left = Box::new(self.lower_place(unit, target)?);
+                let value = Box::new(long(*delta, span));
+                ExprKind::Update { left, op: BinaryOp::Add, value, old: !prefix }
+            }
+            Ast::Conditional(condition, then, otherwise) => match self.fold(unit, condition) {
+                Some(0) => return self.lower(unit, otherwise),
+                Some(_) => return self.lower(unit, then),
+                None => {
+                    let condition = self.lower_boxed_expr(unit, condition)?;
+                    let then = self.lower_boxed_expr(unit, then)?;
+                    ty = then.ty;
+                    ExprKind::Conditional(condition, then, self.lower_boxed_expr(unit, otherwise)?)
+                }
+            },
+            Ast::Print(print) => {
+                let pieces = Box::new(self.lower_print(unit, print)?);
+                if print.to_string {
+                    ty = Type::String;
+                    ExprKind::Format(pieces)
+                } else {
+                    ExprKind::Print(pieces)
+                }
+            }
+            Ast::EmbeddedC(code) => {
+                if code.text.contains("/* string */") {
+                    ty = Type::String;
+                }
+                ExprKind::EmbeddedC(EmbeddedC { text: code.text.clone(), span: code.span })
+            }
+            _ => return Err(Error::Unsupported { what: "this expression".into(), span }),
+        };
+        Ok(Expr { kind, ty, span })
+    }
+
+    /// The operator between two operands, for run-time errors: what is left of the text between them.
+    fn operator_span(&self, left: Span, right: Span, whole: Span) -> Span {
+        if left.file != right.file || left.via != right.via || left.end > right.start {
+            return whole;
+        }
+        let between = Span { start: left.end, end: right.start, ..left };
+        let text = self.sources.text(between);
+        let Some(at) = text.find(|byte: char| "=<>+-*/%&|^!.".contains(byte)) else { return whole };
+        let length = text[at..].find(|byte: char| !"=<>+-*/%&|^!.".contains(byte)).unwrap_or(text.len() - at);
+        let start = between.start + at as u32;
+        Span { start, end: start + length as u32, ..between }
+    }
+
+    fn lower_call(&mut self, unit: &mut Unit, name: &ast::Name, arguments: &[ast::Expr]) -> Lowered {
+        let lowered: Lowered<Vec<Expr>> = arguments.iter().map(|argument| self.lower(unit, argument)).collect();
+        let lowered = lowered?;
+        let span = name.span;
+        Ok(match self.find_callee(name, arguments.len())? {
+            Callee::Builtin(builtin) => {
+                let ty = builtin.returns.unwrap_or(Type::Long);
+                Expr { kind: ExprKind::Builtin(builtin, lowered), ty, span }
+            }
+            Callee::Function(index) => {
+                let function = &self.functions[index];
+                let (id, returns) = (function.id, function.returns);
+                let id = id.ok_or(Error::UnknownFunction { name: name.text.clone(), span, near: Vec::new() })?;
+                let ty = self.types.get(returns).unwrap_or(Type::Long);
+                Expr { kind: ExprKind::Call(id, lowered), ty, span }
+            }
+        })
+    }
+
+    fn lower_place(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered<LValue> {
+        if let Some(variable) = self.variable_of(unit, expr) {
+            return Ok(LValue::Variable(variable));
+        }
+        if self.is_captured(unit, expr) {
+            return Err(Error::CapturedWrite { span: expr.span });
+        }
+        let found = self.find_here(unit, expr)?;
+        self.place_of(&found, expr.span)
+    }
+
+    /// In a return probe, whether the target expression's root is a variable of the function's entry.
+    fn is_captured(&self, unit: &Unit, expr: &ast::Expr) -> bool {
+        let returning = unit.context.as_ref().is_some_and(|context| context.is_return());
+        let mut root = expr;
+        loop {
+            root = match &root.kind {
+                ast::ExprKind::Member(base, _)
+                | ast::ExprKind::Index(base, _)
+                | ast::ExprKind::Pretty(base, _)
+                | ast::ExprKind::AddressOf(base) => base,
+                ast::ExprKind::Target(name) => return returning && !unit.at_entry && name != "$return" && name != "$$return",
+                _ => return false,
+            };
+        }
+    }
+
+    fn find_here(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered<Found> {
+        // `find` reads the unit and lowers indices with it: what they add (locals are all known) goes to a copy.
+        let mut indices = Unit {
+            names: unit.names.clone(),
+            locals: Vec::new(),
+            context: unit.context.clone(),
+            point: unit.point.clone(),
+            at_entry: unit.at_entry,
+            ..Unit::default()
+        };
+        std::mem::swap(&mut indices.locals, &mut unit.locals);
+        std::mem::swap(&mut indices.saved, &mut unit.saved);
+        std::mem::swap(&mut indices.saved_names, &mut unit.saved_names);
+        let found = self.find(unit, expr, &mut |elaborator, index| elaborator.lower(&mut indices, index));
+        unit.locals = indices.locals;
+        unit.saved = indices.saved;
+        unit.saved_names = indices.saved_names;
+        found
+    }
+
+    fn lower_target(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered {
+        if self.is_captured(unit, expr) {
+            return self.save(unit, expr, expr.span);
+        }
+        let span = expr.span;
+        match &expr.kind {
+            ast::ExprKind::Target(name) if is_text(name) => self.lower_all_variables(unit, name, 0, span),
+            ast::ExprKind::Pretty(base, dollars) => match &base.kind {
+                ast::ExprKind::Target(name) if is_text(name) => self.lower_all_variables(unit, name, *dollars, span),
+                _ => {
+                    let found = self.find_here(unit, base)?;
+                    self.pretty(&found, *dollars, span)
+                }
+            },
+            ast::ExprKind::AddressOf(base) => {
+                let found = self.find_here(unit, base)?;
+                self.address_of(&found, span)
+            }
+            _ => {
+                let found = self.find_here(unit, expr)?;
+                self.load(&found, span)
+            }
+        }
+    }
+
+    /// Evaluates at the probed function's entry; the value is there at its return.
+    fn save(&mut self, unit: &mut Unit, expr: &ast::Expr, span: Span) -> Lowered {
+        if unit.at_entry {
+            return self.lower(unit, expr);
+        }
+        if !unit.context.as_ref().is_some_and(|context| context.is_return()) {
+            return Err(Error::NotReturnProbe { span });
+        }
+        let key = self.sources.text(expr.span).to_string();
+        if let Some(&id) = unit.saved_names.get(&key) {
+            let ty = unit.saved[id.index()].ty;
+            return Ok(Expr { kind: ExprKind::Saved(id), ty, span });
+        }
+        unit.at_entry = true;
+        let value = self.lower(unit, expr);
+        unit.at_entry = false;
+        let value = value?;
+        let (ty, id) = (value.ty, SavedId(unit.saved.len() as u32));
+        unit.saved.push(value);
+        unit.saved_names.insert(key, id);
+        Ok(Expr { kind: ExprKind::Saved(id), ty, span })
+    }
+
+    /// An object as text.
+    fn pretty(&mut self, found: &Found, dollars: u8, span: Span) -> Lowered {
+        let object = found.object.clone();
+        let debug = object.debug().map_err(|error| super::context::debug_error(error, span))?;
+        let resolve = |id| debug.resolve(id).map_err(|error| super::context::debug_error(error, span));
+        let (address, type_id) = match (resolve(found.type_id)?.1, &found.location) {
+            (CType::Pointer(Some(target)), _) if matches!(resolve(target)?.1, CType::Struct { .. }) => {
+                (self.load(found, span)?, target)
+            }
+            (_, Location::Memory { address, bits: None }) => (address.clone(), found.type_id),
+            (ctype, _) => return self.pretty_number(found, &ctype, span),
+        };
+        let description = Rc::new(pretty::describe(debug, type_id, dollars > 1, span)?);
+        let kind = ExprKind::Pretty { address: Box::new(address), description };
+        Ok(Expr { kind, ty: Type::String, span })
+    }
+
+    /// A value in a register, or a bit-field, as text.
+    fn pretty_number(&mut self, found: &Found, ctype: &CType, span: Span) -> Lowered {
+        let value = self.load(found, span)?;
+        let signed = match ctype {
+            CType::Base { encoding, .. } => {
+                use crate::debuginfo::BaseEncoding;
+                matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar)
+            }
+            CType::Enum { signed, .. } => *signed,
+            _ => false,
+        };
+        let conversion = match ctype {
+            CType::Pointer(_) => b'p',
+            _ if signed => b'd',
+            _ => b'u',
+        };
+        let pieces = vec![PrintPiece::Directive {
+            directive: directive(conversion),
+            width: None,
+            precision: None,
+            argument: value,
+        }];
+        Ok(Expr { kind: ExprKind::Format(Box::new(Print { pieces })), ty: Type::String, span })
+    }
+
+    /// `$$vars`, `$$parms`, `$$locals`, `$$return`, also with dollars after: `name=value ...`.
+    fn lower_all_variables(&mut self, unit: &mut Unit, name: &str, dollars: u8, span: Span) -> Lowered {
+        let Some(context) = unit.context.clone() else {
+            return Err(Error::NoContext { name: name.into(), point: None, span });
+        };
+        if !context.has_variables() {
+            return Err(Error::NoContext { name: name.into(), point: Some(unit.point.clone()), span });
+        }
+        let names = match name {
+            "$$vars" => context.parameters().into_iter().chain(context.locals()).collect(),
+            "$$parms" => context.parameters(),
+            "$$locals" => context.locals(),
+            "$$return" => vec!["return".to_string()],
+            _ => {
+                let available = ["$$vars", "$$parms", "$$locals", "$$return"].map(String::from).to_vec();
+                return Err(Error::UnknownVariable { name: name.into(), place: context.place(), available, span });
+            }
+        };
+        let mut pieces = Vec::new();
+        for (index, variable) in names.iter().enumerate() {
+            let space = if index > 0 { " " } else { "" };
+            pieces.push(PrintPiece::Literal(format!("{space}{variable}=").into_bytes()));
+            let value = match context.variable(variable) {
+                Ok(found) if dollars > 0 => self.pretty(&found, dollars, span).map(plain),
+                Ok(found) => self.load(&found, span).map(|argument| {
+                    let mut directive = directive(b'x');
+                    directive.flags.sharp = true;
+                    PrintPiece::Directive { directive, width: None, precision: None, argument }
+                }),
+                Err(_) if name == "$$return" => {
+                    pieces.clear();
+                    break;
+                }
+                Err(_) => Ok(PrintPiece::Literal(b"?".to_vec())),
+            };
+            pieces.push(match value {
+                Ok(piece) => piece,
+                Err(Error::WholeStruct { .. } | Error::NoAddress { .. }) => PrintPiece::Literal(b"{...}".to_vec()),
+                Err(_) => PrintPiece::Literal(b"?".to_vec()),
+            });
+        }
+        Ok(Expr { kind: ExprKind::Format(Box::new(Print { pieces })), ty: Type::String, span })
+    }
+
+    fn lower_print(&mut self, unit: &mut Unit, print: &ast::Print) -> Lowered<Print> {
+        let mut pieces = Vec::new();
+        match &print.form {
+            PrintForm::Plain => {
+                for argument in &print.arguments {
+                    pieces.push(plain(self.lower(unit, argument)?));
+                }
+            }
+            PrintForm::Char => {
+                for argument in &print.arguments {
+                    let argument = self.lower(unit, argument)?;
+                    pieces.push(PrintPiece::Directive { directive: directive(b'c'), width: None, precision: None, argument });
+                }
+            }
+            PrintForm::Delimited(delimiter) => {
+                for (index, argument) in print.arguments.iter().enumerate() {
+                    if index > 0 {
+                        pieces.push(PrintPiece::Literal(delimiter.clone()));
+                    }
+                    pieces.push(plain(self.lower(unit, argument)?));
+                }
+            }
+            PrintForm::Format(text, span) => {
+                let parsed = format::parse(text).map_err(|error| Error::Format { kind: error.kind, span: *span })?;
+                let mut arguments = print.arguments.iter();
+                let missing = Error::FormatArguments { wanted: 0, given: print.arguments.len(), span: *span };
+                for piece in parsed {
+                    pieces.push(match piece {
+                        Piece::Literal(bytes) => PrintPiece::Literal(bytes),
+                        Piece::Directive { directive, .. } => {
+                            let mut next = || arguments.next().ok_or(missing.clone());
+                            let width = if directive.width == Size::Star { Some(next()?) } else { None };
+                            let precision = if directive.precision == Size::Star { Some(next()?) } else { None };
+                            let argument = next()?;
+                            let width = width.map(|width| self.lower(unit, width)).transpose()?;
+                            let precision = precision.map(|precision| self.lower(unit, precision)).transpose()?;
+                            PrintPiece::Directive { directive, width, precision, argument: self.lower(unit, argument)? }
+                        }
+                    });
+                }
+            }
+        }
+        if print.newline {
+            pieces.push(PrintPiece::Literal(b"\n".to_vec()));
+        }
+        Ok(Print { pieces })
+    }
+}
+
+fn directive(conversion: u8) -> Directive {
+    Directive { conversion, flags: Flags::default(), width: Size::None, precision: Size::None }
+}
+
+/// A value as print shows it.
+fn plain(argument: Expr) -> PrintPiece {
+    match (argument.kind, argument.ty) {
+        (ExprKind::String(bytes), _) => PrintPiece::Literal(bytes),
+        (kind, ty) => {
+            let conversion = if ty == Type::String { b's' } else { b'd' };
+            let argument = Expr { kind, ..argument };
+            PrintPiece::Directive { directive: directive(conversion), width: None, precision: None, argument }
+        }
+    }
+}

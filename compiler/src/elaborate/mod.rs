@@ -1,0 +1,273 @@
+//! Pass 2: the trees of scripts and tapset files to one [`Program`].
+//!
+//! Probe points are resolved to sites ([`points`]), each site gets its own copy of the handler; types are found over
+//! all of it ([`infer`]); then every tree is lowered ([`lower`]), context variables with the site's debug information
+//! ([`context`]). It goes on after a mistake, so that a user sees all of them.
+
+mod context;
+pub mod error;
+mod fold;
+pub mod format;
+mod infer;
+mod lower;
+mod points;
+mod pretty;
+pub mod types;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::diagnostic::Diagnostic;
+use crate::probe::{Context, Resolver};
+use crate::program::{FunctionId, GlobalId, LocalId, Program, SavedId};
+use crate::source::{FileId, SourceMap, Span};
+use crate::syntax::ast;
+use error::Error;
+use types::{TypeVar, Types};
+
+/// What the command line says about the language.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub guru: bool,
+    /// Show globals that are written and never read when the session ends.
+    pub display_globals: bool,
+}
+
+/// Resolves `scripts`: the user's files first, then the library files they need.
+///
+/// `resolver` answers for probe points and debug information. Returns what could be resolved and all that was wrong;
+/// the program is only meant to go on if none of that is an error.
+pub fn elaborate<'a>(
+    sources: &'a SourceMap,
+    scripts: &'a [ast::Script],
+    options: &'a Options,
+    resolver: &'a mut Resolver<'a>,
+) -> (Program, Vec<Diagnostic>) {
+    let mut elaborator = Elaborator::new(sources, options, resolver);
+    elaborator.declare(scripts);
+    let mut handlers = elaborator.expand_probes(scripts);
+    elaborator.infer_all(&mut handlers);
+    elaborator.check_types(&handlers);
+    let program = if elaborator.failed { Program::default() } else { elaborator.lower_all(scripts, handlers) };
+    (program, elaborator.problems)
+}
+
+struct Global<'a> {
+    ast: &'a ast::Global,
+    ty: TypeVar,
+    read: bool,
+    written: bool,
+}
+
+struct Function<'a> {
+    ast: &'a ast::Function,
+    unit: Unit,
+    parameters: Vec<TypeVar>,
+    returns: TypeVar,
+    /// A `return` with a value was seen, or a type is declared.
+    has_value: bool,
+    /// Reached from a probe; numbered in the order in which it was reached.
+    id: Option<FunctionId>,
+}
+
+/// Names and types within one function or handler.
+#[derive(Default)]
+struct Unit {
+    names: HashMap<String, LocalId>,
+    locals: Vec<Local>,
+    /// None in a function.
+    context: Option<Rc<dyn Context>>,
+    /// Spelling of the probe point, for messages.
+    point: String,
+    loops: usize,
+    /// An expression that is evaluated at the probed function's entry is being lowered.
+    at_entry: bool,
+    saved: Vec<crate::program::Expr>,
+    /// Saved values by the spelling of what they are.
+    saved_names: HashMap<String, SavedId>,
+}
+
+struct Local {
+    name: String,
+    ty: TypeVar,
+    span: Span,
+    assigned: bool,
+}
+
+/// One site with the statements that run there.
+struct Handler<'a> {
+    site: crate::probe::Site,
+    script_point: String,
+    span: Span,
+    condition: Vec<&'a ast::Expr>,
+    body: Vec<&'a ast::Block>,
+    unit: Unit,
+}
+
+struct Elaborator<'a> {
+    sources: &'a SourceMap,
+    resolver: &'a mut Resolver<'a>,
+    options: &'a Options,
+    problems: Vec<Diagnostic>,
+    failed: bool,
+    types: Types,
+    globals: Vec<Global<'a>>,
+    /// By name; private ones also by their file.
+    global_names: HashMap<(Option<FileId>, &'a str), GlobalId>,
+    functions: Vec<Function<'a>>,
+    function_names: HashMap<(Option<FileId>, &'a str), Vec<usize>>,
+    aliases: Vec<&'a ast::Alias>,
+    /// Functions reached, in order; those not yet inferred come last.
+    reached: Vec<usize>,
+}
+
+impl<'a> Elaborator<'a> {
+    fn new(sources: &'a SourceMap, options: &'a Options, resolver: &'a mut Resolver<'a>) -> Elaborator<'a> {
+        Elaborator {
+            sources,
+            resolver,
+            options,
+            problems: Vec::new(),
+            failed: false,
+            types: Types::default(),
+            globals: Vec::new(),
+            global_names: HashMap::new(),
+            functions: Vec::new(),
+            function_names: HashMap::new(),
+            aliases: Vec::new(),
+            reached: Vec::new(),
+        }
+    }
+
+    fn report(&mut self, error: Error) {
+        self.tell(error.diagnostic());
+    }
+
+    /// Notes a diagnostic; the same one (a handler cloned for many sites) only once.
+    fn tell(&mut self, diagnostic: Diagnostic) {
+        self.failed |= diagnostic.severity == crate::diagnostic::Severity::Error;
+        if !self.problems.contains(&diagnostic) {
+            self.problems.push(diagnostic);
+        }
+    }
+
+    fn declare(&mut self, scripts: &'a [ast::Script]) {
+        for script in scripts {
+            for item in &script.items {
+                match item {
+                    ast::Item::Global(global) => self.declare_global(script.file, global),
+                    ast::Item::Function(function) => self.declare_function(script.file, function),
+                    ast::Item::Alias(alias) => self.aliases.push(alias),
+                    ast::Item::EmbeddedC(code) => self.check_embedded(code.span),
+                    ast::Item::Probe(_) => {}
+                }
+            }
+        }
+    }
+
+    fn declare_global(&mut self, file: FileId, global: &'a ast::Global) {
+        if global.wrap || global.size.is_some() {
+            self.report(Error::Unsupported { what: "arrays".into(), span: global.span });
+        }
+        let key = (global.private.then_some(file), global.name.text.as_str());
+        if let Some(first) = self.global_names.get(&key) {
+            let first = self.globals[first.index()].ast.name.span;
+            let name = global.name.text.clone();
+            return self.report(Error::Redeclared { what: "global", name, span: global.name.span, first });
+        }
+        let ty = match &global.initial {
+            None => self.types.fresh(),
+            Some((ast::Literal::Number(_), span)) => self.types.known(crate::program::Type::Long, *span),
+            Some((ast::Literal::String(_), span)) => self.types.known(crate::program::Type::String, *span),
+        };
+        self.global_names.insert(key, GlobalId(self.globals.len() as u32));
+        self.globals.push(Global { ast: global, ty, read: false, written: false });
+    }
+
+    fn declare_function(&mut self, file: FileId, function: &'a ast::Function) {
+        let key = (function.private.then_some(file), function.name.text.as_str());
+        let arity = function.parameters.len();
+        let same = self.function_names.get(&key).into_iter().flatten().copied();
+        if let Some(first) = same.map(|index| self.functions[index].ast).find(|first| first.parameters.len() == arity) {
+            let (name, span, first) = (function.name.text.clone(), function.name.span, first.name.span);
+            return self.report(Error::Redeclared { what: "function", name, span, first });
+        }
+        if let ast::FunctionBody::EmbeddedC(code) = &function.body {
+            self.check_embedded(code.span);
+        }
+        let ty = |types: &mut Types, declared: Option<ast::TypeName>, span| match declared {
+            None => types.fresh(),
+            Some(ast::TypeName::Long) => types.known(crate::program::Type::Long, span),
+            Some(ast::TypeName::String) => types.known(crate::program::Type::String, span),
+        };
+        let returns = ty(&mut self.types, function.returns, function.name.span);
+        let mut unit = Unit::default();
+        let mut parameters = Vec::new();
+        for parameter in &function.parameters {
+            let ty = ty(&mut self.types, parameter.type_name, parameter.name.span);
+            parameters.push(ty);
+            let id = LocalId(unit.locals.len() as u32);
+            let name = parameter.name.text.clone();
+            if unit.names.insert(name.clone(), id).is_some() {
+                let (what, span, first) = ("parameter", parameter.name.span, function.name.span);
+                self.report(Error::Redeclared { what, name: name.clone(), span, first });
+            }
+            unit.locals.push(Local { name, ty, span: parameter.name.span, assigned: true });
+        }
+        self.function_names.entry(key).or_default().push(self.functions.len());
+        let has_value = function.returns.is_some();
+        self.functions.push(Function { ast: function, unit, parameters, returns, has_value, id: None });
+    }
+
+    /// Embedded C is for guru mode and library files.
+    fn check_embedded(&mut self, span: Span) {
+        let library = self.sources.file(span.file).origin == crate::source::Origin::Tapset;
+        if !self.options.guru && !library {
+            self.report(Error::Guru { what: "embedded C", span });
+        }
+    }
+
+    fn find_global(&self, file: FileId, name: &str) -> Option<GlobalId> {
+        self.global_names.get(&(Some(file), name)).or_else(|| self.global_names.get(&(None, name))).copied()
+    }
+
+    fn find_functions(&self, file: FileId, name: &str) -> Vec<usize> {
+        let private = self.function_names.get(&(Some(file), name));
+        private.or_else(|| self.function_names.get(&(None, name))).cloned().unwrap_or_default()
+    }
+
+}
+
+/// What a name called with some arguments is.
+enum Callee {
+    /// Index into the elaborator's functions.
+    Function(usize),
+    Builtin(&'static crate::builtin::Builtin),
+}
+
+impl<'a> Elaborator<'a> {
+    /// A script's own function wins over a builtin of its name.
+    fn find_callee(&self, name: &ast::Name, arity: usize) -> Result<Callee, Error> {
+        let functions = self.find_functions(name.span.file, &name.text);
+        let fits = |index: &&usize| self.functions[**index].ast.parameters.len() == arity;
+        if let Some(&index) = functions.iter().find(fits) {
+            return Ok(Callee::Function(index));
+        }
+        if let Some(builtin) = crate::builtin::find(&name.text, arity) {
+            return Ok(Callee::Builtin(builtin));
+        }
+        let declared = functions.first().map(|&index| self.functions[index].ast.name.span);
+        let mut takes: Vec<usize> = functions.iter().map(|&index| self.functions[index].ast.parameters.len()).collect();
+        takes.extend(crate::builtin::arities(&name.text));
+        if !takes.is_empty() {
+            takes.sort_unstable();
+            let (name, span) = (name.text.clone(), name.span);
+            return Err(Error::Arity { name, takes, given: arity, span, declared });
+        }
+        let mut near: Vec<String> = self.function_names.keys().map(|(_, name)| name.to_string()).collect();
+        near.extend(crate::builtin::all().map(|builtin| builtin.name.to_string()));
+        near.sort();
+        near.dedup();
+        Err(Error::UnknownFunction { name: name.text.clone(), span: name.span, near })
+    }
+}

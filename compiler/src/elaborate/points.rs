@@ -1,0 +1,160 @@
+//! Probe points to sites: aliases expanded, `?` and `!` obeyed, bodies put together.
+
+use super::{Elaborator, Handler, Unit};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::probe::{self, PointError, Site};
+use crate::source::Span;
+use crate::syntax::ast;
+
+/// What the aliases on the way to a point have added around the user's body.
+#[derive(Clone, Default)]
+struct Wrapping<'a> {
+    conditions: Vec<&'a ast::Expr>,
+    /// Outermost first.
+    prologues: Vec<&'a ast::Block>,
+    /// Innermost first.
+    epilogues: Vec<&'a ast::Block>,
+    /// Aliases being expanded, to find loops.
+    via: Vec<*const ast::Alias>,
+}
+
+impl<'a> Elaborator<'a> {
+    pub(super) fn expand_probes(&mut self, scripts: &'a [ast::Script]) -> Vec<Handler<'a>> {
+        let mut handlers = Vec::new();
+        for script in scripts {
+            for item in &script.items {
+                let ast::Item::Probe(probe) = item else { continue };
+                for point in &probe.points {
+                    let mut found = Vec::new();
+                    let present = self.expand_point(&point.components, point, &Wrapping::default(), &mut found);
+                    for (site, wrapping) in found {
+                        handlers.push(handler(site, wrapping, point, probe));
+                    }
+                    if present && point.sufficient {
+                        break;
+                    }
+                }
+            }
+        }
+        handlers
+    }
+
+    /// Adds the sites of a point; false if it has none.
+    fn expand_point(
+        &mut self,
+        components: &[ast::Component],
+        point: &'a ast::ProbePoint,
+        around: &Wrapping<'a>,
+        found: &mut Vec<(Site, Wrapping<'a>)>,
+    ) -> bool {
+        let mut around = around.clone();
+        around.conditions.extend(point.condition.as_deref());
+        let quiet = point.optional || point.sufficient;
+        let aliases = self.matching_aliases(components);
+        if aliases.is_empty() {
+            return self.resolve_point(components, point.span, quiet, around, found);
+        }
+        let mut present = false;
+        for (alias, suffix) in aliases {
+            present |= self.expand_alias(alias, &suffix, point, quiet, &around, found);
+        }
+        present
+    }
+
+    fn expand_alias(
+        &mut self,
+        alias: &'a ast::Alias,
+        suffix: &[ast::Component],
+        point: &'a ast::ProbePoint,
+        quiet: bool,
+        around: &Wrapping<'a>,
+        found: &mut Vec<(Site, Wrapping<'a>)>,
+    ) -> bool {
+        if around.via.contains(&(alias as *const _)) {
+            let diagnostic = Diagnostic::error(Code("E0208"), "recursive loop in alias expansion");
+            self.tell(diagnostic.at(point.span, "").also(alias.span, "this alias leads to itself"));
+            return false;
+        }
+        let mut inner = around.clone();
+        inner.via.push(alias);
+        // The alias nearest the event is outermost: its prologue runs first, its epilogue last.
+        inner.prologues.splice(0..0, alias.prologue.as_ref());
+        inner.epilogues.extend(alias.epilogue.as_ref());
+        let mut present = false;
+        let before = self.problems.len();
+        let failed = self.failed;
+        for base in &alias.points {
+            let mut components = base.components.clone();
+            components.extend_from_slice(suffix);
+            let here = self.expand_point(&components, base, &inner, found);
+            present |= here;
+            if here && base.sufficient {
+                break;
+            }
+        }
+        if quiet && !present {
+            self.problems.truncate(before);
+            self.failed = failed;
+        }
+        present
+    }
+
+    fn resolve_point(
+        &mut self,
+        components: &[ast::Component],
+        span: Span,
+        quiet: bool,
+        around: Wrapping<'a>,
+        found: &mut Vec<(Site, Wrapping<'a>)>,
+    ) -> bool {
+        let names = self.alias_names();
+        match probe::resolve(components, span, &names, self.resolver) {
+            Ok(sites) => {
+                let present = !sites.is_empty();
+                found.extend(sites.into_iter().map(|site| (site, around.clone())));
+                present
+            }
+            Err(error) => {
+                if !quiet || matches!(error, PointError::Argument { .. } | PointError::Range { .. }) {
+                    self.tell(error.diagnostic(span));
+                }
+                false
+            }
+        }
+    }
+
+    /// Aliases whose name the components begin with, each with the components after it.
+    fn matching_aliases(&self, components: &[ast::Component]) -> Vec<(&'a ast::Alias, Vec<ast::Component>)> {
+        let mut matching = Vec::new();
+        for alias in &self.aliases {
+            for name in &alias.names {
+                let fits = name.len() <= components.len()
+                    && name.iter().zip(components).all(|(a, b)| a.name == b.name && a.argument == b.argument);
+                if fits {
+                    matching.push((*alias, components[name.len()..].to_vec()));
+                }
+            }
+        }
+        matching
+    }
+
+    fn alias_names(&self) -> Vec<String> {
+        let names = self.aliases.iter().flat_map(|alias| &alias.names);
+        names.filter_map(|name| name.first()).map(|component| component.name.clone()).collect()
+    }
+}
+
+fn handler<'a>(site: Site, around: Wrapping<'a>, point: &'a ast::ProbePoint, probe: &'a ast::Probe) -> Handler<'a> {
+    let mut body = around.prologues;
+    body.push(&probe.body);
+    body.extend(around.epilogues);
+    let unit = Unit { context: Some(site.context.clone()), point: site.point.clone(), ..Unit::default() };
+    Handler {
+        site,
+        script_point: probe::spelling(&point.components),
+        span: point.span,
+        condition: around.conditions,
+        body,
+        unit,
+    }
+}

@@ -1,0 +1,174 @@
+//! `$x$` and `$x$$`: the description by which an object is printed, made of its C type.
+//!
+//! One dollar shows the members, nested structs as `{...}` and arrays as `[...]`; two show everything, every array
+//! element included. The object's bytes are copied when the probe hits and formatted by the loader.
+
+use super::context::debug_error;
+use super::error::Error;
+use crate::debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId};
+use crate::source::Span;
+use spile_abi::format::{Pretty, PrettyOp, PrettyStyle};
+
+/// Largest object that is printed: more fits into no record of the default ring.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// Nesting of types in one description; C types of a kernel nest far less.
+const MAX_DEPTH: usize = 64;
+
+/// The description of an object of the type; `deep` for two dollars.
+pub(super) fn describe(debug: &DebugInfo, id: TypeId, deep: bool, span: Span) -> Result<Pretty, Error> {
+    let size = debug.size_of(id).map_err(|error| debug_error(error, span))?.unwrap_or(0);
+    if size > MAX_BYTES {
+        let message = format!("`{}` has {size} bytes: more than the {MAX_BYTES} that can be printed", debug.type_name(id));
+        return Err(Error::DebugInfo { message, span });
+    }
+    let mut describer = Describer { debug, deep, span, ops: Vec::new() };
+    describer.value(id, 0, None, 0)?;
+    Ok(Pretty { size: size as u32, ops: describer.ops })
+}
+
+struct Describer<'d> {
+    debug: &'d DebugInfo,
+    deep: bool,
+    span: Span,
+    ops: Vec<PrettyOp>,
+}
+
+impl Describer<'_> {
+    fn text(&mut self, text: &str) {
+        if let Some(PrettyOp::Literal(bytes)) = self.ops.last_mut() {
+            bytes.extend_from_slice(text.as_bytes());
+        } else {
+            self.ops.push(PrettyOp::Literal(text.as_bytes().to_vec()));
+        }
+    }
+
+    /// The value of a type at `offset`; `bits` for a bit-field, counted from there.
+    fn value(&mut self, id: TypeId, offset: u64, bits: Option<(u64, u8)>, depth: usize) -> Result<(), Error> {
+        if depth > MAX_DEPTH {
+            return Err(Error::DebugInfo { message: "types nest too deep to be printed".into(), span: self.span });
+        }
+        let resolved = self.debug.resolve(id).map_err(|error| debug_error(error, self.span))?;
+        match resolved.1 {
+            CType::Struct { members, .. } => self.members(&members, offset, depth),
+            CType::Array { element, counts } => self.array(id, element, &counts, offset, depth),
+            CType::Base { encoding: BaseEncoding::Float, .. } => {
+                self.ops.push(PrettyOp::Unknown);
+                Ok(())
+            }
+            CType::Base { name, size, encoding } => {
+                let style = match encoding {
+                    _ if name == "char" && bits.is_none() => PrettyStyle::Char,
+                    BaseEncoding::Signed | BaseEncoding::SignedChar => PrettyStyle::Signed,
+                    _ => PrettyStyle::Unsigned,
+                };
+                self.integer(offset, size, bits, style);
+                Ok(())
+            }
+            CType::Enum { size, signed, .. } => {
+                self.integer(offset, size, bits, if signed { PrettyStyle::Signed } else { PrettyStyle::Unsigned });
+                Ok(())
+            }
+            CType::Pointer(target) => self.pointer(target, offset),
+            _ => {
+                self.ops.push(PrettyOp::Unknown);
+                Ok(())
+            }
+        }
+    }
+
+    fn integer(&mut self, offset: u64, size: u64, bits: Option<(u64, u8)>, style: PrettyStyle) {
+        let op = match bits {
+            None if matches!(size, 1 | 2 | 4 | 8) => {
+                PrettyOp::Integer { offset: offset as u32, size: size as u8, first_bit: 0, bits: 0, style }
+            }
+            None => PrettyOp::Unknown,
+            Some((first, bits)) => {
+                let skip = first / 8;
+                let first = first % 8;
+                match (first + u64::from(bits)).div_ceil(8).next_power_of_two() {
+                    size @ (1 | 2 | 4 | 8) if bits > 0 => PrettyOp::Integer {
+                        offset: (offset + skip) as u32,
+                        size: size as u8,
+                        first_bit: first as u8,
+                        bits,
+                        style,
+                    },
+                    _ => PrettyOp::Unknown,
+                }
+            }
+        };
+        self.ops.push(op);
+    }
+
+    fn pointer(&mut self, target: Option<TypeId>, offset: u64) -> Result<(), Error> {
+        let target = match target {
+            Some(target) => Some(self.debug.resolve(target).map_err(|error| debug_error(error, self.span))?.1),
+            None => None,
+        };
+        let offset = offset as u32;
+        let style = match target {
+            Some(CType::Base { name, .. }) if name == "char" => {
+                self.ops.push(PrettyOp::StringPointer { offset });
+                return Ok(());
+            }
+            Some(CType::Function { .. }) => PrettyStyle::Function,
+            _ => PrettyStyle::Hex,
+        };
+        self.ops.push(PrettyOp::Integer { offset, size: 8, first_bit: 0, bits: 0, style });
+        Ok(())
+    }
+
+    fn members(&mut self, members: &[Member], offset: u64, depth: usize) -> Result<(), Error> {
+        if depth > 0 && !self.deep {
+            self.text("{...}");
+            return Ok(());
+        }
+        self.text("{");
+        for (index, member) in members.iter().enumerate() {
+            if index > 0 {
+                self.text(", ");
+            }
+            let mut inner = depth + 1;
+            match &member.name {
+                Some(name) => self.text(&format!(".{name}=")),
+                None => {
+                    // The members of an anonymous struct or union are those of the enclosing one.
+                    inner = depth;
+                    let resolved = self.debug.resolve(member.type_id).map_err(|error| debug_error(error, self.span))?;
+                    let union = matches!(resolved.1, CType::Struct { union: true, .. });
+                    self.text(if union { "<union>=" } else { "<class>=" });
+                }
+            }
+            let bits = member.bits.map(|bits| (bits.first, bits.bits));
+            self.value(member.type_id, offset + member.offset, bits, inner.max(usize::from(member.name.is_some())))?;
+        }
+        self.text("}");
+        Ok(())
+    }
+
+    fn array(&mut self, id: TypeId, element: TypeId, counts: &[Option<u64>], offset: u64, depth: usize) -> Result<(), Error> {
+        let failed = |error| debug_error(error, self.span);
+        let count = counts.first().copied().flatten().unwrap_or(0);
+        let base = self.debug.resolve(element).map_err(failed)?.1;
+        if counts.len() == 1 && matches!(&base, CType::Base { name, .. } if name == "char") {
+            self.ops.push(PrettyOp::Chars { offset: offset as u32, length: count as u32 });
+            return Ok(());
+        }
+        if depth > 0 && !self.deep {
+            self.text("[...]");
+            return Ok(());
+        }
+        let rest = self.debug.array_element(id, element, counts).map_err(failed)?;
+        let stride = self.debug.size_of(rest).map_err(failed)?.unwrap_or(0);
+        self.text("[");
+        if count > 0 && stride > 0 {
+            let outer = std::mem::take(&mut self.ops);
+            self.value(rest, 0, None, depth + 1)?;
+            let body = std::mem::replace(&mut self.ops, outer);
+            self.ops.push(PrettyOp::Repeat { offset: offset as u32, count: count as u32, stride: stride as u32, body });
+        }
+        self.text("]");
+        Ok(())
+    }
+}

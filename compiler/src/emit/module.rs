@@ -1,0 +1,198 @@
+//! The script's unit: tables and routines put into the module's skeleton.
+
+use serde::Serialize;
+
+use super::{embedded, routine, text};
+use crate::plan::{Plan, Probe, place_of};
+use crate::program::{Attachment, Constant, Type};
+
+const TEMPLATE: &str = include_str!("templates/script.c.tera");
+
+#[derive(Serialize)]
+struct Table {
+    name: String,
+    bytes: String,
+}
+
+#[derive(Serialize)]
+struct Global {
+    name: String,
+    string: bool,
+    initial: String,
+    length: usize,
+}
+
+#[derive(Serialize)]
+struct Locks {
+    probe: usize,
+    list: String,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    fields: Vec<String>,
+}
+
+pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
+    let mut context = tera::Context::new();
+    let naming = &plan.naming;
+    context.insert("title", &text::comment(&naming.title));
+    context.insert("release", &text::comment(&naming.kernel_release));
+    context.insert("string_bytes", &naming.limits.string_bytes);
+    context.insert("embedded", &embedded::prototypes(plan));
+    context.insert("globals", &plan.globals.iter().map(global).collect::<Vec<_>>());
+    let tables = plan.tables.iter().enumerate();
+    context.insert(
+        "tables",
+        &tables.map(|(index, bytes)| Table { name: format!("table_{index}"), bytes: text::bytes(bytes) }).collect::<Vec<_>>(),
+    );
+    context.insert("prototypes", &plan.routines.iter().map(routine::prototype).collect::<Vec<_>>());
+    context.insert("routines", &plan.routines.iter().map(|item| routine::emit(plan, item)).collect::<Vec<_>>());
+    let locks = plan.probes.iter().enumerate().filter(|(_, probe)| !probe.locks.is_empty());
+    context.insert("locks", &locks.map(|(index, probe)| Locks { probe: index, list: lock_list(probe) }).collect::<Vec<_>>());
+    context.insert("probes", &plan.probes.iter().enumerate().map(|(index, probe)| probe_entry(index, probe)).collect::<Vec<_>>());
+    context.insert("targets", &plan.targets.iter().map(target_entry).collect::<Vec<_>>());
+    context.insert("script", &script_entry(plan));
+    context.insert("meta", &text::bytes(&plan.meta.encode()));
+    context.insert("modinfo", &modinfo(plan));
+    let mut tera = tera::Tera::default();
+    tera.add_raw_template("script.c", TEMPLATE)?;
+    tera.render("script.c", &context)
+}
+
+fn global(global: &crate::plan::Global) -> Global {
+    let (initial, length) = match (&global.initial, global.ty) {
+        (Some(Constant::String(bytes)), Type::String) => (text::literal(bytes), bytes.len()),
+        (_, Type::String) => ("\"\"".into(), 0),
+        (Some(Constant::Long(i64::MIN)), Type::Long) => ("-9223372036854775807LL - 1".into(), 0),
+        (Some(Constant::Long(value)), Type::Long) => (format!("{value}LL"), 0),
+        (_, Type::Long) => ("0".into(), 0),
+    };
+    Global { name: global.symbol.clone(), string: global.ty == Type::String, initial, length }
+}
+
+fn lock_list(probe: &Probe) -> String {
+    let locks: Vec<String> = probe.locks.iter().map(|&(lock, write)| (lock << 1 | u32::from(write)).to_string()).collect();
+    locks.join(", ")
+}
+
+fn string(value: &str) -> String {
+    text::literal(value.as_bytes())
+}
+
+fn probe_entry(index: usize, probe: &Probe) -> Entry {
+    let mut fields = vec![
+        format!(".point = {}", string(&probe.point)),
+        format!(".script_point = {}", string(&probe.script_point)),
+        format!(".function = {}", string(&probe.function)),
+        format!(".module = {}", string(&probe.module)),
+        format!(".handler = {}", probe.handler),
+    ];
+    let kind = match &probe.attachment {
+        Attachment::Begin { order } => {
+            fields.push(format!(".value = {}", long(*order)));
+            "SPILE_PROBE_BEGIN"
+        }
+        Attachment::End { order } => {
+            fields.push(format!(".value = {}", long(*order)));
+            "SPILE_PROBE_END"
+        }
+        Attachment::Error { order } => {
+            fields.push(format!(".value = {}", long(*order)));
+            "SPILE_PROBE_ERROR"
+        }
+        Attachment::Never => "SPILE_PROBE_NEVER",
+        Attachment::Kprobe(_) => "SPILE_PROBE_KPROBE",
+        Attachment::Kretprobe { maxactive, .. } => {
+            fields.push(format!(".maxactive = {maxactive}"));
+            "SPILE_PROBE_KRETPROBE"
+        }
+        Attachment::Timer { period, random } => {
+            fields.push(format!(".value = {period}LL"));
+            fields.push(format!(".random = {random}ULL"));
+            "SPILE_PROBE_TIMER"
+        }
+    };
+    fields.insert(0, format!(".kind = {kind}"));
+    if let Some(entry) = &probe.entry_handler {
+        fields.push(format!(".entry_handler = {entry}"));
+        fields.push(format!(".entry_bytes = {}", probe.entry_bytes));
+    }
+    match place_of(&probe.attachment) {
+        Some(place) => {
+            fields.push(format!(".target = {}", place.target.0));
+            if let Some(symbol) = &place.symbol {
+                fields.push(format!(".symbol = {}", string(symbol)));
+            }
+            fields.push(format!(".address = {:#x}UL", place.address));
+        }
+        None => fields.push(".target = -1".into()),
+    }
+    if !probe.locks.is_empty() {
+        fields.push(format!(".locks = locks_{index}"));
+        fields.push(format!(".lock_count = {}", probe.locks.len()));
+    }
+    Entry { fields }
+}
+
+fn long(value: i64) -> String {
+    if value == i64::MIN { "-9223372036854775807LL - 1".into() } else { format!("{value}LL") }
+}
+
+fn target_entry(target: &crate::program::Target) -> Entry {
+    let mut fields = vec![format!(".name = {}", string(&target.name))];
+    // abi.h's array has room for an SHA-1, which is what linkers make; a longer id is compared by its start.
+    let id = &target.build_id[..target.build_id.len().min(20)];
+    if !id.is_empty() {
+        let bytes: Vec<String> = id.iter().map(|byte| format!("{byte:#04x}")).collect();
+        fields.push(format!(".build_id = {{ {} }}", bytes.join(", ")));
+        fields.push(format!(".build_id_bytes = {}", id.len()));
+    }
+    if let Some(address) = target.build_id_address {
+        fields.push(format!(".build_id_address = {address:#x}UL"));
+    }
+    Entry { fields }
+}
+
+fn script_entry(plan: &Plan) -> Entry {
+    let naming = &plan.naming;
+    let limits = &naming.limits;
+    let fields = vec![
+        ".abi = SPILE_SCRIPT_ABI".to_string(),
+        format!(".name = {}", string(&naming.module)),
+        format!(".title = {}", string(&naming.title)),
+        format!(".kernel_release = {}", string(&naming.kernel_release)),
+        ".probes = probes".to_string(),
+        format!(".probe_count = {}", plan.probes.len()),
+        ".targets = targets".to_string(),
+        format!(".target_count = {}", plan.targets.len()),
+        format!(".lock_count = {}", plan.lock_count),
+        format!(".frame_bytes = {}", plan.frame_bytes),
+        format!(".scratch_bytes = {}", plan.scratch_bytes),
+        ".string_bytes = SPILE_STRING_BYTES".to_string(),
+        format!(".max_actions = {}", limits.max_actions),
+        format!(".max_nesting = {}", plan.max_nesting),
+        format!(".max_errors = {}", limits.max_errors),
+        format!(".max_skipped = {}", limits.max_skipped),
+        format!(".anchor_address = {:#x}UL", plan.anchor_address),
+    ];
+    Entry { fields }
+}
+
+/// Entries of the module's own information (`modinfo NAME.ko`).
+fn modinfo(plan: &Plan) -> Vec<String> {
+    let naming = &plan.naming;
+    let entries = [
+        format!("description=spile script {}", naming.title),
+        format!("spile={}", env!("CARGO_PKG_VERSION")),
+        format!("spile_script={}", naming.title),
+        format!("spile_kernel={}", naming.kernel_release),
+        format!("spile_guru={}", if naming.guru { "yes: may write memory or hold embedded C" } else { "no" }),
+    ];
+    let targets = plan.targets.iter().map(|target| {
+        let id: String = target.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = if target.name.is_empty() { "kernel" } else { &target.name };
+        format!("spile_target={name} {id}")
+    });
+    entries.into_iter().chain(targets).map(|entry| text::literal(entry.as_bytes())).collect()
+}

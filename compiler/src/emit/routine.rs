@@ -1,0 +1,484 @@
+//! Routines as C functions.
+
+use super::text;
+use crate::plan::code::{Argument, Callee, Frame, Instr, LabelId, OUT, Outcome, Parameter, Part, Routine, Text, Value};
+use crate::plan::Plan;
+use crate::program::{GlobalId, Type};
+use crate::syntax::ast::BinaryOp;
+
+/// Spells routines with the names of a plan.
+pub(super) struct Speller<'p> {
+    plan: &'p Plan,
+    routine: &'p Routine,
+    lines: String,
+    indent: usize,
+}
+
+/// `static spile_long function_f(struct spile_context *c, ...)`, without semicolon or body.
+pub(super) fn prototype(routine: &Routine) -> String {
+    let mut parameters = vec!["struct spile_context *c".to_string()];
+    for parameter in &routine.parameters {
+        parameters.push(match parameter {
+            Parameter::Long(id) => format!("spile_long {}", routine.longs[id.index()].name),
+            Parameter::Text(id) => format!("struct spile_string {}", routine.texts[id.index()].name),
+        });
+    }
+    let returns = match routine.returns {
+        None => "void",
+        Some(Type::Long) => "spile_long",
+        Some(Type::String) => {
+            parameters.push("char *out".into());
+            "unsigned int"
+        }
+    };
+    format!("static {returns} {}({})", routine.symbol, parameters.join(", "))
+}
+
+pub(super) fn emit(plan: &Plan, routine: &Routine) -> String {
+    let mut speller = Speller { plan, routine, lines: String::new(), indent: 1 };
+    speller.routine();
+    speller.lines
+}
+
+/// C precedence levels, as far as they matter here: what binds looser is put in parentheses.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Level {
+    Any,
+    Unary,
+}
+
+impl Speller<'_> {
+    fn line(&mut self, text: &str) {
+        for _ in 0..self.indent {
+            self.lines.push('\t');
+        }
+        self.lines.push_str(text);
+        self.lines.push('\n');
+    }
+
+    fn outer(&mut self, text: &str) {
+        self.lines.push_str(text);
+        self.lines.push('\n');
+    }
+
+    fn routine(&mut self) {
+        let routine = self.routine;
+        for line in routine.comment.lines() {
+            self.outer(&format!("/* {} */", text::comment(line)));
+        }
+        self.outer(&prototype(routine));
+        self.outer("{");
+        self.declarations();
+        self.enter();
+        self.instructions(&routine.code);
+        self.outer("out: __attribute__((unused));");
+        self.leave();
+        self.outer("}");
+    }
+
+    fn declarations(&mut self) {
+        let routine = self.routine;
+        if !routine.buffers.is_empty() {
+            self.line("struct {");
+            for (index, name) in routine.buffers.iter().enumerate() {
+                self.line(&format!("\tchar b{index}[SPILE_STRING_BYTES];\t/* {} */", text::comment(name)));
+            }
+            self.line("} *f;");
+        }
+        if routine.frame != Frame::None && (!routine.buffers.is_empty() || matches!(routine.frame, Frame::Checked(_))) {
+            self.line("char *frame;");
+        }
+        for long in routine.longs.iter().filter(|long| !long.parameter) {
+            self.line(&format!("spile_long {} = 0;", long.name));
+        }
+        for text in routine.texts.iter().filter(|text| !text.parameter) {
+            self.line(&format!("struct spile_string {} = SPILE_LITERAL(\"\");", text.name));
+        }
+        match routine.returns {
+            Some(Type::Long) => self.line("spile_long result = 0;"),
+            Some(Type::String) => {
+                self.line("unsigned int result = 0;");
+                self.lines.push('\n');
+                self.line("out[0] = 0;");
+            }
+            None => {}
+        }
+        self.lines.push('\n');
+    }
+
+    /// What a failed entry returns.
+    fn failure(&self) -> &'static str {
+        match self.routine.returns {
+            None => "return;",
+            Some(_) => "return 0;",
+        }
+    }
+
+    fn enter(&mut self) {
+        let bytes = if self.routine.buffers.is_empty() { "0" } else { "sizeof(*f)" };
+        match self.routine.frame {
+            Frame::None => {}
+            Frame::Handler if self.routine.buffers.is_empty() => {}
+            Frame::Handler => {
+                self.line("frame = c->frame;");
+                self.line("c->frame = frame + sizeof(*f);");
+                self.line("f = (void *)frame;");
+            }
+            Frame::Checked(location) => {
+                self.line(&format!("frame = spile_frame_enter(c, {bytes}, {});", location.0));
+                self.line("if (spile_unlikely(!frame))");
+                self.line(&format!("\t{}", self.failure()));
+                if !self.routine.buffers.is_empty() {
+                    self.line("f = (void *)frame;");
+                }
+            }
+        }
+    }
+
+    fn leave(&mut self) {
+        match self.routine.frame {
+            Frame::Checked(_) => self.line("spile_frame_leave(c, frame);"),
+            Frame::Handler if !self.routine.buffers.is_empty() => self.line("c->frame = frame;"),
+            _ => {}
+        }
+        if self.routine.returns.is_some() {
+            self.line("return result;");
+        } else {
+            self.line("return;");
+        }
+    }
+
+    fn instructions(&mut self, code: &[Instr]) {
+        code.iter().for_each(|instr| self.instruction(instr));
+    }
+
+    fn long(&self, id: crate::plan::code::LongId) -> &str {
+        &self.routine.longs[id.index()].name
+    }
+
+    fn text_name(&self, id: crate::plan::code::TextId) -> &str {
+        &self.routine.texts[id.index()].name
+    }
+
+    fn global(&self, id: GlobalId) -> &str {
+        self.plan.globals.iter().find(|global| global.id == id).map_or("spile_no_such_global", |global| &global.symbol)
+    }
+
+    fn label(&self, label: LabelId) -> String {
+        if label == OUT { "out".into() } else { format!("label_{}", label.0) }
+    }
+
+    fn instruction(&mut self, instr: &Instr) {
+        match instr {
+            Instr::Comment(comment) => self.line(&format!("/* {} */", text::comment(comment))),
+            Instr::SetLong(to, value) => self.line(&format!("{} = {};", self.long(*to), self.value(value))),
+            Instr::SetText(to, text) => self.line(&format!("{} = {};", self.text_name(*to), self.text(text))),
+            Instr::Copy { from, buffer, to } => {
+                let call = format!("spile_string_copy(f->b{}, {})", buffer.0, self.text(from));
+                self.set_text(*to, buffer.0, &call);
+            }
+            Instr::Concatenate { left, right, buffer, to } => {
+                let (left, right) = (self.text(left), self.text(right));
+                self.set_text(*to, buffer.0, &format!("spile_string_concatenate(f->b{}, {left}, {right})", buffer.0));
+            }
+            Instr::SetGlobalLong(id, value) => self.line(&format!("{} = {};", self.global(*id), self.value(value))),
+            Instr::SetGlobalText(id, text) => {
+                let (name, text) = (self.global(*id), self.text(text));
+                self.line(&format!("{name}.length = spile_string_copy({name}.text, {text});"));
+            }
+            Instr::SaveLong(offset, value) => self.line(&format!("SPILE_SAVED_LONG({offset}) = {};", self.value(value))),
+            Instr::SaveText(offset, text) => {
+                let text = self.text(text);
+                self.line(&format!("SPILE_SAVED_LENGTH({offset}) = spile_string_copy(SPILE_SAVED_TEXT({offset}), {text});"));
+            }
+            Instr::Divide { to, modulo, left, right, location } => {
+                self.locate(*location);
+                let function = if *modulo { "spile_modulo" } else { "spile_divide" };
+                let (left, right) = (self.value(left), self.value(right));
+                self.line(&format!("{} = {function}(c, {left}, {right});", self.long(*to)));
+            }
+            Instr::Read { to, address, size, user, location } => {
+                self.locate(*location);
+                let function = if *user { "spile_read_user" } else { "spile_read" };
+                self.line(&format!("{} = {function}(c, {}, {size});", self.long(*to), self.value(address)));
+            }
+            Instr::Write { address, size, value, location } => {
+                self.locate(*location);
+                self.line(&format!("spile_write(c, {}, {size}, {});", self.value(address), self.value(value)));
+            }
+            Instr::SetRegister(offset, value) => self.line(&format!("SPILE_REGISTER({offset}) = {};", self.value(value))),
+            Instr::Call { callee, arguments, outcome, location } => {
+                if let Some(location) = location {
+                    self.locate(*location);
+                }
+                self.call(callee, arguments, *outcome);
+            }
+            Instr::Record { format, parts } => self.record(*format, parts),
+            Instr::Format { table, parts, buffer, to, location } => self.format(table.0, parts, buffer.0, *to, *location),
+            Instr::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
+            Instr::Loop(body) => {
+                self.line("for (;;) {");
+                self.nested(body);
+                self.line("}");
+            }
+            Instr::Label(label) => {
+                let label = self.label(*label);
+                self.outer(&format!("{label}: __attribute__((unused));"));
+            }
+            Instr::Goto(label) => self.line(&format!("goto {};", self.label(*label))),
+            Instr::Check(label) => {
+                self.line("if (spile_unlikely(c->error))");
+                self.line(&format!("\tgoto {};", self.label(*label)));
+            }
+            Instr::Charge { statements, location } => self.line(&format!("SPILE_CHARGE(c, {statements}, {});", location.0)),
+            Instr::Catch { buffer, to, uncaught } => {
+                let name = self.text_name(*to).to_string();
+                self.line(&format!("if (!spile_catch(c, f->b{}, &{name}.length))", buffer.0));
+                self.line(&format!("\tgoto {};", self.label(*uncaught)));
+                self.line(&format!("{name}.text = f->b{};", buffer.0));
+            }
+            Instr::ReturnLong(value) => self.line(&format!("result = {};", self.value(value))),
+            Instr::ReturnText(text) => self.line(&format!("result = spile_string_copy(out, {});", self.text(text))),
+        }
+    }
+
+    fn nested(&mut self, code: &[Instr]) {
+        self.indent += 1;
+        self.instructions(code);
+        self.indent -= 1;
+    }
+
+    fn branch(&mut self, condition: &Value, then: &[Instr], otherwise: &[Instr]) {
+        match (then.is_empty(), otherwise.is_empty()) {
+            (true, true) => {}
+            (true, false) => {
+                self.line(&format!("if (!{}) {{", self.value_at(condition, Level::Unary)));
+                self.nested(otherwise);
+                self.line("}");
+            }
+            (false, _) => {
+                self.line(&format!("if ({}) {{", self.value(condition)));
+                self.nested(then);
+                if !otherwise.is_empty() {
+                    self.line("} else {");
+                    self.nested(otherwise);
+                }
+                self.line("}");
+            }
+        }
+    }
+
+    fn locate(&mut self, location: crate::plan::code::LocationId) {
+        self.line(&format!("c->location = {};", location.0));
+    }
+
+    /// `call` writes the buffer and gives the length.
+    fn set_text(&mut self, to: crate::plan::code::TextId, buffer: u32, call: &str) {
+        let name = self.text_name(to).to_string();
+        self.line(&format!("{name}.length = {call};"));
+        self.line(&format!("{name}.text = f->b{buffer};"));
+    }
+
+    fn call(&mut self, callee: &Callee, arguments: &[Argument], outcome: Outcome) {
+        let mut spelled = vec!["c".to_string()];
+        for argument in arguments {
+            spelled.push(match argument {
+                Argument::Long(value) => self.value(value),
+                Argument::Text(text) => self.text(text),
+                Argument::Bytes(buffer) => format!("f->b{}", buffer.0),
+            });
+        }
+        let (name, by_reference) = match callee {
+            Callee::Builtin(symbol) => (format!("spile_fn_{symbol}"), false),
+            Callee::Routine(symbol) => (symbol.clone(), false),
+            Callee::Embedded(symbol) => (symbol.clone(), true),
+        };
+        match outcome {
+            Outcome::None => self.line(&format!("{name}({});", spelled.join(", "))),
+            Outcome::Long(to) if by_reference => {
+                spelled.push(format!("&{}", self.long(to)));
+                self.line(&format!("{} = 0;", self.long(to)));
+                self.line(&format!("{name}({});", spelled.join(", ")));
+            }
+            Outcome::Long(to) => self.line(&format!("{} = {name}({});", self.long(to), spelled.join(", "))),
+            Outcome::Text(buffer, to) => {
+                spelled.push(format!("f->b{}", buffer.0));
+                if by_reference {
+                    self.line(&format!("f->b{}[0] = 0;", buffer.0));
+                    self.line(&format!("{name}({});", spelled.join(", ")));
+                    self.set_text(to, buffer.0, &format!("spile_string_length(f->b{})", buffer.0));
+                } else {
+                    self.set_text(to, buffer.0, &format!("{name}({})", spelled.join(", ")));
+                }
+            }
+        }
+    }
+
+    /// The bytes that parts can take: constants added up, strings by their length.
+    fn room(&self, parts: &[Part]) -> String {
+        let mut fixed = 0;
+        let mut terms = Vec::new();
+        for part in parts {
+            match part {
+                Part::Long(_) => fixed += 8,
+                Part::Text(text) => terms.push(format!("SPILE_STRING_PART({})", self.length(text))),
+                Part::Memory { most, .. } => fixed += (most + 4).next_multiple_of(8),
+                Part::Pretty { most, .. } => fixed += most,
+            }
+        }
+        if fixed > 0 || terms.is_empty() {
+            terms.push(fixed.to_string());
+        }
+        terms.join(" + ")
+    }
+
+    fn put(&mut self, parts: &[Part]) {
+        for part in parts {
+            let call = match part {
+                Part::Long(value) => format!("spile_put_long(at, {})", self.value(value)),
+                Part::Text(text) => format!("spile_put_string(at, {})", self.text(text)),
+                Part::Memory { address, bytes, user, .. } => {
+                    let user = u8::from(*user);
+                    format!("spile_put_memory(c, at, {}, {}, {user})", self.value(address), self.value(bytes))
+                }
+                Part::Pretty { table, address, .. } => {
+                    let table = table.0;
+                    format!("spile_put_pretty(c, at, table_{table}, sizeof(table_{table}), {})", self.value(address))
+                }
+            };
+            self.line(&format!("at = {call};"));
+        }
+    }
+
+    fn record(&mut self, format: u32, parts: &[Part]) {
+        self.line("{");
+        self.indent += 1;
+        let room = self.room(parts);
+        self.line(&format!("char *at = spile_record_begin(c, SPILE_PRINT, {format}, {room});"));
+        self.lines.push('\n');
+        self.put(parts);
+        self.line("spile_record_commit(c, at);");
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    fn format(&mut self, table: u32, parts: &[Part], buffer: u32, to: crate::plan::code::TextId, location: crate::plan::code::LocationId) {
+        self.line("{");
+        self.indent += 1;
+        self.line("char *at = spile_scratch(c);");
+        self.lines.push('\n');
+        self.put(parts);
+        self.locate(location);
+        let call = format!("spile_format(c, table_{table}, sizeof(table_{table}), at, f->b{buffer})");
+        self.set_text(to, buffer, &call);
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    fn length(&self, text: &Text) -> String {
+        match text {
+            Text::Literal(bytes) => bytes.len().to_string(),
+            Text::Variable(id) => format!("{}.length", self.text_name(*id)),
+            Text::Global(id) => format!("{}.length", self.global(*id)),
+            Text::Saved(offset) => format!("SPILE_SAVED_LENGTH({offset})"),
+        }
+    }
+
+    fn text(&self, text: &Text) -> String {
+        match text {
+            Text::Literal(bytes) => format!("SPILE_LITERAL({})", text::literal(bytes)),
+            Text::Variable(id) => self.text_name(*id).to_string(),
+            Text::Global(id) => {
+                let name = self.global(*id);
+                format!("(struct spile_string){{ {name}.text, {name}.length }}")
+            }
+            Text::Saved(offset) => {
+                format!("(struct spile_string){{ SPILE_SAVED_TEXT({offset}), SPILE_SAVED_LENGTH({offset}) }}")
+            }
+        }
+    }
+
+    fn value(&self, value: &Value) -> String {
+        self.value_at(value, Level::Any)
+    }
+
+    fn value_at(&self, value: &Value, level: Level) -> String {
+        let unary = |sign: &str, operand: &Value| format!("{sign}{}", self.value_at(operand, Level::Unary));
+        let spelled = match value {
+            Value::Const(value) => return number(*value),
+            Value::Long(id) => return self.long(*id).to_string(),
+            Value::Global(id) => return self.global(*id).to_string(),
+            Value::Negate(operand) => return format!("spile_negate({})", self.value(operand)),
+            Value::Not(operand) => return unary("!", operand),
+            Value::Complement(operand) => return unary("~", operand),
+            Value::Binary(op, left, right) => match function(*op) {
+                Some(name) => return format!("{name}({}, {})", self.value(left), self.value(right)),
+                None => {
+                    let (left, right) = (self.value_at(left, Level::Unary), self.value_at(right, Level::Unary));
+                    format!("{left} {} {right}", operator(*op))
+                }
+            },
+            Value::Compare(op, left, right) => {
+                format!("spile_string_compare({}, {}) {} 0", self.text(left), self.text(right), operator(*op))
+            }
+            Value::Conditional(condition, then, otherwise) => {
+                let at = |value| self.value_at(value, Level::Unary);
+                format!("{} ? {} : {}", at(condition), at(then), at(otherwise))
+            }
+            Value::Register(offset) => return format!("(spile_long)SPILE_REGISTER({offset})"),
+            Value::Saved(offset) => return format!("SPILE_SAVED_LONG({offset})"),
+            Value::SignExtend(operand, bits) => return format!("spile_sign_extend({}, {bits})", self.value(operand)),
+            Value::Bits(operand, field) => {
+                return format!("(spile_long)spile_bits({}, {}, {})", self.value(operand), field.first, field.bits);
+            }
+            Value::Length(text) => format!("(spile_long){}", self.length(text)),
+        };
+        if level == Level::Unary { format!("({spelled})") } else { spelled }
+    }
+}
+
+fn number(value: i64) -> String {
+    match value {
+        i64::MIN => "(-9223372036854775807LL - 1)".into(),
+        _ if value < 0 => format!("({value}LL)"),
+        0..=0x7fff_ffff => value.to_string(),
+        _ => format!("{value}LL"),
+    }
+}
+
+/// Operators whose overflow C leaves open are functions of `script.h`.
+fn function(op: BinaryOp) -> Option<&'static str> {
+    Some(match op {
+        BinaryOp::Add => "spile_add",
+        BinaryOp::Subtract => "spile_subtract",
+        BinaryOp::Multiply => "spile_multiply",
+        BinaryOp::ShiftLeft => "spile_shift_left",
+        BinaryOp::ShiftRight => "spile_shift_right",
+        BinaryOp::ShiftRightLogical => "spile_shift_right_logical",
+        _ => return None,
+    })
+}
+
+fn operator(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Or => "||",
+        BinaryOp::And => "&&",
+        BinaryOp::BitOr => "|",
+        BinaryOp::BitXor => "^",
+        BinaryOp::BitAnd => "&",
+        BinaryOp::Less => "<",
+        BinaryOp::Greater => ">",
+        BinaryOp::LessEqual => "<=",
+        BinaryOp::GreaterEqual => ">=",
+        BinaryOp::Equal => "==",
+        BinaryOp::NotEqual => "!=",
+        // Have functions or instructions of their own.
+        BinaryOp::ShiftLeft => "<<",
+        BinaryOp::ShiftRight | BinaryOp::ShiftRightLogical => ">>",
+        BinaryOp::Concatenate | BinaryOp::Add => "+",
+        BinaryOp::Subtract => "-",
+        BinaryOp::Multiply => "*",
+        BinaryOp::Divide => "/",
+        BinaryOp::Modulo => "%",
+    }
+}

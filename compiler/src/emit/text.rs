@@ -1,0 +1,56 @@
+//! Script text in C: the one way in which bytes of a script get into string literals and comments.
+
+/// A C string literal with these bytes.
+pub(super) fn literal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() + 2);
+    text.push('"');
+    for &byte in bytes {
+        match byte {
+            b'"' => text.push_str("\\\""),
+            b'\\' => text.push_str("\\\\"),
+            b'\n' => text.push_str("\\n"),
+            b'\t' => text.push_str("\\t"),
+            // `?` could begin a trigraph.
+            b'?' => text.push_str("\\?"),
+            0x20..=0x7e => text.push(byte as char),
+            // Three octal digits end the escape whatever follows.
+            _ => text.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    text.push('"');
+    text
+}
+
+/// Text that cannot end the comment it stands in.
+pub(super) fn comment(text: &str) -> String {
+    text.replace("*/", "* /").replace("/*", "/ *")
+}
+
+/// Bytes as the initialiser of an array, some to a line.
+pub(super) fn bytes(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 6);
+    for (index, byte) in bytes.iter().enumerate() {
+        if index % 16 == 0 {
+            text.push_str("\n\t");
+        }
+        text.push_str(&format!("{byte:#04x},"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_script_leaves_its_literal() {
+        assert_eq!(literal(b"a\"b\\c\n"), r#""a\"b\\c\n""#);
+        assert_eq!(literal(b"\x001??/"), r#""\0001\?\?/""#);
+        assert_eq!(literal("é".as_bytes()), r#""\303\251""#);
+    }
+
+    #[test]
+    fn comments_stay_comments() {
+        assert_eq!(comment("a */ b /* c"), "a * / b / * c");
+    }
+}

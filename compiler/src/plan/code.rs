@@ -1,0 +1,228 @@
+//! What a handler or function does, step by step: all that is left is to spell it in C.
+//!
+//! A [`Value`] or [`Text`] has no effect and cannot fail; whatever has or can is an [`Instr`] with its result in a
+//! variable. The order of instructions is the order of the language: left to right.
+
+use crate::program::{BitField, GlobalId, Type, id};
+use crate::syntax::ast::BinaryOp;
+
+id!(/** A long of the routine: index into [`Routine::longs`]. */ LongId);
+id!(/** A string reference of the routine: index into [`Routine::texts`]. */ TextId);
+id!(/** MAXSTRINGLEN bytes of the routine's frame: index into [`Routine::buffers`]. */ BufferId);
+id!(/** A jump target of the routine. */ LabelId);
+id!(/** A place that a run-time error names: index into the metadata's locations. */ LocationId);
+id!(/** Bytecode that the module itself interprets: index into [`super::Plan::tables`]. */ TableId);
+
+/// Leaves the routine: releases its frame and returns.
+pub const OUT: LabelId = LabelId(0);
+
+/// One C function.
+#[derive(Debug)]
+pub struct Routine {
+    pub symbol: String,
+    /// What it is, for the reader of the C text; may have several lines.
+    pub comment: String,
+    pub parameters: Vec<Parameter>,
+    pub returns: Option<Type>,
+    /// Names of longs; parameters are not among them.
+    pub longs: Vec<Variable>,
+    pub texts: Vec<Variable>,
+    pub buffers: Vec<String>,
+    pub frame: Frame,
+    pub code: Vec<Instr>,
+}
+
+#[derive(Debug)]
+pub struct Variable {
+    pub name: String,
+    /// Declared as a parameter.
+    pub parameter: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Parameter {
+    Long(LongId),
+    Text(TextId),
+}
+
+/// How the routine gets memory for its buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// A handler: the first of the CPU's frame memory, always enough.
+    Handler,
+    /// A function: checked, and the nesting counted.
+    Checked(LocationId),
+    /// A function without buffers that cannot be nested too deep.
+    None,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Const(i64),
+    Long(LongId),
+    Global(GlobalId),
+    Negate(Box<Value>),
+    Not(Box<Value>),
+    Complement(Box<Value>),
+    /// No division, no concatenation.
+    Binary(BinaryOp, Box<Value>, Box<Value>),
+    /// Comparison of strings, bytewise.
+    Compare(BinaryOp, Box<Text>, Box<Text>),
+    Conditional(Box<Value>, Box<Value>, Box<Value>),
+    /// Word of struct pt_regs at this byte offset.
+    Register(u32),
+    /// Saved at the probed function's entry, this many bytes into the instance's data.
+    Saved(u32),
+    SignExtend(Box<Value>, u8),
+    Bits(Box<Value>, BitField),
+    Length(Box<Text>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Text {
+    Literal(Vec<u8>),
+    Variable(TextId),
+    Global(GlobalId),
+    /// As [`Value::Saved`]: an unsigned length, then the bytes.
+    Saved(u32),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    Long(Value),
+    Text(Text),
+    /// A copy that embedded C may change: `char *`.
+    Bytes(BufferId),
+}
+
+/// Where a call's result goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    None,
+    Long(LongId),
+    /// The bytes into the buffer, the reference into the variable.
+    Text(BufferId, TextId),
+}
+
+/// Who is called: decides how results are passed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Callee {
+    /// `spile_fn_NAME` of the runtime; a string is written to a last argument and its length returned.
+    Builtin(&'static str),
+    /// A routine of the script, the same way.
+    Routine(String),
+    /// A function of the embedded unit: results are written through a last argument.
+    Embedded(String),
+}
+
+/// A part of a record's payload.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    Long(Value),
+    Text(Text),
+    /// `bytes` of memory, `most` at the most.
+    Memory { address: Value, bytes: Value, most: u32, user: bool },
+    Pretty { table: TableId, address: Value, most: u32 },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Instr {
+    Comment(String),
+    SetLong(LongId, Value),
+    /// A reference to bytes that stay: no copy.
+    SetText(TextId, Text),
+    Copy { from: Text, buffer: BufferId, to: TextId },
+    Concatenate { left: Text, right: Text, buffer: BufferId, to: TextId },
+    SetGlobalLong(GlobalId, Value),
+    SetGlobalText(GlobalId, Text),
+    SaveLong(u32, Value),
+    SaveText(u32, Text),
+    Divide { to: LongId, modulo: bool, left: Value, right: Value, location: LocationId },
+    Read { to: LongId, address: Value, size: u8, user: bool, location: LocationId },
+    Write { address: Value, size: u8, value: Value, location: LocationId },
+    SetRegister(u32, Value),
+    /// `location`: for those that may fail.
+    Call { callee: Callee, arguments: Vec<Argument>, outcome: Outcome, location: Option<LocationId> },
+    /// A record for the loader to format.
+    Record { format: u32, parts: Vec<Part> },
+    /// The same in the kernel, to a string.
+    Format { table: TableId, parts: Vec<Part>, buffer: BufferId, to: TextId, location: LocationId },
+    If { condition: Value, then: Vec<Instr>, otherwise: Vec<Instr> },
+    /// For ever, until [`Instr::Goto`] leads out.
+    Loop(Vec<Instr>),
+    Label(LabelId),
+    Goto(LabelId),
+    /// To the label if an error is set.
+    Check(LabelId),
+    Charge { statements: u32, location: LocationId },
+    /// Takes the error out, its message to the variable; to the label if it cannot be caught.
+    Catch { buffer: BufferId, to: TextId, uncaught: LabelId },
+    ReturnLong(Value),
+    ReturnText(Text),
+}
+
+/// Whether running `code` can change what `value` reads.
+pub fn changes_value(code: &[Instr], value: &Value) -> bool {
+    match value {
+        Value::Const(_) | Value::Saved(_) => false,
+        Value::Long(id) => code.iter().any(|instr| sets_long(instr, *id)),
+        Value::Global(id) => code.iter().any(|instr| sets_global(instr, *id)),
+        Value::Register(offset) => any(code, &|instr| matches!(instr, Instr::SetRegister(to, _) if to == offset)),
+        Value::Negate(inner) | Value::Not(inner) | Value::Complement(inner) | Value::SignExtend(inner, _) | Value::Bits(inner, _) => {
+            changes_value(code, inner)
+        }
+        Value::Binary(_, left, right) => changes_value(code, left) || changes_value(code, right),
+        Value::Compare(_, left, right) => changes_text(code, left) || changes_text(code, right),
+        Value::Conditional(a, b, c) => [a, b, c].iter().any(|value| changes_value(code, value)),
+        Value::Length(text) => changes_text(code, text),
+    }
+}
+
+/// Whether running `code` can change the bytes of `text`, or which ones it refers to.
+pub fn changes_text(code: &[Instr], text: &Text) -> bool {
+    match text {
+        Text::Literal(_) | Text::Saved(_) => false,
+        Text::Variable(id) => code.iter().any(|instr| sets_text(instr, *id)),
+        Text::Global(id) => code.iter().any(|instr| sets_global(instr, *id)),
+    }
+}
+
+/// Whether `test` holds for an instruction, nested ones included.
+fn any(code: &[Instr], test: &dyn Fn(&Instr) -> bool) -> bool {
+    code.iter().any(|instr| {
+        test(instr)
+            || match instr {
+                Instr::If { then, otherwise, .. } => any(then, test) || any(otherwise, test),
+                Instr::Loop(body) => any(body, test),
+                _ => false,
+            }
+    })
+}
+
+fn sets_long(instr: &Instr, id: LongId) -> bool {
+    any(std::slice::from_ref(instr), &|instr| match instr {
+        Instr::SetLong(to, _) | Instr::Divide { to, .. } | Instr::Read { to, .. } => *to == id,
+        Instr::Call { outcome: Outcome::Long(to), .. } => *to == id,
+        _ => false,
+    })
+}
+
+fn sets_text(instr: &Instr, id: TextId) -> bool {
+    any(std::slice::from_ref(instr), &|instr| match instr {
+        Instr::SetText(to, _)
+        | Instr::Copy { to, .. }
+        | Instr::Concatenate { to, .. }
+        | Instr::Format { to, .. }
+        | Instr::Catch { to, .. }
+        | Instr::Call { outcome: Outcome::Text(_, to), .. } => *to == id,
+        _ => false,
+    })
+}
+
+fn sets_global(instr: &Instr, id: GlobalId) -> bool {
+    any(std::slice::from_ref(instr), &|instr| match instr {
+        Instr::SetGlobalLong(to, _) | Instr::SetGlobalText(to, _) => *to == id,
+        Instr::Call { callee: Callee::Routine(_) | Callee::Embedded(_), .. } => true,
+        _ => false,
+    })
+}

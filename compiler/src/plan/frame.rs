@@ -1,0 +1,114 @@
+//! Frame memory: how deep calls nest, and how many bytes of strings can be alive at once.
+
+use super::code::Routine;
+use super::globals::calls;
+use crate::program::{FunctionBody, FunctionId, Program};
+
+pub(super) struct Nesting {
+    /// Calls open at once that the script can need: the longest chain, 10 more if a function can call itself.
+    pub needed: u32,
+    /// A function can call itself: depth must be counted.
+    pub limited: bool,
+}
+
+/// Calls of each function.
+fn graph(program: &Program) -> Vec<Vec<FunctionId>> {
+    program
+        .functions
+        .iter()
+        .map(|function| match &function.body {
+            FunctionBody::Script(statements) => calls(statements),
+            FunctionBody::EmbeddedC(_) => Vec::new(),
+        })
+        .collect()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    New,
+    Open,
+    Done,
+}
+
+/// Longest weighted chain of calls from each function, itself included; and whether there is a circle (whose edge back
+/// counts nothing).
+fn longest(graph: &[Vec<FunctionId>], weight: &dyn Fn(usize) -> u64) -> (Vec<u64>, bool) {
+    let mut marks = vec![Mark::New; graph.len()];
+    let mut length = vec![0; graph.len()];
+    let mut circle = false;
+    for start in 0..graph.len() {
+        // (function, next callee): a stack of our own, since scripts may chain thousands of functions.
+        let mut stack = vec![(start, 0)];
+        if marks[start] != Mark::New {
+            continue;
+        }
+        marks[start] = Mark::Open;
+        while let Some((function, next)) = stack.last_mut() {
+            match graph[*function].get(*next) {
+                Some(callee) => {
+                    *next += 1;
+                    match marks[callee.index()] {
+                        Mark::New => {
+                            marks[callee.index()] = Mark::Open;
+                            stack.push((callee.index(), 0));
+                        }
+                        Mark::Open => circle = true,
+                        Mark::Done => {}
+                    }
+                }
+                None => {
+                    let deepest = graph[*function].iter().map(|callee| length[callee.index()]).max().unwrap_or(0);
+                    length[*function] = deepest + weight(*function);
+                    marks[*function] = Mark::Done;
+                    stack.pop();
+                }
+            }
+        }
+    }
+    (length, circle)
+}
+
+pub(super) fn nesting(program: &Program) -> Nesting {
+    let (length, limited) = longest(&graph(program), &|_| 1);
+    let chain = length.into_iter().max().unwrap_or(0) as u32 + 1;
+    Nesting { needed: if limited { chain + 10 } else { chain }, limited }
+}
+
+/// Bytes of frame memory for each CPU.
+pub(super) fn bytes(
+    program: &Program,
+    routines: &[Routine],
+    names: &[(String, bool)],
+    function_count: usize,
+    max_nesting: u32,
+    string_bytes: u32,
+) -> u32 {
+    let size = |routine: &Routine| (routine.buffers.len() as u64 * u64::from(string_bytes)).next_multiple_of(8);
+    let (functions, handlers) = routines.split_at(function_count);
+    let by_function = |index: usize| functions.iter().find(|routine| routine.symbol == names[index].0).map_or(0, size);
+    let sizes: Vec<u64> = (0..names.len()).map(by_function).collect();
+    let (length, circle) = longest(&graph(program), &|index| sizes[index]);
+    let calls = if circle {
+        u64::from(max_nesting) * sizes.iter().copied().max().unwrap_or(0)
+    } else {
+        length.into_iter().max().unwrap_or(0)
+    };
+    let handler = handlers.iter().map(size).max().unwrap_or(0);
+    (handler + calls).min(u64::from(u32::MAX)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longest_chain_and_circles() {
+        let id = FunctionId;
+        let (length, circle) = longest(&[vec![id(1), id(2)], vec![id(2)], vec![]], &|_| 1);
+        assert_eq!((length, circle), (vec![3, 2, 1], false));
+        let (_, circle) = longest(&[vec![id(1)], vec![id(0)]], &|_| 1);
+        assert!(circle);
+        let (_, circle) = longest(&[vec![id(0)]], &|_| 1);
+        assert!(circle);
+    }
+}

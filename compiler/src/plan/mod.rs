@@ -1,0 +1,340 @@
+//! Pass 3, first half: the resolved program to a plan: which routine runs where, with which memory, locks and formats.
+//!
+//! Everything that needs deciding is decided here; [`crate::emit`] spells it.
+
+pub mod code;
+mod frame;
+mod globals;
+mod routine;
+mod tables;
+
+use code::{Frame, Routine};
+use routine::{Around, Builder, c_name};
+use tables::Tables;
+pub use tables::EmbeddedExpression;
+
+use crate::program::{Attachment, Constant, EmbeddedC, FunctionBody, Place, Program, Type};
+use crate::source::SourceMap;
+use spile_abi::meta::{self, Meta};
+
+/// Limits of section 4.1 of the manual, each set by `-D NAME=VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// MAXSTRINGLEN: bytes of a string with its NUL.
+    pub string_bytes: u32,
+    /// MAXACTION: statements of one handler run.
+    pub max_actions: u32,
+    /// MAXNESTING; None: what the script needs, 10 more if a function calls itself.
+    pub max_nesting: Option<u32>,
+    /// MAXERRORS: run-time errors borne before the session ends.
+    pub max_errors: u32,
+    /// MAXSKIPPED: skipped handler runs borne before the session ends.
+    pub max_skipped: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { string_bytes: 512, max_actions: 10_000, max_nesting: None, max_errors: 0, max_skipped: 100 }
+    }
+}
+
+/// What the driver knows of the module beside the program.
+#[derive(Clone, Debug)]
+pub struct Naming {
+    /// Module name.
+    pub module: String,
+    /// The script's file name, or `<input>`.
+    pub title: String,
+    pub kernel_release: String,
+    pub guru: bool,
+    pub limits: Limits,
+}
+
+#[derive(Debug)]
+pub struct Plan {
+    pub naming: Naming,
+    pub max_nesting: u32,
+    pub frame_bytes: u32,
+    pub scratch_bytes: u32,
+    pub lock_count: u32,
+    pub anchor_address: u64,
+    pub globals: Vec<Global>,
+    pub targets: Vec<crate::program::Target>,
+    /// Functions of the script, then entry handlers and handlers.
+    pub routines: Vec<Routine>,
+    pub probes: Vec<Probe>,
+    /// Bytecode that the module interprets.
+    pub tables: Vec<Vec<u8>>,
+    pub embedded: Embedded,
+    pub meta: Meta,
+}
+
+/// A global that the program uses.
+#[derive(Debug)]
+pub struct Global {
+    pub id: crate::program::GlobalId,
+    pub symbol: String,
+    pub ty: Type,
+    pub initial: Option<Constant>,
+}
+
+/// One probe site.
+#[derive(Debug)]
+pub struct Probe {
+    pub point: String,
+    pub script_point: String,
+    pub function: String,
+    pub module: String,
+    pub attachment: Attachment,
+    pub handler: String,
+    pub entry_handler: Option<String>,
+    /// Data of one kretprobe instance.
+    pub entry_bytes: u32,
+    /// (lock, write), ascending.
+    pub locks: Vec<(u32, bool)>,
+}
+
+/// The translation unit with the script's own C.
+#[derive(Debug)]
+pub struct Embedded {
+    pub declarations: Vec<Located>,
+    pub functions: Vec<EmbeddedFunction>,
+    pub expressions: Vec<EmbeddedExpression>,
+}
+
+impl Embedded {
+    pub fn is_empty(&self) -> bool {
+        self.declarations.is_empty() && self.functions.is_empty() && self.expressions.is_empty()
+    }
+}
+
+/// C text with the place it comes from, for `#line`.
+#[derive(Debug)]
+pub struct Located {
+    pub text: String,
+    pub file: String,
+    pub line: usize,
+}
+
+#[derive(Debug)]
+pub struct EmbeddedFunction {
+    pub symbol: String,
+    pub name: String,
+    pub parameters: Vec<(String, Type)>,
+    pub returns: Option<Type>,
+    pub code: Located,
+}
+
+/// Plans the module of a program.
+pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
+    let function_uses = globals::function_uses(program);
+    let handler_uses: Vec<_> =
+        program.probes.iter().map(|probe| globals::handler_uses(&probe.body, &function_uses)).collect();
+    let locks = globals::locks(program, &handler_uses);
+    let nesting = frame::nesting(program);
+    let max_nesting = naming.limits.max_nesting.unwrap_or(nesting.needed);
+    let names = function_names(program);
+    let mut tables = Tables::new(sources, naming.limits.string_bytes);
+    let mut routines = Vec::new();
+    let mut embedded = Vec::new();
+    for (index, function) in program.functions.iter().enumerate() {
+        let symbol = names[index].0.clone();
+        match &function.body {
+            FunctionBody::EmbeddedC(code) => embedded.push(EmbeddedFunction {
+                symbol,
+                name: function.name.clone(),
+                parameters: function.locals[..function.parameters].iter().map(|local| (local.name.clone(), local.ty)).collect(),
+                returns: function.returns,
+                code: located(code, sources),
+            }),
+            FunctionBody::Script(statements) => {
+                let comment = format!("function {} ({})", function.name, sources.place(function.span));
+                let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &[]));
+                let parameters = builder.declare(&function.locals, function.parameters);
+                builder.charge(statements, function.span);
+                builder.statements(statements);
+                let location = builder.location(function.span);
+                routines.push(builder.finish(symbol, comment, parameters, function.returns, Frame::Checked(location)));
+            }
+        }
+    }
+    for routine in &mut routines {
+        let needs_check = nesting.limited || naming.limits.max_nesting.is_some();
+        if routine.buffers.is_empty() && !needs_check {
+            routine.frame = Frame::None;
+        }
+    }
+    let function_count = routines.len();
+    let mut probes = Vec::new();
+    for (index, probe) in program.probes.iter().enumerate() {
+        let saved = saved_offsets(&probe.saved, naming.limits.string_bytes);
+        let name = routine_name(index, probe);
+        let comment = format!("probe {} ({})", probe.point, sources.place(probe.span));
+        let entry_handler = (!probe.saved.is_empty()).then(|| format!("{name}_entry"));
+        if let Some(symbol) = &entry_handler {
+            let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets));
+            for (expr, &offset) in probe.saved.iter().zip(&saved.offsets) {
+                builder.save(offset, expr);
+            }
+            let comment = format!("{comment}: values at the function's entry");
+            routines.push(builder.finish(symbol.clone(), comment, Vec::new(), None, Frame::Handler));
+        }
+        let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets));
+        builder.declare(&probe.locals, 0);
+        builder.statements(&probe.body);
+        routines.push(builder.finish(name.clone(), comment, Vec::new(), None, Frame::Handler));
+        let mut taken: Vec<(u32, bool)> =
+            handler_uses[index].iter().filter_map(|(global, &write)| Some((locks[global.index()]?, write))).collect();
+        taken.sort_unstable();
+        probes.push(Probe {
+            point: probe.point.clone(),
+            script_point: probe.script_point.clone(),
+            function: probe.function.clone(),
+            module: probe.module.clone(),
+            attachment: probe.attachment.clone(),
+            handler: name,
+            entry_handler,
+            entry_bytes: saved.bytes,
+            locks: taken,
+        });
+    }
+    let frame_bytes = frame::bytes(program, &routines, &names, function_count, max_nesting, naming.limits.string_bytes);
+    let meta = Meta {
+        name: naming.module.clone(),
+        title: naming.title.clone(),
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        kernel_release: naming.kernel_release.clone(),
+        guru: naming.guru,
+        targets: program
+            .targets
+            .iter()
+            .map(|target| meta::Target { name: target.name.clone(), build_id: target.build_id.clone(), path: target.path.clone() })
+            .collect(),
+        probes: program
+            .probes
+            .iter()
+            .map(|probe| meta::Probe {
+                point: probe.point.clone(),
+                script_point: probe.script_point.clone(),
+                place: sources.place(probe.span),
+            })
+            .collect(),
+        formats: std::mem::take(&mut tables.formats),
+        locations: std::mem::take(&mut tables.locations),
+    };
+    Plan {
+        max_nesting,
+        frame_bytes,
+        scratch_bytes: tables.scratch_bytes,
+        lock_count: locks.iter().flatten().count() as u32,
+        anchor_address: program.anchor_address.unwrap_or(0),
+        globals: used_globals(program, &handler_uses),
+        targets: program.targets.clone(),
+        routines,
+        probes,
+        tables: std::mem::take(&mut tables.tables),
+        embedded: Embedded {
+            declarations: program.embedded.iter().map(|code| located(code, sources)).collect(),
+            functions: embedded,
+            expressions: std::mem::take(&mut tables.expressions),
+        },
+        meta,
+        naming,
+    }
+}
+
+fn around<'p, 's>(
+    program: &'p Program,
+    tables: &'p mut Tables<'s>,
+    functions: &'p [(String, bool)],
+    naming: &Naming,
+    saved: &'p [u32],
+) -> Around<'p, 's> {
+    Around { program, tables, functions, string_bytes: naming.limits.string_bytes, saved }
+}
+
+fn located(code: &EmbeddedC, sources: &SourceMap) -> Located {
+    Located {
+        text: code.text.clone(),
+        file: sources.file(code.span.file).name.clone(),
+        line: sources.line_column(code.span).0,
+    }
+}
+
+/// C names of functions, and whether they are embedded C. Overloads and private ones of one name get a number.
+fn function_names(program: &Program) -> Vec<(String, bool)> {
+    let mut seen = std::collections::HashMap::new();
+    program
+        .functions
+        .iter()
+        .map(|function| {
+            let embedded = matches!(function.body, FunctionBody::EmbeddedC(_));
+            let count: &mut u32 = seen.entry(&function.name).or_default();
+            *count += 1;
+            let suffix = if *count > 1 { format!("_{count}") } else { String::new() };
+            let prefix = if embedded { "spile_embedded" } else { "function" };
+            (format!("{prefix}_{}{suffix}", c_name(&function.name)), embedded)
+        })
+        .collect()
+}
+
+/// `probe_7_vfs_read_return`.
+fn routine_name(index: usize, probe: &crate::program::Probe) -> String {
+    let what = match &probe.attachment {
+        Attachment::Begin { .. } => "begin".to_string(),
+        Attachment::End { .. } => "end".to_string(),
+        Attachment::Error { .. } => "error".to_string(),
+        Attachment::Never => "never".to_string(),
+        Attachment::Timer { .. } => "timer".to_string(),
+        Attachment::Kprobe(_) => c_name(&probe.function),
+        Attachment::Kretprobe { .. } => format!("{}_return", c_name(&probe.function)),
+    };
+    format!("probe_{index}_{what}")
+}
+
+struct Saved {
+    offsets: Vec<u32>,
+    bytes: u32,
+}
+
+/// Where the values saved at entry lie in an instance's data: longs 8 bytes, strings a length and MAXSTRINGLEN bytes.
+fn saved_offsets(saved: &[crate::program::Expr], string_bytes: u32) -> Saved {
+    let mut bytes = 0;
+    let offsets = saved
+        .iter()
+        .map(|expr| {
+            let offset = bytes;
+            bytes += match expr.ty {
+                Type::Long => 8,
+                Type::String => (4 + string_bytes).next_multiple_of(8),
+            };
+            offset
+        })
+        .collect();
+    Saved { offsets, bytes }
+}
+
+fn used_globals(program: &Program, handlers: &[globals::Uses]) -> Vec<Global> {
+    let mut used: Vec<_> = handlers.iter().flat_map(|uses| uses.keys().copied()).collect();
+    used.sort_unstable();
+    used.dedup();
+    let mut seen = std::collections::HashMap::new();
+    used.into_iter()
+        .map(|id| {
+            let global = &program.globals[id.index()];
+            let count: &mut u32 = seen.entry(&global.name).or_default();
+            *count += 1;
+            let suffix = if *count > 1 { format!("_{count}") } else { String::new() };
+            let symbol = format!("global_{}{suffix}", c_name(&global.name));
+            Global { id, symbol, ty: global.ty, initial: global.initial.clone() }
+        })
+        .collect()
+}
+
+/// The place of a site within its target, for the emitted table.
+pub fn place_of(attachment: &Attachment) -> Option<&Place> {
+    match attachment {
+        Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. } => Some(place),
+        _ => None,
+    }
+}

@@ -1,0 +1,288 @@
+//! `kernel.function("f")`, `module("m").function("f")` and their `.call`, `.inline` and `.return`: functions by their
+//! debug information.
+
+use std::rc::Rc;
+
+use super::location::{self, locate};
+use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site, registers};
+use crate::debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern};
+use crate::diagnostic::suggest;
+use crate::program::{Attachment, Expr, ExprKind, Place, TargetId, Type};
+use crate::source::Span;
+use crate::target::Object;
+
+pub(super) static FAMILY: ProbeFamily = ProbeFamily {
+    forms: &[
+        Form { spelling: "kernel.function(string)", doc: "entry of a kernel function, inlined copies included" },
+        Form { spelling: "kernel.function(string).call", doc: "entry of a kernel function, inlined copies left out" },
+        Form { spelling: "kernel.function(string).inline", doc: "inlined copies of a kernel function" },
+        Form { spelling: "kernel.function(string).return", doc: "return of a kernel function" },
+        Form { spelling: "kernel.function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
+        Form { spelling: "module(string).function(string)", doc: "entry of a module's function, inlined copies included" },
+        Form { spelling: "module(string).function(string).call", doc: "entry of a module's function, inlined copies left out" },
+        Form { spelling: "module(string).function(string).inline", doc: "inlined copies of a module's function" },
+        Form { spelling: "module(string).function(string).return", doc: "return of a module's function" },
+        Form { spelling: "module(string).function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
+    ],
+    resolve,
+};
+
+fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let kernel = resolver.kernel()?;
+    let first = point.components[0].span;
+    let failed = |error| PointError::Target { component: first, error: Rc::new(error) };
+    let objects = match point.string("module") {
+        Some((name, _)) if name.contains(['*', '?', '[']) => {
+            let matching = kernel.module_names().into_iter().filter(|module| crate::syntax::glob::matches(&name, module));
+            matching.filter_map(|module| kernel.module(&module).ok()).collect()
+        }
+        Some((name, _)) => vec![kernel.module(&name).map_err(failed)?],
+        None => vec![kernel.vmlinux().map_err(failed)?],
+    };
+    let mut sites = Vec::new();
+    for object in &objects {
+        match resolve_in(point, object, resolver) {
+            Ok(found) => sites.extend(found),
+            Err(error) if objects.len() == 1 => return Err(error),
+            // Of many modules not each has the function.
+            Err(_) => {}
+        }
+    }
+    if sites.is_empty() {
+        let (pattern, component) = point.string("function").unwrap_or((String::new(), first));
+        return Err(PointError::NoMatch { component, pattern, object: "any of the modules".into() });
+    }
+    Ok(sites)
+}
+
+/// What the suffix asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    All,
+    Call,
+    Inline,
+    Return,
+}
+
+fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let (text, component) = point.string("function").unwrap_or((String::new(), point.components[0].span));
+    let debug_failed = |error: &dyn std::fmt::Display| PointError::DebugInfo { component, message: error.to_string() };
+    let wanted = match () {
+        () if point.has("return") => Wanted::Return,
+        () if point.has("call") => Wanted::Call,
+        () if point.has("inline") => Wanted::Inline,
+        () => Wanted::All,
+    };
+    let maxactive = match point.number("maxactive") {
+        None => 0,
+        Some((value, _)) if (0..=65535).contains(&value) => value as u32,
+        Some((_, component)) => return Err(PointError::Range { component, low: 0, high: 65535 }),
+    };
+    let pattern = pattern(&text, component)?;
+    let wild = pattern.name.contains(['*', '?', '[']);
+    let debug = object.debug().map_err(|error| debug_failed(&error))?;
+    let functions = debug.find_functions(&pattern).map_err(|error| debug_failed(&error))?;
+    if functions.is_empty() {
+        return Err(nothing(debug, &pattern, &text, component, &described(object)));
+    }
+    let target = resolver.target(object)?;
+    let mut finder = Finder { object, target, wanted, maxactive, sites: Vec::new(), inlined: 0, refused: None };
+    for id in functions {
+        let function = debug.function(id).map_err(|error| debug_failed(&error))?;
+        if wild && function.name.starts_with("__pfx_") {
+            continue;
+        }
+        finder.add(id, &function);
+    }
+    if !finder.sites.is_empty() {
+        return Ok(finder.sites);
+    }
+    Err(match finder.refused {
+        Some(why) => PointError::NotProbeable { component, name: pattern.name, why },
+        None if finder.inlined > 0 && wanted == Wanted::Return => {
+            PointError::OnlyInlined { component, name: pattern.name, copies: finder.inlined }
+        }
+        None if wanted == Wanted::Inline => {
+            let why = "no copy of it is inlined".to_string();
+            PointError::NotProbeable { component, name: pattern.name, why }
+        }
+        None => {
+            let why = format!("the compiler has left no copy of it in {}", described(object));
+            PointError::NotProbeable { component, name: pattern.name, why }
+        }
+    })
+}
+
+fn described(object: &Object) -> String {
+    if object.is_kernel() { "the kernel".into() } else { format!("module {}", object.name()) }
+}
+
+/// `FUNCTION[@FILE[:LINE]]`; lines are for statement probes.
+fn pattern(text: &str, component: Span) -> Result<FunctionPattern, PointError> {
+    let (name, file) = match text.split_once('@') {
+        None => (text, None),
+        Some((name, file)) => (name, Some(file)),
+    };
+    if let Some((_, line)) = file.and_then(|file| file.rsplit_once([':', '+'])) {
+        let what = format!("a line (`{line}`) in a function probe");
+        return Err(PointError::Unsupported { component, what });
+    }
+    Ok(FunctionPattern { name: name.to_string(), file: file.map(str::to_string) })
+}
+
+fn nothing(debug: &DebugInfo, pattern: &FunctionPattern, text: &str, component: Span, object: &str) -> PointError {
+    if pattern.name.contains(['*', '?', '[']) || pattern.file.is_some() {
+        return PointError::NoMatch { component, pattern: text.to_string(), object: object.to_string() };
+    }
+    let names = debug.function_names().unwrap_or_default();
+    let near = suggest::suggest(&pattern.name, names.iter().map(String::as_str));
+    let near = near.into_iter().map(str::to_string).collect();
+    PointError::NoFunction { component, name: pattern.name.clone(), object: object.to_string(), near }
+}
+
+struct Finder<'o> {
+    object: &'o Rc<Object>,
+    target: TargetId,
+    wanted: Wanted,
+    maxactive: u32,
+    sites: Vec<Site>,
+    /// Inlined copies that a return probe cannot use.
+    inlined: usize,
+    refused: Option<String>,
+}
+
+impl Finder<'_> {
+    fn add(&mut self, id: FunctionId, function: &Function) {
+        if self.wanted != Wanted::Inline {
+            for body in &function.bodies {
+                self.add_site(id, function, body.entry, false);
+            }
+        }
+        match self.wanted {
+            Wanted::All | Wanted::Inline => {
+                for instance in &function.inlined {
+                    self.add_site(id, function, instance.address, true);
+                }
+            }
+            Wanted::Return => self.inlined += function.inlined.len(),
+            Wanted::Call => {}
+        }
+    }
+
+    fn add_site(&mut self, id: FunctionId, function: &Function, address: Address, inlined: bool) {
+        let Some(place) = self.place(address) else {
+            self.refused = Some("it is in code that is discarded after initialisation, or has no symbol near it".into());
+            return;
+        };
+        let returning = self.wanted == Wanted::Return;
+        let attachment = if returning {
+            Attachment::Kretprobe { place, maxactive: self.maxactive }
+        } else {
+            Attachment::Kprobe(place)
+        };
+        let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
+        let owner = if self.object.is_kernel() { "kernel".to_string() } else { format!("module(\"{module}\")") };
+        let suffix = match (self.wanted, inlined) {
+            (Wanted::Return, _) => ".return",
+            (Wanted::Call, _) => ".call",
+            (_, true) => ".inline",
+            (_, false) => "",
+        };
+        let (name, file, line) = (&function.name, &function.file, function.line);
+        let context = FunctionContext {
+            object: self.object.clone(),
+            function: id,
+            name: name.clone(),
+            place: format!("{name} ({file}:{line})"),
+            address,
+            returning,
+        };
+        self.sites.push(Site {
+            point: format!("{owner}.function(\"{name}@{file}:{line}\"){suffix}"),
+            function: name.clone(),
+            module,
+            attachment,
+            context: Rc::new(context),
+        });
+    }
+
+    fn place(&self, address: Address) -> Option<Place> {
+        if self.object.is_kernel() {
+            return Some(Place { target: self.target, symbol: None, address: address.offset });
+        }
+        let anchor = self.object.anchor(address)?;
+        Some(Place { target: self.target, symbol: Some(anchor.symbol), address: anchor.offset })
+    }
+}
+
+/// Variables at a function's entry or inlined copy, and the return value.
+struct FunctionContext {
+    object: Rc<Object>,
+    function: FunctionId,
+    name: String,
+    place: String,
+    address: Address,
+    returning: bool,
+}
+
+impl FunctionContext {
+    fn debug(&self) -> Result<&DebugInfo, ContextError> {
+        self.object.debug().map_err(|error| ContextError::DebugInfo(error.to_string()))
+    }
+
+    fn return_value(&self) -> Result<Found, ContextError> {
+        if !self.returning {
+            return Err(ContextError::NotReturn);
+        }
+        let function = self.debug()?.function(self.function).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
+        let type_id = function.return_type.ok_or(ContextError::Void)?;
+        let location = Location::Register { offset: registers::RETURN_VALUE };
+        Ok(Found { object: self.object.clone(), type_id, location })
+    }
+}
+
+impl Context for FunctionContext {
+    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+        if name == "return" {
+            return self.return_value();
+        }
+        let debug = self.debug()?;
+        let found = debug.variable(self.function, self.address, name);
+        let found = found.map_err(|error| ContextError::DebugInfo(error.to_string()))?;
+        let found = found.map_err(location::unavailable)?;
+        let location = locate(&found.location, &self.object).map_err(|why| ContextError::NoValue(vec![why]))?;
+        Ok(Found { object: self.object.clone(), type_id: found.type_id, location })
+    }
+
+    fn parameters(&self) -> Vec<String> {
+        let parameters = self.debug().ok().and_then(|debug| debug.parameters(self.function).ok());
+        parameters.unwrap_or_default().into_iter().map(|variable| variable.name).collect()
+    }
+
+    fn locals(&self) -> Vec<String> {
+        let locals = self.debug().ok().and_then(|debug| debug.locals(self.function, self.address).ok());
+        locals.unwrap_or_default().into_iter().map(|variable| variable.name).collect()
+    }
+
+    fn is_return(&self) -> bool {
+        self.returning
+    }
+
+    fn has_variables(&self) -> bool {
+        true
+    }
+
+    fn object(&self) -> Option<Rc<Object>> {
+        Some(self.object.clone())
+    }
+
+    fn place(&self) -> String {
+        let _ = &self.name;
+        self.place.clone()
+    }
+}
+
+/// A register's word.
+pub(super) fn register(offset: u32, span: Span) -> Expr {
+    Expr { kind: ExprKind::Register { offset }, ty: Type::Long, span }
+}

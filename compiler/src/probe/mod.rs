@@ -1,0 +1,396 @@
+//! Probe families: what a probe point's components mean.
+//!
+//! A family is a [`ProbeFamily`] record: the forms of its points, and a function that resolves one to [`Site`]s, each
+//! with the way it is attached and the context variables that its handler may use. `elaborate` knows none of them.
+
+mod function;
+mod location;
+pub mod registers;
+mod session;
+mod timer;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::debuginfo::TypeId;
+use crate::diagnostic::{Code, Diagnostic, suggest};
+use crate::program::{Attachment, Expr, Target, TargetId};
+use crate::source::Span;
+use crate::syntax::ast::{Component, Literal};
+use crate::target::{Kernel, Object, TargetError};
+
+/// One address, event or moment where a probe point landed.
+#[derive(Clone)]
+pub struct Site {
+    /// Canonical spelling, as `-l` lists it.
+    pub point: String,
+    /// Probed function and module (`kernel`), or empty.
+    pub function: String,
+    pub module: String,
+    pub attachment: Attachment,
+    pub context: Rc<dyn Context>,
+}
+
+/// A value or an object in the probed program, with its C type.
+#[derive(Clone)]
+pub struct Found {
+    pub object: Rc<Object>,
+    pub type_id: TypeId,
+    pub location: Location,
+}
+
+/// Where a context variable is, as an expression of the handler.
+#[derive(Clone, Debug)]
+pub enum Location {
+    /// In memory at this address; of a bit-field, these bits of the storage that begins there.
+    Memory { address: Expr, bits: Option<BitRange> },
+    /// In the low bytes of the word of struct pt_regs at this offset.
+    Register { offset: u32 },
+    /// Computed: it cannot be written.
+    Value(Expr),
+}
+
+/// Bits from the least significant bit of the byte at the address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitRange {
+    pub first: u64,
+    pub bits: u8,
+}
+
+/// Why a context variable is not to be had.
+#[derive(Clone, Debug)]
+pub enum ContextError {
+    /// The probe has no context variables at all.
+    None,
+    /// No variable of that name is in scope there.
+    Unknown,
+    /// It is in scope and has no value at that address; a line for each thing known about why and where else.
+    NoValue(Vec<String>),
+    NotReturn,
+    Void,
+    DebugInfo(String),
+}
+
+/// What a site offers to its handler.
+pub trait Context {
+    /// The variable `name` (without `$`), `return` among them.
+    fn variable(&self, _name: &str) -> Result<Found, ContextError> {
+        Err(ContextError::None)
+    }
+
+    /// Parameters, in order, that have a place in `$$parms`.
+    fn parameters(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Local variables in scope.
+    fn locals(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// A return probe: variables other than `$return` are captured at the function's entry.
+    fn is_return(&self) -> bool {
+        false
+    }
+
+    /// False: no `$` variable can be there.
+    fn has_variables(&self) -> bool {
+        false
+    }
+
+    /// The object whose types casts mean when they name no module.
+    fn object(&self) -> Option<Rc<Object>> {
+        None
+    }
+
+    /// For messages: `vfs_read (fs/read_write.c:450)`.
+    fn place(&self) -> String {
+        String::new()
+    }
+}
+
+/// The context of a probe without context variables.
+pub struct NoContext;
+
+impl Context for NoContext {}
+
+/// Answers questions about the target kernel, and collects the objects that probes are in.
+pub struct Resolver<'k> {
+    kernel: Option<&'k Kernel>,
+    release: String,
+    /// Files of modules beside the kernel's own.
+    objects: Vec<PathBuf>,
+    targets: Vec<Target>,
+    anchor_address: Option<u64>,
+}
+
+impl<'k> Resolver<'k> {
+    /// Without a kernel, only probes that need none resolve; `release` is for messages.
+    /// `objects` are files of modules that `module("NAME")` finds first.
+    pub fn new(kernel: Option<&'k Kernel>, release: &str, objects: &[PathBuf]) -> Resolver<'k> {
+        let (release, objects) = (release.to_string(), objects.to_vec());
+        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None }
+    }
+
+    /// The module of that name or path.
+    pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
+        let same = |path: &&PathBuf| {
+            let file = path.file_name().map(|file| file.to_string_lossy().replace('-', "_"));
+            file.is_some_and(|file| file.split('.').next() == Some(&name.replace('-', "_")))
+        };
+        let path = self.objects.iter().find(same).map(|path| path.to_string_lossy().into_owned());
+        match self.kernel {
+            Some(kernel) => kernel.module(path.as_deref().unwrap_or(name)),
+            None => Err(TargetError::no_kernel(&self.release)),
+        }
+    }
+
+    pub fn kernel(&self) -> Result<&'k Kernel, PointError> {
+        self.kernel.ok_or_else(|| PointError::NoKernel { release: self.release.clone() })
+    }
+
+    /// The target's number; it is added when first used.
+    pub fn target(&mut self, object: &Object) -> Result<TargetId, PointError> {
+        let name = if object.is_kernel() { String::new() } else { object.name().replace('-', "_") };
+        if let Some(index) = self.targets.iter().position(|target| target.name == name) {
+            return Ok(TargetId(index as u32));
+        }
+        if object.is_kernel() {
+            let address = object.symbol_address("register_kprobe");
+            self.anchor_address = Some(address.ok_or(PointError::NoAnchor)?);
+        }
+        self.targets.push(Target {
+            name,
+            build_id: object.build_id().to_vec(),
+            build_id_address: object.build_id_address(),
+            path: object.path().display().to_string(),
+        });
+        Ok(TargetId(self.targets.len() as u32 - 1))
+    }
+
+    /// The objects that sites are in, and the link-time address of `register_kprobe` if the kernel is one of them.
+    pub fn take_targets(&mut self) -> (Vec<Target>, Option<u64>) {
+        (std::mem::take(&mut self.targets), self.anchor_address)
+    }
+}
+
+/// Why a probe point has no site.
+#[derive(Clone, Debug)]
+pub enum PointError {
+    /// No family has such a point; what the components known so far may be followed by.
+    Unknown { component: Span, follow: Vec<String>, name: String },
+    /// An argument is missing, superfluous or of the wrong kind.
+    Argument { component: Span, expected: String },
+    /// A number outside its range.
+    Range { component: Span, low: i64, high: i64 },
+    NoKernel { release: String },
+    /// vmlinux has no symbol register_kprobe: not a kernel that spile can use.
+    NoAnchor,
+    NoFunction { component: Span, name: String, object: String, near: Vec<String> },
+    /// The pattern matched nothing.
+    NoMatch { component: Span, pattern: String, object: String },
+    /// Only inlined copies are there, which do not return.
+    OnlyInlined { component: Span, name: String, copies: usize },
+    /// The address cannot be named at run time.
+    NotProbeable { component: Span, name: String, why: String },
+    Target { component: Span, error: Rc<TargetError> },
+    DebugInfo { component: Span, message: String },
+    Unsupported { component: Span, what: String },
+}
+
+impl PointError {
+    pub fn diagnostic(&self, point: Span) -> Diagnostic {
+        let error = |code, message: String| Diagnostic::error(Code(code), message);
+        match self {
+            PointError::Unknown { component, follow, name } => {
+                let follow: Vec<&str> = follow.iter().map(String::as_str).collect();
+                let diagnostic = error("E0201", "probe point mismatch".into()).at(*component, "not known here");
+                match suggest::hint(name, &follow, 30) {
+                    Some(hint) => diagnostic.note(hint),
+                    None => diagnostic.note("nothing may follow here"),
+                }
+            }
+            PointError::Argument { component, expected } => {
+                error("E0202", "wrong argument in a probe point".into()).at(*component, format!("write {expected}"))
+            }
+            PointError::Range { component, low, high } => {
+                error("E0203", format!("interval value out of range ({low}, {high})")).at(*component, "")
+            }
+            PointError::NoKernel { release } => error("E0501", format!("kernel {release} is not installed here"))
+                .at(point, "this probe needs to know the kernel")
+                .note("name an installed release with -r RELEASE"),
+            PointError::NoAnchor => error("E0301", "the kernel's symbol table has no register_kprobe".into())
+                .at(point, "")
+                .note("a kernel without CONFIG_KPROBES cannot be probed"),
+            PointError::NoFunction { component, name, object, near } => {
+                let diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(*component, "");
+                if near.is_empty() { diagnostic } else { diagnostic.note(format!("did you mean {}?", near.join(", "))) }
+            }
+            PointError::NoMatch { component, pattern, object } => {
+                error("E0205", format!("no function in {object} matches `{pattern}`")).at(*component, "")
+            }
+            PointError::OnlyInlined { component, name, copies } => {
+                error("E0206", format!("cannot probe the return of `{name}`: all {copies} copies of it are inlined"))
+                    .at(*component, "")
+                    .note("probe the entry of the copies with .function(...).inline, or the return of a function that calls it")
+            }
+            PointError::NotProbeable { component, name, why } => {
+                error("E0207", format!("`{name}` cannot be probed")).at(*component, why.clone())
+            }
+            PointError::Target { component, error: cause } => target_diagnostic(cause).at(*component, ""),
+            PointError::DebugInfo { component, message } => error("E0302", message.clone()).at(*component, ""),
+            PointError::Unsupported { component, what } => {
+                error("E0190", format!("not in this version: {what}")).at(*component, "")
+            }
+        }
+    }
+}
+
+/// A missing kernel, module or debug file, with where was looked and which package has it.
+pub fn target_diagnostic(error: &TargetError) -> Diagnostic {
+    let mut diagnostic = Diagnostic::error(Code("E0303"), error.to_string());
+    for note in error.notes() {
+        diagnostic = diagnostic.note(note);
+    }
+    diagnostic
+}
+
+/// One shape of probe point: `kernel.function(string).return`.
+pub struct Form {
+    /// Components with `(string)` or `(number)` where they take an argument.
+    pub spelling: &'static str,
+    pub doc: &'static str,
+}
+
+pub struct ProbeFamily {
+    pub forms: &'static [Form],
+    /// Sites of a point that matched the form of that index.
+    pub resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
+}
+
+static FAMILIES: &[&ProbeFamily] = &[&session::FAMILY, &timer::FAMILY, &function::FAMILY];
+
+/// All forms of all families.
+pub fn forms() -> impl Iterator<Item = &'static Form> {
+    FAMILIES.iter().flat_map(|family| family.forms)
+}
+
+/// A probe point that fits a form.
+pub struct Point<'p> {
+    pub form: &'static Form,
+    pub components: &'p [Component],
+}
+
+impl Point<'_> {
+    fn component(&self, name: &str) -> Option<&Component> {
+        self.components.iter().find(|component| component.name == name)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.component(name).is_some()
+    }
+
+    fn number(&self, name: &str) -> Option<(i64, Span)> {
+        match self.component(name) {
+            Some(Component { argument: Some(Literal::Number(value)), span, .. }) => Some((*value, *span)),
+            _ => None,
+        }
+    }
+
+    fn string(&self, name: &str) -> Option<(String, Span)> {
+        match self.component(name) {
+            Some(Component { argument: Some(Literal::String(bytes)), span, .. }) => {
+                Some((String::from_utf8_lossy(bytes).into_owned(), *span))
+            }
+            _ => None,
+        }
+    }
+
+    /// As written: `module("x").function("f").return`.
+    pub fn spelling(&self) -> String {
+        spelling(self.components)
+    }
+}
+
+/// Components as a script writes them.
+pub fn spelling(components: &[Component]) -> String {
+    let parts: Vec<String> = components
+        .iter()
+        .map(|component| match &component.argument {
+            None => component.name.clone(),
+            Some(Literal::Number(value)) => format!("{}({value})", component.name),
+            Some(Literal::String(bytes)) => {
+                format!("{}(\"{}\")", component.name, String::from_utf8_lossy(bytes).escape_debug())
+            }
+        })
+        .collect();
+    parts.join(".")
+}
+
+#[derive(PartialEq)]
+enum Fit {
+    Whole,
+    /// The first components fit; the next one does not.
+    Until(usize),
+    /// Names fit, the argument of this component does not.
+    Argument(usize),
+}
+
+fn fit(form: &Form, components: &[Component]) -> Fit {
+    let parts: Vec<&str> = form.spelling.split('.').collect();
+    for (index, component) in components.iter().enumerate() {
+        let Some(part) = parts.get(index) else { return Fit::Until(index) };
+        let (name, kind) = part.split_once('(').unwrap_or((part, ""));
+        if name != component.name {
+            return Fit::Until(index);
+        }
+        let fits = match (&component.argument, kind) {
+            (None, "") | (Some(Literal::Number(_)), "number)") | (Some(Literal::String(_)), "string)") => true,
+            _ => false,
+        };
+        if !fits {
+            return Fit::Argument(index);
+        }
+    }
+    if components.len() == parts.len() { Fit::Whole } else { Fit::Until(components.len()) }
+}
+
+/// The sites of a probe point that is no alias. `aliases`: further first components, for suggestions.
+pub fn resolve(components: &[Component], span: Span, aliases: &[String], resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let mut longest = 0;
+    let mut argument = None;
+    for family in FAMILIES {
+        for form in family.forms {
+            match fit(form, components) {
+                Fit::Whole => return (family.resolve)(&Point { form, components }, resolver),
+                Fit::Until(index) => longest = longest.max(index),
+                Fit::Argument(index) => {
+                    argument.get_or_insert_with(|| (index, form.spelling.split('.').nth(index).unwrap_or("").to_string()));
+                    longest = longest.max(index);
+                }
+            }
+        }
+    }
+    if let Some((index, expected)) = argument.filter(|(index, _)| *index >= longest) {
+        return Err(PointError::Argument { component: components[index].span, expected });
+    }
+    let before = &components[..longest.min(components.len())];
+    let mut follow: Vec<String> = forms()
+        .filter(|form| !matches!(fit(form, before), Fit::Argument(_)) && fit(form, before) != Fit::Until(0) || before.is_empty())
+        .filter_map(|form| {
+            let parts: Vec<&str> = form.spelling.split('.').collect();
+            let same = before.iter().zip(&parts).all(|(component, part)| part.split('(').next() == Some(&component.name));
+            if same { parts.get(before.len()).map(|part| part.to_string()) } else { None }
+        })
+        .collect();
+    if before.is_empty() {
+        follow.extend(aliases.iter().cloned());
+    }
+    follow.sort();
+    follow.dedup();
+    let (component, name) = match components.get(longest) {
+        Some(component) => (component.span, component.name.clone()),
+        None => (span, String::new()),
+    };
+    Err(PointError::Unknown { component, follow, name })
+}
