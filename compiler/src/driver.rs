@@ -401,7 +401,6 @@ impl Session {
             module: plan.naming.module.clone(),
             sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
             runtime: self.options.runtime.clone(),
-            always_kbuild: self.options.kbuild,
             verbosity: self.options.verbose,
         };
         let cache = kbuild::Cache::open();

@@ -1,11 +1,15 @@
 //! spile: from a SystemTap script to a loadable kernel module. See ARCHITECTURE.md for the passes.
 
 pub mod builtin;
+pub mod cli;
 pub mod debuginfo;
 pub mod diagnostic;
+pub mod driver;
 pub mod elaborate;
 pub mod emit;
 pub mod guest;
+pub mod kbuild;
+pub mod library;
 pub mod plan;
 pub mod probe;
 pub mod program;

@@ -115,10 +115,6 @@ pub struct Options {
     #[arg(long)]
     pub guest: bool,
 
-    /// Always build by the kernel's own Kbuild
-    #[arg(long)]
-    pub kbuild: bool,
-
     /// Use the kernel half of spile from this directory
     #[arg(long, value_name = "DIR")]
     pub runtime: Option<PathBuf>,

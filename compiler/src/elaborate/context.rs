@@ -165,7 +165,7 @@ impl<'a> Elaborator<'a> {
         }
         for module in &modules {
             let kernel = self.resolver.kernel().map_err(|_| Error::DebugInfo { message: "no kernel to take types from".into(), span })?;
-            let object = if module == "kernel" { kernel.vmlinux() } else { kernel.module(module) };
+            let object = if module == "kernel" { kernel.vmlinux() } else { self.resolver.module(module) };
             objects.push(object.map_err(|error| Error::DebugInfo { message: error.to_string(), span })?);
         }
         for object in &objects {

@@ -40,7 +40,7 @@ pub struct Options {
 pub fn elaborate<'a>(
     sources: &'a SourceMap,
     scripts: &'a [ast::Script],
-    options: &'a Options,
+    options: &Options,
     resolver: &'a mut Resolver<'a>,
 ) -> (Program, Vec<Diagnostic>) {
     let mut elaborator = Elaborator::new(sources, options, resolver);
@@ -50,6 +50,41 @@ pub fn elaborate<'a>(
     elaborator.check_types(&handlers);
     let program = if elaborator.failed { Program::default() } else { elaborator.lower_all(scripts, handlers) };
     (program, elaborator.problems)
+}
+
+/// Probe points that `points` resolve to, in their canonical spelling; with `variables`, followed by what a handler may
+/// use there, as `$name:type`.
+pub fn list<'a>(
+    sources: &'a SourceMap,
+    points: &'a [ast::ProbePoint],
+    library: &'a [ast::Script],
+    variables: bool,
+    resolver: &'a mut Resolver<'a>,
+) -> (Vec<String>, Vec<Diagnostic>) {
+    let options = Options { guru: true, display_globals: false };
+    let mut elaborator = Elaborator::new(sources, &options, resolver);
+    for script in library {
+        elaborator.aliases.extend(script.items.iter().filter_map(|item| match item {
+            ast::Item::Alias(alias) => Some(alias),
+            _ => None,
+        }));
+    }
+    let sites = elaborator.list_sites(points);
+    let lines = sites.iter().map(|site| if variables { listing(site) } else { site.point.clone() }).collect();
+    (lines, elaborator.problems)
+}
+
+/// `kernel.function("f@x.c:1") $a:int $b:char*`.
+fn listing(site: &crate::probe::Site) -> String {
+    let context = &site.context;
+    let mut line = site.point.clone();
+    let returns = if context.is_return() { vec!["return".to_string()] } else { Vec::new() };
+    for name in returns.into_iter().chain(context.parameters()).chain(context.locals()) {
+        let Ok(found) = context.variable(&name) else { continue };
+        let Ok(debug) = found.object.debug() else { continue };
+        line.push_str(&format!(" ${name}:{}", debug.type_name(found.type_id)));
+    }
+    line
 }
 
 struct Global<'a> {
@@ -107,7 +142,7 @@ struct Handler<'a> {
 struct Elaborator<'a> {
     sources: &'a SourceMap,
     resolver: &'a mut Resolver<'a>,
-    options: &'a Options,
+    options: Options,
     problems: Vec<Diagnostic>,
     failed: bool,
     types: Types,
@@ -122,11 +157,11 @@ struct Elaborator<'a> {
 }
 
 impl<'a> Elaborator<'a> {
-    fn new(sources: &'a SourceMap, options: &'a Options, resolver: &'a mut Resolver<'a>) -> Elaborator<'a> {
+    fn new(sources: &'a SourceMap, options: &Options, resolver: &'a mut Resolver<'a>) -> Elaborator<'a> {
         Elaborator {
             sources,
             resolver,
-            options,
+            options: options.clone(),
             problems: Vec::new(),
             failed: false,
             types: Types::default(),

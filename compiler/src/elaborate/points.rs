@@ -39,6 +39,15 @@ impl<'a> Elaborator<'a> {
         handlers
     }
 
+    /// Sites of points that stand for themselves (`-l`).
+    pub(super) fn list_sites(&mut self, points: &'a [ast::ProbePoint]) -> Vec<Site> {
+        let mut found = Vec::new();
+        for point in points {
+            self.expand_point(&point.components, point, &Wrapping::default(), &mut found);
+        }
+        found.into_iter().map(|(site, _)| site).collect()
+    }
+
     /// Adds the sites of a point; false if it has none.
     fn expand_point(
         &mut self,

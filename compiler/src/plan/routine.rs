@@ -292,10 +292,6 @@ impl<'p, 's> Builder<'p, 's> {
         self.result(expr).long()
     }
 
-    fn string(&mut self, expr: &Expr) -> Text {
-        self.result(expr).text()
-    }
-
     /// An expression whose value nobody uses.
     fn effect(&mut self, expr: &Expr) {
         match &expr.kind {

@@ -7,7 +7,7 @@ use super::location::{self, locate};
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site, registers};
 use crate::debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern};
 use crate::diagnostic::suggest;
-use crate::program::{Attachment, Expr, ExprKind, Place, TargetId, Type};
+use crate::program::{Attachment, Place, TargetId};
 use crate::source::Span;
 use crate::target::Object;
 
@@ -36,7 +36,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
             let matching = kernel.module_names().into_iter().filter(|module| crate::syntax::glob::matches(&name, module));
             matching.filter_map(|module| kernel.module(&module).ok()).collect()
         }
-        Some((name, _)) => vec![kernel.module(&name).map_err(failed)?],
+        Some((name, _)) => vec![resolver.module(&name).map_err(failed)?],
         None => vec![kernel.vmlinux().map_err(failed)?],
     };
     let mut sites = Vec::new();
@@ -192,7 +192,6 @@ impl Finder<'_> {
         let context = FunctionContext {
             object: self.object.clone(),
             function: id,
-            name: name.clone(),
             place: format!("{name} ({file}:{line})"),
             address,
             returning,
@@ -219,7 +218,6 @@ impl Finder<'_> {
 struct FunctionContext {
     object: Rc<Object>,
     function: FunctionId,
-    name: String,
     place: String,
     address: Address,
     returning: bool,
@@ -277,12 +275,6 @@ impl Context for FunctionContext {
     }
 
     fn place(&self) -> String {
-        let _ = &self.name;
         self.place.clone()
     }
-}
-
-/// A register's word.
-pub(super) fn register(offset: u32, span: Span) -> Expr {
-    Expr { kind: ExprKind::Register { offset }, ty: Type::Long, span }
 }

@@ -49,7 +49,6 @@ pub(super) fn locate(location: &debuginfo::Location, object: &Object) -> Result<
             Ok(Location::Value(long(i64::from_le_bytes(word))))
         }
         debuginfo::Location::Bytes(_) => Err("it is a constant of more than 8 bytes".into()),
-        debuginfo::Location::Pieces(_) => Err("it is in several pieces".into()),
     }
 }
 
@@ -108,7 +107,7 @@ fn step(op: &Op, stack: &mut Vec<Expr>, object: &Object) -> Result<(), String> {
         }
         _ => {
             let (right, left) = (pop()?, pop()?);
-            let op = operator(op).ok_or_else(|| format!("its location has an operation that is not known ({op:?})"))?;
+            let op = operator(op).ok_or("its location has an operation that is not known")?;
             expr(ExprKind::Binary(op, Box::new(left), Box::new(right)))
         }
     };

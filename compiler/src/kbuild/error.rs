@@ -1,0 +1,48 @@
+//! What can keep a module from being built.
+
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuildError {
+    NoHeaders { release: String, looked: PathBuf },
+    NoMake,
+    /// `wanted` is a command, `gcc-12`.
+    NoCompiler { wanted: String },
+    /// The C compiler refused; the lines that say why.
+    Compile { lines: Vec<String> },
+    /// make failed for another reason.
+    Failed { log: String },
+    /// A file could not be read or written.
+    File { path: PathBuf, error: String },
+}
+
+impl BuildError {
+    /// What to do, and what the tools said.
+    pub fn notes(&self) -> Vec<String> {
+        match self {
+            BuildError::NoHeaders { release, looked } => {
+                vec![format!("looked at {}", looked.display()), format!("Debian's package is linux-headers-{release}")]
+            }
+            BuildError::NoMake => vec!["Debian's package is make".into()],
+            BuildError::NoCompiler { wanted } => vec![format!("Debian's package is {wanted}")],
+            BuildError::Compile { lines } => lines.clone(),
+            BuildError::Failed { log } => vec![log.clone()],
+            BuildError::File { .. } => vec!["is the disk full? TMPDIR and SPILE_CACHE choose other places".into()],
+        }
+    }
+}
+
+impl std::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BuildError::NoHeaders { release, .. } => write!(f, "no headers of kernel {release} to build modules with"),
+            BuildError::NoMake => write!(f, "no make to build modules with"),
+            BuildError::NoCompiler { wanted } => write!(f, "no compiler: the kernel was built with {wanted}"),
+            BuildError::Compile { .. } => write!(f, "the C compiler refused the module"),
+            BuildError::Failed { .. } => write!(f, "the kernel's Kbuild failed"),
+            BuildError::File { path, error } => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
