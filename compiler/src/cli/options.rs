@@ -20,7 +20,7 @@ What the script prints goes to standard output (or -o); all else goes to standar
 )]
 pub struct Options {
     /// The script: a file, or - for standard input; then its arguments ($1, @1, ...)
-    #[arg(value_name = "FILE", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "FILE", trailing_var_arg = true)]
     pub words: Vec<OsString>,
 
     /// The script's text

@@ -39,6 +39,8 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("title", &text::comment(&naming.title));
     context.insert("release", &text::comment(&naming.kernel_release));
     context.insert("string_bytes", &naming.limits.string_bytes);
+    context.insert("abi", &spile_abi::device::ABI_VERSION);
+    context.insert("print", &(spile_abi::record::Kind::Print as u16));
     context.insert("embedded", &embedded::prototypes(plan));
     context.insert("globals", &plan.globals.iter().map(global).collect::<Vec<_>>());
     let tables = plan.tables.iter().enumerate();
