@@ -44,10 +44,13 @@ impl Exit {
 
 /// The table in `--help`.
 pub const EXIT_HELP: &str = "\
+INT, TERM, HUP or QUIT end the script in order: its end probes run, all that it printed is written, its module is
+removed. A second one drops what nobody has read by then.
+
 Exit status:
   0  all went well (also when ended by a signal, by -T, or because nobody reads the output any more)
   1  run-time error in the script, or the command of -c failed
-  2  wrong command line
+  2  wrong command line, or no process of the number given with -x
   3  the module's file cannot be used
   4  not permitted: no CAP_SYS_MODULE, modules disabled, signature required
   5  built for another kernel, or for another build of a probed module
@@ -127,7 +130,8 @@ impl Error {
             | Error::Device { .. }
             | Error::Strange { .. }
             | Error::System { .. } => Exit::Kernel,
-            Error::NoProcess { .. } | Error::Command { .. } => Exit::Failed,
+            Error::NoProcess { .. } => Exit::Usage,
+            Error::Command { .. } => Exit::Failed,
             Error::OpenOutput { .. } => Exit::Output,
         }
     }

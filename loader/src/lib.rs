@@ -1,7 +1,8 @@
 //! spilerun: loads a module that spile built, streams what it prints, and takes it out again.
 //!
 //! One run: [`options`] -> [`file`](mod@file) (the `.ko` and what it says of itself) -> [`check`] (refusals, before any harm) ->
-//! [`load`] -> [`device`] -> [`session`] (one poll loop: [`ring`], [`merge`], [`record`], [`format`](mod@format), [`output`])
+//! [`load`] -> [`device`] -> [`session`] (one poll loop: [`ring`], [`merge`], [`record`], [`format`](mod@format), [`tell`],
+//! [`output`])
 //! -> unloaded, whatever happened. Nothing is shared with the compiler but the crate spile-abi.
 //!
 //! Exit status: 0 when all went well, else as [`error::Exit`] says.
@@ -26,6 +27,7 @@ pub mod ring;
 pub mod session;
 pub mod signals;
 pub mod system;
+pub mod tell;
 pub mod text;
 
 use std::ffi::OsString;
@@ -69,8 +71,8 @@ fn perform(options: &Options) -> Result<Exit, Error> {
 fn run(module: &Path, options: &Options) -> Result<Exit, Error> {
     let signals = signals::Signals::block()?;
     let file = file::File::find(module)?;
-    check::may_load_modules()?;
     check::belongs_here(&file)?;
+    check::may_load_modules()?;
     check::signature_will_do(&file)?;
     let sinks = output::Sinks::open(options.output.as_deref())?;
     // Held until the module's device is open: a module that another spilerun has just loaded is not a leftover.

@@ -62,7 +62,10 @@ fn refusal(file: &File, name: String, errno: Errno) -> Error {
         }
         Errno::ENOKEY => Error::Unsigned { path: file.path.clone(), because: "this kernel loads signed modules only" },
         Errno::EKEYREJECTED | Errno::ENOEXEC => Error::RefusedToFit { name, errno },
-        Errno::EPERM => Error::NoCapability,
+        // The capability is there (check::may_load_modules), so it is lockdown or a security module.
+        Errno::EPERM if !file.signed => {
+            Error::Unsigned { path: file.path.clone(), because: "the kernel does not permit it (lockdown, or a security module)" }
+        }
         _ => Error::Load { name, errno },
     }
 }

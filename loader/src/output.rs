@@ -108,7 +108,8 @@ impl Sinks {
         Ok(Sinks::new(out, duplicate(io::stderr().as_fd())?))
     }
 
-    fn new(out: OwnedFd, err: OwnedFd) -> Sinks {
+    /// Standard output (or the file in its place) and standard error.
+    pub fn new(out: OwnedFd, err: OwnedFd) -> Sinks {
         let is_same = match (fstat(&out), fstat(&err)) {
             (Ok(one), Ok(other)) => one.st_dev == other.st_dev && one.st_ino == other.st_ino,
             _ => false,

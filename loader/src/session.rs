@@ -4,7 +4,6 @@
 //! may print more than a ring holds, so the loop reads on meanwhile. Everything that ends a session only sets
 //! `stop_wanted`.
 
-use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -21,14 +20,13 @@ use crate::load::{Loaded, Lock};
 use crate::merge::{self, Look, Next};
 use crate::options::Options;
 use crate::output::{Ended, Sinks};
-use crate::record::{Reader, Said};
+use crate::record::Reader;
 use crate::report::{self, Losses};
 use crate::ring::Ring;
 use crate::signals::Signals;
 use crate::system::Commands;
+use crate::tell::{After, Teller};
 
-/// Warnings remembered, so that each text is shown once.
-const MAX_WARNINGS: usize = 1024;
 /// Between two reports of losses.
 const LOSS_INTERVAL: u64 = 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
@@ -76,6 +74,7 @@ pub fn run(
         rings,
         target,
         sinks,
+        teller: Teller::new(options.verbose, options.no_warnings),
         commands: Commands::default(),
         phase: Phase::Starting,
         stop_wanted: false,
@@ -83,8 +82,6 @@ pub fn run(
         deadline: None,
         exit: Exit::Success,
         failure: None,
-        warnings: HashSet::new(),
-        repeated_warnings: 0,
         losses: Losses::default(),
         losses_told: 0,
         output_end_told: false,
@@ -130,6 +127,7 @@ struct Session<'s> {
     rings: Vec<MappedRing>,
     target: Target,
     sinks: Sinks,
+    teller: Teller,
     commands: Commands,
     phase: Phase,
     stop_wanted: bool,
@@ -139,8 +137,6 @@ struct Session<'s> {
     exit: Exit,
     /// The first call that failed.
     failure: Option<Error>,
-    warnings: HashSet<String>,
-    repeated_warnings: u64,
     losses: Losses,
     /// When they were told last.
     losses_told: u64,
@@ -247,9 +243,11 @@ impl<'s> Session<'s> {
             match look.next(&mut payload) {
                 Next::Record(record) => {
                     let said = self.reader.read(&record, &payload);
-                    let told = Told { sinks: &mut self.sinks, commands: &mut self.commands, options: self.options };
-                    let after = told.tell(said, &mut self.warnings);
-                    self.take_note(after);
+                    match self.teller.tell(said, &mut self.sinks, &mut self.commands) {
+                        After::Nothing => {}
+                        After::Error => self.exit = Exit::Failed,
+                        After::Stop => self.stop_wanted = true,
+                    }
                 }
                 Next::Damage(damage) => {
                     self.sinks.message(&format!(
@@ -272,21 +270,16 @@ impl<'s> Session<'s> {
         !waiting
     }
 
-    fn take_note(&mut self, after: After) {
-        match after {
-            After::Nothing => {}
-            After::Error => self.exit = Exit::Failed,
-            After::Stop => self.stop_wanted = true,
-            After::Repeated => self.repeated_warnings += 1,
-        }
-    }
-
-    fn look_at_losses(&mut self, now: u64) {
+    fn read_losses(&self) -> Losses {
         let cpus = self.rings.iter().map(|mapped| {
             let (records, bytes) = mapped.ring.lost();
             (mapped.ring.cpu, records, bytes)
         });
-        let losses = Losses { cpus: cpus.filter(|(_, records, _)| *records > 0).collect() };
+        Losses { cpus: cpus.filter(|(_, records, _)| *records > 0).collect() }
+    }
+
+    fn look_at_losses(&mut self, now: u64) {
+        let losses = self.read_losses();
         // At the end they are told anyway.
         if losses == self.losses || self.phase == Phase::Draining {
             return;
@@ -391,9 +384,7 @@ impl<'s> Session<'s> {
     }
 
     fn warn(&mut self, text: &str) {
-        if !self.options.no_warnings {
-            self.sinks.message(&format!("WARNING: {text}"));
-        }
+        self.teller.warn(text, &mut self.sinks);
     }
 
     fn tell_beginning(&mut self) {
@@ -411,13 +402,11 @@ impl<'s> Session<'s> {
 
     /// Everything has been read: the account.
     fn tell_end(&mut self) {
-        let cpus = self.rings.iter().map(|mapped| (mapped.ring.cpu, mapped.ring.lost().0, mapped.ring.lost().1));
-        let losses = Losses { cpus: cpus.filter(|(_, records, _)| *records > 0).collect() };
+        let losses = self.read_losses();
         if losses.records() > 0 {
             self.warn(&losses.text(self.info.ring_bytes, true));
         }
-        if self.repeated_warnings > 0 {
-            let line = format!("Number of similar warning messages suppressed: {}. Rerun with -v to see them.", self.repeated_warnings);
+        if let Some(line) = self.teller.repeated_warnings() {
             self.warn(&line);
         }
         match self.device.info() {
@@ -461,78 +450,6 @@ impl<'s> Session<'s> {
                 return Ok(());
             }
             self.wait()?;
-        }
-    }
-}
-
-/// What a record asks of the session beside being told.
-#[derive(Debug, PartialEq, Eq)]
-enum After {
-    Nothing,
-    Error,
-    Stop,
-    /// A warning that was shown before.
-    Repeated,
-}
-
-/// Where what is said goes.
-struct Told<'t> {
-    sinks: &'t mut Sinks,
-    commands: &'t mut Commands,
-    options: &'t Options,
-}
-
-impl Told<'_> {
-    fn tell(self, said: Said<'_>, warnings: &mut HashSet<String>) -> After {
-        match said {
-            Said::Print { text, cut } => {
-                self.sinks.print(text);
-                if cut {
-                    self.warn("a print was longer than 8 MB, and is cut");
-                }
-                After::Nothing
-            }
-            Said::Warning(text) => {
-                let is_new = self.options.verbose || !warnings.contains(&text);
-                if !is_new {
-                    return After::Repeated;
-                }
-                self.warn(&text);
-                if warnings.len() < MAX_WARNINGS {
-                    warnings.insert(text);
-                }
-                After::Nothing
-            }
-            Said::Error(line) => {
-                self.sinks.message(&format!("ERROR: {line}"));
-                After::Error
-            }
-            Said::Notice(text) => {
-                if self.options.verbose {
-                    self.sinks.message(&format!("NOTICE: {text}"));
-                }
-                After::Nothing
-            }
-            Said::System(command) => {
-                // What was printed before it stands before what it prints.
-                self.sinks.write();
-                if let Err(text) = self.commands.run(&command) {
-                    self.warn(&text);
-                }
-                After::Nothing
-            }
-            Said::Exit => After::Stop,
-            Said::Damaged { text, why } => {
-                self.sinks.print(text);
-                self.sinks.message(&format!("ERROR: a record cannot be read: {why}"));
-                After::Error
-            }
-        }
-    }
-
-    fn warn(self, text: &str) {
-        if !self.options.no_warnings {
-            self.sinks.message(&format!("WARNING: {text}"));
         }
     }
 }

@@ -1,0 +1,60 @@
+//! The program itself, as far as it goes without loading a module: refusals, each with its status and its one line.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use spile_abi::meta::{Meta, SECTION};
+use tempfile::TempDir;
+
+fn spilerun(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_spilerun")).args(arguments).output().expect("running spilerun")
+}
+
+/// An object file with this in the section for metadata.
+fn object(directory: &TempDir, contents: &[u8]) -> PathBuf {
+    let [bytes, source, object] = ["bytes", "source.s", "script.ko"].map(|name| directory.path().join(name));
+    fs::write(&bytes, contents).expect("writing bytes");
+    fs::write(&source, format!(".section {SECTION},\"a\"\n.incbin \"{}\"\n", bytes.display())).expect("writing source");
+    let status = Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&object).status().expect("running cc");
+    assert!(status.success());
+    object
+}
+
+#[track_caller]
+fn refused(output: &Output, status: i32, part: &str) {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    assert!(text.starts_with("ERROR: ") && text.lines().count() == 1 && text.contains(part), "{text}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_module_for_another_kernel() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let meta = Meta { name: "script".into(), kernel_release: "1.2.3-test".into(), ..Meta::default() };
+    let module = object(&directory, &meta.encode());
+    let output = spilerun(&[module.to_str().expect("a path")]);
+    refused(&output, 5, "script.ko is for kernel 1.2.3-test, this is ");
+}
+
+#[test]
+fn a_damaged_module_and_one_that_is_not_ours() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut bytes = Meta::default().encode();
+    bytes.truncate(20);
+    let module = object(&directory, &bytes);
+    refused(&spilerun(&[module.to_str().expect("a path")]), 3, "ends too early");
+    refused(&spilerun(&["/bin/sh"]), 3, "not built by spile");
+    refused(&spilerun(&["no_such_module"]), 3, "/spile/no_such_module.ko");
+}
+
+#[test]
+fn a_wrong_command_line_and_help() {
+    assert_eq!(spilerun(&[]).status.code(), Some(2));
+    assert_eq!(spilerun(&["--no-such-option"]).status.code(), Some(2));
+    let help = spilerun(&["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&help.stdout).contains("Exit status:"));
+    assert_eq!(spilerun(&["-V"]).status.code(), Some(0));
+}
