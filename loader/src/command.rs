@@ -9,12 +9,13 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::libc;
-use nix::sys::signal::{SigHandler, SigSet, Signal, SigmaskHow, signal, sigprocmask};
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, execvp, fork, pipe2, read, write};
 
 use crate::error::Error;
 use crate::options::Options;
+use crate::signals;
 
 #[derive(Debug)]
 pub enum Target {
@@ -103,7 +104,8 @@ impl Command {
         let words = words.map_err(|error| failed(error.into()))?;
         let program = words.first().ok_or_else(|| failed(std::io::ErrorKind::InvalidInput.into()))?.clone();
         let (waiting, start) = pipe2(OFlag::O_CLOEXEC).map_err(|errno| failed(errno.into()))?;
-        // SAFETY: no other thread runs yet (crate::main), so the child may do what any program may.
+        // SAFETY: other threads may exist, so the child only reads, becomes another program or says why not; what memory
+        // that takes the C library makes available after a fork (it locks its allocator over it).
         match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
             ForkResult::Parent { child } => Ok(Command { pid: child, start: Some(start), ended: false }),
             ForkResult::Child => {
@@ -116,6 +118,7 @@ impl Command {
 
 /// In the child: waits for the word, then becomes the command.
 fn become_command(waiting: &OwnedFd, program: &CString, words: &[CString]) -> ! {
+    signals::reset();
     let mut word = [0u8; 1];
     let told = loop {
         match read(waiting, &mut word) {
@@ -124,9 +127,7 @@ fn become_command(waiting: &OwnedFd, program: &CString, words: &[CString]) -> ! 
         }
     };
     if told {
-        // As a shell would have it: nothing blocked, and SIGPIPE, which Rust programs ignore, as usual.
-        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
-        // SAFETY: sets a default.
+        // SAFETY: sets a default. Rust programs ignore it.
         let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
         let Err(errno) = execvp(program, words);
         crate::report::say(&format!("ERROR: {} cannot be run: {}", program.to_string_lossy(), errno.desc()));

@@ -37,8 +37,7 @@ use std::process::ExitCode;
 use crate::error::{Error, Exit};
 use crate::options::{Options, Task};
 
-/// The whole program. `arguments` begin with the program's name. To be called before any thread is started: signals are
-/// blocked and read from a descriptor, and threads that exist already would still be ended by them.
+/// The whole program. `arguments` begin with the program's name. Catches signals, and leaves them caught.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let options = match Options::parse(arguments) {
         Ok(options) => options,
@@ -69,7 +68,7 @@ fn perform(options: &Options) -> Result<Exit, Error> {
 }
 
 fn run(module: &Path, options: &Options) -> Result<Exit, Error> {
-    let signals = signals::Signals::block()?;
+    let signals = signals::Signals::catch()?;
     let file = file::File::find(module)?;
     check::belongs_here(&file)?;
     check::may_load_modules()?;

@@ -1,18 +1,40 @@
-//! Signals as something to poll for: they are blocked and read from a descriptor.
+//! Signals as something to poll for: handlers count them and write to a descriptor.
+//!
+//! Handlers and not signalfd(2): the compiler calls the loader in its own process, whose threads exist already and have
+//! not blocked the signals.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use nix::sys::signal::{SigHandler, SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::libc;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 use crate::error::Error;
 
 /// Those that end a session.
 const STOPPING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
-#[derive(Debug)]
-pub struct Signals {
-    descriptor: SignalFd,
+static STOPS: AtomicUsize = AtomicUsize::new(0);
+static CHILD: AtomicBool = AtomicBool::new(false);
+/// Readable when something has come. There is one for the process, as there is one set of handlers.
+static CAME: OnceLock<EventFd> = OnceLock::new();
+
+/// Runs in any thread at any point: only atomics and write(2).
+extern "C" fn note(signal: libc::c_int) {
+    match signal == libc::SIGCHLD {
+        true => CHILD.store(true, Ordering::Relaxed),
+        false => {
+            STOPS.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    if let Some(came) = CAME.get() {
+        let errno = nix::errno::Errno::last_raw();
+        // Nothing can be done about a failure here; the next signal writes again.
+        let _ = came.write(1);
+        nix::errno::Errno::set_raw(errno);
+    }
 }
 
 /// What has come since the last look.
@@ -24,61 +46,85 @@ pub struct Came {
     pub child: bool,
 }
 
+/// The handlers stay to the end of the process: what it still has to tidy up is not to be interrupted either.
+#[derive(Debug)]
+pub struct Signals {
+    came: &'static EventFd,
+}
+
 impl Signals {
-    /// From now on they no longer end the process. Threads started later block them too; programs started by the
-    /// standard library do not.
-    pub fn block() -> Result<Signals, Error> {
+    /// From now on the signals no longer end the process.
+    pub fn catch() -> Result<Signals, Error> {
         let failed = |errno: nix::errno::Errno| Error::System { doing: "catching signals", error: errno.into() };
-        let mut set: SigSet = STOPPING.into_iter().filter(|signal| *signal != Signal::SIGHUP || !ignores_hangup()).collect();
-        set.add(Signal::SIGCHLD);
-        set.thread_block().map_err(failed)?;
-        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        Ok(Signals { descriptor: SignalFd::with_flags(&set, flags).map_err(failed)? })
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let event = EventFd::from_value_and_flags(0, flags).map_err(failed)?;
+        let came = CAME.get_or_init(|| event);
+        let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
+        for signal in STOPPING.into_iter().chain([Signal::SIGCHLD]) {
+            // SAFETY: the handler does only what a handler may do.
+            let before = unsafe { sigaction(signal, &action) }.map_err(failed)?;
+            // nohup(1) means that a hangup is to be ignored. (Shells have commands in the background ignore SIGINT as well,
+            // but whoever sends that to a script means it.)
+            if signal == Signal::SIGHUP && matches!(before.handler(), SigHandler::SigIgn) {
+                // SAFETY: as it was before.
+                unsafe { sigaction(signal, &before) }.map_err(failed)?;
+            }
+        }
+        Ok(Signals { came })
     }
 
     pub fn read(&self) -> Came {
-        let mut came = Came::default();
-        while let Ok(Some(signal)) = self.descriptor.read_signal() {
-            match signal.ssi_signo == Signal::SIGCHLD as u32 {
-                true => came.child = true,
-                false => came.stops += 1,
-            }
-        }
-        came
+        // Emptied first: what comes from here on is written anew.
+        let _ = self.came.read();
+        Came { stops: STOPS.swap(0, Ordering::Relaxed), child: CHILD.swap(false, Ordering::Relaxed) }
     }
 }
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
+        self.came.as_fd()
     }
 }
 
-/// nohup(1) says that a hangup is to be ignored. (Shells have commands in the background ignore SIGINT as well, but whoever
-/// sends that to a script means it.)
-fn ignores_hangup() -> bool {
-    // SAFETY: it is set to its default for a moment and back; a hangup in between ends the process, as it would have.
-    let before = unsafe { nix::sys::signal::signal(Signal::SIGHUP, SigHandler::SigDfl) };
-    let ignored = matches!(before, Ok(SigHandler::SigIgn));
-    if ignored {
-        // SAFETY: as it was before.
-        let _ = unsafe { nix::sys::signal::signal(Signal::SIGHUP, SigHandler::SigIgn) };
+/// In a child between fork and exec: as a program expects them.
+pub fn reset() {
+    let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    for signal in STOPPING.into_iter().chain([Signal::SIGCHLD]) {
+        // SAFETY: sets a default; what nohup(1) has set stays.
+        let before = unsafe { sigaction(signal, &action) };
+        if let Ok(before) = before
+            && matches!(before.handler(), SigHandler::SigIgn)
+        {
+            // SAFETY: as it was before.
+            let _ = unsafe { sigaction(signal, &before) };
+        }
     }
-    ignored
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+    fn is_readable(signals: &Signals) -> bool {
+        let mut descriptors = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+        poll(&mut descriptors, PollTimeout::ZERO).unwrap() > 0
+    }
 
     #[test]
-    fn signals_are_counted_and_do_not_kill() {
-        let signals = Signals::block().unwrap();
-        // To this thread: another one may not have blocked them.
-        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGCHLD] {
-            nix::sys::signal::raise(signal).unwrap();
+    fn signals_are_counted_and_do_not_kill_whichever_thread_gets_them() {
+        let other = std::thread::spawn(std::thread::park);
+        let signals = Signals::catch().unwrap();
+        signals.read();
+        nix::sys::signal::raise(Signal::SIGTERM).unwrap();
+        nix::sys::signal::kill(nix::unistd::getpid(), Signal::SIGINT).unwrap();
+        while STOPS.load(Ordering::Relaxed) < 2 {
+            std::thread::yield_now();
         }
-        assert_eq!(signals.read(), Came { stops: 2, child: true });
-        assert_eq!(signals.read(), Came::default());
+        assert!(is_readable(&signals));
+        assert_eq!(signals.read().stops, 2);
+        assert_eq!(signals.read().stops, 0);
+        other.thread().unpark();
+        other.join().unwrap();
     }
 }
