@@ -7,6 +7,7 @@ pub mod diagnostic;
 pub mod driver;
 pub mod elaborate;
 pub mod emit;
+pub mod glob;
 pub mod guest;
 pub mod kbuild;
 pub mod library;

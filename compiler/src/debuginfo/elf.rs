@@ -1,275 +1,390 @@
-//! One ELF file: its sections (decompressed, relocated where it is a module), symbols and build-id.
+//! An object file as debug information needs it: sections with one address space, symbols, the build-id, and the debug
+//! sections' contents with relocations applied.
 //!
-//! A module is ET_REL: its sections have no addresses yet, and its debug sections hold relocations. Each allocated
-//! section is given a range of made-up linear addresses, so that a number in the debug information says which section it
-//! means; [`Address`] turns that back. The vmlinux is ET_EXEC: its values are final, although Debian's still has
-//! `.rela.debug_*` sections, which must not be applied again.
+//! In an executable (vmlinux) addresses are those of the link. In a relocatable file (a module) every section begins at
+//! zero; here each that is loaded gets a range of its own, so that one number names one place, and [`Elf::address`]
+//! gives the pair of section and offset back. vmlinux keeps its relocations (`--emit-relocs`), but its contents are
+//! final: relocations are applied to relocatable files alone.
 
-use std::fs::File;
-use std::io::Read;
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex, SymbolKind};
+use object::elf::{SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE};
+use object::read::elf::{ElfFile64, SectionHeader};
+use object::{
+    LittleEndian, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget, SectionFlags,
+    SymbolKind,
+};
 
-use super::Error;
+use super::error::Error;
+use super::file::{self, Bytes};
+use super::registers;
 
-/// A place in code or data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// The first address that a section of a relocatable file gets, so that no small number is an address by accident.
+const LAYOUT_START: u64 = 0x10_0000;
+
+/// A section unpacked in memory is refused beyond this size.
+const MAX_SECTION: u64 = 2 << 30;
+
+type File<'data> = ElfFile64<'data, LittleEndian>;
+
+/// Index of a section in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SectionId(pub u32);
+
+/// A place in the object's code or data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
-    /// ET_REL: index of the section that `offset` counts in. None: `offset` is a link-time address.
-    pub section: Option<u32>,
+    /// None in an executable (vmlinux).
+    pub section: Option<SectionId>,
+    /// From the section's start, or the link-time address.
     pub offset: u64,
 }
 
-/// A function's symbol (.symtab).
+/// A section that is loaded when the object is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    pub id: SectionId,
+    pub name: String,
+    /// Its range in the object's one address space.
+    start: u64,
+    size: u64,
+    pub executable: bool,
+}
+
+/// A named place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     pub name: String,
-    pub address: Address,
+    /// In the object's one address space.
+    pub(super) at: u64,
     pub size: u64,
+    pub global: bool,
+    pub function: bool,
 }
 
-/// A section's range of linear addresses.
-struct Range {
-    section: u32,
-    name: String,
-    base: u64,
-    size: u64,
-}
-
+/// One object file.
+#[derive(Debug)]
 pub struct Elf {
     path: PathBuf,
-    file: ElfFile64<'static, Endianness>,
+    bytes: Bytes,
     relocatable: bool,
-    ranges: Vec<Range>,
+    /// Sorted by start.
+    sections: Vec<Section>,
     build_id: Vec<u8>,
-    build_id_address: Option<u64>,
+    build_id_at: Option<u64>,
+    symbols: OnceCell<Result<Symbols, Error>>,
 }
 
-/// Largest file, and largest section after decompression, that is read.
-const MAX_BYTES: u64 = 4 << 30;
+#[derive(Debug)]
+struct Symbols {
+    /// Sorted by address.
+    all: Vec<Symbol>,
+    /// Indices into `all`, sorted by name.
+    by_name: Vec<u32>,
+}
 
 impl Elf {
-    /// Opens an ELF64 little-endian file; `.xz`, `.zst` and `.gz` files are decompressed.
     pub fn open(path: &Path) -> Result<Elf, Error> {
-        Elf::parse(path, read(path)?)
+        Elf::new(path, file::open(path)?)
     }
 
-    /// Takes the bytes of a file; `path` is for messages.
-    pub fn parse(path: &Path, bytes: &'static [u8]) -> Result<Elf, Error> {
-        let damaged = |error: object::Error| Error::Elf { path: path.to_path_buf(), error: error.to_string() };
-        let file: ElfFile64<'static, Endianness> = ElfFile64::parse(bytes).map_err(damaged)?;
-        if file.endian() != Endianness::Little {
-            let error = "it is big-endian".to_string();
-            return Err(Error::Elf { path: path.to_path_buf(), error });
+    fn new(path: &Path, bytes: Bytes) -> Result<Elf, Error> {
+        let wrong = |message: String| Error::Elf { path: path.into(), message };
+        if !bytes.starts_with(b"\x7fELF") {
+            return Err(wrong("not an ELF file".into()));
         }
-        let relocatable = file.elf_header().e_type(file.endian()) == object::elf::ET_REL;
-        let ranges = if relocatable { lay_out(&file) } else { Vec::new() };
-        let (build_id, build_id_address) = build_id(&file, bytes);
-        Ok(Elf { path: path.to_path_buf(), file, relocatable, ranges, build_id, build_id_address })
+        let elf = File::parse(&*bytes).map_err(|error| wrong(error.to_string()))?;
+        if elf.architecture() != registers::MACHINE {
+            return Err(wrong(format!("an object for {:?}, not {:?}", elf.architecture(), registers::MACHINE)));
+        }
+        let relocatable = elf.kind() == ObjectKind::Relocatable;
+        let sections = lay_out(&elf, relocatable);
+        let note = elf.sections().find_map(|section| find_build_id(&section));
+        let (build_id, build_id_at) = match note {
+            Some((id, at)) => (id, (!relocatable).then_some(at)),
+            None => (Vec::new(), None),
+        };
+        Ok(Elf { path: path.into(), relocatable, sections, build_id, build_id_at, symbols: OnceCell::new(), bytes })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes of the GNU build-id; empty if there is none.
+    /// The contents of the note NT_GNU_BUILD_ID; empty if there is none.
     pub fn build_id(&self) -> &[u8] {
         &self.build_id
     }
 
-    /// Link-time address of the build-id's bytes, in a file that has addresses.
+    /// Where the loaded kernel has its build-id's bytes, at link-time address; None in a relocatable file.
     pub fn build_id_address(&self) -> Option<u64> {
-        self.build_id_address
+        self.build_id_at
     }
 
-    /// Name of the file that has the debug information instead (`.gnu_debuglink`).
-    pub fn debug_link(&self) -> Option<String> {
-        let (name, _) = self.file.gnu_debuglink().ok()??;
-        Some(String::from_utf8_lossy(name).into_owned())
+    /// Whether there is a section of this name that is not empty.
+    pub fn has_section(&self, name: &str) -> bool {
+        self.parse().is_ok_and(|elf| elf.section_by_name(name).is_some_and(|section| section.size() > 0))
     }
 
-    pub fn has_debug_info(&self) -> bool {
-        self.file.section_by_name(".debug_info").or_else(|| self.file.section_by_name(".zdebug_info")).is_some_and(|section| section.size() > 0)
+    /// Names from `.gnu_debuglink`: the file name of the object with the debug information.
+    pub fn debug_link(&self) -> Option<PathBuf> {
+        let elf = self.parse().ok()?;
+        let (name, _) = elf.gnu_debuglink().ok()??;
+        let name = std::str::from_utf8(name).ok()?;
+        // A name, not a path: it must not lead anywhere else.
+        (!name.is_empty() && !name.contains('/')).then(|| PathBuf::from(name))
     }
 
-    /// A section's contents, empty if there is none; relocated in an ET_REL file.
-    pub(super) fn section(&self, name: &str) -> Result<&'static [u8], Error> {
-        let damaged = |error: object::Error| Error::Elf { path: self.path.clone(), error: format!("section {name}: {error}") };
-        let Some(section) = self.file.section_by_name(name) else { return Ok(&[]) };
-        let compressed = section.compressed_data().map_err(damaged)?;
-        if compressed.uncompressed_size > MAX_BYTES {
-            return Err(Error::Elf { path: self.path.clone(), error: format!("section {name} says it has {} bytes", compressed.uncompressed_size) });
-        }
-        let data = compressed.decompress().map_err(damaged)?;
-        if !self.relocatable {
-            return Ok(match data {
-                std::borrow::Cow::Borrowed(bytes) => bytes,
-                std::borrow::Cow::Owned(bytes) => bytes.leak(),
-            });
-        }
-        let mut bytes = data.into_owned();
-        for (offset, relocation) in section.relocations() {
-            let Some(value) = self.target(relocation.target()) else { continue };
-            let value = value.wrapping_add(relocation.addend() as u64);
-            let at = offset as usize;
-            match relocation.size() {
-                64 => put(&mut bytes, at, &value.to_le_bytes()),
-                32 => put(&mut bytes, at, &(value as u32).to_le_bytes()),
-                _ => {}
-            }
-        }
-        Ok(bytes.leak())
+    fn parse(&self) -> Result<File<'_>, Error> {
+        File::parse(&*self.bytes).map_err(|error| self.wrong(error.to_string()))
     }
 
-    /// Linear address that a relocation points to, before the addend.
-    fn target(&self, target: RelocationTarget) -> Option<u64> {
-        match target {
-            RelocationTarget::Symbol(index) => {
-                let symbol = self.file.symbol_by_index(index).ok()?;
-                let base = symbol.section_index().map_or(0, |section| self.base(section));
-                Some(base.wrapping_add(symbol.address()))
-            }
-            RelocationTarget::Section(section) => Some(self.base(section)),
-            _ => None,
-        }
+    fn wrong(&self, message: String) -> Error {
+        Error::Elf { path: self.path.clone(), message }
     }
 
-    /// Linear address of a section's start: 0 for those that are not loaded, whose offsets stand for themselves.
-    fn base(&self, section: SectionIndex) -> u64 {
-        self.ranges.iter().find(|range| range.section as usize == section.0).map_or(0, |range| range.base)
-    }
-
-    /// The place of a linear address as the debug information has it; None if it lies in no section.
-    pub fn address(&self, linear: u64) -> Option<Address> {
-        if !self.relocatable {
-            return Some(Address { section: None, offset: linear });
-        }
-        let range = self.ranges.iter().find(|range| (range.base..=range.base + range.size).contains(&linear))?;
-        Some(Address { section: Some(range.section), offset: linear - range.base })
-    }
-
-    /// The other way.
-    pub fn linear(&self, address: Address) -> u64 {
-        match address.section {
-            None => address.offset,
-            Some(section) => self.base(SectionIndex(section as usize)).wrapping_add(address.offset),
-        }
-    }
-
-    /// Name of an address's section; empty in a file that has addresses.
-    pub fn section_name(&self, address: Address) -> &str {
-        let section = address.section.and_then(|index| self.ranges.iter().find(|range| range.section == index));
-        section.map_or("", |range| &range.name)
-    }
-
-    /// Link-time address of a symbol.
-    pub fn symbol_address(&self, name: &str) -> Option<u64> {
-        self.file.symbols().find(|symbol| symbol.name() == Ok(name)).map(|symbol| symbol.address())
-    }
-
-    /// All symbols of functions, in the order of the table.
-    pub fn functions(&self) -> Vec<Symbol> {
-        let text = self.file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
-        text.filter_map(|symbol| {
-            let section = if self.relocatable { Some(symbol.section_index()?.0 as u32) } else { None };
-            let address = Address { section, offset: symbol.address() };
-            Some(Symbol { name: symbol.name().ok()?.to_string(), address, size: symbol.size() })
+    /// The place of an address of this object; None for one in no loaded section.
+    pub fn address(&self, at: u64) -> Option<Address> {
+        let section = self.section_at(at)?;
+        Some(match self.relocatable {
+            true => Address { section: Some(section.id), offset: at - section.start },
+            false => Address { section: None, offset: at },
         })
-        .collect()
     }
 
-    /// Names of all symbols that have a place: what the kernel's kallsyms will know of a module.
-    pub fn symbol_names(&self) -> Vec<String> {
-        let placed = self.file.symbols().filter(|symbol| symbol.section_index().is_some());
-        placed.filter_map(|symbol| Some(symbol.name().ok()?.to_string())).filter(|name| !name.is_empty()).collect()
+    /// Whether a loaded section with code has the address.
+    pub(super) fn is_code(&self, at: u64) -> bool {
+        self.section_at(at).is_some_and(|section| section.executable)
+    }
+
+    fn section_at(&self, at: u64) -> Option<&Section> {
+        let index = self.sections.partition_point(|section| section.start <= at).checked_sub(1)?;
+        self.sections.get(index).filter(|section| at - section.start < section.size)
+    }
+
+    /// The inverse of [`Elf::address`].
+    pub(super) fn flat(&self, address: Address) -> Option<u64> {
+        match address.section {
+            None => Some(address.offset),
+            Some(id) => self.section(id)?.start.checked_add(address.offset),
+        }
+    }
+
+    pub fn section(&self, id: SectionId) -> Option<&Section> {
+        self.sections.iter().find(|section| section.id == id)
+    }
+
+    fn symbols(&self) -> Result<&Symbols, Error> {
+        self.symbols.get_or_init(|| self.read_symbols()).as_ref().map_err(Clone::clone)
+    }
+
+    fn read_symbols(&self) -> Result<Symbols, Error> {
+        let elf = self.parse()?;
+        let mut all = Vec::new();
+        for symbol in elf.symbols() {
+            let known = matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown);
+            let (Some(name), Some(section)) = (symbol.name().ok(), symbol.section_index()) else {
+                continue;
+            };
+            if !known || name.is_empty() || symbol.is_undefined() {
+                continue;
+            }
+            let base = if self.relocatable {
+                self.section(SectionId(section.0 as u32)).map(|section| section.start)
+            } else {
+                Some(0)
+            };
+            let Some(at) = base.and_then(|base| base.checked_add(symbol.address())) else {
+                continue;
+            };
+            let (size, global) = (symbol.size(), symbol.is_global());
+            all.push(Symbol { name: name.into(), at, size, global, function: symbol.kind() == SymbolKind::Text });
+        }
+        all.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.name.cmp(&b.name)));
+        let mut by_name: Vec<u32> = (0..all.len() as u32).collect();
+        by_name.sort_by(|a, b| all[*a as usize].name.cmp(&all[*b as usize].name));
+        Ok(Symbols { all, by_name })
+    }
+
+    /// The symbols of this name.
+    pub fn symbols_named<'e>(&'e self, name: &'e str) -> Result<impl Iterator<Item = &'e Symbol>, Error> {
+        let symbols = self.symbols()?;
+        let from = symbols.by_name.partition_point(|index| symbols.all[*index as usize].name.as_str() < name);
+        let named = symbols.by_name[from..].iter().map(|index| &symbols.all[*index as usize]);
+        Ok(named.take_while(move |symbol| symbol.name == name))
+    }
+
+    /// The symbols at or before the address, nearest first.
+    pub(super) fn symbols_before(&self, at: u64) -> Result<impl Iterator<Item = &Symbol>, Error> {
+        let all = &self.symbols()?.all;
+        Ok(all[..all.partition_point(|symbol| symbol.at <= at)].iter().rev())
+    }
+
+    /// The place of a symbol of this name.
+    pub fn symbol_address(&self, name: &str) -> Result<Option<Address>, Error> {
+        let at = self.symbols_named(name)?.next().map(|symbol| symbol.at);
+        Ok(at.and_then(|at| self.address(at)))
+    }
+
+    /// A function symbol whose name only one symbol of the object has, at or before the address in the same section,
+    /// nearest first; and the distance from it. None in the sections that the kernel frees or may never load
+    /// (`.init*`, `.exit*`), and where no symbol comes before.
+    pub fn anchor(&self, address: Address) -> Result<Option<Anchor>, Error> {
+        let Some((at, section)) = self.flat(address).and_then(|at| Some((at, self.section_at(at)?))) else {
+            return Ok(None);
+        };
+        if !section.executable || section.name.starts_with(".init") || section.name.starts_with(".exit") {
+            return Ok(None);
+        }
+        for symbol in self.symbols_before(at)?.take_while(|symbol| symbol.at >= section.start) {
+            // Padding before functions (6.2 and later) and assembler's local labels are not in a module's kallsyms.
+            let hidden = symbol.name.starts_with("__pfx_") || symbol.name.starts_with('.');
+            if symbol.function && !hidden && self.symbols_named(&symbol.name)?.count() == 1 {
+                return Ok(Some(Anchor { symbol: symbol.name.clone(), offset: at - symbol.at }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A debug section's contents as DWARF means them: unpacked, relocations applied. Empty if there is none.
+    pub(super) fn debug_section(&self, name: &str) -> Result<Contents, Error> {
+        let elf = self.parse()?;
+        let Some(section) = elf.section_by_name(name) else {
+            return Ok(Contents::Owned(Vec::new()));
+        };
+        let failed = |error: object::Error| self.wrong(format!("section {name}: {error}"));
+        let compressed = section.compressed_data().map_err(failed)?;
+        if compressed.uncompressed_size > MAX_SECTION {
+            return Err(self.wrong(format!("section {name}: {} bytes", compressed.uncompressed_size)));
+        }
+        let plain = compressed.format == object::CompressionFormat::None;
+        if plain && !self.relocatable {
+            let range = section.file_range().map(|(start, length)| (start as usize, length as usize));
+            let (start, length) = range.unwrap_or((0, 0));
+            return Ok(Contents::InFile(start..start + length));
+        }
+        let mut contents = compressed.decompress().map_err(failed)?.into_owned();
+        if self.relocatable {
+            self.relocate(&elf, section, name, &mut contents)?;
+        }
+        Ok(Contents::Owned(contents))
+    }
+
+    fn relocate<'d>(
+        &self,
+        elf: &File<'d>,
+        section: impl ObjectSection<'d>,
+        name: &str,
+        contents: &mut [u8],
+    ) -> Result<(), Error> {
+        for (offset, relocation) in section.relocations() {
+            let base = match relocation.target() {
+                RelocationTarget::Symbol(index) => {
+                    let symbol =
+                        elf.symbol_by_index(index).map_err(|error| self.wrong(format!("section {name}: {error}")))?;
+                    // A symbol of another object has no address here: what names it stays as it is.
+                    let Some(section) = symbol.section_index() else {
+                        continue;
+                    };
+                    let start = self.section(SectionId(section.0 as u32)).map_or(0, |section| section.start);
+                    start.wrapping_add(symbol.address())
+                }
+                _ => continue,
+            };
+            let value = base.wrapping_add_signed(relocation.addend());
+            let value = match relocation.kind() {
+                RelocationKind::Absolute => value,
+                // Only frame descriptions that are loaded have these; they count from the place itself.
+                RelocationKind::Relative => {
+                    let own = self.section(SectionId(section.index().0 as u32)).map_or(0, |section| section.start);
+                    value.wrapping_sub(own.wrapping_add(offset))
+                }
+                _ => continue,
+            };
+            let length = usize::from(relocation.size() / 8);
+            let place =
+                usize::try_from(offset).ok().and_then(|start| contents.get_mut(start..start.checked_add(length)?));
+            match (place, length) {
+                (Some(place), 1 | 2 | 4 | 8) => place.copy_from_slice(&value.to_le_bytes()[..length]),
+                _ => {
+                    return Err(self.wrong(format!("section {name}: relocation at {offset:#x} is outside of it")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where the section of this name is loaded.
+    pub(super) fn section_start(&self, name: &str) -> Option<u64> {
+        self.sections.iter().find(|section| section.name == name).map(|section| section.start)
     }
 }
 
-fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
-    if let Some(slot) = at.checked_add(value.len()).and_then(|end| bytes.get_mut(at..end)) {
-        slot.copy_from_slice(value);
-    }
+/// A debug section's contents.
+pub(super) enum Contents {
+    /// As they are in the file.
+    InFile(std::ops::Range<usize>),
+    Owned(Vec<u8>),
 }
 
-/// Gives each allocated section a range, with a gap before it so that no two touch.
-fn lay_out(file: &ElfFile64<'static, Endianness>) -> Vec<Range> {
-    let mut ranges = Vec::new();
-    let mut next: u64 = 0x1_0000;
-    for section in file.sections() {
-        let object::SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
-        if sh_flags & object::elf::SHF_ALLOC == object::elf::SectionFlags(0) {
+/// A symbol that the running kernel can find, and what to add.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    pub symbol: String,
+    pub offset: u64,
+}
+
+/// The sections that are loaded, sorted by start; in a relocatable file one behind the other.
+fn lay_out(elf: &File, relocatable: bool) -> Vec<Section> {
+    let mut sections = Vec::new();
+    let mut next = LAYOUT_START;
+    for section in elf.sections() {
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+            continue;
+        };
+        if sh_flags.0 & SHF_ALLOC.0 == 0 {
             continue;
         }
-        let name = String::from_utf8_lossy(section.name_bytes().unwrap_or(b"")).into_owned();
-        // A damaged file may claim any size; ranges need not hold more than DWARF can point to.
-        let size = section.size().min(1 << 32);
-        ranges.push(Range { section: section.index().0 as u32, name, base: next, size });
-        next = (next + size + 0x1_0000).next_multiple_of(0x1_0000);
+        let size = section.size();
+        let start = if relocatable { next } else { section.address() };
+        let Some(end) = start.checked_add(size).and_then(|end| end.checked_add(0x1fff)) else {
+            continue;
+        };
+        // A page between them: a range that ends where a section ends is in no other.
+        next = if relocatable { end & !0xfff } else { next };
+        let name = section.name().unwrap_or_default().to_string();
+        let executable = sh_flags.0 & SHF_EXECINSTR.0 != 0;
+        sections.push(Section { id: SectionId(section.index().0 as u32), name, start, size, executable });
     }
-    ranges
+    sections.sort_by_key(|section| section.start);
+    sections
 }
 
-/// The build-id and, where sections have addresses, that of its bytes.
-fn build_id(file: &ElfFile64<'static, Endianness>, bytes: &'static [u8]) -> (Vec<u8>, Option<u64>) {
-    let id = file.build_id().ok().flatten().map(<[u8]>::to_vec).unwrap_or_default();
-    if id.is_empty() {
-        return (id, None);
+/// The build-id in a note section, and its link-time address.
+fn find_build_id(section: &object::read::elf::ElfSection64<LittleEndian>) -> Option<(Vec<u8>, u64)> {
+    if section.elf_section_header().sh_type(LittleEndian) != SHT_NOTE {
+        return None;
     }
-    let endian = file.endian();
-    let in_section = file.sections().find_map(|section| {
-        let data = section.data().ok()?;
-        let name = section.name().ok()?;
-        if section.address() == 0 || !name.contains("note") {
-            return None;
-        }
-        let at = data.windows(id.len()).position(|window| window == id)?;
-        Some(section.address() + at as u64)
-    });
-    let in_segment = || {
-        file.elf_program_headers().iter().find_map(|segment| {
-            if segment.p_type(endian) != object::elf::PT_NOTE {
-                return None;
-            }
-            let data = segment.data(endian, bytes).ok()?;
-            let at = data.windows(id.len()).position(|window| window == id)?;
-            Some(segment.p_vaddr(endian) + at as u64)
-        })
+    let data = section.data().ok()?;
+    let word = |at: usize| {
+        data.get(at..at.checked_add(4)?).and_then(|word| Some(u32::from_le_bytes(word.try_into().ok()?) as usize))
     };
-    let address = in_section.or_else(in_segment);
-    (id, address)
-}
-
-/// The bytes of a file, mapped or decompressed, for the rest of the process.
-fn read(path: &Path) -> Result<&'static [u8], Error> {
-    let failed = |error: String| Error::File { path: path.to_path_buf(), error };
-    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
-    let length = file.metadata().map_err(|error| failed(error.to_string()))?.len();
-    if length > MAX_BYTES {
-        return Err(failed(format!("{length} bytes are too many")));
+    let padded = |length: usize| length.checked_add(3).map(|length| length & !3);
+    let mut at = 0;
+    loop {
+        let (name_length, length, kind) = (word(at)?, word(at + 4)?, word(at + 8)?);
+        let name = at + 12;
+        let contents = name.checked_add(padded(name_length)?)?;
+        let owner = data.get(name..name.checked_add(name_length)?)?;
+        let id = data.get(contents..contents.checked_add(length)?)?;
+        if kind == object::elf::NT_GNU_BUILD_ID.0 as usize && owner == b"GNU\0" {
+            return Some((id.to_vec(), section.address().wrapping_add(contents as u64)));
+        }
+        at = contents.checked_add(padded(length)?)?;
     }
-    let mut bytes = Vec::new();
-    let limit = MAX_BYTES;
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some("gz") => flate2::read::GzDecoder::new(file).take(limit).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?,
-        Some("zst") => {
-            let decoder = ruzstd::decoding::StreamingDecoder::new(file).map_err(|error| failed(error.to_string()))?;
-            decoder.take(limit).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?
-        }
-        Some("xz") => {
-            lzma_rs::xz_decompress(&mut std::io::BufReader::new(file), &mut bytes).map_err(|error| failed(format!("{error:?}")))?;
-            bytes.len()
-        }
-        _ => {
-            if length == 0 {
-                return Ok(&[]);
-            }
-            // SAFETY: kernel images and modules are replaced by renaming, not rewritten in place; a file truncated
-            // under us would end the process with SIGBUS, which harms nothing else.
-            let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| failed(error.to_string()))?;
-            return Ok(&**Box::leak(Box::new(map)));
-        }
-    };
-    Ok(bytes.leak())
 }

@@ -1,273 +1,325 @@
-//! Functions: by name and file, with every body and inlined instance.
+//! Functions: by name, file and line; where their code is, out of line and inlined.
 
-use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use gimli::AttributeValue;
+use rayon::prelude::*;
 
-use super::units::DieRef;
-use super::{Address, DebugInfo, Error, TypeId, Unit};
-use crate::syntax::glob;
+use super::DebugInfo;
+use super::elf::Address;
+use super::error::Error;
+use super::index::NamedFunction;
+use super::store::{Bytes, Damage, Die, Entry, Store, Unit, flag, number};
+use super::types::TypeId;
+use crate::glob;
 
-/// A function of this object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FunctionId(u32);
+/// A function of one object: an entry that has its name. Several functions may share one (`static` ones, and inline
+/// functions of headers in each unit that uses them).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FunctionId(pub(super) Die);
 
-/// Which functions are meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Which functions; all that is given has to fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionPattern {
-    /// With `*`, `?` and `[...]`.
+    /// A shell pattern.
     pub name: String,
-    /// The end of a source file's path, likewise: `read_write.c` and `fs/*.c` both match `fs/read_write.c`.
+    /// A shell pattern for the declaring file's path or a tail of it: `read_write.c`, `fs/*.c`.
     pub file: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     pub name: String,
-    /// Source file as the kernel's tree has it: `fs/read_write.c` (DW_AT_decl_file).
+    /// Path of the declaring file (DW_AT_decl_file), from the top of the sources on: `fs/read_write.c`.
     pub file: String,
-    /// Of the declaration (DW_AT_decl_line); 0 if unknown.
     pub line: u32,
+    /// Other units see its name.
     pub external: bool,
     /// None: void.
     pub return_type: Option<TypeId>,
-    /// Copies with code of their own: one, or more where the compiler made `.isra`, `.constprop` or `.part` clones.
+    /// Out-of-line code, sorted by entry. Several where the compiler has cloned it (`.isra`, `.constprop`, `.part`).
     pub bodies: Vec<Body>,
+    /// Sorted by address.
     pub inlined: Vec<InlinedInstance>,
 }
 
+/// A copy of a function that is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
+    /// First instruction.
     pub entry: Address,
-    /// Bytes of the range that begins at the entry.
+    /// Bytes of the part that has the entry.
     pub size: u64,
+    /// Name in the symbol table, `foo` or `foo.isra.0`.
+    pub symbol: Option<String>,
+    /// The parts that lie elsewhere, as `foo.cold`: start and size.
+    pub other_parts: Vec<(Address, u64)>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A copy within another function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InlinedInstance {
-    /// Its first instruction (DW_AT_entry_pc, else the lowest of its ranges).
+    /// Its first instruction: DW_AT_entry_pc, or where its code begins.
     pub address: Address,
 }
 
-/// Functions that were asked for.
-#[derive(Default)]
-pub(super) struct Known {
-    dies: Vec<DieRef>,
-    ids: HashMap<DieRef, FunctionId>,
+/// For each unit, the inlined instances in it: (origin, instance), sorted; read when first asked for.
+pub(super) struct Instances(Vec<OnceLock<Result<Vec<(Die, Die)>, Damage>>>);
+
+impl Instances {
+    pub fn new(units: usize) -> Instances {
+        Instances((0..units).map(|_| OnceLock::new()).collect())
+    }
 }
 
-/// Ranges of code, in the order of DWARF, as linear addresses.
-type Ranges = Vec<(u64, u64)>;
-
 impl DebugInfo {
-    /// Functions that match, in the order of names and units.
+    /// Functions that fit, in the order of their names and then of the units.
     pub fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
         let index = self.index()?;
-        let mut dies: Vec<DieRef> = Vec::new();
-        if glob::is_pattern(&pattern.name) {
-            let mut names: Vec<&&[u8]> = index.functions.keys().collect();
-            names.retain(|name| std::str::from_utf8(name).is_ok_and(|name| glob::matches(&pattern.name, name)));
-            names.sort_unstable();
-            dies.extend(names.into_iter().filter_map(|name| index.functions.get(*name)).flatten());
-        } else {
-            dies.extend(index.functions.get(pattern.name.as_bytes()).into_iter().flatten());
-        }
-        let mut found = Vec::new();
-        for die in dies {
-            let fits = match &pattern.file {
-                None => true,
-                Some(wanted) => tail_matches(wanted, &self.source_file(die)?),
+        let named: Vec<&NamedFunction> = if glob::is_pattern(&pattern.name) {
+            let fits = |function: &&NamedFunction| {
+                std::str::from_utf8(function.name).is_ok_and(|name| glob::matches(&pattern.name, name))
             };
-            if fits {
-                found.push(self.function_id(die));
-            }
-        }
-        Ok(found)
+            index.functions.par_iter().filter(fits).collect()
+        } else {
+            index.functions_named(pattern.name.as_bytes()).iter().collect()
+        };
+        let Some(file) = &pattern.file else {
+            return Ok(named.into_iter().map(|function| FunctionId(function.die)).collect());
+        };
+        let store = &self.store;
+        let fits = |function: &&NamedFunction| -> bool {
+            let unit = store.unit_of(function.die);
+            let path = unit.ok().and_then(|unit| store.file_name(unit, function.file.into()));
+            path.is_some_and(|path| path_fits(file, &path))
+        };
+        Ok(named.into_par_iter().filter(fits).map(|function| FunctionId(function.die)).collect())
     }
 
-    fn function_id(&self, die: DieRef) -> FunctionId {
-        let mut known = self.functions.borrow_mut();
-        let next = FunctionId(known.dies.len() as u32);
-        let id = *known.ids.entry(die).or_insert(next);
-        if id == next {
-            known.dies.push(die);
-        }
-        id
-    }
-
-    pub(super) fn function_die(&self, id: FunctionId) -> Result<DieRef, Error> {
-        self.functions.borrow().dies.get(id.0 as usize).copied().ok_or(Error::Damaged("no such function"))
-    }
-
-    /// Names of all functions that have code.
+    /// Names of all functions, sorted, each once.
     pub fn function_names(&self) -> Result<Vec<String>, Error> {
-        let names = self.index()?.functions.keys();
-        Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+        let names = self.index()?.functions.iter().map(|function| String::from_utf8_lossy(function.name).into_owned());
+        let mut names: Vec<String> = names.collect();
+        names.dedup();
+        Ok(names)
     }
 
     pub fn function(&self, id: FunctionId) -> Result<Function, Error> {
-        let die = self.function_die(id)?;
-        let return_type = self.type_of(die)?.map(|die| self.type_id(die));
-        let mut function = Function {
-            name: self.name(die)?.unwrap_or_default(),
-            file: self.source_file(die)?,
-            line: self.number(die, gimli::DW_AT_decl_line)?.unwrap_or(0) as u32,
-            external: self.attribute(die, gimli::DW_AT_external)?.is_some(),
-            return_type,
-            bodies: Vec::new(),
-            inlined: Vec::new(),
+        self.read_function(id).map_err(|damage| self.damaged(damage))
+    }
+
+    fn read_function(&self, id: FunctionId) -> Result<Function, Damage> {
+        let chain = self.store.origins(id.0)?;
+        let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry)).unwrap_or_default();
+        let file = chain.iter().find_map(|(_, unit, entry)| decl_file(&self.store, unit, entry)).unwrap_or_default();
+        let line = chain.iter().find_map(|(_, _, entry)| number(entry, gimli::DW_AT_decl_line)).unwrap_or(0);
+        let external = chain.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
+        let mut return_type = None;
+        for (_, unit, entry) in &chain {
+            return_type = return_type.or(self.type_of(unit, entry)?);
+        }
+        let mut bodies = Vec::new();
+        for die in self.copies(id)? {
+            bodies.extend(self.body(die, &name)?);
+        }
+        bodies.sort_by_key(|body| body.entry);
+        bodies.dedup_by_key(|body| body.entry);
+        let mut inlined = Vec::new();
+        for die in self.instances_of(id)? {
+            let address = self.instance_address(die)?;
+            inlined.extend(address.map(|address| InlinedInstance { address }));
+        }
+        inlined.sort();
+        inlined.dedup();
+        Ok(Function { name, file, line: line as u32, external, return_type, bodies, inlined })
+    }
+
+    /// The entries that may have the function's out-of-line code: its own, and those it is the origin of.
+    pub(super) fn copies(&self, id: FunctionId) -> Result<Vec<Die>, Damage> {
+        let index = self.try_index()?;
+        Ok(std::iter::once(id.0).chain(index.copies_of(id.0)).collect())
+    }
+
+    /// The entries of the function's inlined instances.
+    pub(super) fn instances_of(&self, id: FunctionId) -> Result<Vec<Die>, Damage> {
+        let own = self.store.slot_of(id.0)?;
+        if !self.try_index()?.crosses_units {
+            return Ok(instances_in(&self.store, &self.instances, own)?.of(id.0));
+        }
+        let (store, instances) = (&self.store, &self.instances);
+        let slots = (0..store.slots.len()).into_par_iter();
+        let found: Result<Vec<Vec<Die>>, Damage> =
+            slots.map(|slot| Ok(instances_in(store, instances, slot)?.of(id.0))).collect();
+        Ok(found?.into_iter().flatten().collect())
+    }
+
+    pub(super) fn body(&self, die: Die, function: &str) -> Result<Option<Body>, Damage> {
+        let (unit, entry) = self.store.entry(die)?;
+        let ranges = self.code_ranges(unit, &entry)?;
+        let Some(first) = ranges.first() else {
+            return Ok(None);
         };
-        for (_, ranges) in self.concrete(die)? {
-            if let Some(&(start, end)) = ranges.first() {
-                if let Some(entry) = self.elf.address(start) {
-                    function.bodies.push(Body { entry, size: end.saturating_sub(start) });
-                }
-            }
-        }
-        for instance in self.inlined_instances(die)? {
-            if let Some(address) = self.entry_address(instance)? {
-                function.inlined.push(InlinedInstance { address });
-            }
-        }
-        function.inlined.sort_by_key(|instance| instance.address);
-        function.inlined.dedup();
-        Ok(function)
+        let named = entry_address(&self.store, unit, &entry)?;
+        // Without DW_AT_entry_pc: the part with the unlikely code may come first.
+        let start = match named.filter(|at| ranges.iter().any(|range| range.start == *at)) {
+            Some(at) => at,
+            None => ranges.iter().find(|range| !self.is_cold(range.start)).unwrap_or(first).start,
+        };
+        let Some(address) = self.elf.address(start) else {
+            return Ok(None);
+        };
+        let size = ranges.iter().find(|range| range.start == start).map_or(0, |range| range.end - range.start);
+        let others = ranges.iter().filter(|range| range.start != start);
+        let other_parts =
+            others.filter_map(|range| Some((self.elf.address(range.start)?, range.end - range.start))).collect();
+        Ok(Some(Body { entry: address, size, symbol: self.symbol_at(start, function), other_parts }))
     }
 
-    /// DIEs of the function's bodies with their ranges: itself, or copies that name it as their abstract origin.
-    pub(super) fn concrete(&self, die: DieRef) -> Result<Vec<(DieRef, Ranges)>, Error> {
-        let own = self.ranges(die)?;
-        if !own.is_empty() {
-            return Ok(vec![(die, own)]);
-        }
-        let unit = self.unit(die.unit)?;
-        let mut found = Vec::new();
-        let mut tree = unit.entries_tree(None)?;
-        let mut children = tree.root()?.children();
-        while let Some(child) = children.next()? {
-            let entry = child.entry();
-            if entry.tag() != gimli::DW_TAG_subprogram || !self.copies(die, entry.attr_value(gimli::DW_AT_abstract_origin)) {
-                continue;
-            }
-            let copy = DieRef { unit: die.unit, offset: entry.offset().0 };
-            let ranges = self.ranges(copy)?;
-            if !ranges.is_empty() {
-                found.push((copy, ranges));
-            }
-        }
-        Ok(found)
+    fn is_cold(&self, at: u64) -> bool {
+        let here = |symbol: &&super::Symbol| symbol.at == at;
+        self.elf
+            .symbols_before(at)
+            .is_ok_and(|mut symbols| symbols.next().filter(here).is_some_and(|symbol| symbol.name.contains(".cold")))
     }
 
-    fn copies(&self, die: DieRef, origin: Option<AttributeValue<super::Reader>>) -> bool {
-        origin.and_then(|origin| self.referred(die.unit, origin)) == Some(die)
+    /// Of the symbols at the address: the function's own name, a clone's, a global one, or any.
+    fn symbol_at(&self, at: u64, function: &str) -> Option<String> {
+        let rank = |symbol: &super::Symbol| {
+            let own = symbol.name == function;
+            let clone = symbol.name.strip_prefix(function).is_some_and(|rest| rest.starts_with('.'));
+            (own, clone, symbol.function, symbol.global)
+        };
+        let here = self.elf.symbols_before(at).ok()?.take_while(|symbol| symbol.at == at);
+        here.max_by_key(|symbol| rank(symbol)).map(|symbol| symbol.name.clone())
     }
 
-    /// DIEs of inlined copies, anywhere in the function's unit.
-    pub(super) fn inlined_instances(&self, die: DieRef) -> Result<Vec<DieRef>, Error> {
-        let unit = self.unit(die.unit)?;
-        if self.entry(&unit, die.offset)?.attr(gimli::DW_AT_inline).is_none() {
-            return Ok(Vec::new());
-        }
-        let mut found = Vec::new();
-        let mut entries = unit.entries();
-        while let Some(entry) = entries.next_dfs()? {
-            if entry.tag() == gimli::DW_TAG_inlined_subroutine && self.copies(die, entry.attr_value(gimli::DW_AT_abstract_origin)) {
-                found.push(DieRef { unit: die.unit, offset: entry.offset().0 });
-            }
-        }
-        Ok(found)
-    }
-
-    /// Ranges of code of a DIE: DW_AT_low_pc and DW_AT_high_pc, or DW_AT_ranges. The range of the entry comes first.
-    pub(super) fn ranges(&self, die: DieRef) -> Result<Ranges, Error> {
-        let unit = self.unit(die.unit)?;
-        let entry = self.entry(&unit, die.offset)?;
-        let mut ranges = Vec::new();
-        let mut iter = self.dwarf.die_ranges(&unit, &entry)?;
-        while let Some(range) = iter.next()? {
-            if range.begin < range.end {
-                ranges.push((range.begin, range.end));
-            }
-            if ranges.len() > 100_000 {
-                return Err(Error::Damaged("a range list has no end"));
-            }
-        }
-        if let Some(pc) = self.entry_pc(&unit, &entry)? {
-            if let Some(at) = ranges.iter().position(|&(start, end)| (start..end).contains(&pc)) {
-                ranges.swap(0, at);
-            }
-        }
+    /// The ranges of code of an entry that are in sections with code, in the order given.
+    pub(super) fn code_ranges(&self, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, Damage> {
+        let mut ranges = read_ranges(&self.store, unit, entry)?;
+        ranges.retain(|range| self.elf.is_code(range.start));
         Ok(ranges)
     }
 
-    fn entry_pc(&self, unit: &Unit, entry: &super::Entry) -> Result<Option<u64>, Error> {
-        match entry.attr_value(gimli::DW_AT_entry_pc) {
-            Some(AttributeValue::Addr(pc)) => Ok(Some(pc)),
-            Some(AttributeValue::DebugAddrIndex(index)) => Ok(Some(self.dwarf.address(unit, index)?)),
-            // DWARF 5, 2.18: a constant is an offset from the base address.
-            Some(value) => Ok(match (value.udata_value(), entry.attr_value(gimli::DW_AT_low_pc)) {
-                (Some(offset), Some(AttributeValue::Addr(low))) => low.checked_add(offset),
+    pub(super) fn instance_address(&self, die: Die) -> Result<Option<Address>, Damage> {
+        let (unit, entry) = self.store.entry(die)?;
+        let ranges = self.code_ranges(unit, &entry)?;
+        let lowest = ranges.iter().map(|range| range.start).min();
+        let named = entry_address(&self.store, unit, &entry)?.filter(|at| self.elf.is_code(*at));
+        Ok(named.or(lowest).and_then(|at| self.elf.address(at)))
+    }
+}
+
+trait Of {
+    fn of(&self, origin: Die) -> Vec<Die>;
+}
+
+impl Of for Vec<(Die, Die)> {
+    fn of(&self, origin: Die) -> Vec<Die> {
+        let start = self.partition_point(|(of, _)| *of < origin);
+        self[start..].iter().take_while(|(of, _)| *of == origin).map(|(_, instance)| *instance).collect()
+    }
+}
+
+fn instances_in<'i>(store: &Store, instances: &'i Instances, slot: usize) -> Result<&'i Vec<(Die, Die)>, Damage> {
+    let cell = instances.0.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+    cell.get_or_init(|| scan_instances(store, slot)).as_ref().map_err(Clone::clone)
+}
+
+/// All inlined instances of a unit.
+fn scan_instances(store: &Store, slot: usize) -> Result<Vec<(Die, Die)>, Damage> {
+    let slot = &store.slots[slot];
+    let abbreviations = store.dwarf.abbreviations(&slot.header)?;
+    let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
+    let mut raw = slot.header.entries_raw(&abbreviations, None).map_err(failed)?;
+    let mut instances = Vec::new();
+    while !raw.is_empty() {
+        let die = Die(slot.start.saturating_add(raw.next_offset().0 as u32));
+        let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
+            continue;
+        };
+        if abbreviation.tag() != gimli::DW_TAG_inlined_subroutine {
+            raw.skip_attributes(abbreviation.attributes()).map_err(failed)?;
+            continue;
+        }
+        for spec in abbreviation.attributes() {
+            let value = raw.read_attribute(*spec).map_err(failed)?.value();
+            if spec.name() != gimli::DW_AT_abstract_origin {
+                continue;
+            }
+            let origin = match value {
+                AttributeValue::UnitRef(offset) => slot.start.checked_add(offset.0 as u32),
+                AttributeValue::DebugInfoRef(offset) => u32::try_from(offset.0).ok(),
                 _ => None,
-            }),
-            None => Ok(None),
+            };
+            instances.extend(origin.map(|origin| (Die(origin), die)));
         }
     }
+    instances.sort_unstable();
+    Ok(instances)
+}
 
-    /// First instruction of a DIE's code.
-    fn entry_address(&self, die: DieRef) -> Result<Option<Address>, Error> {
-        let unit = self.unit(die.unit)?;
-        let entry = self.entry(&unit, die.offset)?;
-        let pc = match self.entry_pc(&unit, &entry)? {
-            Some(pc) => Some(pc),
-            None => self.ranges(die)?.iter().map(|range| range.0).min(),
-        };
-        Ok(pc.and_then(|pc| self.elf.address(pc)))
+fn decl_file(store: &Store, unit: &Unit, entry: &Entry) -> Option<String> {
+    let AttributeValue::FileIndex(index) = entry.attr_value(gimli::DW_AT_decl_file)? else {
+        return None;
+    };
+    store.file_name(unit, index)
+}
+
+/// Whether the pattern fits the path, or what of it follows some `/`.
+fn path_fits(pattern: &str, path: &str) -> bool {
+    let tails = path.match_indices('/').filter_map(|(at, _)| path.get(at + 1..));
+    std::iter::once(path).chain(tails).any(|tail| glob::matches(pattern, tail))
+}
+
+/// DW_AT_entry_pc, an address or (DWARF 5, 2.18) a distance from the lowest; then DW_AT_low_pc.
+fn entry_address(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<u64>, Damage> {
+    let low = match entry.attr_value(gimli::DW_AT_low_pc) {
+        Some(value) => store.dwarf.attr_address(unit, value)?,
+        None => None,
+    };
+    let Some(value) = entry.attr_value(gimli::DW_AT_entry_pc) else {
+        return Ok(low);
+    };
+    if let Some(at) = store.dwarf.attr_address(unit, value)? {
+        return Ok(Some(at));
     }
+    let base = match low {
+        Some(low) => Some(low),
+        None => read_ranges(store, unit, entry)?.first().map(|range| range.start),
+    };
+    Ok(base.and_then(|base| base.checked_add(value.udata_value()?)))
+}
 
-    /// DW_AT_decl_file through the unit's line table, as a path from the top of the sources.
-    fn source_file(&self, die: DieRef) -> Result<String, Error> {
-        let Some((number, value)) = self.attribute(die, gimli::DW_AT_decl_file)? else { return Ok(String::new()) };
-        let AttributeValue::FileIndex(index) = value else { return Ok(String::new()) };
-        let unit = self.unit(number)?;
-        let Some(program) = &unit.line_program else { return Ok(String::new()) };
-        let Some(file) = program.header().file(index) else { return Ok(String::new()) };
-        let text = |value| -> Result<String, Error> {
-            Ok(String::from_utf8_lossy(self.dwarf.attr_string(&unit, value)?.slice()).into_owned())
+/// The entry's ranges that are not empty. gimli's own way adds without looking for overflow.
+pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, Damage> {
+    /// No function has so many parts.
+    const MAX_RANGES: usize = 1 << 16;
+    let mut ranges = Vec::new();
+    let address = |value: AttributeValue<Bytes>| store.dwarf.attr_address(unit, value);
+    if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {
+        let Some(mut list) = store.dwarf.attr_ranges(unit, value)? else {
+            return Ok(ranges);
         };
-        let mut path = text(file.path_name())?;
-        if !path.starts_with('/') {
-            if let Some(directory) = file.directory(program.header()) {
-                let directory = text(directory)?;
-                if !directory.is_empty() && directory != "." {
-                    path = format!("{directory}/{path}");
-                }
+        while let Some(range) = list.next()? {
+            if range.begin < range.end && ranges.len() < MAX_RANGES {
+                ranges.push(range.begin..range.end);
             }
         }
-        let compiled_in = unit.comp_dir.map(|dir| String::from_utf8_lossy(dir.slice()).into_owned()).unwrap_or_default();
-        Ok(shortened(&path, &compiled_in))
+        return Ok(ranges);
     }
-}
-
-/// Without the build directory and the way from there to the sources.
-fn shortened(path: &str, compiled_in: &str) -> String {
-    let mut path = path;
-    if !compiled_in.is_empty() {
-        if let Some(inner) = path.strip_prefix(compiled_in) {
-            path = inner.trim_start_matches('/');
-        }
-    }
-    while let Some(inner) = path.strip_prefix("./").or_else(|| path.strip_prefix("../")) {
-        path = inner;
-    }
-    path.to_string()
-}
-
-/// Whether the pattern matches the end of a path, from a directory on.
-fn tail_matches(pattern: &str, path: &str) -> bool {
-    if glob::matches(pattern, path) {
-        return true;
-    }
-    path.match_indices('/').any(|(at, _)| glob::matches(pattern, &path[at + 1..]))
+    let (Some(low), Some(high)) = (entry.attr_value(gimli::DW_AT_low_pc), entry.attr_value(gimli::DW_AT_high_pc))
+    else {
+        return Ok(ranges);
+    };
+    let Some(low) = address(low)? else {
+        return Ok(ranges);
+    };
+    let high = match address(high)? {
+        Some(high) => Some(high),
+        None => high.udata_value().and_then(|size| low.checked_add(size)),
+    };
+    ranges.extend(high.filter(|high| low < *high).map(|high| low..high));
+    Ok(ranges)
 }
 
 #[cfg(test)]
@@ -275,16 +327,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_pattern_matches_the_end_of_a_path() {
-        assert!(tail_matches("read_write.c", "fs/read_write.c"));
-        assert!(tail_matches("fs/*.c", "fs/read_write.c"));
-        assert!(!tail_matches("write.c", "fs/read_write.c"));
-    }
-
-    #[test]
-    fn paths_begin_at_the_top_of_the_sources() {
-        assert_eq!(shortened("/b/linux/fs/x.c", "/b/linux"), "fs/x.c");
-        assert_eq!(shortened("../../../fs/x.c", "/b/linux"), "fs/x.c");
-        assert_eq!(shortened("./fs/x.c", ""), "fs/x.c");
+    fn a_file_pattern_fits_the_tail_of_a_path() {
+        assert!(path_fits("read_write.c", "fs/read_write.c"));
+        assert!(path_fits("fs/*.c", "fs/read_write.c"));
+        assert!(!path_fits("write.c", "fs/read_write.c"));
     }
 }

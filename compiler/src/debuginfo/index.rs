@@ -1,142 +1,318 @@
-//! Names at the top level of all units: functions that have code, and complete types.
+//! Names of an object's functions, types and variables, from the top-level entries of all units.
+//!
+//! One pass, in parallel over the units, that steps over everything nested (`DW_AT_sibling`). Strings are not copied.
 
 use std::collections::HashMap;
 
-use gimli::{AttributeValue, DwTag};
+use gimli::{AttributeValue, DwTag, UnitOffset};
 use rayon::prelude::*;
 
-use super::units::DieRef;
-use super::{DebugInfo, Entry, Error, Reader, Unit};
+use super::store::{Bytes, Damage, Die, Slot, Store, Unit};
 
-/// What kind of name a type has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Tag {
+type Text = &'static [u8];
+
+/// A function's entry that has a name and is no declaration: an ordinary function, or the abstract instance of one that
+/// is inlined somewhere.
+#[derive(Clone, Copy)]
+pub(super) struct NamedFunction {
+    pub name: Text,
+    pub die: Die,
+    /// DW_AT_decl_file, 0 if there is none.
+    pub file: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum TypeTag {
     Struct,
     Union,
     Enum,
-    /// A typedef or base type: a name without a word before it.
+    /// A typedef or a base type: names without a keyword.
     Plain,
 }
 
 #[derive(Default)]
 pub(super) struct Index {
-    /// Functions with code, concrete or inlined: by name.
-    pub functions: HashMap<&'static [u8], Vec<DieRef>>,
-    /// The first complete type of a name.
-    pub types: HashMap<(Tag, &'static [u8]), DieRef>,
+    /// Sorted by name, then by entry.
+    pub functions: Vec<NamedFunction>,
+    /// Out-of-line copies (origin, copy), sorted.
+    copies: Vec<(Die, Die)>,
+    /// The first full definition of each.
+    types: HashMap<(TypeTag, Text), Die>,
+    /// Definitions of variables outside functions, sorted.
+    variables: Vec<(Text, Die)>,
+    /// A function's copies may be in other units than itself (link-time optimisation).
+    pub crosses_units: bool,
+}
+
+/// What one thread has seen. Types are told apart by where their names' text is, which is cheap, and nearly enough since
+/// the linker merges equal strings.
+#[derive(Default)]
+struct Partial {
+    functions: Vec<NamedFunction>,
+    copies: Vec<(Die, Die)>,
+    types: HashMap<(TypeTag, usize), (Text, Die)>,
+    variables: Vec<(Text, Die)>,
+    crosses_units: bool,
 }
 
 impl Index {
-    fn merge(mut self, other: Index) -> Index {
-        if self.functions.len() < other.functions.len() && self.types.len() < other.types.len() {
-            return other.merge(self);
+    pub fn read(store: &Store) -> Result<Index, Damage> {
+        let one = |mut partial: Partial, slot: usize| -> Result<Partial, Damage> {
+            scan(store, slot, &mut partial)?;
+            Ok(partial)
+        };
+        let slots = (0..store.slots.len()).into_par_iter();
+        let all = slots.try_fold(Partial::default, one).try_reduce(Partial::default, |a, b| Ok(a.merge(b)))?;
+        let Partial { mut functions, mut copies, types, mut variables, crosses_units } = all;
+        functions.par_sort_unstable_by(|a, b| (a.name, a.die).cmp(&(b.name, b.die)));
+        copies.par_sort_unstable();
+        variables.par_sort_unstable();
+        let mut named: HashMap<(TypeTag, Text), Die> = HashMap::with_capacity(types.len());
+        for ((tag, _), (name, die)) in types {
+            let first = named.entry((tag, name)).or_insert(die);
+            *first = die.min(*first);
         }
-        for (name, dies) in other.functions {
-            self.functions.entry(name).or_default().extend(dies);
+        Ok(Index { functions, copies, types: named, variables, crosses_units })
+    }
+
+    pub fn functions_named(&self, name: &[u8]) -> &[NamedFunction] {
+        let start = self.functions.partition_point(|function| function.name < name);
+        let length = self.functions[start..].partition_point(|function| function.name == name);
+        &self.functions[start..start + length]
+    }
+
+    pub fn type_named(&self, tag: TypeTag, name: &[u8]) -> Option<Die> {
+        self.types.get(&(tag, name)).copied()
+    }
+
+    pub fn copies_of(&self, origin: Die) -> impl Iterator<Item = Die> {
+        let start = self.copies.partition_point(|(of, _)| *of < origin);
+        self.copies[start..].iter().take_while(move |(of, _)| *of == origin).map(|(_, copy)| *copy)
+    }
+
+    pub fn variables_named(&self, name: &[u8]) -> impl Iterator<Item = Die> {
+        let start = self.variables.partition_point(|(of, _)| *of < name);
+        self.variables[start..].iter().take_while(move |(of, _)| *of == name).map(|(_, die)| *die)
+    }
+}
+
+impl Partial {
+    fn merge(mut self, mut other: Partial) -> Partial {
+        if self.types.len() < other.types.len() {
+            std::mem::swap(&mut self, &mut other);
         }
-        for (name, die) in other.types {
-            let first = self.types.entry(name).or_insert(die);
-            // The same answer whatever thread was first.
-            *first = (*first).min(die);
+        self.functions.append(&mut other.functions);
+        self.copies.append(&mut other.copies);
+        self.variables.append(&mut other.variables);
+        self.crosses_units |= other.crosses_units;
+        for (key, (name, die)) in other.types {
+            let (_, first) = self.types.entry(key).or_insert((name, die));
+            *first = die.min(*first);
         }
         self
     }
 }
 
-impl DebugInfo {
-    pub(super) fn index(&self) -> Result<&Index, Error> {
-        if let Some(index) = self.index.get() {
-            return Ok(index);
-        }
-        let (dwarf, headers) = (&self.dwarf, &self.headers);
-        let scan = |(number, header): (usize, &gimli::UnitHeader<Reader>)| scan(dwarf, number, *header);
-        let fold = |index: Result<Index, Error>, unit| {
-            let mut index = index?;
-            scan_into(&mut index, scan(unit)?);
-            Ok(index)
+/// What is read of one top-level entry.
+#[derive(Default)]
+struct Seen {
+    name: Option<AttributeValue<Bytes>>,
+    origin: Option<AttributeValue<Bytes>>,
+    specification: Option<AttributeValue<Bytes>>,
+    sibling: Option<usize>,
+    declaration: bool,
+    located: bool,
+    file: u32,
+}
+
+fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage> {
+    let slot = &store.slots[index];
+    let header = &slot.header;
+    let abbreviations = store.dwarf.abbreviations(header)?;
+    let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
+    let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;
+    let Some(root) = raw.read_abbreviation().map_err(failed)? else {
+        return Ok(());
+    };
+    raw.skip_attributes(root.attributes()).map_err(failed)?;
+    if !root.has_children() {
+        return Ok(());
+    }
+    // Units of other kinds (skeletons, type units) have their entries elsewhere or are of no interest.
+    while !raw.is_empty() {
+        let offset = raw.next_offset();
+        let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
+            break;
         };
-        let merge = |a: Result<Index, Error>, b: Result<Index, Error>| Ok(a?.merge(b?));
-        let units = headers.par_iter().enumerate();
-        let mut index = units.fold(|| Ok(Index::default()), fold).reduce(|| Ok(Index::default()), merge)?;
-        index.functions.values_mut().for_each(|dies| dies.sort_unstable());
-        Ok(self.index.get_or_init(|| index))
-    }
-}
-
-/// What one unit adds.
-struct Found {
-    functions: Vec<(&'static [u8], DieRef)>,
-    types: Vec<((Tag, &'static [u8]), DieRef)>,
-}
-
-fn scan_into(index: &mut Index, found: Found) {
-    for (name, die) in found.functions {
-        index.functions.entry(name).or_default().push(die);
-    }
-    for (name, die) in found.types {
-        let first = index.types.entry(name).or_insert(die);
-        *first = (*first).min(die);
-    }
-}
-
-fn scan(dwarf: &gimli::Dwarf<Reader>, number: usize, header: gimli::UnitHeader<Reader>) -> Result<Found, Error> {
-    let unit = dwarf.unit(header)?;
-    let mut found = Found { functions: Vec::new(), types: Vec::new() };
-    let mut tree = unit.entries_tree(None)?;
-    let mut children = tree.root()?.children();
-    while let Some(child) = children.next()? {
-        let entry = child.entry();
-        let die = DieRef { unit: number, offset: entry.offset().0 };
-        match entry.tag() {
-            gimli::DW_TAG_subprogram if has_code(entry) => {
-                if let Some(name) = function_name(dwarf, &unit, entry)? {
-                    found.functions.push((name, die));
-                }
+        let tag = abbreviation.tag();
+        let wanted = is_wanted(tag);
+        let mut seen = Seen::default();
+        let specs = abbreviation.attributes();
+        let mut skipped = 0;
+        for (at, spec) in specs.iter().enumerate() {
+            let name = spec.name();
+            let sibling = name == gimli::DW_AT_sibling && abbreviation.has_children();
+            if !(sibling || wanted && is_read(name)) {
+                continue;
             }
-            tag => {
-                let complete = entry.attr(gimli::DW_AT_declaration).is_none();
-                if let (Some(tag), true) = (type_tag(tag), complete) {
-                    if let Some(name) = own_name(dwarf, &unit, entry)? {
-                        found.types.push(((tag, name), die));
-                    }
+            raw.skip_attributes(&specs[skipped..at]).map_err(failed)?;
+            let value = raw.read_attribute(*spec).map_err(failed)?.value();
+            skipped = at + 1;
+            seen.take(name, value);
+        }
+        raw.skip_attributes(&specs[skipped..]).map_err(failed)?;
+        if wanted {
+            add(store, slot, index, tag, offset, &seen, partial)?;
+        }
+        if abbreviation.has_children() {
+            match seen.sibling {
+                // Only forward: a reference back would never end.
+                Some(sibling) if sibling > raw.next_offset().0 => {
+                    raw = header.entries_raw(&abbreviations, Some(UnitOffset(sibling))).map_err(failed)?;
                 }
+                _ => skip_children(&mut raw).map_err(failed)?,
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
-fn type_tag(tag: DwTag) -> Option<Tag> {
-    match tag {
-        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => Some(Tag::Struct),
-        gimli::DW_TAG_union_type => Some(Tag::Union),
-        gimli::DW_TAG_enumeration_type => Some(Tag::Enum),
-        gimli::DW_TAG_typedef | gimli::DW_TAG_base_type => Some(Tag::Plain),
-        _ => None,
+fn is_wanted(tag: DwTag) -> bool {
+    tag == gimli::DW_TAG_subprogram || tag == gimli::DW_TAG_variable || type_tag(tag).is_some()
+}
+
+fn type_tag(tag: DwTag) -> Option<TypeTag> {
+    Some(match tag {
+        gimli::DW_TAG_structure_type => TypeTag::Struct,
+        gimli::DW_TAG_union_type => TypeTag::Union,
+        gimli::DW_TAG_enumeration_type => TypeTag::Enum,
+        gimli::DW_TAG_typedef | gimli::DW_TAG_base_type => TypeTag::Plain,
+        _ => return None,
+    })
+}
+
+fn is_read(name: gimli::DwAt) -> bool {
+    matches!(
+        name,
+        gimli::DW_AT_name
+            | gimli::DW_AT_abstract_origin
+            | gimli::DW_AT_specification
+            | gimli::DW_AT_declaration
+            | gimli::DW_AT_location
+            | gimli::DW_AT_const_value
+            | gimli::DW_AT_decl_file
+    )
+}
+
+impl Seen {
+    fn take(&mut self, name: gimli::DwAt, value: AttributeValue<Bytes>) {
+        match name {
+            gimli::DW_AT_name => self.name = Some(value),
+            gimli::DW_AT_abstract_origin => self.origin = Some(value),
+            gimli::DW_AT_specification => self.specification = Some(value),
+            gimli::DW_AT_declaration => self.declaration = matches!(value, AttributeValue::Flag(true)),
+            gimli::DW_AT_location | gimli::DW_AT_const_value => self.located = true,
+            gimli::DW_AT_decl_file => {
+                if let AttributeValue::FileIndex(file) = value {
+                    self.file = file as u32;
+                }
+            }
+            gimli::DW_AT_sibling => {
+                if let AttributeValue::UnitRef(offset) = value {
+                    self.sibling = Some(offset.0);
+                }
+            }
+            _ => {}
+        }
     }
 }
 
-/// A definition with code of its own, or an abstract instance. Copies of the latter (DW_AT_abstract_origin) are found
-/// through it.
-fn has_code(entry: &Entry) -> bool {
-    entry.attr(gimli::DW_AT_abstract_origin).is_none()
-        && [gimli::DW_AT_low_pc, gimli::DW_AT_ranges, gimli::DW_AT_inline].iter().any(|&name| entry.attr(name).is_some())
+fn add(
+    store: &Store,
+    slot: &Slot,
+    index: usize,
+    tag: DwTag,
+    offset: UnitOffset,
+    seen: &Seen,
+    partial: &mut Partial,
+) -> Result<(), Damage> {
+    let die = Die(slot.start.saturating_add(offset.0 as u32));
+    if tag == gimli::DW_TAG_subprogram {
+        let origin = match (seen.origin, seen.specification) {
+            (Some(origin), _) => origin,
+            // Another entry has declared it, and has the name.
+            (None, Some(_)) => {
+                let chain = store.origins(die)?;
+                let name =
+                    chain.iter().find_map(|(_, unit, entry)| store.string(unit, entry.attr_value(gimli::DW_AT_name)?));
+                let Some(name) = name else { return Ok(()) };
+                partial.functions.push(NamedFunction { name, die, file: seen.file });
+                return Ok(());
+            }
+            (None, None) => {
+                if let (Some(name), false) = (text(store, index, seen)?, seen.declaration) {
+                    partial.functions.push(NamedFunction { name, die, file: seen.file });
+                }
+                return Ok(());
+            }
+        };
+        let origin = match origin {
+            AttributeValue::UnitRef(offset) => slot.start.checked_add(offset.0 as u32),
+            AttributeValue::DebugInfoRef(offset) => {
+                partial.crosses_units = true;
+                u32::try_from(offset.0).ok()
+            }
+            _ => None,
+        };
+        partial.copies.extend(origin.map(|origin| (Die(origin), die)));
+        return Ok(());
+    }
+    if seen.declaration {
+        return Ok(());
+    }
+    if tag == gimli::DW_TAG_variable && !seen.located {
+        return Ok(());
+    }
+    let name = match (seen.name, seen.specification) {
+        (None, Some(_)) => {
+            let chain = store.origins(die)?;
+            chain.iter().find_map(|(_, unit, entry)| store.string(unit, entry.attr_value(gimli::DW_AT_name)?))
+        }
+        _ => text(store, index, seen)?,
+    };
+    let Some(name) = name else { return Ok(()) };
+    match type_tag(tag) {
+        Some(tag) => {
+            partial.types.entry((tag, name.as_ptr() as usize)).or_insert((name, die));
+        }
+        None => partial.variables.push((name, die)),
+    }
+    Ok(())
 }
 
-fn own_name(dwarf: &gimli::Dwarf<Reader>, unit: &Unit, entry: &Entry) -> Result<Option<&'static [u8]>, Error> {
-    match entry.attr_value(gimli::DW_AT_name) {
-        Some(value) => Ok(Some(dwarf.attr_string(unit, value)?.slice())),
-        None => Ok(None),
-    }
+/// The name; without parsing the unit as a whole where the form is one of a string's place.
+fn text(store: &Store, index: usize, seen: &Seen) -> Result<Option<Text>, Damage> {
+    Ok(match seen.name {
+        Some(AttributeValue::DebugStrRef(offset)) => store.dwarf.string(offset).ok().map(|text| text.slice()),
+        Some(AttributeValue::String(text)) => Some(text.slice()),
+        Some(value) => {
+            let unit: &Unit = store.unit(index)?;
+            store.string(unit, value)
+        }
+        None => None,
+    })
 }
 
-/// The name, or that of the declaration which the definition completes.
-fn function_name(dwarf: &gimli::Dwarf<Reader>, unit: &Unit, entry: &Entry) -> Result<Option<&'static [u8]>, Error> {
-    if let Some(name) = own_name(dwarf, unit, entry)? {
-        return Ok(Some(name));
+fn skip_children(raw: &mut gimli::EntriesRaw<Bytes>) -> gimli::Result<()> {
+    let mut depth = 1usize;
+    while depth > 0 && !raw.is_empty() {
+        match raw.read_abbreviation()? {
+            None => depth -= 1,
+            Some(abbreviation) => {
+                raw.skip_attributes(abbreviation.attributes())?;
+                depth += usize::from(abbreviation.has_children());
+            }
+        }
     }
-    match entry.attr_value(gimli::DW_AT_specification) {
-        Some(AttributeValue::UnitRef(offset)) => own_name(dwarf, unit, &unit.entry(offset)?),
-        _ => Ok(None),
-    }
+    Ok(())
 }

@@ -1,35 +1,31 @@
-//! DWARF location expressions as owned operations (DWARF 5, 2.5 and 2.6).
+//! Where a variable is: DWARF's expressions as owned values that whoever asks can compute.
+//!
+//! An expression is translated for one address: the frame base and the canonical frame address become operations on
+//! registers, and typed operations (`DW_OP_convert` and its family) become plain ones on 64-bit words, in which a value
+//! of a narrower type is kept sign- or zero-extended. What cannot be had so is a [`Fault::Missing`] with its reason.
 
-use gimli::Operation;
+use gimli::{Encoding, Expression, Operation, UnitOffset};
 
-use super::{Address, DebugInfo, Error, Reader, Unit};
+use super::elf::{Address, Elf};
+use super::frame::{FrameAddress, Frames};
+use super::store::{Bytes, Damage, Store, Unit, number};
 
-/// Where a variable is. Registers have DWARF's numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Location {
-    Register(u16),
-    /// At the address that the operations compute.
-    Memory(Vec<Op>),
-    /// It is nowhere; its value is what the operations compute.
-    Value(Vec<Op>),
-    /// It is nowhere; its value is these bytes.
-    Bytes(Vec<u8>),
-}
-
-/// An operation on a stack of 64-bit words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One step of a stack machine with 64-bit words; the result is what lies on top at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     Const(i64),
-    /// Pushes the register's value.
+    /// The register's value; number as in DWARF.
     Register(u16),
-    /// Pushes the run-time address of this place.
+    /// The run-time address of a place in the object.
     Address(Address),
-    /// Replaces an address by the 1, 2, 4 or 8 bytes there, zero-extended.
+    /// Takes an address, gives the 1, 2, 4 or 8 bytes there, zero-extended.
     Deref(u8),
     Add,
     Sub,
     Mul,
+    /// Signed.
     Div,
+    /// Unsigned.
     Mod,
     Neg,
     Not,
@@ -37,14 +33,19 @@ pub enum Op {
     Or,
     Xor,
     Shl,
+    /// Zeros come in.
     Shr,
+    /// Copies of the sign come in.
     Shra,
     Dup,
     Drop,
     Over,
     Swap,
+    /// The top moves below the two under it.
     Rot,
+    /// A copy of the entry that far below the top; 0 is the top.
     Pick(u8),
+    /// 1 or 0; this and the following compare signed numbers.
     Eq,
     Ne,
     Lt,
@@ -53,173 +54,450 @@ pub enum Op {
     Ge,
 }
 
-/// The stack pointer's DWARF number (x86-64 psABI, figure 3.36).
-const STACK_POINTER: u16 = 7;
-
-/// Longest expression that is taken over.
-const MAX_OPERATIONS: usize = 256;
-
-/// A location, or what about the expression is not supported.
-pub(super) type Found = Result<Location, String>;
-
-/// Where an expression is evaluated.
-pub(super) struct Place<'u> {
-    pub unit: &'u Unit,
-    /// Linear address.
-    pub pc: u64,
-    /// `pc` is the first instruction of the function.
-    pub at_entry: bool,
-    /// DW_AT_frame_base of the function.
-    pub frame_base: Option<gimli::Expression<Reader>>,
+/// Where an object is at one address of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// In this register, from its least significant byte on.
+    Register(u16),
+    /// In memory, at the address that the operations give.
+    Memory(Vec<Op>),
+    /// Nowhere; the operations give its value.
+    Value(Vec<Op>),
+    /// Nowhere; its bytes are these, as memory would have them.
+    Bytes(Vec<u8>),
+    /// In parts, the first at the least significant end.
+    Pieces(Vec<Piece>),
 }
 
-impl DebugInfo {
-    pub(super) fn locate(&self, expression: gimli::Expression<Reader>, place: &Place) -> Result<Found, Error> {
-        let mut ops = Vec::new();
-        let mut location = None;
-        let mut operations = expression.operations(place.unit.encoding());
+/// A part of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// None: the compiler has optimised this part out.
+    pub location: Option<Location>,
+    pub bits: u64,
+    /// Bits to skip in the location.
+    pub first_bit: u64,
+}
+
+/// Why there is no location.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    /// The expression is empty.
+    OptimizedOut,
+    /// There is one, of a kind that a probe cannot use; a clause that says what.
+    Missing(String),
+    Damage(Damage),
+}
+
+impl From<Damage> for Fault {
+    fn from(damage: Damage) -> Fault {
+        Fault::Damage(damage)
+    }
+}
+
+impl From<gimli::Error> for Fault {
+    fn from(error: gimli::Error) -> Fault {
+        Fault::Damage(error.into())
+    }
+}
+
+fn missing(what: impl Into<String>) -> Fault {
+    Fault::Missing(what.into())
+}
+
+/// Operations of one expression, and pieces: more is damage.
+const MAX_OPS: usize = 1000;
+
+/// Where expressions are translated for.
+pub(super) struct Place<'s> {
+    pub store: &'s Store,
+    pub elf: &'s Elf,
+    pub frames: &'s Frames,
+    pub unit: &'s Unit,
+    /// In the object's one address space.
+    pub at: u64,
+    /// The address is the first of a function's own body: registers still hold what the caller put there.
+    pub is_entry: bool,
+    /// DW_AT_frame_base of the body that the address is in.
+    pub frame_base: Option<Expression<Bytes>>,
+}
+
+/// How a word on the stack is to be taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// An address, or an integer of that size.
+    Generic,
+    Integer {
+        bytes: u8,
+        signed: bool,
+    },
+}
+
+impl Place<'_> {
+    pub fn translate(&self, expression: Expression<Bytes>) -> Result<Location, Fault> {
+        let mut translator =
+            Translator { place: self, encoding: self.unit.encoding(), ops: Vec::new(), kinds: Vec::new() };
+        translator.run(expression)
+    }
+}
+
+struct Translator<'p, 's> {
+    place: &'p Place<'s>,
+    encoding: Encoding,
+    ops: Vec<Op>,
+    kinds: Vec<Kind>,
+}
+
+/// What is known of a location before its end is reached.
+enum Partial {
+    /// Only operations so far.
+    Open,
+    Done(Location),
+}
+
+impl Translator<'_, '_> {
+    fn run(&mut self, expression: Expression<Bytes>) -> Result<Location, Fault> {
+        let mut partial = Partial::Open;
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut operations = expression.operations(self.encoding);
+        let mut count = 0;
         while let Some(operation) = operations.next()? {
-            if ops.len() > MAX_OPERATIONS {
-                return Err(Error::Damaged("a location expression is too long"));
+            count += 1;
+            if count > MAX_OPS || self.ops.len() > MAX_OPS {
+                return Err(missing("its location is too long"));
             }
-            if location.is_some() {
-                return Ok(Err("it is in several pieces".into()));
+            if let Operation::Piece { size_in_bits, bit_offset } = operation {
+                let location = self.finish(std::mem::replace(&mut partial, Partial::Open));
+                let location = match location {
+                    Ok(location) => Some(location),
+                    Err(Fault::OptimizedOut) => None,
+                    Err(fault) => return Err(fault),
+                };
+                pieces.push(Piece { location, bits: size_in_bits, first_bit: bit_offset.unwrap_or(0) });
+                continue;
             }
-            match operation {
-                Operation::Register { register } if ops.is_empty() => location = Some(Location::Register(register.0)),
-                Operation::StackValue => location = Some(Location::Value(std::mem::take(&mut ops))),
-                Operation::ImplicitValue { data } => location = Some(Location::Bytes(data.slice().to_vec())),
-                // A variable that is one piece as a whole.
-                Operation::Piece { .. } => return Ok(Err("it is in several pieces".into())),
-                other => match self.operation(other, place, &mut ops)? {
-                    Ok(()) => {}
-                    Err(what) => return Ok(Err(what)),
-                },
+            if let Partial::Done(_) = partial {
+                return Err(missing("its location goes on after its end"));
             }
+            partial = self.step(operation)?;
         }
-        Ok(match location {
-            Some(location) => Ok(location),
-            None if ops.is_empty() => Err("the compiler has optimised it out".into()),
-            None => Ok(Location::Memory(ops)),
-        })
+        if pieces.is_empty() {
+            return self.finish(partial);
+        }
+        if pieces.iter().all(|piece| piece.location.is_none()) {
+            return Err(Fault::OptimizedOut);
+        }
+        Ok(Location::Pieces(pieces))
     }
 
-    fn operation(&self, operation: Operation<Reader>, place: &Place, ops: &mut Vec<Op>) -> Result<Result<(), String>, Error> {
-        let op = match operation {
-            Operation::UnsignedConstant { value } => Op::Const(value as i64),
-            Operation::SignedConstant { value } => Op::Const(value),
-            Operation::RegisterOffset { register, offset, .. } => {
-                ops.push(Op::Register(register.0));
-                plus(ops, offset);
-                return Ok(Ok(()));
+    /// The location that ends here; the next one begins with an empty stack.
+    fn finish(&mut self, partial: Partial) -> Result<Location, Fault> {
+        let ops = std::mem::take(&mut self.ops);
+        let depth = std::mem::take(&mut self.kinds).len();
+        match partial {
+            Partial::Done(Location::Value(_)) if depth > 0 => Ok(Location::Value(ops)),
+            Partial::Done(Location::Value(_)) => Err(missing("its location has no value")),
+            Partial::Done(location) => Ok(location),
+            Partial::Open if ops.is_empty() => Err(Fault::OptimizedOut),
+            Partial::Open if depth == 0 => Err(missing("its location has no value")),
+            Partial::Open => Ok(Location::Memory(ops)),
+        }
+    }
+
+    fn push(&mut self, op: Op, kind: Kind) {
+        self.ops.push(op);
+        self.kinds.push(kind);
+    }
+
+    fn pop(&mut self) -> Result<Kind, Fault> {
+        self.kinds.pop().ok_or_else(|| missing("its location takes more values than there are"))
+    }
+
+    fn peek(&self, below: usize) -> Result<Kind, Fault> {
+        let index = self.kinds.len().checked_sub(1 + below);
+        let kind = index.and_then(|index| self.kinds.get(index)).copied();
+        kind.ok_or_else(|| missing("its location takes more values than there are"))
+    }
+
+    fn step(&mut self, operation: Operation<Bytes>) -> Result<Partial, Fault> {
+        let generic = Kind::Generic;
+        match operation {
+            Operation::Nop => {}
+            Operation::UnsignedConstant { value } => self.push(Op::Const(value as i64), generic),
+            Operation::SignedConstant { value } => self.push(Op::Const(value), generic),
+            Operation::Address { address } => self.push_address(address)?,
+            Operation::AddressIndex { index } => {
+                let address = self.place.store.dwarf.address(self.place.unit, index)?;
+                self.push_address(address)?;
+            }
+            Operation::ConstantIndex { index } => {
+                let value = self.place.store.dwarf.address(self.place.unit, index)?;
+                self.push(Op::Const(value as i64), generic);
+            }
+            Operation::Register { register } => {
+                return Ok(Partial::Done(Location::Register(register.0)));
+            }
+            Operation::RegisterOffset { register, offset, base_type } => {
+                self.push(Op::Register(register.0), generic);
+                self.add(offset);
+                if base_type.0 != 0 {
+                    self.convert(base_type)?;
+                }
             }
             Operation::FrameOffset { offset } => {
-                let base = match place.frame_base {
-                    Some(base) => base,
-                    None => return Ok(Err("its function has no frame base".into())),
+                self.push_frame_base()?;
+                self.add(offset);
+            }
+            Operation::CallFrameCFA => self.push_frame_address()?,
+            Operation::Deref { base_type, size, space: false } => {
+                self.pop()?;
+                if !matches!(size, 1 | 2 | 4 | 8) {
+                    return Err(missing(format!("its location reads {size} bytes at once")));
+                }
+                self.push(Op::Deref(size), generic);
+                if base_type.0 != 0 {
+                    self.convert(base_type)?;
+                }
+            }
+            Operation::Drop => {
+                self.pop()?;
+                self.ops.push(Op::Drop);
+            }
+            Operation::Pick { index } => {
+                let kind = self.peek(usize::from(index))?;
+                let op = match index {
+                    0 => Op::Dup,
+                    1 => Op::Over,
+                    _ => Op::Pick(index),
                 };
-                match self.frame_base(base, place, ops)? {
-                    Ok(()) => plus(ops, offset),
-                    Err(what) => return Ok(Err(what)),
-                }
-                return Ok(Ok(()));
+                self.push(op, kind);
             }
-            Operation::CallFrameCFA => return self.cfa(place, ops),
+            Operation::Swap => {
+                let (top, below) = (self.pop()?, self.pop()?);
+                self.kinds.extend([top, below]);
+                self.ops.push(Op::Swap);
+            }
+            Operation::Rot => {
+                let (top, second, third) = (self.pop()?, self.pop()?, self.pop()?);
+                self.kinds.extend([top, third, second]);
+                self.ops.push(Op::Rot);
+            }
+            Operation::Abs => {
+                let kind = self.peek(0)?;
+                // With m = x >> 63: (x ^ m) - m.
+                self.ops.extend([Op::Dup, Op::Const(63), Op::Shra, Op::Swap, Op::Over, Op::Xor, Op::Swap, Op::Sub]);
+                self.normalize(kind);
+            }
+            Operation::Neg => self.unary(Op::Neg)?,
+            Operation::Not => self.unary(Op::Not)?,
             Operation::PlusConstant { value } => {
-                plus(ops, value as i64);
-                return Ok(Ok(()));
+                let kind = self.peek(0)?;
+                self.add(value as i64);
+                self.normalize(kind);
             }
-            Operation::Address { address } => match self.elf.address(address) {
-                Some(address) => Op::Address(address),
-                None => return Err(Error::Damaged("an address lies in no section")),
-            },
-            Operation::AddressIndex { index } => match self.elf.address(self.dwarf.address(place.unit, index)?) {
-                Some(address) => Op::Address(address),
-                None => return Err(Error::Damaged("an address lies in no section")),
-            },
-            Operation::ConstantIndex { index } => Op::Const(self.dwarf.address(place.unit, index)? as i64),
-            Operation::Deref { size, space: false, .. } if matches!(size, 1 | 2 | 4 | 8) => Op::Deref(size),
-            Operation::EntryValue { expression } if place.at_entry => {
-                let mut inner = gimli::Expression(expression).operations(place.unit.encoding());
-                match (inner.next()?, inner.next()?) {
-                    (Some(Operation::Register { register }), None) => Op::Register(register.0),
-                    _ => return Ok(Err("it is made of a value at the function's entry".into())),
+            Operation::Plus => self.binary(Op::Add)?,
+            Operation::Minus => self.binary(Op::Sub)?,
+            Operation::Mul => self.binary(Op::Mul)?,
+            Operation::Div => self.binary(Op::Div)?,
+            Operation::Mod => self.binary(Op::Mod)?,
+            Operation::And => self.binary(Op::And)?,
+            Operation::Or => self.binary(Op::Or)?,
+            Operation::Xor => self.binary(Op::Xor)?,
+            Operation::Shl => self.binary(Op::Shl)?,
+            Operation::Shr => self.binary(Op::Shr)?,
+            Operation::Shra => self.binary(Op::Shra)?,
+            Operation::Eq => self.compare(Op::Eq)?,
+            Operation::Ne => self.compare(Op::Ne)?,
+            Operation::Lt => self.compare(Op::Lt)?,
+            Operation::Gt => self.compare(Op::Gt)?,
+            Operation::Le => self.compare(Op::Le)?,
+            Operation::Ge => self.compare(Op::Ge)?,
+            Operation::ImplicitValue { data } => {
+                return Ok(Partial::Done(Location::Bytes(data.slice().to_vec())));
+            }
+            Operation::StackValue => return Ok(Partial::Done(Location::Value(Vec::new()))),
+            Operation::EntryValue { expression } => self.push_entry_value(Expression(expression))?,
+            Operation::TypedLiteral { base_type, value } => {
+                let mut word = [0; 8];
+                let bytes = value.slice();
+                let low = word
+                    .get_mut(..bytes.len())
+                    .ok_or_else(|| missing("its location has a constant of more than 8 bytes"))?;
+                low.copy_from_slice(bytes);
+                self.push(Op::Const(i64::from_le_bytes(word)), generic);
+                self.convert(base_type)?;
+            }
+            // Between integers of one size both give the same bits.
+            Operation::Convert { base_type } | Operation::Reinterpret { base_type } => self.convert(base_type)?,
+            Operation::ParameterRef { .. } => return Err(Fault::OptimizedOut),
+            Operation::Uninitialized => {}
+            Operation::ImplicitPointer { .. } => {
+                return Err(missing("it is a pointer to something that the compiler has optimised out of memory"));
+            }
+            Operation::TLS => return Err(missing("it is a variable of each thread")),
+            Operation::Bra { .. } | Operation::Skip { .. } => {
+                return Err(missing("its location depends on a condition"));
+            }
+            other => {
+                return Err(missing(format!("its location has an operation that is not known: {other:?}")));
+            }
+        }
+        Ok(Partial::Open)
+    }
+
+    fn push_address(&mut self, address: u64) -> Result<(), Fault> {
+        let address = self.place.elf.address(address);
+        let address = address.ok_or_else(|| missing("it is in a section that is not loaded, or in another object"))?;
+        self.push(Op::Address(address), Kind::Generic);
+        Ok(())
+    }
+
+    fn add(&mut self, offset: i64) {
+        if offset != 0 {
+            self.ops.extend([Op::Const(offset), Op::Add]);
+        }
+    }
+
+    fn push_frame_base(&mut self) -> Result<(), Fault> {
+        let Some(base) = self.place.frame_base else {
+            return Err(missing("its function has no frame base"));
+        };
+        let inner = Place { frame_base: None, ..*self.place };
+        match inner.translate(base)? {
+            // A register as frame base means its value (as clang writes it).
+            Location::Register(register) => self.push(Op::Register(register), Kind::Generic),
+            // DWARF 5, 3.3.5: the address itself is the base.
+            Location::Memory(ops) | Location::Value(ops) => {
+                self.ops.extend(ops);
+                self.kinds.push(Kind::Generic);
+            }
+            Location::Bytes(_) | Location::Pieces(_) => {
+                return Err(missing("its function's frame base is in pieces"));
+            }
+        }
+        Ok(())
+    }
+
+    fn push_frame_address(&mut self) -> Result<(), Fault> {
+        let place = self.place;
+        let ops = match place.frames.address(place.store, place.at, place.is_entry)? {
+            FrameAddress::Ops(ops) => ops,
+            FrameAddress::Expression(expression) => {
+                let inner = Place { frame_base: None, ..*place };
+                match inner.translate(expression)? {
+                    Location::Memory(ops) => ops,
+                    _ => return Err(missing("its frame has no address")),
                 }
             }
-            Operation::EntryValue { .. } => return Ok(Err("it is only known by its value at the function's entry".into())),
-            Operation::ImplicitPointer { .. } => return Ok(Err("it points to something that the compiler has optimised out".into())),
-            Operation::TLS => return Ok(Err("it is thread-local".into())),
-            Operation::Drop => Op::Drop,
-            Operation::Pick { index: 0 } => Op::Dup,
-            Operation::Pick { index: 1 } => Op::Over,
-            Operation::Pick { index } => Op::Pick(index),
-            Operation::Swap => Op::Swap,
-            Operation::Rot => Op::Rot,
-            Operation::And => Op::And,
-            Operation::Or => Op::Or,
-            Operation::Xor => Op::Xor,
-            Operation::Plus => Op::Add,
-            Operation::Minus => Op::Sub,
-            Operation::Mul => Op::Mul,
-            Operation::Div => Op::Div,
-            Operation::Mod => Op::Mod,
-            Operation::Neg => Op::Neg,
-            Operation::Not => Op::Not,
-            Operation::Shl => Op::Shl,
-            Operation::Shr => Op::Shr,
-            Operation::Shra => Op::Shra,
-            Operation::Eq => Op::Eq,
-            Operation::Ne => Op::Ne,
-            Operation::Lt => Op::Lt,
-            Operation::Gt => Op::Gt,
-            Operation::Le => Op::Le,
-            Operation::Ge => Op::Ge,
-            Operation::Nop => return Ok(Ok(())),
-            _ => return Ok(Err("its location has an operation that is not supported".into())),
+            FrameAddress::Unknown => {
+                return Err(missing("no frame description (.debug_frame) covers this address"));
+            }
         };
-        ops.push(op);
-        Ok(Ok(()))
+        self.ops.extend(ops);
+        self.kinds.push(Kind::Generic);
+        Ok(())
     }
 
-    /// Pushes the value of DW_AT_frame_base.
-    fn frame_base(&self, base: gimli::Expression<Reader>, place: &Place, ops: &mut Vec<Op>) -> Result<Result<(), String>, Error> {
-        let mut operations = base.operations(place.unit.encoding());
-        match (operations.next()?, operations.next()?) {
-            (Some(Operation::CallFrameCFA), None) => self.cfa(place, ops),
-            (Some(Operation::Register { register }), None) => {
-                ops.push(Op::Register(register.0));
-                Ok(Ok(()))
+    fn push_entry_value(&mut self, expression: Expression<Bytes>) -> Result<(), Fault> {
+        let mut operations = expression.operations(self.encoding);
+        let first = operations.next()?;
+        match (first, operations.next()?) {
+            (Some(Operation::Register { register }), None) if self.place.is_entry => {
+                self.push(Op::Register(register.0), Kind::Generic);
+                Ok(())
             }
-            _ => Ok(Err("its function's frame base is not supported".into())),
+            _ => Err(missing("its value is only known at the function's entry")),
         }
     }
 
-    /// Pushes the canonical frame address: the stack pointer before the call.
-    fn cfa(&self, place: &Place, ops: &mut Vec<Op>) -> Result<Result<(), String>, Error> {
-        if place.at_entry {
-            // The return address alone has been pushed.
-            ops.push(Op::Register(STACK_POINTER));
-            plus(ops, 8);
-            return Ok(Ok(()));
+    /// The integer type of a base type entry of the unit.
+    fn kind_of(&self, base_type: UnitOffset) -> Result<Kind, Fault> {
+        if base_type.0 == 0 {
+            return Ok(Kind::Generic);
         }
-        use gimli::UnwindSection;
-        let bases = gimli::BaseAddresses::default();
-        let mut context = gimli::UnwindContext::new();
-        let row = self.frames.unwind_info_for_address(&bases, &mut context, place.pc, gimli::DebugFrame::cie_from_offset);
-        match row.map(|row| row.cfa().clone()) {
-            Ok(gimli::CfaRule::RegisterAndOffset { register, offset }) => {
-                ops.push(Op::Register(register.0));
-                plus(ops, offset);
-                Ok(Ok(()))
+        let entry = self.place.unit.entry(base_type)?;
+        let bytes = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0);
+        let encoding = match entry.attr_value(gimli::DW_AT_encoding) {
+            Some(gimli::AttributeValue::Encoding(encoding)) => encoding,
+            _ => gimli::DwAte(0),
+        };
+        match (encoding, bytes) {
+            (gimli::DW_ATE_signed | gimli::DW_ATE_signed_char, 1..=8) => {
+                Ok(Kind::Integer { bytes: bytes as u8, signed: true })
             }
-            _ => Ok(Err("the stack frame there is not described (.debug_frame)".into())),
+            (
+                gimli::DW_ATE_unsigned
+                | gimli::DW_ATE_unsigned_char
+                | gimli::DW_ATE_boolean
+                | gimli::DW_ATE_UTF
+                | gimli::DW_ATE_address,
+                1..=8,
+            ) => Ok(Kind::Integer { bytes: bytes as u8, signed: false }),
+            _ => Err(missing(format!(
+                "its location is computed with numbers of {bytes} bytes that are no integers ({encoding})"
+            ))),
         }
     }
-}
 
-fn plus(ops: &mut Vec<Op>, offset: i64) {
-    if offset != 0 {
-        ops.push(Op::Const(offset));
-        ops.push(Op::Add);
+    fn convert(&mut self, base_type: UnitOffset) -> Result<(), Fault> {
+        let kind = self.kind_of(base_type)?;
+        self.pop()?;
+        self.kinds.push(kind);
+        self.normalize(kind);
+        Ok(())
+    }
+
+    /// Extends the top of the stack from its type's size to the word's.
+    fn normalize(&mut self, kind: Kind) {
+        match kind {
+            Kind::Integer { bytes, signed: true } if bytes < 8 => {
+                let shift = 64 - 8 * i64::from(bytes);
+                self.ops.extend([Op::Const(shift), Op::Shl, Op::Const(shift), Op::Shra]);
+            }
+            Kind::Integer { bytes, signed: false } if bytes < 8 => {
+                self.ops.extend([Op::Const((1i64 << (8 * bytes)) - 1), Op::And]);
+            }
+            _ => {}
+        }
+    }
+
+    fn unary(&mut self, op: Op) -> Result<(), Fault> {
+        let kind = self.peek(0)?;
+        self.ops.push(op);
+        self.normalize(kind);
+        Ok(())
+    }
+
+    fn binary(&mut self, op: Op) -> Result<(), Fault> {
+        let right = self.pop()?;
+        let left = self.pop()?;
+        // A generic operand beside a typed one does not occur; the typed one says more.
+        let kind = if left == Kind::Generic && !matches!(op, Op::Shl | Op::Shr | Op::Shra) { right } else { left };
+        let wrong = match (op, kind) {
+            (Op::Div, Kind::Integer { bytes: 8, signed: false }) => true,
+            (Op::Mod, Kind::Integer { signed: true, .. }) => true,
+            (Op::Shr, Kind::Integer { bytes: 1..=7, signed: true }) => true,
+            _ => false,
+        };
+        if wrong {
+            return Err(missing(format!("its location has an operation that is not known: {op:?} of typed numbers")));
+        }
+        self.push(op, kind);
+        self.normalize(kind);
+        Ok(())
+    }
+
+    fn compare(&mut self, op: Op) -> Result<(), Fault> {
+        let right = self.pop()?;
+        let left = self.pop()?;
+        let unsigned = Kind::Integer { bytes: 8, signed: false };
+        if (left == unsigned || right == unsigned) && !matches!(op, Op::Eq | Op::Ne) {
+            // Unsigned order is signed order with the top bits flipped.
+            for _ in 0..2 {
+                self.ops.extend([Op::Const(i64::MIN), Op::Xor, Op::Swap]);
+            }
+        }
+        self.push(op, Kind::Generic);
+        Ok(())
     }
 }

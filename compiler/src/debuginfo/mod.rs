@@ -1,77 +1,76 @@
-//! Debug information of one object: which functions it has and where, what variables they have and where these lie,
-//! what types look like. Knows nothing of scripts.
+//! The DWARF of one object (vmlinux, a module): its functions, their variables, where those are, and their types.
 //!
-//! [`DebugInfo::open`] maps the file; units are parsed when asked for. The first question by name scans the top level
-//! of all units, in parallel, into an index that is kept. Ids hold for the [`DebugInfo`] that gave them.
+//! Nothing is read before it is asked for: [`DebugInfo::open`] looks at the units' headers; the first question by name
+//! makes an index of all top-level names, in parallel; everything else parses the units it needs. Answers are owned
+//! values, and ids ([`FunctionId`], [`TypeId`]) that are good for the object they came from. It knows nothing of
+//! scripts.
 //!
-//! Terms are DWARF's: *unit*, *DIE*, *abstract origin*, *inlined instance*, *location list*, *CFA*.
+//! Damaged files give an [`Error`], or less than there should be; loops and nesting in them are bounded.
+//!
+//!     let debug = DebugInfo::open(Rc::new(Elf::open(path)?))?;
+//!     for id in debug.find_functions(&FunctionPattern { name: "vfs_read".into(), ..Default::default() })? {
+//!         let entry = debug.function(id)?.bodies[0].entry;
+//!         let count = debug.variable(id, entry, "count")?;        // Location::Register(1): rdx
+//!     }
 
 mod elf;
 mod error;
+mod file;
+mod frame;
 mod functions;
 mod index;
 mod location;
+mod registers;
+mod scope;
+mod store;
+#[cfg(test)]
+mod tests;
+mod type_name;
 mod types;
-mod units;
 mod variables;
 
-pub use elf::{Address, Elf, Symbol};
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
 pub use error::Error;
 pub use functions::{Body, Function, FunctionId, FunctionPattern, InlinedInstance};
-pub use location::{Location, Op};
+pub use location::{Location, Op, Piece};
+pub use registers::{RETURN_REGISTER, parameter_register};
 pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId};
 pub use variables::{FoundVariable, Unavailable, Variable};
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
-use std::rc::Rc;
+use frame::Frames;
+use functions::Instances;
+use index::Index;
+use store::{Damage, Store};
 
-/// Sections live as long as the process: a compiler opens few objects and ends soon, and every id, name and unit may
-/// then borrow from them.
-type Reader = gimli::EndianSlice<'static, gimli::LittleEndian>;
-type Unit = gimli::Unit<Reader>;
-type Entry = gimli::DebuggingInformationEntry<Reader>;
-
-/// One object's debug information.
+/// Debug information of one object.
 pub struct DebugInfo {
+    store: Store,
     elf: Rc<Elf>,
-    dwarf: gimli::Dwarf<Reader>,
-    frames: gimli::DebugFrame<Reader>,
-    /// Headers of all units, by their offset.
-    headers: Vec<gimli::UnitHeader<Reader>>,
-    units: RefCell<HashMap<usize, Rc<Unit>>>,
-    index: OnceCell<index::Index>,
-    types: RefCell<types::Interned>,
-    functions: RefCell<functions::Known>,
+    frames: Frames,
+    index: OnceCell<Result<Index, Damage>>,
+    instances: Instances,
 }
 
 impl DebugInfo {
-    /// The debug information in `elf`. An error if it has none, or none that can be read.
+    /// Fails with [`Error::NoDwarf`] where the object has none.
     pub fn open(elf: Rc<Elf>) -> Result<DebugInfo, Error> {
-        let section = |id: gimli::SectionId| -> Result<Reader, Error> {
-            Ok(gimli::EndianSlice::new(elf.section(id.name())?, gimli::LittleEndian))
-        };
-        if !elf.has_debug_info() {
-            return Err(Error::NoDebugInfo);
-        }
-        let mut dwarf = gimli::Dwarf::load(section)?;
-        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-        let mut frames = gimli::DebugFrame::from(section(gimli::SectionId::DebugFrame)?);
-        frames.set_address_size(8);
-        let mut headers = Vec::new();
-        let mut units = dwarf.units();
-        while let Some(header) = units.next()? {
-            headers.push(header);
-        }
-        Ok(DebugInfo {
-            elf,
-            dwarf,
-            frames,
-            headers,
-            units: RefCell::default(),
-            index: OnceCell::new(),
-            types: RefCell::default(),
-            functions: RefCell::default(),
-        })
+        let store = Store::new(&elf)?;
+        let instances = Instances::new(store.slots.len());
+        Ok(DebugInfo { store, elf, frames: Frames::default(), index: OnceCell::new(), instances })
+    }
+
+    fn try_index(&self) -> Result<&Index, Damage> {
+        self.index.get_or_init(|| Index::read(&self.store)).as_ref().map_err(Clone::clone)
+    }
+
+    fn index(&self) -> Result<&Index, Error> {
+        self.try_index().map_err(|damage| self.damaged(damage))
+    }
+
+    fn damaged(&self, damage: Damage) -> Error {
+        store::damaged(&self.elf, damage)
     }
 }

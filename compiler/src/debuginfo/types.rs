@@ -1,18 +1,71 @@
-//! C types.
-
-use std::collections::HashMap;
+//! C types: what a type is, how large, where its members are.
 
 use gimli::AttributeValue;
 
-use super::index::Tag;
-use super::units::DieRef;
-use super::{DebugInfo, Error};
+use super::DebugInfo;
+use super::error::Error;
+use super::index::TypeTag;
+use super::store::{Damage, Die, Entry, MAX_CHAIN, Unit, flag, number};
 
-/// A type of this object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TypeId(u32);
+/// A type of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId {
+    die: Die,
+    /// Leading dimensions of an array type that are left out: the array of the others.
+    dimensions: u8,
+}
 
-/// DW_AT_encoding.
+impl TypeId {
+    pub(super) fn new(die: Die) -> TypeId {
+        TypeId { die, dimensions: 0 }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    Base {
+        name: String,
+        size: u64,
+        encoding: BaseEncoding,
+    },
+    /// None: to void.
+    Pointer(Option<TypeId>),
+    Struct {
+        name: Option<String>,
+        union: bool,
+        size: u64,
+        members: Vec<Member>,
+    },
+    /// A count for each dimension, outermost first; None where the declaration gives none.
+    Array {
+        element: TypeId,
+        counts: Vec<Option<u64>>,
+    },
+    Enum {
+        name: Option<String>,
+        size: u64,
+        signed: bool,
+        values: Vec<(String, i64)>,
+    },
+    /// `target` None: of void.
+    Typedef {
+        name: String,
+        target: Option<TypeId>,
+    },
+    Const(Option<TypeId>),
+    Volatile(Option<TypeId>),
+    /// `returns` None: void.
+    Function {
+        returns: Option<TypeId>,
+        parameters: Vec<TypeId>,
+        variadic: bool,
+    },
+    /// Only declared, and nowhere defined in this object: `struct NAME`, `union NAME` or `enum NAME`.
+    Incomplete {
+        name: String,
+    },
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseEncoding {
     Signed,
@@ -23,327 +76,149 @@ pub enum BaseEncoding {
     Float,
 }
 
-/// One type, its parts by id. Sizes are bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Type {
-    Base { name: String, size: u64, encoding: BaseEncoding },
-    /// None: `void *`.
-    Pointer(Option<TypeId>),
-    Struct { name: Option<String>, union: bool, size: u64, members: Vec<Member> },
-    /// One count for each dimension; None for `[]`.
-    Array { element: TypeId, counts: Vec<Option<u64>> },
-    Enum { name: Option<String>, size: u64, signed: bool },
-    Typedef { name: String, target: Option<TypeId> },
-    /// const, volatile, restrict, _Atomic.
-    Qualified { target: Option<TypeId> },
-    Function,
-    /// Declared, and defined nowhere in this object.
-    Incomplete { name: String },
-    Void,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// None: an anonymous struct or union.
+    /// None for an anonymous struct or union.
     pub name: Option<String>,
     pub type_id: TypeId,
-    /// Bytes from the start of the struct; of a bit-field, to its storage.
+    /// Bytes from the start of the struct; of a bit-field, to the byte that has its first bit.
+    /// From DW_AT_data_member_location or DW_AT_data_bit_offset (DWARF 5, 5.7.6).
     pub offset: u64,
     pub bits: Option<MemberBits>,
 }
 
-/// A bit-field.
+/// A bit-field's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberBits {
-    /// From the least significant bit of the byte at the member's offset.
+    /// From the least significant bit of the byte at the member's offset: 0 to 7.
     pub first: u64,
+    /// 1 to 64.
     pub bits: u8,
 }
 
-/// A member found by name, offsets of anonymous members around it added up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A member, however deep in anonymous structs and unions.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundMember {
     pub type_id: TypeId,
+    /// From the start of the outermost struct.
     pub offset: u64,
     pub bits: Option<MemberBits>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum MemberError {
-    /// With the names that there are.
-    NoMember { candidates: Vec<String> },
+    /// With the names that there are, those of anonymous structs and unions among them.
+    NoMember {
+        candidates: Vec<String>,
+    },
     NotAStruct,
-    Incomplete { name: String },
+    /// The struct is only declared in this object.
+    Incomplete {
+        name: String,
+    },
     Debug(Error),
 }
 
-impl From<Error> for MemberError {
-    fn from(error: Error) -> MemberError {
-        MemberError::Debug(error)
-    }
-}
+/// Nesting of anonymous structs: deeper is a cycle of damaged entries.
+const MAX_NESTING: usize = 32;
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum TypeRef {
-    Die(DieRef),
-    /// What is left of an array's dimensions.
-    Rest { element: TypeId, counts: Vec<Option<u64>> },
-}
-
-#[derive(Default)]
-pub(super) struct Interned {
-    refs: Vec<TypeRef>,
-    ids: HashMap<TypeRef, TypeId>,
-}
-
-/// Longest chain of typedefs and qualifiers, and deepest nesting of anonymous members and array elements.
-const MAX_DEPTH: usize = 64;
+/// Members, values or parameters of one type: more is damage.
+const MAX_CHILDREN: usize = 1 << 16;
 
 impl DebugInfo {
-    pub(super) fn type_id(&self, die: DieRef) -> TypeId {
-        self.intern(TypeRef::Die(die))
-    }
-
-    fn intern(&self, type_ref: TypeRef) -> TypeId {
-        let mut interned = self.types.borrow_mut();
-        let next = TypeId(interned.refs.len() as u32);
-        let id = *interned.ids.entry(type_ref.clone()).or_insert(next);
-        if id == next {
-            interned.refs.push(type_ref);
-        }
-        id
-    }
-
-    /// The type as it stands: typedefs are not followed.
+    /// What the type is. A declaration gives the definition that another unit has, if one has.
     pub fn get(&self, id: TypeId) -> Result<Type, Error> {
-        let type_ref = self.types.borrow().refs.get(id.0 as usize).cloned();
-        match type_ref.ok_or(Error::Damaged("no such type"))? {
-            TypeRef::Die(die) => self.read_type(die),
-            TypeRef::Rest { element, counts } => Ok(Type::Array { element, counts }),
-        }
+        self.read_type(id).map_err(|damage| self.damaged(damage))
     }
 
-    /// What a type is behind its typedefs and qualifiers. A declaration gives the definition of its name in another
-    /// unit of this object, [`Type::Incomplete`] if there is none.
+    /// What it is without typedefs and qualifiers.
     pub fn resolve(&self, id: TypeId) -> Result<(TypeId, Type), Error> {
-        let mut id = id;
-        for _ in 0..MAX_DEPTH {
-            match self.get(id)? {
-                Type::Typedef { target: Some(target), .. } | Type::Qualified { target: Some(target) } => id = target,
-                Type::Typedef { target: None, .. } | Type::Qualified { target: None } => return Ok((id, Type::Void)),
-                Type::Incomplete { name } => match self.complete(&name)? {
-                    Some(definition) if definition != id => id = definition,
-                    _ => return Ok((id, Type::Incomplete { name })),
-                },
-                other => return Ok((id, other)),
-            }
-        }
-        Err(Error::Damaged("typedefs lead in a circle"))
-    }
-
-    /// The definition of `struct x`, `union x` or `enum x`.
-    fn complete(&self, name: &str) -> Result<Option<TypeId>, Error> {
-        self.find_type(name)
-    }
-
-    /// A complete type by name: `struct x`, `union x`, `enum x`, or a typedef, base type or (last) tag alone.
-    pub fn find_type(&self, name: &str) -> Result<Option<TypeId>, Error> {
-        let name = name.trim();
-        let index = self.index()?;
-        let words = [("struct ", Tag::Struct), ("union ", Tag::Union), ("enum ", Tag::Enum)];
-        let tagged = words.iter().find_map(|(word, tag)| Some((*tag, name.strip_prefix(word)?.trim())));
-        let die = match tagged {
-            Some((tag, name)) => index.types.get(&(tag, name.as_bytes())),
-            None => [Tag::Plain, Tag::Struct, Tag::Union, Tag::Enum].iter().find_map(|&tag| index.types.get(&(tag, name.as_bytes()))),
-        };
-        Ok(die.map(|&die| self.type_id(die)))
-    }
-
-    fn read_type(&self, die: DieRef) -> Result<Type, Error> {
-        let unit = self.unit(die.unit)?;
-        let entry = self.entry(&unit, die.offset)?;
-        let size = entry.attr_value(gimli::DW_AT_byte_size).and_then(|value| value.udata_value()).unwrap_or(0);
-        let name = self.name(die)?;
-        let target = || -> Result<Option<super::TypeId>, Error> { Ok(self.type_of(die)?.map(|die| self.type_id(die))) };
-        let declared = entry.attr(gimli::DW_AT_declaration).is_some();
-        Ok(match entry.tag() {
-            gimli::DW_TAG_base_type => {
-                let encoding = match entry.attr_value(gimli::DW_AT_encoding) {
-                    Some(AttributeValue::Encoding(encoding)) => base_encoding(encoding),
-                    _ => BaseEncoding::Unsigned,
-                };
-                Type::Base { name: name.unwrap_or_default(), size, encoding }
-            }
-            gimli::DW_TAG_pointer_type => Type::Pointer(target()?),
-            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
-                let union = entry.tag() == gimli::DW_TAG_union_type;
-                if declared {
-                    let word = if union { "union" } else { "struct" };
-                    return Ok(Type::Incomplete { name: format!("{word} {}", name.unwrap_or_default()) });
-                }
-                Type::Struct { name, union, size, members: self.members(die)? }
-            }
-            gimli::DW_TAG_array_type => {
-                let element = target()?.ok_or(Error::Damaged("an array of nothing"))?;
-                Type::Array { element, counts: self.dimensions(die)? }
-            }
-            gimli::DW_TAG_enumeration_type if declared => Type::Incomplete { name: format!("enum {}", name.unwrap_or_default()) },
-            gimli::DW_TAG_enumeration_type => Type::Enum { name, size, signed: self.enum_is_signed(die)? },
-            gimli::DW_TAG_typedef => Type::Typedef { name: name.unwrap_or_default(), target: target()? },
-            gimli::DW_TAG_const_type | gimli::DW_TAG_volatile_type | gimli::DW_TAG_restrict_type | gimli::DW_TAG_atomic_type => {
-                Type::Qualified { target: target()? }
-            }
-            gimli::DW_TAG_subroutine_type => Type::Function,
-            gimli::DW_TAG_unspecified_type => Type::Void,
-            _ => return Err(Error::Damaged("a reference to a type leads to something else")),
-        })
-    }
-
-    /// The underlying type's sign, else whether an enumerator is negative.
-    fn enum_is_signed(&self, die: DieRef) -> Result<bool, Error> {
-        let unit = self.unit(die.unit)?;
-        let entry = self.entry(&unit, die.offset)?;
-        if let Some(AttributeValue::Encoding(encoding)) = entry.attr_value(gimli::DW_AT_encoding) {
-            return Ok(base_encoding(encoding) == BaseEncoding::Signed);
-        }
-        if let Some(base) = self.type_of(die)? {
-            if let Type::Base { encoding, .. } = self.resolve(self.type_id(base))?.1 {
-                return Ok(encoding == BaseEncoding::Signed);
-            }
-        }
-        for (tag, child) in self.children(die)? {
-            if tag == gimli::DW_TAG_enumerator {
-                let entry = self.entry(&unit, child.offset)?;
-                if let Some(AttributeValue::Sdata(value)) = entry.attr_value(gimli::DW_AT_const_value) {
-                    if value < 0 {
-                        return Ok(true);
-                    }
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    fn dimensions(&self, die: DieRef) -> Result<Vec<Option<u64>>, Error> {
-        let unit = self.unit(die.unit)?;
-        let mut counts = Vec::new();
-        for (tag, child) in self.children(die)? {
-            if tag != gimli::DW_TAG_subrange_type {
-                continue;
-            }
-            let entry = self.entry(&unit, child.offset)?;
-            let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
-            let count = number(gimli::DW_AT_count);
-            counts.push(count.or_else(|| number(gimli::DW_AT_upper_bound).and_then(|bound| bound.checked_add(1))));
-        }
-        if counts.is_empty() {
-            counts.push(None);
-        }
-        Ok(counts)
-    }
-
-    fn members(&self, die: DieRef) -> Result<Vec<Member>, Error> {
-        let unit = self.unit(die.unit)?;
-        let mut members = Vec::new();
-        for (tag, child) in self.children(die)? {
-            if tag != gimli::DW_TAG_member {
-                continue;
-            }
-            let entry = self.entry(&unit, child.offset)?;
-            let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
-            let Some(type_die) = self.type_of(child)? else { continue };
-            let type_id = self.type_id(type_die);
-            let offset = number(gimli::DW_AT_data_member_location).unwrap_or(0);
-            let bits = number(gimli::DW_AT_bit_size).map(|bits| bits.min(255) as u8);
-            let (offset, bits) = match (bits, number(gimli::DW_AT_data_bit_offset), number(gimli::DW_AT_bit_offset)) {
-                (None, ..) => (offset, None),
-                // DWARF 4 and 5: from the start of the struct.
-                (Some(bits), Some(first), _) => (offset + first / 8, Some(MemberBits { first: first % 8, bits })),
-                // DWARF 2 and 3: from the most significant bit of the storage unit.
-                (Some(bits), None, Some(from_top)) => {
-                    let storage = match number(gimli::DW_AT_byte_size) {
-                        Some(size) => size,
-                        None => self.size_of(type_id)?.unwrap_or(4),
-                    };
-                    let first = (storage * 8).saturating_sub(from_top).saturating_sub(u64::from(bits));
-                    (offset + first / 8, Some(MemberBits { first: first % 8, bits }))
-                }
-                (Some(bits), None, None) => (offset, Some(MemberBits { first: 0, bits })),
+        let mut at = id;
+        for _ in 0..MAX_CHAIN {
+            let next = match self.get(at)? {
+                Type::Typedef { target, .. } | Type::Const(target) | Type::Volatile(target) => target,
+                found => return Ok((at, found)),
             };
-            members.push(Member { name: self.name(child)?, type_id, offset, bits });
-        }
-        Ok(members)
-    }
-
-    /// Bytes of an object of the type; None for those that have no size (void, functions, declarations, `[]`).
-    pub fn size_of(&self, id: TypeId) -> Result<Option<u64>, Error> {
-        self.size_at(id, 0)
-    }
-
-    fn size_at(&self, id: TypeId, depth: usize) -> Result<Option<u64>, Error> {
-        if depth > MAX_DEPTH {
-            return Err(Error::Damaged("an array contains itself"));
-        }
-        Ok(match self.resolve(id)?.1 {
-            Type::Base { size, .. } | Type::Struct { size, .. } | Type::Enum { size, .. } => Some(size),
-            Type::Pointer(_) => Some(8),
-            Type::Array { element, counts } => {
-                let mut size = self.size_at(element, depth + 1)?;
-                for count in counts {
-                    size = match (size, count) {
-                        (Some(size), Some(count)) => size.checked_mul(count),
-                        // `int a[]` at a struct's end takes no room.
-                        (Some(_), None) => Some(0),
-                        (None, _) => None,
-                    };
+            match next {
+                Some(next) => at = next,
+                None => {
+                    return Ok((at, Type::Incomplete { name: "void".into() }));
                 }
-                size
             }
-            _ => None,
-        })
-    }
-
-    /// The type of `a[i]`: the element, or the array of the other dimensions.
-    pub fn array_element(&self, _array: TypeId, element: TypeId, counts: &[Option<u64>]) -> Result<TypeId, Error> {
-        Ok(match counts {
-            [] | [_] => element,
-            [_, rest @ ..] => self.intern(TypeRef::Rest { element, counts: rest.to_vec() }),
-        })
-    }
-
-    /// A member by name, also inside anonymous structs and unions.
-    pub fn member(&self, container: TypeId, name: &str) -> Result<FoundMember, MemberError> {
-        let mut candidates = Vec::new();
-        match self.member_at(container, name, 0, &mut candidates)? {
-            Some(found) => Ok(found),
-            None => Err(MemberError::NoMember { candidates }),
         }
+        Err(self.damaged(Damage::at(id.die, "typedefs without an end")))
     }
 
-    fn member_at(&self, container: TypeId, name: &str, depth: usize, candidates: &mut Vec<String>) -> Result<Option<FoundMember>, MemberError> {
-        if depth > MAX_DEPTH {
-            return Err(Error::Damaged("a struct contains itself").into());
+    /// Bytes of an object of the type; None for functions, incomplete types and arrays without a count.
+    pub fn size_of(&self, id: TypeId) -> Result<Option<u64>, Error> {
+        let mut factor = Some(1u64);
+        let mut at = id;
+        for _ in 0..MAX_CHAIN {
+            let size = match self.resolve(at)?.1 {
+                Type::Base { size, .. } | Type::Struct { size, .. } | Type::Enum { size, .. } => size,
+                Type::Pointer(_) => 8,
+                Type::Array { element, counts } => {
+                    for count in counts {
+                        factor = factor.and_then(|factor| factor.checked_mul(count?));
+                    }
+                    at = element;
+                    continue;
+                }
+                _ => return Ok(None),
+            };
+            return Ok(factor.and_then(|factor| factor.checked_mul(size)));
         }
-        let members = match self.resolve(container)?.1 {
-            Type::Struct { members, .. } => members,
+        Err(self.damaged(Damage::at(id.die, "arrays of arrays without an end")))
+    }
+
+    /// The type that one index gives of an array whose [`Type::Array`] is `element` and `counts`: the element, or of an
+    /// array of several dimensions the array of the other dimensions.
+    pub fn array_element(&self, array: TypeId, element: TypeId, counts: &[Option<u64>]) -> Result<TypeId, Error> {
+        if counts.len() < 2 {
+            return Ok(element);
+        }
+        let (array, _) = self.resolve(array)?;
+        Ok(TypeId { die: array.die, dimensions: array.dimensions.saturating_add(1) })
+    }
+
+    /// The member of a struct or union, through typedefs and qualifiers, also one of an anonymous struct in it.
+    pub fn member(&self, id: TypeId, name: &str) -> Result<FoundMember, MemberError> {
+        match self.resolve(id).map_err(MemberError::Debug)?.1 {
+            Type::Struct { .. } => {}
             Type::Incomplete { name } => return Err(MemberError::Incomplete { name }),
             _ => return Err(MemberError::NotAStruct),
+        }
+        let mut candidates = Vec::new();
+        let found = self.find_member(id, name, 0, 0, &mut candidates).map_err(MemberError::Debug)?;
+        found.ok_or(MemberError::NoMember { candidates })
+    }
+
+    fn find_member(
+        &self,
+        id: TypeId,
+        name: &str,
+        offset: u64,
+        depth: usize,
+        candidates: &mut Vec<String>,
+    ) -> Result<Option<FoundMember>, Error> {
+        let Type::Struct { members, .. } = self.resolve(id)?.1 else {
+            return Ok(None);
         };
+        if depth > MAX_NESTING {
+            return Err(self.damaged(Damage::at(id.die, "anonymous structs without an end")));
+        }
         for member in members {
-            match &member.name {
+            let offset = offset.saturating_add(member.offset);
+            match member.name {
                 Some(own) if own == name => {
-                    let Member { type_id, offset, bits, .. } = member;
-                    return Ok(Some(FoundMember { type_id, offset, bits }));
+                    return Ok(Some(FoundMember { type_id: member.type_id, offset, bits: member.bits }));
                 }
-                Some(own) => candidates.push(own.clone()),
+                Some(own) => candidates.push(own),
+                None if candidates.len() > MAX_CHILDREN => break,
                 None => {
-                    let found = match self.member_at(member.type_id, name, depth + 1, candidates) {
-                        // An unnamed bit-field is padding.
-                        Err(MemberError::NotAStruct) => None,
-                        other => other?,
-                    };
-                    if let Some(found) = found {
-                        return Ok(Some(FoundMember { offset: member.offset + found.offset, ..found }));
+                    let found = self.find_member(member.type_id, name, offset, depth + 1, candidates)?;
+                    if found.is_some() {
+                        return Ok(found);
                     }
                 }
             }
@@ -351,46 +226,218 @@ impl DebugInfo {
         Ok(None)
     }
 
-    /// C's spelling, as listings show it: `struct file*`, `char*`, `unsigned int`.
-    pub fn type_name(&self, id: TypeId) -> String {
-        self.name_at(id, 0)
+    /// The type of this name: `struct x`, `union x`, `enum x`, or a typedef's or base type's name; a definition.
+    pub fn find_type(&self, name: &str) -> Result<Option<TypeId>, Error> {
+        let mut words = name.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        let (tag, name) = match first {
+            "struct" => (TypeTag::Struct, words.collect::<Vec<_>>().join(" ")),
+            "union" => (TypeTag::Union, words.collect::<Vec<_>>().join(" ")),
+            "enum" => (TypeTag::Enum, words.collect::<Vec<_>>().join(" ")),
+            _ => (TypeTag::Plain, std::iter::once(first).chain(words).collect::<Vec<_>>().join(" ")),
+        };
+        let index = self.index()?;
+        let found = index.type_named(tag, name.as_bytes());
+        Ok(found.map(TypeId::new))
     }
 
-    fn name_at(&self, id: TypeId, depth: usize) -> String {
-        if depth > MAX_DEPTH {
-            return "?".into();
+    pub(super) fn type_of(&self, unit: &Unit, entry: &Entry) -> Result<Option<TypeId>, Damage> {
+        Ok(self.store.reference_attr(unit, entry, gimli::DW_AT_type)?.map(TypeId::new))
+    }
+
+    fn read_type(&self, id: TypeId) -> Result<Type, Damage> {
+        let (unit, entry) = self.unrestricted(id.die)?;
+        let name = self.store.name(unit, &entry);
+        let target = || self.type_of(unit, &entry);
+        Ok(match entry.tag() {
+            gimli::DW_TAG_base_type => base(name, &entry),
+            gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type => Type::Pointer(target()?),
+            gimli::DW_TAG_typedef => Type::Typedef { name: name.unwrap_or_default(), target: target()? },
+            gimli::DW_TAG_const_type => Type::Const(target()?),
+            gimli::DW_TAG_volatile_type => Type::Volatile(target()?),
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
+                let union = entry.tag() == gimli::DW_TAG_union_type;
+                if flag(&entry, gimli::DW_AT_declaration) {
+                    let tag = if union { TypeTag::Union } else { TypeTag::Struct };
+                    return self.definition(tag, name, if union { "union" } else { "struct" });
+                }
+                let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0);
+                let members = self.members(id.die)?;
+                Type::Struct { name, union, size, members }
+            }
+            gimli::DW_TAG_enumeration_type => {
+                if flag(&entry, gimli::DW_AT_declaration) {
+                    return self.definition(TypeTag::Enum, name, "enum");
+                }
+                self.enumeration(id.die, name)?
+            }
+            gimli::DW_TAG_array_type => {
+                let element = target()?.ok_or_else(|| Damage::at(id.die, "an array of nothing"))?;
+                let mut counts = self.counts(id.die)?;
+                counts.drain(..usize::from(id.dimensions).min(counts.len()));
+                Type::Array { element, counts }
+            }
+            gimli::DW_TAG_subroutine_type | gimli::DW_TAG_subprogram => self.function_type(id.die)?,
+            gimli::DW_TAG_unspecified_type => Type::Incomplete { name: name.unwrap_or_default() },
+            tag => return Err(Damage::at(id.die, format!("{tag} as a type"))),
+        })
+    }
+
+    /// The entry, or what it qualifies with `restrict` or `_Atomic`, of which nobody asks.
+    fn unrestricted(&self, die: Die) -> Result<(&Unit, Entry), Damage> {
+        let (mut unit, mut entry) = self.store.entry(die)?;
+        for _ in 0..MAX_CHAIN {
+            if !matches!(entry.tag(), gimli::DW_TAG_restrict_type | gimli::DW_TAG_atomic_type) {
+                return Ok((unit, entry));
+            }
+            let target = self.store.reference_attr(unit, &entry, gimli::DW_AT_type)?;
+            (unit, entry) = self.store.entry(target.ok_or_else(|| Damage::at(die, "a qualifier of nothing"))?)?;
         }
-        let inner = |target: Option<TypeId>| target.map_or_else(|| "void".to_string(), |target| self.name_at(target, depth + 1));
-        match self.get(id) {
-            Ok(Type::Base { name, .. } | Type::Typedef { name, .. } | Type::Incomplete { name }) => name,
-            Ok(Type::Pointer(target)) => {
-                let name = inner(target);
-                if name.ends_with(')') { name } else { format!("{name}*") }
-            }
-            Ok(Type::Qualified { target }) => inner(target),
-            Ok(Type::Struct { name, union, .. }) => {
-                let word = if union { "union" } else { "struct" };
-                format!("{word} {}", name.unwrap_or_else(|| "{...}".into()))
-            }
-            Ok(Type::Enum { name, .. }) => format!("enum {}", name.unwrap_or_else(|| "{...}".into())),
-            Ok(Type::Array { element, counts }) => {
-                let counts: String = counts.iter().map(|count| format!("[{}]", count.map_or(String::new(), |count| count.to_string()))).collect();
-                format!("{}{counts}", self.name_at(element, depth + 1))
-            }
-            Ok(Type::Function) => "(*)()".into(),
-            Ok(Type::Void) => "void".into(),
-            Err(_) => "?".into(),
+        Err(Damage::at(die, "qualifiers without an end"))
+    }
+
+    /// The definition of a struct that the entry only declares.
+    fn definition(&self, tag: TypeTag, name: Option<String>, keyword: &str) -> Result<Type, Damage> {
+        let incomplete =
+            |name: Option<String>| Type::Incomplete { name: format!("{keyword} {}", name.unwrap_or_default()) };
+        let Some(text) = &name else {
+            return Ok(incomplete(name));
+        };
+        let found = self.try_index()?.type_named(tag, text.as_bytes());
+        match found {
+            // The index has no declarations: this does not come back here.
+            Some(die) => self.read_type(TypeId::new(die)),
+            None => Ok(incomplete(name)),
         }
+    }
+
+    /// The entries directly under one, at most [`MAX_CHILDREN`].
+    pub(super) fn children(&self, die: Die) -> Result<(&Unit, Vec<Entry>), Damage> {
+        let slot = self.store.slot_of(die)?;
+        let unit = self.store.unit(slot)?;
+        let offset = gimli::UnitOffset((die.0 - self.store.slots[slot].start) as usize);
+        let failed = |error: gimli::Error| Damage::at(die, error.to_string());
+        let mut tree = unit.entries_tree(Some(offset)).map_err(failed)?;
+        let mut nodes = tree.root().map_err(failed)?.children();
+        let mut children = Vec::new();
+        while let Some(node) = nodes.next().map_err(failed)? {
+            children.push(node.entry().clone());
+            if children.len() > MAX_CHILDREN {
+                return Err(Damage::at(die, "more children than any type has"));
+            }
+        }
+        Ok((unit, children))
+    }
+
+    fn members(&self, die: Die) -> Result<Vec<Member>, Damage> {
+        let (unit, children) = self.children(die)?;
+        let mut members = Vec::new();
+        for entry in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_member) {
+            let Some(type_id) = self.type_of(unit, entry)? else {
+                continue;
+            };
+            let name = self.store.name(unit, entry).filter(|name| !name.is_empty());
+            let (offset, bits) = self.member_place(entry, type_id)?;
+            members.push(Member { name, type_id, offset, bits });
+        }
+        Ok(members)
+    }
+
+    fn member_place(&self, entry: &Entry, type_id: TypeId) -> Result<(u64, Option<MemberBits>), Damage> {
+        let offset = number(entry, gimli::DW_AT_data_member_location).unwrap_or(0);
+        let Some(bits) = number(entry, gimli::DW_AT_bit_size).filter(|bits| (1..=64).contains(bits)) else {
+            return Ok((offset, None));
+        };
+        let first = if let Some(first) = number(entry, gimli::DW_AT_data_bit_offset) {
+            first
+        } else if let Some(old) = entry.attr_value(gimli::DW_AT_bit_offset).and_then(|value| value.sdata_value()) {
+            // DWARF 2 and 3 count from the most significant bit of the storage (DWARF 4, 5.5.6).
+            let storage = match number(entry, gimli::DW_AT_byte_size) {
+                Some(storage) => storage,
+                None => self
+                    .size_of(type_id)
+                    .map_err(|error| Damage { die: None, message: error.to_string() })?
+                    .unwrap_or(0),
+            };
+            let from_top = (bits as i64).checked_add(old);
+            let first = from_top.and_then(|top| i64::try_from(storage).ok()?.checked_mul(8)?.checked_sub(top));
+            first.and_then(|first| u64::try_from(first).ok()).unwrap_or(0)
+        } else {
+            0
+        };
+        let bits = MemberBits { first: first % 8, bits: bits as u8 };
+        Ok((offset.saturating_add(first / 8), Some(bits)))
+    }
+
+    fn enumeration(&self, die: Die, name: Option<String>) -> Result<Type, Damage> {
+        let (unit, children) = self.children(die)?;
+        let (_, entry) = self.store.entry(die)?;
+        let mut values = Vec::new();
+        for entry in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_enumerator) {
+            let value = entry.attr_value(gimli::DW_AT_const_value);
+            let value =
+                value.and_then(|value| value.sdata_value().or_else(|| value.udata_value().map(|value| value as i64)));
+            values.push((self.store.name(unit, entry).unwrap_or_default(), value.unwrap_or(0)));
+        }
+        let underlying = match self.type_of(unit, &entry)? {
+            Some(underlying) => self.resolve(underlying).ok().map(|(_, found)| found),
+            None => None,
+        };
+        let (size, signed) = match underlying {
+            Some(Type::Base { size, encoding, .. }) => {
+                (size, matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar))
+            }
+            _ => (4, values.iter().any(|(_, value)| *value < 0)),
+        };
+        let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(size);
+        Ok(Type::Enum { name, size, signed, values })
+    }
+
+    fn counts(&self, die: Die) -> Result<Vec<Option<u64>>, Damage> {
+        let (_, children) = self.children(die)?;
+        let ranges = children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_subrange_type);
+        let counts: Vec<Option<u64>> = ranges
+            .map(|entry| {
+                number(entry, gimli::DW_AT_count).or_else(|| {
+                    match entry.attr_value(gimli::DW_AT_upper_bound)? {
+                        // gcc writes the upper bound of `int a[0]` as -1 where it writes one at all.
+                        AttributeValue::Sdata(-1) => Some(0),
+                        value => value.udata_value()?.checked_add(1),
+                    }
+                })
+            })
+            .collect();
+        Ok(if counts.is_empty() { vec![None] } else { counts })
+    }
+
+    fn function_type(&self, die: Die) -> Result<Type, Damage> {
+        let (unit, children) = self.children(die)?;
+        let (_, entry) = self.store.entry(die)?;
+        let mut parameters = Vec::new();
+        for parameter in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_formal_parameter) {
+            parameters.extend(self.type_of(unit, parameter)?);
+        }
+        let variadic = children.iter().any(|entry| entry.tag() == gimli::DW_TAG_unspecified_parameters);
+        Ok(Type::Function { returns: self.type_of(unit, &entry)?, parameters, variadic })
     }
 }
 
-fn base_encoding(encoding: gimli::DwAte) -> BaseEncoding {
-    match encoding {
-        gimli::DW_ATE_signed => BaseEncoding::Signed,
-        gimli::DW_ATE_boolean => BaseEncoding::Bool,
+fn base(name: Option<String>, entry: &Entry) -> Type {
+    let size = number(entry, gimli::DW_AT_byte_size).unwrap_or(0);
+    let encoding = match entry.attr_value(gimli::DW_AT_encoding) {
+        Some(AttributeValue::Encoding(encoding)) => encoding,
+        _ => gimli::DW_ATE_unsigned,
+    };
+    let encoding = match encoding {
+        gimli::DW_ATE_signed | gimli::DW_ATE_signed_fixed => BaseEncoding::Signed,
         gimli::DW_ATE_signed_char => BaseEncoding::SignedChar,
-        gimli::DW_ATE_unsigned_char => BaseEncoding::UnsignedChar,
-        gimli::DW_ATE_float | gimli::DW_ATE_complex_float => BaseEncoding::Float,
+        gimli::DW_ATE_unsigned_char | gimli::DW_ATE_UTF | gimli::DW_ATE_ASCII => BaseEncoding::UnsignedChar,
+        gimli::DW_ATE_boolean => BaseEncoding::Bool,
+        gimli::DW_ATE_float
+        | gimli::DW_ATE_complex_float
+        | gimli::DW_ATE_imaginary_float
+        | gimli::DW_ATE_decimal_float => BaseEncoding::Float,
         _ => BaseEncoding::Unsigned,
-    }
+    };
+    Type::Base { name: name.unwrap_or_default(), size, encoding }
 }

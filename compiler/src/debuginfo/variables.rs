@@ -1,11 +1,15 @@
-//! Parameters and local variables: which are in scope at an address, and where they are.
+//! Variables: those a function has, those in scope at an address, and where one of them is there.
 
-use gimli::AttributeValue;
+use gimli::{AttributeValue, Expression};
 
+use super::DebugInfo;
+use super::elf::Address;
+use super::error::Error;
 use super::functions::FunctionId;
-use super::location::{Location, Place};
-use super::units::DieRef;
-use super::{Address, DebugInfo, Error, TypeId};
+use super::location::{Fault, Location, Op, Place};
+use super::scope::{Declared, Scopes};
+use super::store::{Bytes, Damage, Die, Entry, Unit};
+use super::types::TypeId;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
@@ -19,191 +23,233 @@ pub struct FoundVariable {
     pub location: Location,
 }
 
-/// Why a variable has no value at an address. An answer, not a failure.
+/// Why a variable cannot be had at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unavailable {
-    /// No variable of that name is in scope.
+    /// No variable of that name is in scope there.
     Unknown,
-    /// In scope and optimised out there; where it has a value, in words.
+    /// It is in scope, and has no value there; places in the same code where it has one, as `FUNCTION+0xOFFSET`.
     OptimizedOut { available: Vec<String> },
-    /// It has a value, of a kind that is not supported.
+    /// It has a value that a probe cannot get at; a clause that says why.
     Unsupported(String),
 }
 
-/// Deepest nesting of lexical blocks.
-const MAX_DEPTH: usize = 200;
+/// Places named for a variable that is optimised out.
+const MAX_AVAILABLE: usize = 3;
+
+/// What an entry says of a variable's place.
+enum Stored {
+    Nowhere,
+    Expression(Expression<Bytes>),
+    Bytes(Vec<u8>),
+    Constant(i64),
+}
 
 impl DebugInfo {
-    /// Named parameters, in order.
+    /// Parameters, in order; those without a name are left out.
     pub fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error> {
-        let die = self.function_die(id)?;
-        self.named(self.children(die)?.into_iter().filter(|(tag, _)| *tag == gimli::DW_TAG_formal_parameter).map(|(_, die)| die))
+        let read = || -> Result<Vec<Variable>, Damage> {
+            let declared = self.variables_in(id.0)?;
+            self.described(declared.iter().filter(|variable| variable.parameter))
+        };
+        read().map_err(|damage| self.damaged(damage))
     }
 
-    /// Local variables whose block contains the address, outermost first.
+    /// Local variables in scope at the address, outermost first.
     pub fn locals(&self, id: FunctionId, at: Address) -> Result<Vec<Variable>, Error> {
-        let Some(scope) = self.scope(id, at)? else { return Ok(Vec::new()) };
-        let variables = self.in_scope(scope, self.elf.linear(at))?;
-        self.named(variables.into_iter().filter(|(tag, _)| *tag == gimli::DW_TAG_variable).map(|(_, die)| die))
+        let read = || -> Result<Vec<Variable>, Damage> {
+            let Some(scopes) = self.scopes_at(id, at)? else {
+                return Ok(Vec::new());
+            };
+            let mut found = Vec::new();
+            for scope in &scopes.own {
+                let declared = self.variables_in(*scope)?;
+                found.extend(self.described(declared.iter().filter(|variable| !variable.parameter))?);
+            }
+            Ok(found)
+        };
+        read().map_err(|damage| self.damaged(damage))
     }
 
-    fn named(&self, dies: impl Iterator<Item = DieRef>) -> Result<Vec<Variable>, Error> {
-        let mut variables: Vec<Variable> = Vec::new();
-        for die in dies {
-            if let (Some(name), Some(type_die)) = (self.name(die)?, self.type_of(die)?) {
-                if variables.iter().all(|other| other.name != name) {
-                    variables.push(Variable { name, type_id: self.type_id(type_die) });
-                }
+    fn described<'v>(&self, declared: impl Iterator<Item = &'v Declared<'v>>) -> Result<Vec<Variable>, Damage> {
+        let mut variables = Vec::new();
+        for variable in declared {
+            if let Some(type_id) = self.declared_type(variable)? {
+                variables.push(Variable { name: variable.name.clone(), type_id });
             }
         }
         Ok(variables)
     }
 
-    /// The DIE of the body or inlined instance that the address is the entry of, or lies in.
-    fn scope(&self, id: FunctionId, at: Address) -> Result<Option<DieRef>, Error> {
-        let die = self.function_die(id)?;
-        let pc = self.elf.linear(at);
-        let within = |ranges: &[(u64, u64)]| ranges.iter().any(|&(start, end)| (start..end).contains(&pc));
-        for (body, ranges) in self.concrete(die)? {
-            if within(&ranges) {
-                return Ok(Some(body));
-            }
-        }
-        for instance in self.inlined_instances(die)? {
-            if within(&self.ranges(instance)?) {
-                return Ok(Some(instance));
+    fn declared_type(&self, variable: &Declared) -> Result<Option<TypeId>, Damage> {
+        for (_, unit, entry) in &variable.origins {
+            if let Some(type_id) = self.type_of(unit, entry)? {
+                return Ok(Some(type_id));
             }
         }
         Ok(None)
     }
 
-    /// Parameters and variables of a scope and of its blocks around the address; the innermost come last.
-    fn in_scope(&self, scope: DieRef, pc: u64) -> Result<Vec<(gimli::DwTag, DieRef)>, Error> {
-        let mut found = Vec::new();
-        let mut open = vec![(scope, 0)];
-        while let Some((block, depth)) = open.pop() {
-            if depth > MAX_DEPTH {
-                return Err(Error::Damaged("lexical blocks nest too deep"));
-            }
-            for (tag, child) in self.children(block)? {
-                match tag {
-                    gimli::DW_TAG_formal_parameter | gimli::DW_TAG_variable => found.push((tag, child)),
-                    gimli::DW_TAG_lexical_block => {
-                        if self.ranges(child)?.iter().any(|&(start, end)| (start..end).contains(&pc)) {
-                            open.push((child, depth + 1));
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(found)
+    fn scopes_at(&self, id: FunctionId, at: Address) -> Result<Option<Scopes>, Damage> {
+        self.elf.flat(at).map_or(Ok(None), |at| self.scopes(id, at))
     }
 
-    /// The parameter or local of that name that is in scope at the address, the innermost first.
-    pub fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Result<FoundVariable, Unavailable>, Error> {
-        let Some(scope) = self.scope(id, at)? else { return Ok(Err(Unavailable::Unknown)) };
-        let pc = self.elf.linear(at);
-        let mut reason = Unavailable::Unknown;
-        for (_, die) in self.in_scope(scope, pc)?.into_iter().rev() {
-            if self.name(die)?.as_deref() != Some(name) {
+    /// The variable `name` at an address of the function: the innermost that is in scope, else one of the unit.
+    pub fn variable(
+        &self,
+        id: FunctionId,
+        at: Address,
+        name: &str,
+    ) -> Result<Result<FoundVariable, Unavailable>, Error> {
+        self.find_variable(id, at, name).map_err(|damage| self.damaged(damage))
+    }
+
+    fn find_variable(
+        &self,
+        id: FunctionId,
+        at: Address,
+        name: &str,
+    ) -> Result<Result<FoundVariable, Unavailable>, Damage> {
+        let Some((scopes, at)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
+            return Ok(Err(Unavailable::Unknown));
+        };
+        for scope in scopes.own.iter().rev().chain(scopes.inner.iter().rev()) {
+            let declared = self.variables_in(*scope)?;
+            // The last one of a name is what the code after its declaration means.
+            if let Some(variable) = declared.iter().rev().find(|variable| variable.name == name) {
+                return self.locate(variable, &scopes, at);
+            }
+        }
+        // The compiler may leave out of a copy what it has optimised out of it.
+        if self.variables_in(id.0)?.iter().any(|variable| variable.name == name) {
+            return Ok(Err(Unavailable::OptimizedOut { available: Vec::new() }));
+        }
+        self.find_global(id, name)
+    }
+
+    fn locate(
+        &self,
+        variable: &Declared,
+        scopes: &Scopes,
+        at: u64,
+    ) -> Result<Result<FoundVariable, Unavailable>, Damage> {
+        let Some(type_id) = self.declared_type(variable)? else {
+            return Ok(Err(Unavailable::Unsupported("it has no type".into())));
+        };
+        let Some((_, own, _)) = variable.origins.first() else {
+            return Ok(Err(Unavailable::Unknown));
+        };
+        let place = self.place(own, scopes, at)?;
+        for (_, unit, entry) in &variable.origins {
+            let location = match self.stored(unit, entry, at)? {
+                None => continue,
+                Some(Stored::Nowhere) => Err(Fault::OptimizedOut),
+                Some(Stored::Expression(expression)) => Place { unit, ..place }.translate(expression),
+                Some(Stored::Bytes(bytes)) => Ok(Location::Bytes(bytes)),
+                Some(Stored::Constant(value)) => Ok(Location::Value(vec![Op::Const(value)])),
+            };
+            return Ok(match location {
+                Ok(location) => Ok(FoundVariable { type_id, location }),
+                Err(Fault::Missing(why)) => Err(Unavailable::Unsupported(why)),
+                Err(Fault::OptimizedOut) => Err(Unavailable::OptimizedOut { available: self.available(unit, entry)? }),
+                Err(Fault::Damage(damage)) => return Err(damage),
+            });
+        }
+        Ok(Err(Unavailable::OptimizedOut { available: Vec::new() }))
+    }
+
+    fn place<'s>(&'s self, unit: &'s Unit, scopes: &Scopes, at: u64) -> Result<Place<'s>, Damage> {
+        let mut frame_base = None;
+        if let Some(die) = scopes.subprogram {
+            let (unit, entry) = self.store.entry(die)?;
+            if let Some(Stored::Expression(base)) = self.stored_as(unit, &entry, gimli::DW_AT_frame_base, at)? {
+                frame_base = Some(base);
+            }
+        }
+        let (store, elf, frames) = (&self.store, &*self.elf, &self.frames);
+        Ok(Place { store, elf, frames, unit, at, is_entry: scopes.is_entry, frame_base })
+    }
+
+    /// What the entry says of the place at the address; None if it says nothing at all.
+    fn stored(&self, unit: &Unit, entry: &Entry, at: u64) -> Result<Option<Stored>, Damage> {
+        if let Some(stored) = self.stored_as(unit, entry, gimli::DW_AT_location, at)? {
+            return Ok(Some(stored));
+        }
+        Ok(match entry.attr_value(gimli::DW_AT_const_value) {
+            None => None,
+            Some(AttributeValue::Block(bytes)) => Some(Stored::Bytes(bytes.slice().to_vec())),
+            Some(AttributeValue::String(text)) => {
+                Some(Stored::Bytes(text.slice().iter().copied().chain([0]).collect()))
+            }
+            Some(value) => {
+                let number = value.sdata_value().or_else(|| value.udata_value().map(|value| value as i64));
+                Some(number.map_or(Stored::Nowhere, Stored::Constant))
+            }
+        })
+    }
+
+    fn stored_as(&self, unit: &Unit, entry: &Entry, name: gimli::DwAt, at: u64) -> Result<Option<Stored>, Damage> {
+        let Some(value) = entry.attr_value(name) else {
+            return Ok(None);
+        };
+        match value {
+            AttributeValue::Exprloc(expression) => return Ok(Some(Stored::Expression(expression))),
+            AttributeValue::Block(block) => return Ok(Some(Stored::Expression(Expression(block)))),
+            _ => {}
+        }
+        let Some(mut list) = self.store.dwarf.attr_locations(unit, value)? else {
+            return Ok(None);
+        };
+        while let Some(found) = list.next()? {
+            if (found.range.begin..found.range.end).contains(&at) {
+                return Ok(Some(Stored::Expression(found.data)));
+            }
+        }
+        Ok(Some(Stored::Nowhere))
+    }
+
+    /// Where else the variable has a value: the first places of its location list.
+    fn available(&self, unit: &Unit, entry: &Entry) -> Result<Vec<String>, Damage> {
+        let mut places = Vec::new();
+        let value = entry.attr_value(gimli::DW_AT_location);
+        let Some(mut list) = value.map_or(Ok(None), |value| self.store.dwarf.attr_locations(unit, value))? else {
+            return Ok(places);
+        };
+        while let Some(found) = list.next()? {
+            let begin = found.range.begin;
+            if found.range.begin >= found.range.end || found.data.0.is_empty() || !self.elf.is_code(begin) {
                 continue;
             }
-            let Some(type_die) = self.type_of(die)? else { continue };
-            match self.place_of(scope, die, pc)? {
-                Ok(location) => return Ok(Ok(FoundVariable { type_id: self.type_id(type_die), location })),
-                Err(why) => reason = why,
+            let symbol =
+                self.elf.symbols_before(begin).ok().and_then(|mut symbols| symbols.find(|symbol| symbol.function));
+            if let Some(symbol) = symbol {
+                places.push(format!("{}+{:#x}", symbol.name, begin - symbol.at));
             }
-        }
-        if reason == Unavailable::Unknown && self.is_parameter(id, name)? {
-            // A clone whose parameter was removed has no DIE for it.
-            reason = Unavailable::OptimizedOut { available: Vec::new() };
-        }
-        Ok(Err(reason))
-    }
-
-    fn is_parameter(&self, id: FunctionId, name: &str) -> Result<bool, Error> {
-        Ok(self.parameters(id)?.iter().any(|parameter| parameter.name == name))
-    }
-
-    fn place_of(&self, scope: DieRef, die: DieRef, pc: u64) -> Result<Result<Location, Unavailable>, Error> {
-        let unit = self.unit(die.unit)?;
-        let body = self.enclosing_function(scope)?;
-        let ranges = self.ranges(body)?;
-        let frame_base = match self.attribute(body, gimli::DW_AT_frame_base)? {
-            Some((_, AttributeValue::Exprloc(expression))) => Some(expression),
-            _ => None,
-        };
-        let at_entry = ranges.first().is_some_and(|range| range.0 == pc);
-        let place = Place { unit: &unit, pc, at_entry, frame_base };
-        let supported = |found: super::location::Found| found.map_err(Unavailable::Unsupported);
-        let entry = self.entry(&unit, die.offset)?;
-        match entry.attr_value(gimli::DW_AT_location) {
-            Some(AttributeValue::Exprloc(expression)) => Ok(supported(self.locate(expression, &place)?)),
-            Some(value) => {
-                let mut available = Vec::new();
-                if let Some(mut list) = self.dwarf.attr_locations(&unit, value)? {
-                    while let Some(entry) = list.next()? {
-                        if (entry.range.begin..entry.range.end).contains(&pc) {
-                            return Ok(supported(self.locate(entry.data, &place)?));
-                        }
-                        if available.len() < 100 {
-                            available.push((entry.range.begin, entry.range.end));
-                        }
-                    }
-                }
-                Ok(Err(Unavailable::OptimizedOut { available: self.lines(&unit, &available)? }))
-            }
-            None => match entry.attr_value(gimli::DW_AT_const_value) {
-                Some(AttributeValue::Sdata(value)) => Ok(Ok(Location::Bytes(value.to_le_bytes().to_vec()))),
-                Some(AttributeValue::Block(bytes)) => Ok(Ok(Location::Bytes(bytes.slice().to_vec()))),
-                Some(value) => match value.udata_value() {
-                    Some(value) => Ok(Ok(Location::Bytes(value.to_le_bytes().to_vec()))),
-                    None => Ok(Err(Unavailable::Unsupported("its constant value has no number".into()))),
-                },
-                None => Ok(Err(Unavailable::OptimizedOut { available: Vec::new() })),
-            },
-        }
-    }
-
-    /// The subprogram DIE around an inlined instance: the last one that begins before it at the top level.
-    fn enclosing_function(&self, scope: DieRef) -> Result<DieRef, Error> {
-        let unit = self.unit(scope.unit)?;
-        if self.entry(&unit, scope.offset)?.tag() == gimli::DW_TAG_subprogram {
-            return Ok(scope);
-        }
-        let mut around = scope;
-        let mut tree = unit.entries_tree(None)?;
-        let mut children = tree.root()?.children();
-        while let Some(child) = children.next()? {
-            let offset = child.entry().offset().0;
-            if offset > scope.offset {
+            if places.len() == MAX_AVAILABLE {
                 break;
             }
-            if child.entry().tag() == gimli::DW_TAG_subprogram {
-                around = DieRef { unit: scope.unit, offset };
-            }
         }
-        Ok(around)
+        Ok(places)
     }
 
-    /// Source lines of ranges of code, in words: `line 451`, `lines 455-460`.
-    fn lines(&self, unit: &super::Unit, ranges: &[(u64, u64)]) -> Result<Vec<String>, Error> {
-        let Some(program) = unit.line_program.clone() else { return Ok(Vec::new()) };
-        let mut found: Vec<(u64, u64)> = vec![(u64::MAX, 0); ranges.len()];
-        let mut rows = program.rows();
-        while let Some((_, row)) = rows.next_row()? {
-            let Some(line) = row.line() else { continue };
-            for (&(start, end), lines) in ranges.iter().zip(&mut found) {
-                if (start..end).contains(&row.address()) && !row.end_sequence() {
-                    *lines = (lines.0.min(line.get()), lines.1.max(line.get()));
-                }
-            }
-        }
-        found.retain(|lines| lines.0 <= lines.1);
-        found.sort_unstable();
-        found.dedup();
-        found.truncate(5);
-        Ok(found.into_iter().map(|(low, high)| if low == high { format!("line {low}") } else { format!("lines {low}-{high}") }).collect())
+    /// A variable outside functions: one of the function's unit, or the definition of one it declares.
+    fn find_global(&self, id: FunctionId, name: &str) -> Result<Result<FoundVariable, Unavailable>, Damage> {
+        let index = self.try_index()?;
+        let slot = self.store.slot_of(id.0)?;
+        let own = |die: &Die| self.store.slot_of(*die).is_ok_and(|of| of == slot);
+        let here = index.variables_named(name.as_bytes()).find(own);
+        let Some(die) = here.or_else(|| self.external(index.variables_named(name.as_bytes()))) else {
+            return Ok(Err(Unavailable::Unknown));
+        };
+        let origins = self.store.origins(die)?;
+        let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram: None, is_entry: false };
+        self.locate(&Declared { name: name.to_string(), parameter: false, origins }, &scopes, 0)
+    }
+
+    fn external(&self, mut candidates: impl Iterator<Item = Die>) -> Option<Die> {
+        candidates.find(|die| {
+            let chain = self.store.origins(*die).unwrap_or_default();
+            chain.iter().any(|(_, _, entry)| super::store::flag(entry, gimli::DW_AT_external))
+        })
     }
 }

@@ -33,7 +33,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let failed = |error| PointError::Target { component: first, error: Rc::new(error) };
     let objects = match point.string("module") {
         Some((name, _)) if name.contains(['*', '?', '[']) => {
-            let matching = kernel.module_names().into_iter().filter(|module| crate::syntax::glob::matches(&name, module));
+            let matching = kernel.module_names().into_iter().filter(|module| crate::glob::matches(&name, module));
             matching.filter_map(|module| kernel.module(&module).ok()).collect()
         }
         Some((name, _)) => vec![resolver.module(&name).map_err(failed)?],

@@ -49,6 +49,7 @@ pub(super) fn locate(location: &debuginfo::Location, object: &Object) -> Result<
             Ok(Location::Value(long(i64::from_le_bytes(word))))
         }
         debuginfo::Location::Bytes(_) => Err("it is a constant of more than 8 bytes".into()),
+        debuginfo::Location::Pieces(_) => Err("it is in several pieces".into()),
     }
 }
 

@@ -13,7 +13,6 @@ mod construct;
 pub mod environment;
 pub mod error;
 mod expected;
-pub mod glob;
 mod items;
 mod lexer;
 pub mod macros;

@@ -1,75 +1,120 @@
-//! What may be missing of a kernel.
+//! What can be missing of a kernel.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::debuginfo;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum TargetError {
-    /// Neither modules nor an image of that release are here.
-    NoSuchKernel { release: String, looked: Vec<PathBuf> },
-    /// No file with debug information; `object` is `the kernel` or `module NAME`.
-    NoDebugInfo { object: String, release: String, looked: Vec<PathBuf> },
-    NoSuchModule { name: String, release: String, near: Vec<String>, looked: Vec<PathBuf> },
-    /// The debug file belongs to another build.
-    BuildIdMismatch { object: PathBuf, expected: String, debug: PathBuf, found: String },
-    Read(debuginfo::Error),
+    /// Nothing of this release is installed.
+    NoSuchKernel {
+        release: String,
+        looked: Vec<PathBuf>,
+    },
+    /// The object may be there, its debug information is not. `package`: the Debian package that has it.
+    NoDebugInfo {
+        object: String,
+        looked: Vec<PathBuf>,
+        package: Option<String>,
+    },
+    NoSuchModule {
+        name: String,
+        near: Vec<String>,
+        looked: Vec<PathBuf>,
+    },
+    /// The module is part of the kernel's image.
+    BuiltIn {
+        name: String,
+    },
+    /// The file with the debug information is of another build than the object.
+    BuildIdMismatch {
+        object: PathBuf,
+        build_id: Vec<u8>,
+        debug: PathBuf,
+        debug_build_id: Vec<u8>,
+    },
+    Object(debuginfo::Error),
 }
 
 impl TargetError {
-    /// For a question about a kernel of which nothing is installed.
+    /// That nothing of the release is known.
     pub fn no_kernel(release: &str) -> TargetError {
-        TargetError::NoSuchKernel { release: release.to_string(), looked: Vec::new() }
+        TargetError::NoSuchKernel { release: release.into(), looked: Vec::new() }
     }
 
-    /// What else there is to say: where was looked, which package has it, which names come near.
+    /// What else helps, a line each: where was looked, what to install, what was perhaps meant.
     pub fn notes(&self) -> Vec<String> {
-        let looked = |paths: &[PathBuf]| {
-            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-            if paths.is_empty() { None } else { Some(format!("looked at {}", paths.join(", "))) }
-        };
+        let mut notes = Vec::new();
         match self {
-            TargetError::NoSuchKernel { looked: paths, release } => looked(paths)
-                .into_iter()
-                .chain([format!("Debian's packages are linux-image-{release} and linux-headers-{release}; -r chooses a release that is installed")])
-                .collect(),
-            TargetError::NoDebugInfo { looked: paths, release, object } => {
-                let package = if object == "the kernel" || object.starts_with("module ") {
-                    format!("Debian's package is linux-image-{release}-dbg; a module of your own needs to be built with -g")
-                } else {
-                    String::new()
-                };
-                looked(paths).into_iter().chain([package]).filter(|note| !note.is_empty()).collect()
+            TargetError::NoSuchKernel { release, looked } => {
+                notes.extend(looked_at(looked));
+                notes.push(format!(
+                    "apt-get install linux-image-{release} linux-headers-{release} linux-image-{release}-dbg"
+                ));
             }
-            TargetError::NoSuchModule { near, looked: paths, .. } => {
-                let near = (!near.is_empty()).then(|| format!("did you mean {}?", near.join(", ")));
-                let path = "a module of your own can be named by its path: module(\"/path/x.ko\"), or given with -d".to_string();
-                near.into_iter().chain(looked(paths)).chain([path]).collect()
+            TargetError::NoDebugInfo { looked, package, .. } => {
+                notes.extend(looked_at(looked));
+                notes.extend(package.iter().map(|package| format!("apt-get install {package}")));
             }
-            TargetError::BuildIdMismatch { .. } => vec!["install the debug information of the very same build".to_string()],
-            TargetError::Read(_) => Vec::new(),
+            TargetError::NoSuchModule { near, looked, .. } => {
+                if !near.is_empty() {
+                    notes.push(format!("did you mean {}?", near.join(", ")));
+                }
+                notes.extend(looked_at(looked));
+            }
+            TargetError::BuiltIn { .. } => notes.push("its functions are the kernel's: kernel.function(...)".into()),
+            TargetError::BuildIdMismatch { build_id, debug, debug_build_id, .. } => {
+                notes.push(format!(
+                    "build-id {} against {} of {}",
+                    hex(build_id),
+                    hex(debug_build_id),
+                    debug.display()
+                ));
+            }
+            TargetError::Object(_) => {}
         }
+        notes
     }
 }
 
-impl std::fmt::Display for TargetError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl From<debuginfo::Error> for TargetError {
+    fn from(error: debuginfo::Error) -> TargetError {
+        TargetError::Object(error)
+    }
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            TargetError::NoSuchKernel { release, .. } => write!(f, "kernel {release} is not installed here"),
-            TargetError::NoDebugInfo { object, release, .. } => write!(f, "no debug information of {object} ({release})"),
-            TargetError::NoSuchModule { name, release, .. } => write!(f, "no module `{name}` for kernel {release}"),
-            TargetError::BuildIdMismatch { object, expected, debug, found } => {
-                write!(f, "{} has build-id {expected}, its debug file {} has {found}", object.display(), debug.display())
+            TargetError::NoSuchKernel { release, .. } => {
+                write!(f, "kernel {release} is not installed here")
             }
-            TargetError::Read(error) => error.fmt(f),
+            TargetError::NoDebugInfo { object, .. } => {
+                write!(f, "no debug information for {object}")
+            }
+            TargetError::NoSuchModule { name, .. } => write!(f, "no module `{name}`"),
+            TargetError::BuiltIn { name } => {
+                write!(f, "`{name}` is built into this kernel, not a module")
+            }
+            TargetError::BuildIdMismatch { object, debug, .. } => {
+                write!(f, "{} is not of the same build as {}", debug.display(), object.display())
+            }
+            TargetError::Object(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for TargetError {}
 
-impl From<debuginfo::Error> for TargetError {
-    fn from(error: debuginfo::Error) -> TargetError {
-        TargetError::Read(error)
+fn looked_at(paths: &[PathBuf]) -> Option<String> {
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    (!paths.is_empty()).then(|| format!("looked at {}", paths.join(", ")))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "(none)".into();
     }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,210 +1,297 @@
-//! The files of one kernel release.
+//! One kernel release, and where its files are.
+//!
+//! The places are those of Debian, Fedora and of a kernel's own build directory. `sysroot` is put before every one of
+//! them, also before what a symbolic link such as `/lib/modules/R/build` points to.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-use super::{Object, TargetError};
+use super::error::TargetError;
+use super::module::{self, Modules};
+use super::object::Object;
 use crate::debuginfo::Elf;
 
-/// Where to look beside the usual places.
-#[derive(Clone, Debug, Default)]
+/// Where to look besides the usual places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchOptions {
-    /// A directory that holds the target's files as `/` does.
+    /// Directory in which the kernel's system is installed; None: `/`.
     pub sysroot: Option<PathBuf>,
+    /// Directories that are searched as `/usr/lib/debug` is, before it.
+    pub debug_dirs: Vec<PathBuf>,
+    /// Directory with the kernel's build (`.config`, `Makefile`); None: `/lib/modules/R/build`.
+    pub build_dir: Option<PathBuf>,
 }
 
+/// One release.
 pub struct Kernel {
     release: String,
+    options: SearchOptions,
     build_dir: PathBuf,
-    root: PathBuf,
-    vmlinux: OnceCell<Rc<Object>>,
-    modules: RefCell<HashMap<String, Rc<Object>>>,
-    /// Files below /lib/modules/RELEASE, by module name with `_` for `-`.
-    files: OnceCell<HashMap<String, PathBuf>>,
+    /// `-r` named the build directory: its own files come first.
+    own_build: bool,
+    modules: Modules,
+    opened: RefCell<HashMap<PathBuf, Rc<Object>>>,
 }
 
-/// Debug files below this directory have the paths of what they belong to.
-const DEBUG_ROOT: &str = "usr/lib/debug";
-
 impl Kernel {
-    /// A release by its name, or by the path of its build tree. Nothing large is read yet.
+    /// `release` as `uname -r` says it, or the path of a kernel's build directory.
     pub fn open(release: &str, options: SearchOptions) -> Result<Kernel, TargetError> {
-        let root = options.sysroot.unwrap_or_else(|| PathBuf::from("/"));
-        let (release, build_dir) = if release.contains('/') {
-            let file = Path::new(release).join("include/config/kernel.release");
-            let text = std::fs::read_to_string(&file);
-            let text = text.map_err(|_| TargetError::NoSuchKernel { release: release.to_string(), looked: vec![file] })?;
-            (text.trim().to_string(), PathBuf::from(release))
-        } else {
-            (release.to_string(), root.join("lib/modules").join(release).join("build"))
-        };
-        let looked = vec![root.join("lib/modules").join(&release), root.join("boot").join(format!("vmlinuz-{release}"))];
-        if !build_dir.is_dir() && !looked.iter().any(|path| path.exists()) {
-            return Err(TargetError::NoSuchKernel { release, looked });
+        let own_build = release.contains('/');
+        let (release, build_dir) = if own_build { built(Path::new(release))? } else { (release.to_string(), None) };
+        let root = Root(options.sysroot.clone());
+        let modules_dir = root.at(&format!("/lib/modules/{release}"));
+        let build_dir =
+            build_dir.or_else(|| options.build_dir.clone()).unwrap_or_else(|| root.resolve(&modules_dir.join("build")));
+        let modules = Modules::new(modules_dir.clone(), own_build.then(|| build_dir.clone()));
+        let kernel = Kernel { release, options, build_dir, own_build, modules, opened: RefCell::default() };
+        let there = modules_dir.is_dir() || kernel.build_dir.is_dir() || kernel.vmlinux_path().is_ok();
+        if there {
+            return Ok(kernel);
         }
-        Ok(Kernel {
-            release,
-            build_dir,
-            root,
-            vmlinux: OnceCell::new(),
-            modules: RefCell::default(),
-            files: OnceCell::new(),
-        })
+        let mut looked = vec![modules_dir, kernel.build_dir.clone()];
+        looked.extend(kernel.vmlinux_places());
+        Err(TargetError::NoSuchKernel { release: kernel.release, looked })
     }
 
-    /// As `uname -r` prints it there.
     pub fn release(&self) -> &str {
         &self.release
     }
 
-    /// Headers and Makefiles; may not exist.
+    /// The architecture as the kernel calls it in `uname -m`.
+    pub fn arch(&self) -> &'static str {
+        "x86_64"
+    }
+
+    /// Where modules are built; need not be there.
     pub fn build_dir(&self) -> PathBuf {
         self.build_dir.clone()
     }
 
-    /// `CONFIG_X` to its value, strings without quotes; empty if no configuration is found.
+    /// Kernel configuration, `CONFIG_X` to `y`, `m`, a number or a text without its quotes; empty if there is none here.
     pub fn config(&self) -> HashMap<String, String> {
-        let places = [self.build_dir.join(".config"), self.root.join("boot").join(format!("config-{}", self.release))];
-        let text = places.iter().find_map(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
-        let line = |line: &str| -> Option<(String, String)> {
-            let (name, value) = line.split_once('=')?;
-            name.starts_with("CONFIG_").then(|| (name.to_string(), value.trim_matches('"').to_string()))
-        };
-        text.lines().filter_map(line).collect()
+        let places = [
+            self.build_dir.join(".config"),
+            self.root().at(&format!("/boot/config-{}", self.release)),
+            self.modules.dir.join("config"),
+        ];
+        let text = places.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        parse_config(&text)
     }
 
     /// The kernel itself.
     pub fn vmlinux(&self) -> Result<Rc<Object>, TargetError> {
-        if let Some(object) = self.vmlinux.get() {
-            return Ok(object.clone());
-        }
-        let release = &self.release;
-        let debug = self.root.join(DEBUG_ROOT);
-        let looked = vec![
-            debug.join("boot").join(format!("vmlinux-{release}")),
-            debug.join("lib/modules").join(release).join("vmlinux"),
-            debug.join("lib/modules").join(release).join("vmlinux.debug"),
-            self.build_dir.join("vmlinux"),
-            self.root.join("lib/modules").join(release).join("vmlinux"),
-            self.root.join("boot").join(format!("vmlinux-{release}")),
-        ];
-        for path in looked.iter().filter(|path| path.is_file()) {
-            let elf = Rc::new(Elf::open(path)?);
-            if elf.has_debug_info() {
-                let object = Rc::new(Object::new("kernel", true, elf.clone(), elf));
-                return Ok(self.vmlinux.get_or_init(|| object).clone());
-            }
-        }
-        Err(TargetError::NoDebugInfo { object: "the kernel".into(), release: release.clone(), looked })
+        let path = self.vmlinux_path()?;
+        self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?)))
     }
 
-    /// A module by name (`-` and `_` are the same) or by the path of its file.
+    /// A module by its name, in which `-` and `_` are the same, or by the path of its file.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
-        if let Some(object) = self.modules.borrow().get(name) {
+        let path = self.modules.find(name)?;
+        self.opened(&path, || self.open_module(&path))
+    }
+
+    /// Names of all modules of the release, sorted; as the kernel spells them, with `_`.
+    pub fn module_names(&self) -> Vec<String> {
+        self.modules.names()
+    }
+
+    fn opened(
+        &self,
+        path: &Path,
+        open: impl FnOnce() -> Result<Object, TargetError>,
+    ) -> Result<Rc<Object>, TargetError> {
+        if let Some(object) = self.opened.borrow().get(path) {
             return Ok(object.clone());
         }
-        let path = if name.contains('/') { PathBuf::from(name) } else { self.module_file(name)? };
-        let binary = Rc::new(Elf::open(&path)?);
-        let plain = module_name(&path);
-        let debug = if binary.has_debug_info() { binary.clone() } else { self.module_debug(&plain, &path, &binary)? };
-        let object = Rc::new(Object::new(&plain, false, binary, debug));
-        self.modules.borrow_mut().insert(name.to_string(), object.clone());
+        let object = Rc::new(open()?);
+        self.opened.borrow_mut().insert(path.into(), object.clone());
         Ok(object)
     }
 
-    fn files(&self) -> &HashMap<String, PathBuf> {
-        self.files.get_or_init(|| {
-            let top = self.root.join("lib/modules").join(&self.release);
-            let mut files = HashMap::new();
-            let mut open = vec![top.clone()];
-            while let Some(directory) = open.pop() {
-                for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
-                    let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
-                    // `build` and `source` are links: not followed.
-                    if kind.is_dir() {
-                        open.push(path);
-                    } else if is_module(&path) {
-                        let name = module_name(&path);
-                        // What a site installed itself stands before the kernel's own, as depmod(8) has it.
-                        let own = !path.starts_with(top.join("kernel"));
-                        if own || !files.contains_key(&name) {
-                            files.insert(name, path);
-                        }
-                    }
-                }
-            }
-            files
+    fn root(&self) -> Root {
+        Root(self.options.sysroot.clone())
+    }
+
+    fn debug_dirs(&self) -> Vec<PathBuf> {
+        self.options.debug_dirs.iter().cloned().chain([self.root().at("/usr/lib/debug")]).collect()
+    }
+
+    /// Debian's package with the debug information, if the release looks like one of Debian's.
+    fn debug_package(&self) -> Option<String> {
+        self.release.ends_with("64").then(|| format!("linux-image-{}-dbg", self.release))
+    }
+
+    fn vmlinux_places(&self) -> Vec<PathBuf> {
+        let release = &self.release;
+        let mut places = Vec::new();
+        if self.own_build {
+            places.push(self.build_dir.join("vmlinux"));
+        }
+        for dir in self.debug_dirs() {
+            places.push(dir.join(format!("boot/vmlinux-{release}")));
+            places.push(dir.join(format!("lib/modules/{release}/vmlinux")));
+            places.push(dir.join(format!("vmlinux-{release}")));
+        }
+        places.push(self.modules.dir.join("build/vmlinux"));
+        places.push(self.modules.dir.join("vmlinux"));
+        places.push(self.root().at(&format!("/boot/vmlinux-{release}")));
+        places
+    }
+
+    /// The first place with debug information.
+    fn vmlinux_path(&self) -> Result<PathBuf, TargetError> {
+        let looked = self.vmlinux_places();
+        let found = looked.iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_section(".debug_info")));
+        found.cloned().ok_or_else(|| TargetError::NoDebugInfo {
+            object: format!("the kernel {}", self.release),
+            looked: looked.clone(),
+            package: self.debug_package(),
         })
     }
 
-    pub fn module_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.files().keys().cloned().collect();
-        names.sort();
-        names
+    fn open_module(&self, path: &Path) -> Result<Object, TargetError> {
+        let own = Elf::open(path)?;
+        let name = module::name_of(path);
+        if own.has_section(".debug_info") {
+            return Ok(Object::new(name, path.into(), false, own));
+        }
+        let looked = self.debug_places(path, &own);
+        for debug in looked.iter().filter(|debug| debug.is_file()) {
+            let elf = Elf::open(debug)?;
+            if !elf.has_section(".debug_info") {
+                continue;
+            }
+            if elf.build_id() != own.build_id() {
+                return Err(TargetError::BuildIdMismatch {
+                    object: path.into(),
+                    build_id: own.build_id().to_vec(),
+                    debug: debug.clone(),
+                    debug_build_id: elf.build_id().to_vec(),
+                });
+            }
+            return Ok(Object::new(name, path.into(), false, elf));
+        }
+        Err(TargetError::NoDebugInfo { object: format!("module {name}"), looked, package: self.debug_package() })
     }
 
-    fn module_file(&self, name: &str) -> Result<PathBuf, TargetError> {
-        let plain = name.replace('-', "_");
-        if let Some(path) = self.files().get(&plain) {
-            return Ok(path.clone());
-        }
-        let names = self.module_names();
-        let mut near: Vec<(usize, &String)> = names.iter().map(|other| (strsim::damerau_levenshtein(&plain, other), other)).collect();
-        near.retain(|(distance, _)| *distance <= plain.len() / 3 + 1);
-        near.sort();
-        let near = near.into_iter().take(5).map(|(_, name)| name.clone()).collect();
-        let looked = vec![self.root.join("lib/modules").join(&self.release)];
-        Err(TargetError::NoSuchModule { name: name.to_string(), release: self.release.clone(), near, looked })
-    }
-
-    /// The file with a stripped module's debug information: by path, by build-id, by .gnu_debuglink.
-    fn module_debug(&self, name: &str, path: &Path, binary: &Elf) -> Result<Rc<Elf>, TargetError> {
-        let debug = self.root.join(DEBUG_ROOT);
-        let inner = path.strip_prefix(&self.root).unwrap_or(path);
-        let plain = inner.to_string_lossy();
-        let plain = ["xz", "zst", "gz"].iter().find_map(|end| plain.strip_suffix(&format!(".{end}"))).unwrap_or(&plain).to_string();
-        let mut looked = vec![debug.join(&plain), debug.join(format!("{plain}.debug"))];
-        // /lib is a link to /usr/lib on some systems, and packages use either.
-        if let Some(rest) = plain.strip_prefix("usr/") {
-            looked.extend([debug.join(rest), debug.join(format!("{rest}.debug"))]);
-        } else {
-            looked.extend([debug.join("usr").join(&plain), debug.join("usr").join(format!("{plain}.debug"))]);
-        }
-        if let [first, rest @ ..] = binary.build_id() {
+    /// Files that may have the debug information of the module at `path`.
+    fn debug_places(&self, path: &Path, own: &Elf) -> Vec<PathBuf> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        let below = match &self.options.sysroot {
+            Some(root) => directory.strip_prefix(root).unwrap_or(directory),
+            None => directory,
+        };
+        let below = below.strip_prefix("/").unwrap_or(below);
+        let file = path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
+        // The debug file of a compressed module is not compressed.
+        let plain = file.rsplit_once(".ko").map_or(file.clone(), |(stem, _)| format!("{stem}.ko"));
+        let link = own.debug_link();
+        let mut places = Vec::new();
+        if let [first, rest @ ..] = own.build_id() {
             let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-            looked.push(debug.join(format!(".build-id/{first:02x}/{rest}.debug")));
+            places.extend(self.debug_dirs().iter().map(|dir| dir.join(format!(".build-id/{first:02x}/{rest}.debug"))));
         }
-        if let (Some(link), Some(directory)) = (binary.debug_link(), path.parent()) {
-            looked.extend([directory.join(&link), directory.join(".debug").join(&link)]);
-        }
-        let mut mismatch = None;
-        for file in looked.iter().filter(|file| file.is_file()) {
-            let elf = Elf::open(file)?;
-            if elf.build_id() == binary.build_id() && elf.has_debug_info() {
-                return Ok(Rc::new(elf));
+        for dir in self.debug_dirs() {
+            // With /usr merged into /, either path may be the package's.
+            for below in [
+                below.to_path_buf(),
+                below.strip_prefix("usr").unwrap_or(below).to_path_buf(),
+                Path::new("usr").join(below),
+            ] {
+                let dir = dir.join(below);
+                places.push(dir.join(&plain));
+                places.push(dir.join(format!("{plain}.debug")));
+                places.extend(link.iter().map(|link| dir.join(link)));
             }
-            if elf.build_id() != binary.build_id() {
-                let (expected, found) = (hex(binary.build_id()), hex(elf.build_id()));
-                mismatch = Some(TargetError::BuildIdMismatch { object: path.to_path_buf(), expected, debug: file.clone(), found });
-            }
         }
-        Err(mismatch.unwrap_or(TargetError::NoDebugInfo { object: format!("module {name}"), release: self.release.clone(), looked }))
+        places.extend(link.iter().flat_map(|link| [directory.join(link), directory.join(".debug").join(link)]));
+        places.retain(|place| place != path);
+        let mut seen = std::collections::HashSet::new();
+        places.retain(|place| seen.insert(place.clone()));
+        places
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    if bytes.is_empty() { "none".into() } else { bytes.iter().map(|byte| format!("{byte:02x}")).collect() }
+/// The directory below which the system lies.
+struct Root(Option<PathBuf>);
+
+impl Root {
+    fn at(&self, path: &str) -> PathBuf {
+        match &self.0 {
+            Some(root) => root.join(path.trim_start_matches('/')),
+            None => PathBuf::from(path),
+        }
+    }
+
+    /// What a symbolic link stands for, with an absolute target taken to be below the root.
+    fn resolve(&self, link: &Path) -> PathBuf {
+        let Some(root) = &self.0 else {
+            return link.into();
+        };
+        match fs::read_link(link) {
+            Ok(target) if target.is_absolute() => {
+                let below: PathBuf = target.components().filter(|part| !matches!(part, Component::RootDir)).collect();
+                root.join(below)
+            }
+            _ => link.into(),
+        }
+    }
 }
 
-fn is_module(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    [".ko", ".ko.xz", ".ko.zst", ".ko.gz"].iter().any(|end| name.ends_with(end))
+/// Release and path of a build directory.
+fn built(directory: &Path) -> Result<(String, Option<PathBuf>), TargetError> {
+    let file = directory.join("include/config/kernel.release");
+    match fs::read_to_string(&file) {
+        Ok(text) => Ok((text.trim().to_string(), Some(directory.into()))),
+        Err(_) => Err(TargetError::NoSuchKernel { release: directory.display().to_string(), looked: vec![file] }),
+    }
 }
 
-/// The name that the kernel gives a module's file.
-fn module_name(path: &Path) -> String {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    name.split(".ko").next().unwrap_or("").replace('-', "_")
+fn parse_config(text: &str) -> HashMap<String, String> {
+    let settings = text.lines().filter(|line| line.starts_with("CONFIG_")).filter_map(|line| line.split_once('='));
+    settings.map(|(name, value)| (name.to_string(), value.trim().trim_matches('"').to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configuration() {
+        let config =
+            parse_config("# comment\nCONFIG_SMP=y\n# CONFIG_X is not set\nCONFIG_HZ=250\nCONFIG_NAME=\"a b\"\n");
+        assert_eq!(config.len(), 3);
+        assert_eq!((config["CONFIG_SMP"].as_str(), config["CONFIG_NAME"].as_str()), ("y", "a b"));
+    }
+
+    #[test]
+    fn a_missing_kernel_names_the_places() {
+        let root = tempfile::tempdir().expect("a directory");
+        let options = SearchOptions { sysroot: Some(root.path().into()), ..SearchOptions::default() };
+        let error = Kernel::open("1.2.3", options).err().expect("not there");
+        let TargetError::NoSuchKernel { looked, .. } = &error else { panic!("{error:?}") };
+        assert!(looked.contains(&root.path().join("lib/modules/1.2.3")));
+        assert!(looked.contains(&root.path().join("usr/lib/debug/boot/vmlinux-1.2.3")));
+        assert!(error.notes().iter().any(|note| note.contains("linux-image-1.2.3-dbg")));
+    }
+
+    #[test]
+    fn a_kernel_without_debug_information_can_be_opened() {
+        let root = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(root.path().join("lib/modules/1.2-amd64/kernel")).expect("made");
+        fs::create_dir_all(root.path().join("usr/src/headers")).expect("made");
+        std::os::unix::fs::symlink("/usr/src/headers", root.path().join("lib/modules/1.2-amd64/build")).expect("made");
+        fs::write(root.path().join("usr/src/headers/.config"), "CONFIG_SMP=y\n").expect("written");
+        let options = SearchOptions { sysroot: Some(root.path().into()), ..SearchOptions::default() };
+        let kernel = Kernel::open("1.2-amd64", options).expect("is there");
+        assert_eq!(kernel.build_dir(), root.path().join("usr/src/headers"));
+        assert_eq!(kernel.config()["CONFIG_SMP"], "y");
+        let error = kernel.vmlinux().err().expect("no vmlinux");
+        assert!(
+            matches!(&error, TargetError::NoDebugInfo { package: Some(package), .. } if package == "linux-image-1.2-amd64-dbg")
+        );
+    }
 }

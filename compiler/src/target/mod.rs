@@ -1,9 +1,13 @@
-//! One kernel release: where its files are, its modules and their build-ids. Knows nothing of scripts.
+//! The program that probes are for: one kernel release, its files and modules, and each one's build-id.
+//!
+//! [`Kernel::open`] only looks at which files there are. Objects are opened when asked for, kept, and their debug
+//! information is read when somebody asks an [`Object`] for it.
 
 mod error;
 mod kernel;
+mod module;
 mod object;
 
 pub use error::TargetError;
 pub use kernel::{Kernel, SearchOptions};
-pub use object::{Anchor, Object};
+pub use object::Object;

@@ -1,98 +1,72 @@
-//! The vmlinux or one module: the file that is loaded, and the one with its debug information.
+//! vmlinux or one module: the file that is loaded, and the one with its debug information.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::debuginfo::{self, Address, DebugInfo, Elf, Symbol};
+use crate::debuginfo::{self, Address, Anchor, DebugInfo, Elf};
 
-/// A place in a module as the running kernel can find it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Anchor {
-    /// A symbol that the module has once.
-    pub symbol: String,
-    /// Bytes from it.
-    pub offset: u64,
-}
-
+/// One object of the kernel.
 pub struct Object {
     name: String,
+    path: PathBuf,
     kernel: bool,
-    /// What is loaded: has the build-id.
-    binary: Rc<Elf>,
-    /// What has symbols and debug information.
-    debug_file: Rc<Elf>,
+    /// The file with debug information; it has the symbols and sections of the loaded one too.
+    elf: Rc<Elf>,
     debug: OnceCell<Result<DebugInfo, debuginfo::Error>>,
-    anchors: OnceCell<Vec<Symbol>>,
 }
 
 impl Object {
-    pub(super) fn new(name: &str, kernel: bool, binary: Rc<Elf>, debug_file: Rc<Elf>) -> Object {
-        Object { name: name.to_string(), kernel, binary, debug_file, debug: OnceCell::new(), anchors: OnceCell::new() }
+    pub(super) fn new(name: String, path: PathBuf, kernel: bool, elf: Elf) -> Object {
+        Object { name, path, kernel, elf: Rc::new(elf), debug: OnceCell::new() }
     }
 
-    /// Module name, or `kernel`.
+    /// `kernel`, or the module's name as the kernel spells it (`_`, never `-`).
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// The file that is loaded, for a module; for the kernel the vmlinux with debug information.
     pub fn path(&self) -> &Path {
-        self.binary.path()
+        &self.path
     }
 
+    /// The file with debug information.
     pub fn debug_path(&self) -> &Path {
-        self.debug_file.path()
+        self.elf.path()
     }
 
-    /// Empty if the object has none.
+    /// Empty where the object was linked without one.
     pub fn build_id(&self) -> &[u8] {
-        self.binary.build_id()
+        self.elf.build_id()
     }
 
-    /// Kernel: link-time address of the build-id's bytes.
+    /// Link-time address of the build-id's bytes, in the kernel's `.notes`; None for modules.
     pub fn build_id_address(&self) -> Option<u64> {
-        self.binary.build_id_address().or_else(|| self.debug_file.build_id_address()).filter(|_| self.kernel)
+        if self.kernel { self.elf.build_id_address() } else { None }
     }
 
     pub fn is_kernel(&self) -> bool {
         self.kernel
     }
 
-    /// Link-time address of a symbol of the kernel.
+    /// The symbol's link-time address (of a module: its offset in its section); None if there is no such symbol.
     pub fn symbol_address(&self, name: &str) -> Option<u64> {
-        self.debug_file.symbol_address(name)
+        self.elf.symbol_address(name).ok()?.map(|address| address.offset)
     }
 
-    pub fn debug(&self) -> Result<&DebugInfo, debuginfo::Error> {
-        let debug = self.debug.get_or_init(|| DebugInfo::open(self.debug_file.clone()));
-        debug.as_ref().map_err(Clone::clone)
-    }
-
-    /// The nearest function symbol before an address of a module that the module has only once; None in code that the
-    /// kernel discards after initialisation, and where no such symbol is.
+    /// How the running kernel can find a place in a module's code: see [`Elf::anchor`].
     pub fn anchor(&self, address: Address) -> Option<Anchor> {
-        let section = self.debug_file.section_name(address);
-        if section.starts_with(".init") || section.starts_with(".exit") {
-            return None;
-        }
-        let anchors = self.anchors.get_or_init(|| unique(&self.debug_file));
-        let before = anchors.partition_point(|symbol| symbol.address <= address).checked_sub(1)?;
-        let symbol = &anchors[before];
-        (symbol.address.section == address.section)
-            .then(|| Anchor { symbol: symbol.name.clone(), offset: address.offset - symbol.address.offset })
+        self.elf.anchor(address).ok()?
     }
-}
 
-/// Function symbols that occur once, by address.
-fn unique(elf: &Elf) -> Vec<Symbol> {
-    let mut seen: HashMap<String, u32> = HashMap::new();
-    for name in elf.symbol_names() {
-        *seen.entry(name).or_default() += 1;
+    /// Name of the section that the address is in; None in the kernel, whose addresses are absolute.
+    pub fn section_name(&self, address: Address) -> Option<&str> {
+        self.elf.section(address.section?).map(|section| section.name.as_str())
     }
-    let mut symbols = elf.functions();
-    // kallsyms of a module leaves out the marks that tools put there.
-    symbols.retain(|symbol| seen.get(&symbol.name) == Some(&1) && !symbol.name.starts_with("__pfx_") && !symbol.name.starts_with('.'));
-    symbols.sort_by(|a, b| a.address.cmp(&b.address));
-    symbols
+
+    /// The debug information, opened when first asked for.
+    pub fn debug(&self) -> Result<&DebugInfo, debuginfo::Error> {
+        self.debug.get_or_init(|| DebugInfo::open(self.elf.clone())).as_ref().map_err(Clone::clone)
+    }
 }

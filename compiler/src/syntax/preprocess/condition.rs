@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::expand::Expander;
 use crate::source::Span;
 use crate::syntax::error::{ConditionProblem, SyntaxError};
-use crate::syntax::glob;
+use crate::glob;
 use crate::syntax::token::{Kind, Op, Token};
 
 /// The words that may stand on the left side, `CONFIG_X` apart.

@@ -1,0 +1,25 @@
+//! What is known about the processor: x86_64. A port to another one changes this file.
+//!
+//! Source: System V ABI, AMD64 supplement, 3.6.2 (numbers of registers) and 3.2 (stack at a function's entry).
+
+use super::location::Op;
+
+/// `e_machine` of objects that can be read.
+pub(super) const MACHINE: object::Architecture = object::Architecture::X86_64;
+
+/// DWARF's number of the stack pointer.
+const STACK_POINTER: u16 = 7;
+
+/// The canonical frame address at a function's first instruction: the return address has just been pushed.
+pub(super) fn frame_address_at_entry() -> Vec<Op> {
+    vec![Op::Register(STACK_POINTER), Op::Const(8), Op::Add]
+}
+
+/// DWARF number of the general register that takes the integer parameter `index` (from 0), if one does.
+pub fn parameter_register(index: usize) -> Option<u16> {
+    const REGISTERS: [u16; 6] = [5, 4, 1, 2, 8, 9];
+    REGISTERS.get(index).copied()
+}
+
+/// DWARF number of the register that returns an integer or a pointer.
+pub const RETURN_REGISTER: u16 = 0;

@@ -1,0 +1,141 @@
+//! Which variables are in scope at an address of a function: an own body or an inlined instance of it, the lexical
+//! blocks around the address, and calls that are inlined there.
+
+use super::DebugInfo;
+use super::functions::FunctionId;
+use super::store::{Damage, Die, Entry, Unit, die_at};
+
+/// Nesting of blocks and inlined calls: deeper is damage.
+const MAX_DEPTH: usize = 128;
+
+/// Entries looked at in one function: more is damage.
+const MAX_ENTRIES: usize = 1 << 20;
+
+/// The entries that surround an address, outermost first.
+pub(super) struct Scopes {
+    /// The body or inlined instance of the function itself, and its lexical blocks.
+    pub own: Vec<Die>,
+    /// Calls inlined there, with their blocks.
+    pub inner: Vec<Die>,
+    /// The body that the code is in: has the frame base.
+    pub subprogram: Option<Die>,
+    /// The address is the first of the function's own body.
+    pub is_entry: bool,
+}
+
+impl DebugInfo {
+    pub(super) fn scopes(&self, id: FunctionId, at: u64) -> Result<Option<Scopes>, Damage> {
+        let mut best: Option<(bool, Die, bool)> = None;
+        for die in self.copies(id)? {
+            let (unit, entry) = self.store.entry(die)?;
+            if !self.code_ranges(unit, &entry)?.iter().any(|range| range.contains(&at)) {
+                continue;
+            }
+            let is_entry = self.body_entry(die)?.is_some_and(|entry| entry == at);
+            if best.is_none_or(|(best, ..)| is_entry && !best) {
+                best = Some((is_entry, die, true));
+            }
+        }
+        for die in self.instances_of(id)? {
+            let (unit, entry) = self.store.entry(die)?;
+            let begins = self.instance_address(die)?.and_then(|address| self.elf.flat(address)) == Some(at);
+            let inside = begins || self.code_ranges(unit, &entry)?.iter().any(|range| range.contains(&at));
+            if inside && best.is_none_or(|(best, ..)| begins && !best) {
+                best = Some((begins, die, false));
+            }
+        }
+        let Some((begins, root, is_body)) = best else {
+            return Ok(None);
+        };
+        let mut scopes = Scopes { own: vec![root], inner: Vec::new(), subprogram: None, is_entry: begins && is_body };
+        self.descend(root, at, &mut scopes)?;
+        scopes.subprogram = if is_body { Some(root) } else { self.subprogram_around(root)? };
+        Ok(Some(scopes))
+    }
+
+    fn body_entry(&self, die: Die) -> Result<Option<u64>, Damage> {
+        let body = self.body(die, "")?;
+        Ok(body.and_then(|body| self.elf.flat(body.entry)))
+    }
+
+    /// Adds the blocks and inlined calls under `root` that have the address.
+    fn descend(&self, root: Die, at: u64, scopes: &mut Scopes) -> Result<(), Damage> {
+        let mut next = Some((root, false));
+        for _ in 0..MAX_DEPTH {
+            let Some((die, inlined)) = next.take() else {
+                return Ok(());
+            };
+            let (unit, children) = self.children(die)?;
+            for entry in &children {
+                let call = entry.tag() == gimli::DW_TAG_inlined_subroutine;
+                if !call && entry.tag() != gimli::DW_TAG_lexical_block {
+                    continue;
+                }
+                if self.code_ranges(unit, entry)?.iter().any(|range| range.contains(&at)) {
+                    let die = die_at(unit, entry.offset())?;
+                    let inlined = inlined || call;
+                    if inlined {
+                        scopes.inner.push(die)
+                    } else {
+                        scopes.own.push(die)
+                    }
+                    next = Some((die, inlined));
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The top-level function that an entry is nested in.
+    fn subprogram_around(&self, inner: Die) -> Result<Option<Die>, Damage> {
+        let slot = self.store.slot_of(inner)?;
+        let unit = self.store.unit(slot)?;
+        let mut raw = unit.entries_raw(None)?;
+        let (mut last, mut depth_of_last) = (None, 0);
+        for _ in 0..MAX_ENTRIES {
+            if raw.is_empty() {
+                break;
+            }
+            let (depth, offset) = (raw.next_depth(), raw.next_offset());
+            let die = die_at(unit, offset)?;
+            if die >= inner {
+                break;
+            }
+            let Some(abbreviation) = raw.read_abbreviation()? else {
+                continue;
+            };
+            raw.skip_attributes(abbreviation.attributes())?;
+            if abbreviation.tag() == gimli::DW_TAG_subprogram && (last.is_none() || depth <= depth_of_last) {
+                (last, depth_of_last) = (Some(die), depth);
+            }
+        }
+        Ok(last)
+    }
+
+    /// Formal parameters and variables directly in a scope, with the entries that describe them, their own first.
+    pub(super) fn variables_in(&self, scope: Die) -> Result<Vec<Declared<'_>>, Damage> {
+        let (unit, children) = self.children(scope)?;
+        let mut variables = Vec::new();
+        for entry in children {
+            let parameter = entry.tag() == gimli::DW_TAG_formal_parameter;
+            if !parameter && entry.tag() != gimli::DW_TAG_variable {
+                continue;
+            }
+            let die = die_at(unit, entry.offset())?;
+            let origins = self.store.origins(die)?;
+            let name = origins.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry));
+            if let Some(name) = name {
+                variables.push(Declared { name, parameter, origins });
+            }
+        }
+        Ok(variables)
+    }
+}
+
+/// A variable as a scope declares it.
+pub(super) struct Declared<'s> {
+    pub name: String,
+    pub parameter: bool,
+    pub origins: Vec<(Die, &'s Unit, Entry)>,
+}

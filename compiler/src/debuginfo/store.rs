@@ -1,0 +1,258 @@
+//! The DWARF of one object, and its units, each parsed when first asked for.
+//!
+//! An entry (DIE) is known by its offset in `.debug_info`, [`Die`]. gimli's values borrow the sections' bytes; here they
+//! are kept together with those bytes, in one value that can be shared among threads.
+
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use gimli::{AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, SectionId, UnitOffset};
+
+use super::elf::{Contents, Elf};
+use super::error::Error;
+
+/// Bytes of a section. `'static` is true only as long as the [`Store`] that gave them lives: it must not get out of
+/// `debuginfo`, whose public values are all owned.
+pub(super) type Bytes = EndianSlice<'static, LittleEndian>;
+pub(super) type Unit = gimli::Unit<Bytes>;
+pub(super) type Entry = gimli::DebuggingInformationEntry<Bytes>;
+
+/// Offset of an entry in `.debug_info`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Die(pub u32);
+
+/// Longest chain of references (origins, specifications, typedefs) that is followed: beyond it is a cycle.
+pub(super) const MAX_CHAIN: usize = 64;
+
+/// One unit's header, and the unit when it has been parsed.
+pub(super) struct Slot {
+    pub header: gimli::UnitHeader<Bytes>,
+    /// Its range in `.debug_info`.
+    pub start: u32,
+    pub end: u32,
+    unit: OnceLock<Result<Unit, gimli::Error>>,
+}
+
+/// What may be used from many threads at once.
+pub(super) struct Store {
+    pub dwarf: gimli::Dwarf<Bytes>,
+    pub debug_frame: gimli::DebugFrame<Bytes>,
+    pub eh_frame: gimli::EhFrame<Bytes>,
+    pub eh_frame_start: Option<u64>,
+    pub slots: Vec<Slot>,
+    /// What `Bytes` point into, apart from the file itself.
+    _owned: Vec<Vec<u8>>,
+}
+
+/// Why an entry could not be read, before it is known which file it is of.
+#[derive(Clone, Debug)]
+pub(super) struct Damage {
+    pub die: Option<Die>,
+    pub message: String,
+}
+
+impl From<gimli::Error> for Damage {
+    fn from(error: gimli::Error) -> Damage {
+        Damage { die: None, message: error.to_string() }
+    }
+}
+
+impl Damage {
+    pub fn at(die: Die, message: impl Into<String>) -> Damage {
+        Damage { die: Some(die), message: message.into() }
+    }
+}
+
+impl Store {
+    /// The caller keeps `elf` for as long as the store.
+    pub fn new(elf: &Rc<Elf>) -> Result<Store, Error> {
+        if !elf.has_section(".debug_info") {
+            return Err(Error::NoDwarf { path: elf.path().into() });
+        }
+        let mut owned = Vec::new();
+        let mut load = |section: SectionId| -> Result<Bytes, Error> {
+            let bytes: &[u8] = match elf.debug_section(section.name())? {
+                Contents::InFile(range) => elf.bytes().get(range).unwrap_or_default(),
+                Contents::Owned(contents) => {
+                    owned.push(contents);
+                    owned.last().map_or(&[], Vec::as_slice)
+                }
+            };
+            // SAFETY: the bytes are those of a Vec's or map's allocation, which does not move when the Vec or map does.
+            // The Vec is kept in the store unchanged, the map in `elf`, which whoever has the store keeps beside it;
+            // and no value with this lifetime leaves `debuginfo`.
+            let bytes: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
+            Ok(EndianSlice::new(bytes, LittleEndian))
+        };
+        let dwarf = gimli::Dwarf::load(&mut load)?;
+        let mut debug_frame = gimli::DebugFrame::from(load(SectionId::DebugFrame)?);
+        let mut eh_frame = gimli::EhFrame::from(load(SectionId::EhFrame)?);
+        debug_frame.set_address_size(8);
+        eh_frame.set_address_size(8);
+        let eh_frame_start = elf.section_start(".eh_frame");
+        let mut store = Store { dwarf, debug_frame, eh_frame, eh_frame_start, slots: Vec::new(), _owned: owned };
+        store.slots = store.read_headers().map_err(|damage| damaged(elf, damage))?;
+        Ok(store)
+    }
+
+    fn read_headers(&self) -> Result<Vec<Slot>, Damage> {
+        let mut slots = Vec::new();
+        let mut headers = self.dwarf.units();
+        while let Some(header) = headers.next()? {
+            let Some(DebugInfoOffset(start)) = header.debug_info_offset() else {
+                continue;
+            };
+            let end = start.saturating_add(header.length_including_self());
+            let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else {
+                return Err(Damage { die: None, message: "more than 4 GB of .debug_info".into() });
+            };
+            if header.address_size() != 8 {
+                return Err(Damage::at(
+                    Die(start),
+                    format!("a unit with addresses of {} bytes", header.address_size()),
+                ));
+            }
+            slots.push(Slot { header, start, end, unit: OnceLock::new() });
+        }
+        Ok(slots)
+    }
+
+    /// Index of the unit that the entry is in.
+    pub fn slot_of(&self, die: Die) -> Result<usize, Damage> {
+        let index = self.slots.partition_point(|slot| slot.start <= die.0).checked_sub(1);
+        let index = index.filter(|index| die.0 < self.slots[*index].end);
+        index.ok_or_else(|| Damage::at(die, "in no unit"))
+    }
+
+    pub fn unit(&self, slot: usize) -> Result<&Unit, Damage> {
+        let slot = self.slots.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+        let unit = slot.unit.get_or_init(|| self.dwarf.unit(slot.header));
+        unit.as_ref().map_err(|error| Damage::at(Die(slot.start), error.to_string()))
+    }
+
+    pub fn unit_of(&self, die: Die) -> Result<&Unit, Damage> {
+        self.unit(self.slot_of(die)?)
+    }
+
+    /// The entry and its unit.
+    pub fn entry(&self, die: Die) -> Result<(&Unit, Entry), Damage> {
+        let slot = self.slot_of(die)?;
+        let unit = self.unit(slot)?;
+        let entry = unit.entry(UnitOffset((die.0 - self.slots[slot].start) as usize));
+        let entry = entry.map_err(|error| Damage::at(die, error.to_string()))?;
+        if entry.is_null() { Err(Damage::at(die, "the end of a list instead of an entry")) } else { Ok((unit, entry)) }
+    }
+
+    /// The entry that an attribute refers to.
+    pub fn reference(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Result<Option<Die>, Damage> {
+        match value {
+            AttributeValue::UnitRef(offset) => Ok(Some(die_at(unit, offset)?)),
+            AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => Ok(u32::try_from(offset).ok().map(Die)),
+            AttributeValue::DebugTypesRef(_) => {
+                Err(Damage { die: None, message: "types in units of their own (-fdebug-types-section)".into() })
+            }
+            AttributeValue::DebugInfoRefSup(_) => {
+                Err(Damage { die: None, message: "entries in another file (as dwz makes them)".into() })
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub fn reference_attr(&self, unit: &Unit, entry: &Entry, name: DwAt) -> Result<Option<Die>, Damage> {
+        entry.attr_value(name).map_or(Ok(None), |value| self.reference(unit, value))
+    }
+
+    pub fn string(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Option<&'static [u8]> {
+        self.dwarf.attr_string(unit, value).ok().map(|text| text.slice())
+    }
+
+    /// The entry's own DW_AT_name.
+    pub fn name(&self, unit: &Unit, entry: &Entry) -> Option<String> {
+        let text = self.string(unit, entry.attr_value(gimli::DW_AT_name)?)?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// The entries that together describe one thing: the entry itself, then what it names as its abstract origin or
+    /// specification, and so on.
+    pub fn origins(&self, die: Die) -> Result<Vec<(Die, &Unit, Entry)>, Damage> {
+        let mut chain = Vec::new();
+        let mut next = Some(die);
+        while let Some(die) = next {
+            if chain.len() >= MAX_CHAIN {
+                return Err(Damage::at(die, "abstract origins without an end"));
+            }
+            let (unit, entry) = self.entry(die)?;
+            next = self.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?;
+            if next.is_none() {
+                next = self.reference_attr(unit, &entry, gimli::DW_AT_specification)?;
+            }
+            chain.push((die, unit, entry));
+        }
+        Ok(chain)
+    }
+
+    /// Path of file `index` of the unit's line table, from the top of the sources on.
+    pub fn file_name(&self, unit: &Unit, index: u64) -> Option<String> {
+        let program = unit.line_program.as_ref()?;
+        let header = program.header();
+        let file = header.file(index)?;
+        let text = |value| self.string(unit, value).map(|text| String::from_utf8_lossy(text).into_owned());
+        let name = text(file.path_name())?;
+        // Directory 0 is that of the compilation, the kernel's build directory: names stay relative to it.
+        let directory = match file.directory_index() {
+            0 => None,
+            _ => file.directory(header).and_then(text).filter(|directory| directory != "."),
+        };
+        let path = match directory {
+            Some(directory) if !name.starts_with('/') => {
+                format!("{}/{name}", directory.trim_end_matches('/'))
+            }
+            _ => name,
+        };
+        let built_in = unit.comp_dir.map(|directory| String::from_utf8_lossy(directory.slice()).into_owned());
+        Some(shortened(&path, &built_in.unwrap_or_default()).to_string())
+    }
+}
+
+/// Without the build directory, and without the way from there to the sources.
+fn shortened<'p>(path: &'p str, built_in: &str) -> &'p str {
+    let inside = path.strip_prefix(built_in).filter(|rest| !built_in.is_empty() && rest.starts_with('/'));
+    let mut path = inside.map_or(path, |rest| rest.trim_start_matches('/'));
+    while let Some(rest) = path.strip_prefix("./").or_else(|| path.strip_prefix("../")) {
+        path = rest;
+    }
+    path
+}
+
+/// The offset in `.debug_info` of an entry of the unit.
+pub(super) fn die_at(unit: &Unit, offset: UnitOffset) -> Result<Die, Damage> {
+    let offset = offset.to_debug_info_offset(&unit.header).and_then(|offset| u32::try_from(offset.0).ok());
+    offset.map(Die).ok_or_else(|| Damage { die: None, message: "a reference that leads out of the section".into() })
+}
+
+pub(super) fn damaged(elf: &Elf, damage: Damage) -> Error {
+    let offset = damage.die.map(|die| u64::from(die.0));
+    Error::Dwarf { path: elf.path().into(), offset, message: damage.message }
+}
+
+/// An attribute's unsigned number.
+pub(super) fn number(entry: &Entry, name: DwAt) -> Option<u64> {
+    entry.attr_value(name)?.udata_value()
+}
+
+pub(super) fn flag(entry: &Entry, name: DwAt) -> bool {
+    matches!(entry.attr_value(name), Some(AttributeValue::Flag(true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_begin_at_the_top_of_the_sources() {
+        assert_eq!(shortened("/b/linux/fs/x.c", "/b/linux"), "fs/x.c");
+        assert_eq!(shortened("/b/linux-2/fs/x.c", "/b/linux"), "/b/linux-2/fs/x.c");
+        assert_eq!(shortened("../../../fs/x.c", "/b/linux"), "fs/x.c");
+        assert_eq!(shortened("./fs/x.c", ""), "fs/x.c");
+    }
+}

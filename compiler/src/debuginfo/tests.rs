@@ -1,0 +1,3 @@
+//! Tests over debug information as compilers write it.
+
+mod vmlinux;

@@ -1,0 +1,103 @@
+//! Over the installed kernel with debug information, whichever release that is; skipped with a line if there is none.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::super::*;
+
+fn installed() -> Option<PathBuf> {
+    let entries = std::fs::read_dir("/usr/lib/debug/boot").ok()?;
+    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    found.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinux-")));
+    found.sort();
+    if found.is_empty() {
+        println!("skipped: no vmlinux in /usr/lib/debug/boot");
+    }
+    found.pop()
+}
+
+fn open() -> Option<DebugInfo> {
+    Some(DebugInfo::open(Rc::new(Elf::open(&installed()?).expect("an ELF file"))).expect("has DWARF"))
+}
+
+fn only(debug: &DebugInfo, name: &str) -> FunctionId {
+    let found = debug.find_functions(&FunctionPattern { name: name.into(), file: None }).expect("an index");
+    assert_eq!(found.len(), 1, "{name}");
+    found[0]
+}
+
+#[test]
+fn vfs_read() {
+    let Some(debug) = open() else { return };
+    let id = only(&debug, "vfs_read");
+    let function = debug.function(id).expect("is whole");
+    assert_eq!(
+        (function.name.as_str(), function.file.as_str(), function.external),
+        ("vfs_read", "fs/read_write.c", true)
+    );
+    assert_eq!(function.bodies.len(), 1);
+    let body = &function.bodies[0];
+    assert_eq!(body.symbol.as_deref(), Some("vfs_read"));
+    assert_eq!(debug.elf.symbol_address("vfs_read").expect("symbols"), Some(body.entry));
+    let returned = function.return_type.expect("not void");
+    assert_eq!(debug.type_name(returned), "ssize_t");
+    match debug.resolve(returned).expect("a type").1 {
+        Type::Base { size: 8, encoding: BaseEncoding::Signed, .. } => {}
+        other => panic!("{other:?}"),
+    }
+    let parameters = debug.parameters(id).expect("parameters");
+    let names: Vec<(String, String)> =
+        parameters.iter().map(|parameter| (parameter.name.clone(), debug.type_name(parameter.type_id))).collect();
+    let expected = [("file", "struct file*"), ("buf", "char*"), ("count", "size_t"), ("pos", "loff_t*")];
+    assert_eq!(names, expected.map(|(name, of)| (name.to_string(), of.to_string())));
+    for (index, parameter) in parameters.iter().enumerate() {
+        let found = debug.variable(id, body.entry, &parameter.name).expect("is whole").expect("is there");
+        assert_eq!(Some(found.location), parameter_register(index).map(Location::Register), "{}", parameter.name);
+        assert_eq!(found.type_id, parameter.type_id);
+    }
+    assert_eq!(debug.variable(id, body.entry, "nothing").expect("is whole"), Err(Unavailable::Unknown));
+    let locals: Vec<String> =
+        debug.locals(id, body.entry).expect("locals").into_iter().map(|local| local.name).collect();
+    assert_eq!(locals, ["ret"]);
+}
+
+#[test]
+fn struct_file() {
+    let Some(debug) = open() else { return };
+    let file = debug.find_type("struct file").expect("an index").expect("is there");
+    let Type::Struct { name, union: false, size, members } = debug.get(file).expect("a type") else { panic!() };
+    assert_eq!((name.as_deref(), debug.size_of(file).expect("a size")), (Some("file"), Some(size)));
+    assert!(members.iter().any(|member| member.name.is_none()), "struct file has an anonymous union");
+    let path = debug.member(file, "f_path").expect("a member");
+    let dentry = debug.member(path.type_id, "dentry").expect("a member");
+    assert_eq!(debug.type_name(dentry.type_id), "struct dentry*");
+    assert_eq!(dentry.offset, 8);
+    match debug.member(file, "f_modee") {
+        Err(MemberError::NoMember { candidates }) => {
+            assert!(candidates.iter().any(|name| name == "f_mode"))
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(debug.find_type("struct no_such_thing").expect("an index").is_none());
+    let size_t = debug.find_type("size_t").expect("an index").expect("is there");
+    assert_eq!(debug.size_of(size_t).expect("a size"), Some(8));
+}
+
+#[test]
+fn every_function_near_the_system_calls() {
+    let Some(debug) = open() else { return };
+    let pattern = FunctionPattern { name: "*".into(), file: Some("fs/read_write.c".into()) };
+    let found = debug.find_functions(&pattern).expect("an index");
+    assert!(found.len() > 50, "{}", found.len());
+    for id in found {
+        let function = debug.function(id).expect("is whole");
+        let parameters = debug.parameters(id).expect("parameters");
+        let entries = function.bodies.iter().map(|body| body.entry);
+        for at in entries.chain(function.inlined.iter().map(|instance| instance.address)) {
+            for variable in parameters.iter().chain(&debug.locals(id, at).expect("locals")) {
+                let _ = debug.variable(id, at, &variable.name).expect("is whole");
+                assert!(!debug.type_name(variable.type_id).is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Which modules a release has, and where.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::TargetError;
+
+/// Files of modules, by name; the directories are searched when first needed.
+pub(super) struct Modules {
+    /// `/lib/modules/RELEASE`.
+    pub dir: PathBuf,
+    /// A build directory, which has modules beside their sources.
+    build: Option<PathBuf>,
+    files: OnceCell<BTreeMap<String, PathBuf>>,
+}
+
+/// Directories under one that are searched; a cycle of mounts must not be followed for ever.
+const MAX_DEPTH: usize = 24;
+
+impl Modules {
+    pub fn new(dir: PathBuf, build: Option<PathBuf>) -> Modules {
+        Modules { dir, build, files: OnceCell::new() }
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.files().keys().cloned().collect()
+    }
+
+    /// The file of the module with that name, or of that path.
+    pub fn find(&self, name: &str) -> Result<PathBuf, TargetError> {
+        if name.contains('/') || is_module_file(name) && Path::new(name).is_file() {
+            let path = PathBuf::from(name);
+            let missing =
+                || TargetError::NoSuchModule { name: name.into(), near: Vec::new(), looked: vec![path.clone()] };
+            return if path.is_file() { Ok(path) } else { Err(missing()) };
+        }
+        let wanted = name.replace('-', "_");
+        if let Some(path) = self.files().get(&wanted) {
+            return Ok(path.clone());
+        }
+        let builtin = fs::read_to_string(self.dir.join("modules.builtin")).unwrap_or_default();
+        if builtin.lines().any(|line| name_of(Path::new(line)) == wanted) {
+            return Err(TargetError::BuiltIn { name: name.into() });
+        }
+        let looked = std::iter::once(self.dir.clone()).chain(self.build.clone()).collect();
+        Err(TargetError::NoSuchModule { name: name.into(), near: self.near(&wanted), looked })
+    }
+
+    fn near(&self, wanted: &str) -> Vec<String> {
+        let limit = (wanted.chars().count() / 3).max(1);
+        let distances = self.files().keys().map(|name| (strsim::damerau_levenshtein(wanted, name), name));
+        let mut near: Vec<(usize, &String)> = distances.filter(|(distance, _)| *distance <= limit).collect();
+        near.sort();
+        near.into_iter().take(5).map(|(_, name)| name.clone()).collect()
+    }
+
+    fn files(&self) -> &BTreeMap<String, PathBuf> {
+        self.files.get_or_init(|| {
+            let mut files = BTreeMap::new();
+            // As depmod prefers them: updates before extra before the kernel's own; then whatever else there is.
+            for directory in ["updates", "extra", "weak-updates", "kernel", ""] {
+                collect(&self.dir.join(directory), 0, &mut files);
+            }
+            if let Some(build) = &self.build {
+                collect(build, 0, &mut files);
+            }
+            files
+        })
+    }
+}
+
+fn collect(directory: &Path, depth: usize, files: &mut BTreeMap<String, PathBuf>) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    let mut entries: Vec<fs::DirEntry> = entries.flatten().collect();
+    entries.sort_by_key(|entry| entry.file_name());
+    for entry in entries {
+        // Without following links: `build` and `source` lead out of the directory.
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
+        let path = entry.path();
+        if kind.is_dir() && depth < MAX_DEPTH {
+            collect(&path, depth + 1, files);
+        } else if !kind.is_dir() && is_module_file(&entry.file_name().to_string_lossy()) {
+            files.entry(name_of(&path)).or_insert(path);
+        }
+    }
+}
+
+fn is_module_file(name: &str) -> bool {
+    [".ko", ".ko.xz", ".ko.gz", ".ko.zst"].iter().any(|end| name.ends_with(end))
+}
+
+/// The module's name as the kernel spells it.
+pub(super) fn name_of(path: &Path) -> String {
+    let file = path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = file.find(".ko").and_then(|at| file.get(..at)).unwrap_or(&file);
+    stem.replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_by_name_and_path() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for file in ["kernel/fs/ext4/ext4.ko.xz", "kernel/net/nf-tables.ko", "updates/ext4.ko"] {
+            let path = dir.path().join(file);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            fs::write(path, "").expect("written");
+        }
+        fs::write(dir.path().join("modules.builtin"), "kernel/fs/proc/proc-fs.ko\n").expect("written");
+        let modules = Modules::new(dir.path().into(), None);
+        assert_eq!(modules.names(), ["ext4", "nf_tables"]);
+        assert_eq!(modules.find("ext4").expect("found"), dir.path().join("updates/ext4.ko"));
+        assert_eq!(modules.find("nf_tables").expect("found"), modules.find("nf-tables").expect("found"));
+        let path = dir.path().join("kernel/fs/ext4/ext4.ko.xz");
+        assert_eq!(modules.find(&path.to_string_lossy()).expect("found"), path);
+        assert!(matches!(modules.find("proc_fs"), Err(TargetError::BuiltIn { .. })));
+        assert!(matches!(modules.find("/no/such.ko"), Err(TargetError::NoSuchModule { .. })));
+        match modules.find("ext3") {
+            Err(TargetError::NoSuchModule { near, .. }) => assert_eq!(near, ["ext4"]),
+            other => panic!("{other:?}"),
+        }
+    }
+}
