@@ -80,6 +80,8 @@ pub fn run(
         stop_wanted: false,
         signals_seen: 0,
         deadline: None,
+        command_due: None,
+        read_up_to: 0,
         exit: Exit::Success,
         failure: None,
         losses: Losses::default(),
@@ -134,6 +136,10 @@ struct Session<'s> {
     signals_seen: usize,
     /// Time of -T.
     deadline: Option<u64>,
+    /// From when on the command may begin; `None`: it has, or not yet.
+    command_due: Option<u64>,
+    /// Time of the last look at the rings that found nothing more to tell.
+    read_up_to: u64,
     exit: Exit,
     /// The first call that failed.
     failure: Option<Error>,
@@ -163,6 +169,7 @@ impl<'s> Session<'s> {
             if self.phase == Phase::Draining && is_empty {
                 break;
             }
+            self.begin_command();
             self.wait()?;
         }
         self.tell_end();
@@ -216,11 +223,17 @@ impl<'s> Session<'s> {
         if self.failure.is_some() {
             return;
         }
-        // After exit() in a begin probe there is nothing to watch a command with.
-        if !self.stop_wanted {
+        // What begin probes printed is written before the command prints.
+        self.command_due = Some(clock::now().saturating_add(merge::HOLD_BACK));
+        self.deadline = self.options.timeout.map(|timeout| clock::now().saturating_add(timeout));
+    }
+
+    /// The command of -c, when its time has come. After exit() in a begin probe there is nothing to watch it with.
+    fn begin_command(&mut self) {
+        if self.command_due.is_some_and(|due| self.read_up_to >= due) && self.sinks.is_empty() && !self.stop_wanted {
+            self.command_due = None;
             self.target.begin();
         }
-        self.deadline = self.options.timeout.map(|timeout| clock::now().saturating_add(timeout));
     }
 
     fn fail(&mut self, error: Error) {
@@ -258,6 +271,7 @@ impl<'s> Session<'s> {
                 }
                 Next::Wait(is_younger) => {
                     self.held_back = is_younger;
+                    self.read_up_to = now;
                     waiting = is_younger;
                     break;
                 }
@@ -354,7 +368,8 @@ impl<'s> Session<'s> {
         let until_deadline = self.deadline.filter(|_| !self.stop_wanted).map(|deadline| deadline.saturating_sub(now));
         // Without room for their text nobody waits for records.
         let until_due = (self.held_back && wants_records).then_some(merge::HOLD_BACK);
-        let least = [until_deadline, until_due].into_iter().flatten().min();
+        let until_command = self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
+        let least = [until_deadline, until_due, until_command].into_iter().flatten().min();
         least.map_or(PollTimeout::NONE, |ns| {
             PollTimeout::try_from(ns.div_ceil(NS_PER_MS).min(i32::MAX as u64)).unwrap_or(PollTimeout::MAX)
         })
