@@ -89,7 +89,7 @@ impl Elf {
         Elf::new(path, file::open(path)?)
     }
 
-    fn new(path: &Path, bytes: Bytes) -> Result<Elf, Error> {
+    pub(super) fn new(path: &Path, bytes: Bytes) -> Result<Elf, Error> {
         let wrong = |message: String| Error::Elf { path: path.into(), message };
         if !bytes.starts_with(b"\x7fELF") {
             return Err(wrong("not an ELF file".into()));

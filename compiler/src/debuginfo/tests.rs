@@ -1,3 +1,65 @@
-//! Tests over debug information as compilers write it.
+//! Tests over debug information as gcc writes it: of small C files, which are compiled by the test into relocatable
+//! files as modules are, and of the installed kernel.
 
+mod compiled;
+mod damaged;
+mod interpreter;
 mod vmlinux;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+
+use super::*;
+
+/// An object made of C text, in a directory that goes with it.
+struct Compiled {
+    directory: tempfile::TempDir,
+}
+
+impl Compiled {
+    fn new(text: &str, options: &[&str]) -> Compiled {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("test.c"), text).expect("written");
+        let gcc = Command::new("gcc")
+            .current_dir(directory.path())
+            .args([
+                "-c",
+                "-g",
+                "-O2",
+                "-mno-red-zone",
+                "-mcmodel=kernel",
+                "-fno-pie",
+                "-fno-asynchronous-unwind-tables",
+            ])
+            .args(options)
+            .arg("test.c")
+            .output()
+            .expect("gcc runs");
+        assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
+        Compiled { directory }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("test.o")
+    }
+
+    fn open(&self) -> DebugInfo {
+        open(&self.path())
+    }
+}
+
+fn open(path: &Path) -> DebugInfo {
+    DebugInfo::open(Rc::new(Elf::open(path).expect("an ELF file"))).expect("has DWARF")
+}
+
+/// The one function of the name.
+fn only(debug: &DebugInfo, name: &str) -> FunctionId {
+    let found = debug.find_functions(&FunctionPattern { name: name.into(), file: None }).expect("an index");
+    assert_eq!(found.len(), 1, "{name}");
+    found[0]
+}
+
+fn type_named(debug: &DebugInfo, name: &str) -> TypeId {
+    debug.find_type(name).expect("an index").expect("is there")
+}

@@ -337,14 +337,14 @@ impl DebugInfo {
                 continue;
             };
             let name = self.store.name(unit, entry).filter(|name| !name.is_empty());
-            let (offset, bits) = self.member_place(entry, type_id)?;
+            let (offset, bits) = self.member_place(unit, entry, type_id)?;
             members.push(Member { name, type_id, offset, bits });
         }
         Ok(members)
     }
 
-    fn member_place(&self, entry: &Entry, type_id: TypeId) -> Result<(u64, Option<MemberBits>), Damage> {
-        let offset = number(entry, gimli::DW_AT_data_member_location).unwrap_or(0);
+    fn member_place(&self, unit: &Unit, entry: &Entry, type_id: TypeId) -> Result<(u64, Option<MemberBits>), Damage> {
+        let offset = member_location(unit, entry)?;
         let Some(bits) = number(entry, gimli::DW_AT_bit_size).filter(|bits| (1..=64).contains(bits)) else {
             return Ok((offset, None));
         };
@@ -419,6 +419,20 @@ impl DebugInfo {
         }
         let variadic = children.iter().any(|entry| entry.tag() == gimli::DW_TAG_unspecified_parameters);
         Ok(Type::Function { returns: self.type_of(unit, &entry)?, parameters, variadic })
+    }
+}
+
+/// DW_AT_data_member_location: a number, or in DWARF 2 an expression that adds one. 0 if absent, as in unions.
+fn member_location(unit: &Unit, entry: &Entry) -> Result<u64, Damage> {
+    let expression = match entry.attr_value(gimli::DW_AT_data_member_location) {
+        Some(AttributeValue::Exprloc(expression)) => expression,
+        Some(AttributeValue::Block(block)) => gimli::Expression(block),
+        Some(value) => return Ok(value.udata_value().unwrap_or(0)),
+        None => return Ok(0),
+    };
+    match expression.operations(unit.encoding()).next()? {
+        Some(gimli::Operation::PlusConstant { value } | gimli::Operation::UnsignedConstant { value }) => Ok(value),
+        _ => Err(Damage { die: None, message: "a member at an offset that is computed at run time".into() }),
     }
 }
 

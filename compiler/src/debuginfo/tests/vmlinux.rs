@@ -1,9 +1,6 @@
 //! Over the installed kernel with debug information, whichever release that is; skipped with a line if there is none.
 
-use std::path::PathBuf;
-use std::rc::Rc;
-
-use super::super::*;
+use super::*;
 
 fn installed() -> Option<PathBuf> {
     let entries = std::fs::read_dir("/usr/lib/debug/boot").ok()?;
@@ -16,19 +13,13 @@ fn installed() -> Option<PathBuf> {
     found.pop()
 }
 
-fn open() -> Option<DebugInfo> {
-    Some(DebugInfo::open(Rc::new(Elf::open(&installed()?).expect("an ELF file"))).expect("has DWARF"))
-}
-
-fn only(debug: &DebugInfo, name: &str) -> FunctionId {
-    let found = debug.find_functions(&FunctionPattern { name: name.into(), file: None }).expect("an index");
-    assert_eq!(found.len(), 1, "{name}");
-    found[0]
+fn kernel() -> Option<DebugInfo> {
+    Some(open(&installed()?))
 }
 
 #[test]
 fn vfs_read() {
-    let Some(debug) = open() else { return };
+    let Some(debug) = kernel() else { return };
     let id = only(&debug, "vfs_read");
     let function = debug.function(id).expect("is whole");
     assert_eq!(
@@ -63,7 +54,7 @@ fn vfs_read() {
 
 #[test]
 fn struct_file() {
-    let Some(debug) = open() else { return };
+    let Some(debug) = kernel() else { return };
     let file = debug.find_type("struct file").expect("an index").expect("is there");
     let Type::Struct { name, union: false, size, members } = debug.get(file).expect("a type") else { panic!() };
     assert_eq!((name.as_deref(), debug.size_of(file).expect("a size")), (Some("file"), Some(size)));
@@ -85,7 +76,7 @@ fn struct_file() {
 
 #[test]
 fn every_function_near_the_system_calls() {
-    let Some(debug) = open() else { return };
+    let Some(debug) = kernel() else { return };
     let pattern = FunctionPattern { name: "*".into(), file: Some("fs/read_write.c".into()) };
     let found = debug.find_functions(&pattern).expect("an index");
     assert!(found.len() > 50, "{}", found.len());

@@ -1,0 +1,299 @@
+//! What gcc's DWARF says of small C files, against what the files say.
+
+use super::interpreter::Machine;
+use super::*;
+
+const TYPES: &str = r#"
+struct declared;
+enum color { RED, GREEN = 5, BLUE = -2 };
+typedef unsigned long word_t;
+typedef word_t again_t;
+struct inner { char c; int i; };
+struct outer {
+    int first;
+    unsigned low:3, middle:10, high:19;
+    signed int negative:4;
+    unsigned long wide:40;
+    struct { short a; union { int b; char bytes[4]; }; };
+    struct inner named;
+    const volatile word_t qualified;
+    int matrix[3][5];
+    char *const text;
+    int (*callback)(struct inner *, const char *, ...);
+    int (*table[2])(void);
+    struct declared *opaque;
+    enum color color;
+    _Bool flag; signed char small; double real;
+    void *tail[];
+};
+union number { int i; long l; };
+typedef char as_outer[sizeof(struct outer)]; as_outer *sized;
+struct outer object; union number number; again_t word;
+static int counter = 7;
+int count(struct outer *p) { counter += p->first; return counter; }
+"#;
+
+fn member(debug: &DebugInfo, name: &str) -> FoundMember {
+    debug.member(type_named(debug, "struct outer"), name).expect(name)
+}
+
+fn types(options: &[&str]) {
+    let compiled = Compiled::new(TYPES, options);
+    let debug = compiled.open();
+    let place = |name| (member(&debug, name).offset, member(&debug, name).bits);
+    let bits = |first, bits| Some(MemberBits { first, bits });
+    assert_eq!(place("first"), (0, None));
+    assert_eq!(place("low"), (4, bits(0, 3)));
+    assert_eq!(place("middle"), (4, bits(3, 10)));
+    assert_eq!(place("high"), (5, bits(5, 19)));
+    assert_eq!(place("negative"), (8, bits(0, 4)));
+    assert_eq!(place("wide"), (8, bits(4, 40)));
+    assert_eq!(place("a"), (16, None));
+    assert_eq!(place("b"), (20, None));
+    assert_eq!(place("bytes"), (20, None));
+    let names = [
+        ("qualified", "const volatile word_t"),
+        ("named", "struct inner"),
+        ("matrix", "int[3][5]"),
+        ("text", "char* const"),
+        ("callback", "int (*)(struct inner*, const char*, ...)"),
+        ("table", "int (*[2])(void)"),
+        ("opaque", "struct declared*"),
+        ("color", "enum color"),
+        ("flag", "_Bool"),
+        ("tail", "void*[]"),
+    ];
+    for (name, expected) in names {
+        // gcc orders the two qualifiers as it likes.
+        let found = debug.type_name(member(&debug, name).type_id).replace("volatile const", "const volatile");
+        assert_eq!(found, expected, "{name}");
+    }
+    let outer = type_named(&debug, "struct outer");
+    let size = debug.size_of(type_named(&debug, "as_outer")).expect("a size");
+    assert!(
+        matches!(debug.get(outer).expect("a type"), Type::Struct { union: false, size: own, .. } if Some(own) == size)
+    );
+    let matrix = member(&debug, "matrix").type_id;
+    let (_, Type::Array { element, counts }) = debug.resolve(matrix).expect("a type") else { panic!() };
+    assert_eq!((counts.as_slice(), debug.size_of(matrix).expect("a size")), (&[Some(3), Some(5)][..], Some(60)));
+    let row = debug.array_element(matrix, element, &counts).expect("a row");
+    assert_eq!((debug.type_name(row).as_str(), debug.size_of(row).expect("a size")), ("int[5]", Some(20)));
+    let (_, Type::Array { element, counts }) = debug.resolve(row).expect("a type") else { panic!() };
+    assert_eq!(debug.array_element(row, element, &counts).expect("an element"), element);
+    assert_eq!(debug.size_of(member(&debug, "tail").type_id).expect("a size"), None);
+    let values = vec![("RED".to_string(), 0), ("GREEN".to_string(), 5), ("BLUE".to_string(), -2)];
+    let expected = Type::Enum { name: Some("color".into()), size: 4, signed: true, values };
+    assert_eq!(debug.get(member(&debug, "color").type_id).expect("a type"), expected);
+    let encodings = [
+        ("small", BaseEncoding::SignedChar),
+        ("flag", BaseEncoding::Bool),
+        ("real", BaseEncoding::Float),
+        ("qualified", BaseEncoding::Unsigned),
+        ("first", BaseEncoding::Signed),
+    ];
+    for (name, expected) in encodings {
+        let found = debug.resolve(member(&debug, name).type_id).expect("a type").1;
+        assert!(matches!(found, Type::Base { encoding, .. } if encoding == expected), "{name}: {found:?}");
+    }
+    let (_, Type::Pointer(Some(declared))) = debug.resolve(member(&debug, "opaque").type_id).expect("a type") else {
+        panic!()
+    };
+    assert_eq!(debug.get(declared).expect("a type"), Type::Incomplete { name: "struct declared".into() });
+    assert!(matches!(debug.member(declared, "x"), Err(MemberError::Incomplete { .. })));
+    assert!(matches!(debug.member(type_named(&debug, "word_t"), "x"), Err(MemberError::NotAStruct)));
+    assert_eq!(debug.size_of(type_named(&debug, "again_t")).expect("a size"), Some(8));
+    assert!(debug.find_type("union number").expect("an index").is_some());
+    assert!(debug.find_type("struct number").expect("an index").is_none());
+}
+
+#[test]
+fn types_of_dwarf_5() {
+    types(&["-gdwarf-5"]);
+}
+
+#[test]
+fn types_of_dwarf_4() {
+    types(&["-gdwarf-4", "-gno-strict-dwarf"]);
+}
+
+#[test]
+fn bit_fields_of_dwarf_2() {
+    // DW_AT_bit_offset, counted from the most significant bit.
+    types(&["-gdwarf-2", "-gstrict-dwarf"]);
+}
+
+#[test]
+fn compressed_sections() {
+    types(&["-gz=zlib"]);
+}
+
+const PLACES: &str = r#"
+extern void sink(const void *, long);
+extern int shared_elsewhere;
+int shared = 3;
+static long hidden = 4;
+__attribute__((noinline)) static int clone_me(int unused, int used) { sink(&used, used); return used * hidden; }
+static inline __attribute__((always_inline)) long inlined(long value) { long twice = value * 2; sink(&value, twice); return twice; }
+long entry(long a, int b, char c, void *d, long e, long f, long g, struct { long x, y; } pair)
+{
+    long local = a + b;
+    int constant = 42;
+    sink(d, constant);
+    { char block[16]; sink(block, local); }
+    return inlined(local) + clone_me(1, b) + clone_me(1, c) + e + f + g + pair.y + hidden + shared_elsewhere;
+}
+long second(long a) { hidden += a; return inlined(a + 1) + shared; }
+__attribute__((section(".init.text"))) int starting(void) { sink(0, 0); return 1; }
+"#;
+
+#[test]
+fn parameters_at_the_entry() {
+    let compiled = Compiled::new(PLACES, &["-Wno-all"]);
+    let debug = compiled.open();
+    let id = only(&debug, "entry");
+    let function = debug.function(id).expect("is whole");
+    assert_eq!((function.file.as_str(), function.line, function.external), ("test.c", 8, true));
+    let [body] = function.bodies.as_slice() else { panic!("{function:?}") };
+    assert_eq!(body.symbol.as_deref(), Some("entry"));
+    assert_eq!(debug.elf.section(body.entry.section.expect("relocatable")).expect("a section").name, ".text");
+    let mut machine = Machine::default();
+    for (index, register) in [5, 4, 1, 2, 8, 9].into_iter().enumerate() {
+        machine.registers.insert(register, 0x1111_1111_1111_1100 + index as u64);
+    }
+    machine.registers.insert(7, 0x8000);
+    for (index, slot) in [0x8008u64, 0x8010, 0x8018].into_iter().enumerate() {
+        machine.store(slot, 100 + index as u64);
+    }
+    let value = |name: &str, size: u8| {
+        let found = debug.variable(id, body.entry, name).expect("is whole").expect(name);
+        machine.read(&found.location, size)
+    };
+    assert_eq!(value("a", 8), 0x1111_1111_1111_1100);
+    assert_eq!(value("b", 4), 0x1111_1101);
+    assert_eq!(value("c", 1), 0x02);
+    assert_eq!(value("f", 8), 0x1111_1111_1111_1105);
+    // On the stack, above the return address.
+    assert_eq!(value("g", 8), 100);
+    assert_eq!(value("pair", 8), 101);
+    let names: Vec<String> =
+        debug.parameters(id).expect("parameters").into_iter().map(|variable| variable.name).collect();
+    assert_eq!(names, ["a", "b", "c", "d", "e", "f", "g", "pair"]);
+    assert_eq!(debug.variable(id, body.entry, "nothing").expect("is whole"), Err(Unavailable::Unknown));
+    let locals: Vec<String> =
+        debug.locals(id, body.entry).expect("locals").into_iter().map(|variable| variable.name).collect();
+    assert_eq!(locals, ["local", "constant"]);
+    let constant = debug.variable(id, body.entry, "constant").expect("is whole").expect("a constant");
+    assert_eq!(machine.read(&constant.location, 4), 42);
+}
+
+#[test]
+fn variables_of_the_unit() {
+    let compiled = Compiled::new(PLACES, &["-Wno-all"]);
+    let debug = compiled.open();
+    let id = only(&debug, "entry");
+    let entry = debug.function(id).expect("is whole").bodies[0].entry;
+    let found = debug.variable(id, entry, "hidden").expect("is whole").expect("is there");
+    let Location::Memory(ops) = &found.location else { panic!("{found:?}") };
+    let [Op::Address(address)] = ops.as_slice() else { panic!("{ops:?}") };
+    assert_eq!(debug.elf.symbol_address("hidden").expect("symbols"), Some(*address));
+    assert!(debug.variable(id, entry, "shared").expect("is whole").is_ok());
+    // Only declared here: it has no place in this object.
+    assert!(debug.variable(id, entry, "shared_elsewhere").expect("is whole").is_err());
+}
+
+#[test]
+fn inlined_instances_and_clones() {
+    let compiled = Compiled::new(PLACES, &["-Wno-all"]);
+    let debug = compiled.open();
+    let inlined = only(&debug, "inlined");
+    let function = debug.function(inlined).expect("is whole");
+    assert!(function.bodies.is_empty());
+    assert_eq!(function.inlined.len(), 2, "one in each caller");
+    for instance in &function.inlined {
+        let found = debug.variable(inlined, instance.address, "value").expect("is whole");
+        assert!(found.is_ok(), "{found:?}");
+    }
+    let cloned = only(&debug, "clone_me");
+    let function = debug.function(cloned).expect("is whole");
+    let [body] = function.bodies.as_slice() else { panic!("{function:?}") };
+    let symbol = body.symbol.clone().expect("a symbol");
+    assert!(symbol.starts_with("clone_me."), "{symbol}");
+    let unused = debug.variable(cloned, body.entry, "unused").expect("is whole");
+    // Propagated as a constant, or gone.
+    if let Ok(found) = unused {
+        assert_eq!(Machine::default().read(&found.location, 4), 1);
+    }
+    assert!(debug.variable(cloned, body.entry, "used").expect("is whole").is_ok());
+}
+
+/// At every instruction, every variable has a location that can be computed, or a reason.
+#[test]
+fn every_instruction() {
+    for options in [&["-gdwarf-5"][..], &["-gdwarf-4"], &["-O0"], &["-fno-omit-frame-pointer"]] {
+        let compiled = Compiled::new(PLACES, &[options, &["-Wno-all"]].concat());
+        let debug = compiled.open();
+        let mut machine = Machine::default();
+        machine.registers.extend((0..=16).map(|register| (register, 0x9000u64)));
+        let mut found_on_stack = 0;
+        for name in ["entry", "second"] {
+            let id = only(&debug, name);
+            let body = debug.function(id).expect("is whole").bodies.remove(0);
+            for offset in 0..body.size {
+                let at = Address { offset: body.entry.offset + offset, ..body.entry };
+                for variable in
+                    debug.parameters(id).expect("some").into_iter().chain(debug.locals(id, at).expect("some"))
+                {
+                    if let Ok(found) = debug.variable(id, at, &variable.name).expect("is whole") {
+                        if let Location::Memory(ops) = &found.location {
+                            assert!(machine.run(ops).abs_diff(0x9000) < 0x200);
+                            found_on_stack += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(found_on_stack > 10, "{options:?}: {found_on_stack}");
+    }
+}
+
+#[test]
+fn anchors() {
+    let compiled = Compiled::new(PLACES, &["-Wno-all"]);
+    let debug = compiled.open();
+    let id = only(&debug, "second");
+    let entry = debug.function(id).expect("is whole").bodies[0].entry;
+    let anchor = |address| debug.elf.anchor(address).expect("symbols");
+    assert_eq!(anchor(entry), Some(Anchor { symbol: "second".into(), offset: 0 }));
+    let inside = Address { offset: entry.offset + 5, ..entry };
+    assert_eq!(anchor(inside), Some(Anchor { symbol: "second".into(), offset: 5 }));
+    let starting = only(&debug, "starting");
+    let entry = debug.function(starting).expect("is whole").bodies[0].entry;
+    assert_eq!(debug.elf.section(entry.section.expect("relocatable")).expect("a section").name, ".init.text");
+    assert_eq!(anchor(entry), None);
+}
+
+/// gcc computes with types of its own (DW_OP_convert) where a narrow variable was widened.
+#[test]
+fn typed_operations() {
+    let text = "extern void sink(long); extern int source(void);
+        long widened(int narrow, unsigned char byte) { int sum = narrow + byte; unsigned short cut = sum * 3; long wide = sum;
+            sink(1); sink(wide); asm volatile(\"nop\"); return cut; }";
+    let compiled = Compiled::new(text, &[]);
+    let debug = compiled.open();
+    let id = only(&debug, "widened");
+    let body = debug.function(id).expect("is whole").bodies.remove(0);
+    let mut machine = Machine::default();
+    machine.registers.extend((0..=16).map(|register| (register, 0x1_ffff_fff0u64)));
+    machine.registers.insert(7, 0x9000);
+    for address in 0x8f00..0x9100 {
+        machine.memory.insert(address, 0);
+    }
+    for offset in 0..body.size {
+        let at = Address { offset: body.entry.offset + offset, ..body.entry };
+        for name in ["narrow", "byte", "sum", "cut", "wide"] {
+            if let Ok(found) = debug.variable(id, at, name).expect("is whole") {
+                machine.read(&found.location, 4);
+            }
+        }
+    }
+}
