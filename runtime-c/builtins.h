@@ -94,6 +94,11 @@ void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_str
 void spile_fn_system(struct spile_context *c, struct spile_string command);
 
 /* builtin_string.c. Positions count from 0. */
+static inline spile_long spile_fn_strlen(struct spile_context *c, struct spile_string text)
+{
+	(void)c;
+	return text.length;
+}
 unsigned int spile_fn_substr(struct spile_context *c, struct spile_string s, spile_long start, spile_long length, char *out);
 spile_long spile_fn_isinstr(struct spile_context *c, struct spile_string s, struct spile_string part);
 spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s, struct spile_string part);	/* -1: not there */

@@ -16,7 +16,7 @@
 enum {
 	SPILE_RING_HEADER_BYTES = PAGE_SIZE,
 	SPILE_RING_MIN = 64 << 10,
-	SPILE_RING_DEFAULT = 1 << 20,
+	SPILE_RING_DEFAULT = 4 << 20,
 	SPILE_RING_MAX = 1 << 30,
 	SPILE_RING_WAKE_NS = 10000000,	/* a reader that waits is woken this long after the first record */
 	SPILE_RING_MEMORY_SHARE = 4,	/* all rings together take at most 1/4 of the memory */

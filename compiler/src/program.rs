@@ -4,7 +4,7 @@
 //! `$x` in a return probe a value saved at entry. A tree, consumed once by [`crate::plan`].
 
 use crate::source::Span;
-use crate::syntax::ast::BinaryOp;
+pub use crate::syntax::ast::BinaryOp;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {

@@ -44,7 +44,7 @@ struct spile_info {
 
 /* SPILE_SETUP: once, before mmap and SPILE_START. */
 struct spile_setup {
-	__u32 ring_bytes;	/* wanted data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 1 MiB */
+	__u32 ring_bytes;	/* wanted data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 4 MiB */
 	__s32 target;		/* what target() returns: pid of -x or -c, 0 for none */
 	__u32 flags;		/* 0 */
 	__u32 reserved;

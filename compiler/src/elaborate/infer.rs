@@ -164,10 +164,33 @@ impl<'a> Elaborator<'a> {
 
     /// An expression used as a statement: one that returns nothing is fine.
     fn infer_any(&mut self, unit: &mut Unit, expr: &'a ast::Expr) {
-        if let ExprKind::Call(name, arguments) = &expr.kind {
-            self.infer_call(unit, name, arguments);
-        } else {
-            self.infer(unit, expr);
+        match &expr.kind {
+            ExprKind::Call(name, arguments) => {
+                self.infer_call(unit, name, arguments);
+            }
+            ExprKind::Assign(op, left, right) => {
+                self.infer_assign(unit, *op, left, right, expr.span);
+            }
+            ExprKind::Step { target, .. } => {
+                self.infer_step(unit, target);
+            }
+            _ => {
+                self.infer(unit, expr);
+            }
+        }
+    }
+
+    fn infer_step(&mut self, unit: &mut Unit, target: &'a ast::Expr) {
+        let ty = self.infer_written(unit, target);
+        self.set(ty, Type::Long, target.span);
+    }
+
+    /// The value of an assignment is used: that reads what it wrote.
+    fn infer_result(&mut self, target: &'a ast::Expr) {
+        if let ExprKind::Ident(name) = &target.kind {
+            if let Some(id) = self.find_global(target.span.file, name) {
+                self.globals[id.index()].read = true;
+            }
         }
     }
 
@@ -250,10 +273,13 @@ impl<'a> Elaborator<'a> {
                 self.types.known(Type::Long, span)
             }
             ExprKind::Binary(op, left, right) => self.infer_binary(unit, *op, left, right, span),
-            ExprKind::Assign(op, left, right) => self.infer_assign(unit, *op, left, right, span),
+            ExprKind::Assign(op, left, right) => {
+                self.infer_result(left);
+                self.infer_assign(unit, *op, left, right, span)
+            }
             ExprKind::Step { target, .. } => {
-                let ty = self.infer_written(unit, target);
-                self.set(ty, Type::Long, target.span);
+                self.infer_result(target);
+                self.infer_step(unit, target);
                 self.types.known(Type::Long, span)
             }
             ExprKind::Conditional(condition, then, otherwise) => match self.fold(unit, condition) {

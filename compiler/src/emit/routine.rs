@@ -3,8 +3,7 @@
 use super::text;
 use crate::plan::code::{Argument, Callee, Frame, Instr, LabelId, OUT, Outcome, Parameter, Part, Routine, Text, Value};
 use crate::plan::Plan;
-use crate::program::{GlobalId, Type};
-use crate::syntax::ast::BinaryOp;
+use crate::program::{BinaryOp, GlobalId, Type};
 
 /// Spells routines with the names of a plan.
 pub(super) struct Speller<'p> {

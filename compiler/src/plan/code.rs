@@ -3,8 +3,7 @@
 //! A [`Value`] or [`Text`] has no effect and cannot fail; whatever has or can is an [`Instr`] with its result in a
 //! variable. The order of instructions is the order of the language: left to right.
 
-use crate::program::{BitField, GlobalId, Type, id};
-use crate::syntax::ast::BinaryOp;
+use crate::program::{BinaryOp, BitField, GlobalId, Type, id};
 
 id!(/** A long of the routine: index into [`Routine::longs`]. */ LongId);
 id!(/** A string reference of the routine: index into [`Routine::texts`]. */ TextId);

@@ -2,9 +2,8 @@
 
 use super::code::*;
 use super::tables::Tables;
-use crate::program::{self, Expr, ExprKind, LValue, Program, PrintPiece, Stmt, StmtKind, Type};
+use crate::program::{self, BinaryOp, Expr, ExprKind, LValue, Program, PrintPiece, Stmt, StmtKind, Type};
 use crate::source::Span;
-use crate::syntax::ast::BinaryOp;
 use spile_abi::format::{Piece, Size};
 
 /// What a routine may ask of its surroundings.
