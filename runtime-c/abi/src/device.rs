@@ -59,7 +59,7 @@ pub struct Info {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Setup {
-    /// Wanted data bytes of each ring; rounded up to a power of two; 0: 1 MiB.
+    /// Wanted data bytes of each ring; rounded up to a power of two; 0: 4 MiB.
     pub ring_bytes: u32,
     /// What `target()` returns; 0: no target.
     pub target: i32,

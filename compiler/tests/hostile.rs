@@ -1,0 +1,209 @@
+//! Input that nobody meant well with: scripts through passes 1 to 3 and object files through the readers. Whatever
+//! comes, there is an answer or an error, no panic and no hang. Random by fixed seeds.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+use std::rc::Rc;
+
+use spile::debuginfo::{DebugInfo, Elf, FunctionPattern, Type, TypeId};
+use spile::diagnostic::Severity;
+use spile::elaborate::{self, Options};
+use spile::plan::{self, Limits, Naming};
+use spile::probe::Resolver;
+use spile::source::{Origin, SourceMap};
+use spile::syntax::{self, Environment, Macros};
+
+/// A generator of Knuth's MMIX kind.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % below.max(1)
+    }
+}
+
+/// Passes 1 to 3 without a kernel; true if the script came through.
+fn compile(text: &[u8]) -> bool {
+    let mut sources = SourceMap::new();
+    let file = sources.add("<input>", text.to_vec(), Origin::User);
+    let environment = Environment { kernel_release: "6.1.0".into(), config: HashMap::new(), ..Environment::default() };
+    let (script, problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
+    if problems.iter().any(|problem| problem.severity == Severity::Error) {
+        return false;
+    }
+    let options = Options { guru: true, display_globals: true };
+    let mut resolver = Resolver::new(None, "6.1.0", &[]);
+    let scripts = [script];
+    let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
+    if problems.iter().any(|problem| problem.severity == Severity::Error) {
+        return false;
+    }
+    let naming = Naming {
+        module: "m".into(),
+        title: "<input>".into(),
+        kernel_release: "6.1.0".into(),
+        guru: true,
+        limits: Limits::default(),
+    };
+    let plan = plan::plan(&program, &sources, naming);
+    spile::emit::emit(&plan).is_ok()
+}
+
+const SEEDS: [&str; 5] = [
+    "global a = 1, s = \"x\"\nprobe begin { a += 2; s .= sprintf(\"%d %s\", a, execname()); if (a > 3 && s != \"y\") print(s) else exit() }",
+    "function f:long (x:long, t) { for (i = 0; i < x; i++) { if (i == 3) continue; try { x = x / i } catch (m) { t = m . t } } return strlen(t) }\nprobe timer.s(1) { printf(\"%5d %-3s|%c\\n\", f(4, \"ab\"), \"q\", 65) }",
+    "probe begin(-1), end, timer.ms(10).randomize(3) { x = y++ ? --z : ~w; while (x--) { next } delete x; println(x, 1) }",
+    "private global g\nfunction h(a) %{ STAP_RETVALUE = STAP_ARG_a; %}\nprobe never { g = h(1) << 3 >>> 2 ^ 7 | 1 & ~2; g--; print(g % 0) }",
+    "probe a = begin { v = 1 }\nprobe a, b ?, c.d(\"x\") ! { print(v) warn(\"w\") error(\"e\") log(substr(\"abc\", 0, 1)) }",
+];
+
+#[test]
+fn ten_thousand_scripts() {
+    let mut random = Random(5642);
+    let mut good = 0;
+    for seed in SEEDS {
+        assert!(compile(seed.as_bytes()), "{seed}");
+    }
+    for round in 0..10_000 {
+        let mut text = SEEDS[random.next(SEEDS.len())].as_bytes().to_vec();
+        let other = SEEDS[random.next(SEEDS.len())].as_bytes();
+        for _ in 0..1 + random.next(4) {
+            let at = random.next(text.len());
+            match random.next(6) {
+                0 => text[at] = random.next(256) as u8,
+                1 => drop(text.remove(at)),
+                2 => text.insert(at, b"(){}[];,.$@%\"+-*/=<>!&|?:"[random.next(25)]),
+                3 => text.truncate(at.max(1)),
+                // A piece of another script: names and types that do not fit.
+                4 => {
+                    let from = random.next(other.len());
+                    let length = random.next(30).min(other.len() - from);
+                    text.splice(at..at, other[from..from + length].iter().copied());
+                }
+                _ => {
+                    let to = at + random.next(text.len() - at).min(20);
+                    let piece = text[at..to].to_vec();
+                    let place = random.next(text.len());
+                    text.splice(place..place, piece);
+                }
+            }
+            if text.is_empty() {
+                text.push(b' ');
+            }
+        }
+        good += usize::from(compile(&text));
+        assert!(text.len() < 10_000, "round {round}");
+    }
+    // Enough of them must get past the parser for the later passes to be tried at all.
+    assert!(good > 500, "only {good} of the scripts came through");
+}
+
+const C: &str = "
+struct inner { int a : 3; unsigned b : 9; long long c : 40; signed char d; };
+union both { struct inner in; unsigned short s[4]; };
+enum kind { low = -2, high = 7 };
+struct outer { union both u; struct { int x, y; }; enum kind k; struct outer *next; char name[16]; double f; int m[2][3]; _Bool ok; };
+typedef struct outer outer_t;
+static __attribute__((noinline)) int first(outer_t *o, int i) { return o->m[1][i] + (int)o->u.in.b; }
+int second(outer_t *o, const char *t) { return first(o, t[0]) + o->x; }
+static inline __attribute__((always_inline)) long third(long v) { __asm__ volatile (\"nop\" : \"+r\"(v)); return v * 3; }
+long fourth(long v) { return third(v) + third(v + 1); }
+";
+
+/// The sample as an object file.
+fn object() -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let (source, object) = (directory.path().join("x.c"), directory.path().join("x.o"));
+    std::fs::write(&source, C).unwrap();
+    let status = Command::new("gcc").args(["-g", "-O2", "-c", "-o"]).arg(&object).arg(&source).status().unwrap();
+    assert!(status.success());
+    std::fs::read(&object).unwrap()
+}
+
+fn open(bytes: Vec<u8>) -> Result<DebugInfo, spile::debuginfo::Error> {
+    DebugInfo::open(Rc::new(Elf::parse(Path::new("x.o"), bytes.leak())?))
+}
+
+/// Asks everything there is to ask; true if it all was answered.
+fn walk(bytes: Vec<u8>) -> bool {
+    let Ok(debug) = open(bytes) else { return false };
+    let mut whole = true;
+    let functions = debug.find_functions(&FunctionPattern { name: "*".into(), file: None });
+    whole &= functions.is_ok();
+    for id in functions.unwrap_or_default() {
+        let Ok(function) = debug.function(id) else {
+            whole = false;
+            continue;
+        };
+        for entry in function.bodies.iter().map(|body| body.entry).chain(function.inlined.iter().map(|copy| copy.address)) {
+            let mut variables = debug.parameters(id).unwrap_or_default();
+            variables.extend(debug.locals(id, entry).unwrap_or_default());
+            for variable in variables {
+                whole &= debug.variable(id, entry, &variable.name).is_ok();
+                walk_type(&debug, variable.type_id, 0);
+            }
+        }
+    }
+    for name in ["struct outer", "union both", "enum kind", "outer_t", "int"] {
+        match debug.find_type(name) {
+            Ok(Some(id)) => walk_type(&debug, id, 0),
+            _ => whole = false,
+        }
+    }
+    whole
+}
+
+fn walk_type(debug: &DebugInfo, id: TypeId, depth: usize) {
+    let _ = (debug.size_of(id), debug.type_name(id), debug.member(id, "x"));
+    if depth > 6 {
+        return;
+    }
+    match debug.resolve(id) {
+        Ok((_, Type::Struct { members, .. })) => members.iter().take(50).for_each(|member| walk_type(debug, member.type_id, depth + 1)),
+        Ok((_, Type::Array { element, .. } | Type::Pointer(Some(element)))) => walk_type(debug, element, depth + 1),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_whole_object_is_read() {
+    let debug = open(object()).unwrap();
+    let outer = debug.find_type("struct outer").unwrap().unwrap();
+    let offset = |name: &str| debug.member(outer, name).map(|member| (member.offset, member.bits.map(|bits| (bits.first, bits.bits))));
+    // As gcc lays it out on x86-64; `x` and `y` are members of an anonymous struct.
+    assert_eq!(offset("x"), Ok((8, None)));
+    assert_eq!(offset("y"), Ok((12, None)));
+    assert_eq!(offset("k"), Ok((16, None)));
+    assert_eq!(offset("name"), Ok((32, None)));
+    let inner = debug.find_type("struct inner").unwrap().unwrap();
+    let bits = |name: &str| debug.member(inner, name).map(|member| (member.offset * 8 + member.bits.unwrap().first, member.bits.unwrap().bits)).unwrap();
+    assert_eq!((bits("a"), bits("b")), ((0, 3), (3, 9)));
+    assert_eq!(bits("c").1, 40);
+    let kind = debug.find_type("enum kind").unwrap().unwrap();
+    assert!(matches!(debug.resolve(kind), Ok((_, Type::Enum { signed: true, size: 4, .. }))));
+    let functions = debug.find_functions(&FunctionPattern { name: "third".into(), file: None }).unwrap();
+    let third = debug.function(functions[0]).unwrap();
+    assert!(third.bodies.is_empty() && !third.inlined.is_empty(), "{third:?}");
+    assert!(walk(object()));
+}
+
+#[test]
+fn damaged_objects() {
+    let bytes = object();
+    for end in (0..bytes.len()).step_by(23) {
+        walk(bytes[..end].to_vec());
+    }
+    let mut random = Random(1);
+    let mut refused = 0;
+    for _ in 0..3_000 {
+        let mut damaged = bytes.clone();
+        for _ in 0..1 + random.next(8) {
+            let at = random.next(damaged.len());
+            damaged[at] ^= 1 << random.next(8);
+        }
+        refused += usize::from(!walk(damaged));
+    }
+    assert!(refused > 100, "only {refused} of 3000 were noticed");
+}
