@@ -8,7 +8,7 @@ use spile_abi::format::{Directive, Flags, Piece, Size};
 
 use crate::payload::{Payload, Short};
 use crate::pretty;
-use crate::text::Text;
+use crate::text::{Digits, Text};
 
 /// Appends the text of the pieces. When the payload ends early, so does the text.
 pub fn render(pieces: &[Piece], payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
@@ -125,8 +125,10 @@ impl Sized {
             b'd' | b'i' | b'u' => 10,
             _ => 16,
         };
-        let mut digits = Text::new(24);
-        digits.number(if is_signed { value.unsigned_abs() } else { value as u64 }, base);
+        let mut digits = Digits::of(if is_signed { value.unsigned_abs() } else { value as u64 }, base);
+        if self.conversion == b'X' {
+            digits.make_upper_case();
+        }
         let count = digits.as_bytes().len() as u64;
         let sign: &[u8] = match () {
             () if !is_signed => b"",
@@ -155,10 +157,7 @@ impl Sized {
             text.repeat(b'0', padding);
         }
         text.repeat(b'0', zeros);
-        match self.conversion {
-            b'X' => text.push(&digits.as_bytes().to_ascii_uppercase()),
-            _ => text.push(digits.as_bytes()),
-        }
+        text.push(digits.as_bytes());
         if self.flags.minus {
             text.repeat(b' ', padding);
         }

@@ -24,8 +24,8 @@ pub struct Options {
     pub pid: Option<i32>,
     pub verbose: bool,
     pub no_warnings: bool,
-    /// Bytes of each CPU's ring; 0: the module's default.
-    pub ring_bytes: u32,
+    /// Bytes of each CPU's ring.
+    pub ring_bytes: Option<u32>,
     /// Nanoseconds after which the session is ended.
     pub timeout: Option<u64>,
 }
@@ -58,7 +58,7 @@ struct Arguments {
     #[arg(short = 'w')]
     no_warnings: bool,
 
-    /// Buffer of each CPU, in MB (1 to 4095; the module takes what the machine can afford) [default: 1]
+    /// Buffer of each CPU, in MB (1 to 4095; the module takes what the machine can afford) [default: 4, less with more than 16 CPUs]
     #[arg(short = 's', value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=4095))]
     megabytes: Option<u32>,
 
@@ -96,7 +96,7 @@ impl Options {
             pid: arguments.pid,
             verbose: arguments.verbose > 0,
             no_warnings: arguments.no_warnings,
-            ring_bytes: arguments.megabytes.unwrap_or(0) << 20,
+            ring_bytes: arguments.megabytes.map(|megabytes| megabytes << 20),
             timeout: arguments.timeout,
         })
     }
@@ -116,7 +116,7 @@ mod tests {
         let options = parse("spilerun -o out a.ko -s 4095 -T 0.5 -v").unwrap();
         assert_eq!(options.task, Task::Run("a.ko".into()));
         assert_eq!(options.output, Some("out".into()));
-        assert_eq!((options.ring_bytes, options.timeout, options.verbose), (4095 << 20, Some(500_000_000), true));
+        assert_eq!((options.ring_bytes, options.timeout, options.verbose), (Some(4095 << 20), Some(500_000_000), true));
     }
 
     #[test]

@@ -51,12 +51,14 @@ pub fn run(
 ) -> Result<Exit, Error> {
     let device = Device::open(&loaded.name)?;
     drop(lock);
-    let sites = device.info()?.probes as usize;
+    let info = device.info()?;
+    let sites = info.probes as usize;
     if sites != file.meta.probes.len() {
         let what = format!("{sites} probes, its file has {}", file.meta.probes.len());
         return Err(Error::Strange { name: loaded.name.clone(), what });
     }
-    device.set_up(Setup { ring_bytes: options.ring_bytes, target: target.pid(), ..Setup::default() })?;
+    let ring_bytes = options.ring_bytes.unwrap_or_else(|| default_ring_bytes(info.cpus));
+    device.set_up(Setup { ring_bytes, target: target.pid(), ..Setup::default() })?;
     let info = device.info()?;
     let rings = device.map_rings(&info)?;
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
@@ -91,6 +93,12 @@ pub fn run(
         payload: Vec::new(),
     };
     std::thread::scope(|scope| session.run(scope))
+}
+
+/// 4 MB for each CPU, so that one handler can print a long report; less, down to 1 MB, where there are many CPUs.
+fn default_ring_bytes(cpus: u32) -> u32 {
+    const ALL: u32 = 64 << 20;
+    (ALL / cpus.max(1)).clamp(1 << 20, 4 << 20)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,7 +40,7 @@ impl Text {
     pub fn push(&mut self, bytes: &[u8]) {
         let room = self.limit - self.bytes.len();
         self.cut |= bytes.len() > room;
-        self.bytes.extend(bytes.iter().take(room));
+        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 
     pub fn push_byte(&mut self, byte: u8) {
@@ -55,18 +55,8 @@ impl Text {
     }
 
     /// In base 2 to 16, lower case.
-    pub fn number(&mut self, mut value: u64, base: u64) {
-        let mut digits = [0u8; 64];
-        let mut at = digits.len();
-        loop {
-            at -= 1;
-            digits[at] = b"0123456789abcdef"[(value % base) as usize];
-            value /= base;
-            if value == 0 {
-                break;
-            }
-        }
-        self.push(&digits[at..]);
+    pub fn number(&mut self, value: u64, base: u64) {
+        self.push(Digits::of(value, base).as_bytes());
     }
 
     /// As C spells it between quotes: `\a \b \t \n \v \f \r \\` and the quote itself with a backslash, other unprintable
@@ -79,6 +69,37 @@ impl Text {
             32..=126 => self.push_byte(byte),
             _ => self.push(&[b'\\', b'0' + (byte >> 6), b'0' + (byte >> 3 & 7), b'0' + (byte & 7)]),
         }
+    }
+}
+
+/// A number's digits.
+#[derive(Clone, Copy, Debug)]
+pub struct Digits {
+    bytes: [u8; 64],
+    start: usize,
+}
+
+impl Digits {
+    /// In base 2 to 16, lower case.
+    pub fn of(mut value: u64, base: u64) -> Digits {
+        let mut bytes = [0u8; 64];
+        let mut start = bytes.len();
+        loop {
+            start -= 1;
+            bytes[start] = b"0123456789abcdef"[(value % base) as usize];
+            value /= base;
+            if value == 0 {
+                return Digits { bytes, start };
+            }
+        }
+    }
+
+    pub fn make_upper_case(&mut self) {
+        self.bytes.make_ascii_uppercase();
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
     }
 }
 
