@@ -80,6 +80,8 @@ impl Session {
         let last_pass = self.last_pass()?;
         let release = self.release()?;
         let kernel = self.open_kernel(&release)?;
+        // `-r` may have named a build tree.
+        let release = kernel.as_ref().map_or(release, |kernel| kernel.release().to_string());
         let listing = self.options.list.clone().or(self.options.variables.clone());
         let (script, arguments) = match (&listing, self.options.script()) {
             (Some(_), _) => (Script::Text(String::new()), Vec::new()),

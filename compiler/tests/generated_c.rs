@@ -1,0 +1,69 @@
+//! Script and C side by side: what users see with `-p3`.
+
+use std::collections::HashMap;
+
+use spile::elaborate::{self, Options};
+use spile::plan::{self, Limits, Naming};
+use spile::probe::Resolver;
+use spile::source::{Origin, SourceMap};
+use spile::syntax::{self, Environment, Macros};
+
+/// The script and its C, without the tables at the end that hold no code.
+fn both(text: &str) -> String {
+    let mut sources = SourceMap::new();
+    let file = sources.add("sample.stp", text.as_bytes().to_vec(), Origin::User);
+    let environment = Environment { config: HashMap::new(), ..Environment::default() };
+    let (script, problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
+    assert_eq!(problems, []);
+    let options = Options { guru: true, display_globals: true };
+    let mut resolver = Resolver::new(None, "6.1.0", &[]);
+    let scripts = [script];
+    let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
+    assert_eq!(problems, []);
+    let naming = Naming {
+        module: "sample".into(),
+        title: "sample.stp".into(),
+        kernel_release: "6.1.0".into(),
+        guru: true,
+        limits: Limits::default(),
+    };
+    let plan = plan::plan(&program, &sources, naming);
+    let units = spile::emit::emit(&plan).unwrap();
+    let code = units.script.split("static const struct spile_probe probes").next().unwrap_or_default();
+    let embedded = units.embedded.map(|embedded| format!("\n==== embedded C\n{embedded}")).unwrap_or_default();
+    format!("{text}\n==== C\n{}{embedded}", code.trim_end())
+}
+
+#[test]
+fn division_can_fail() {
+    insta::assert_snapshot!(both("probe begin { x = 7 printf(\"%d\\n\", x / (x - 7)) }"));
+}
+
+#[test]
+fn order_of_effects() {
+    insta::assert_snapshot!(both("global g\nprobe timer.s(1) { y = g + g++ * (g = 3) print(y) }"));
+}
+
+#[test]
+fn loops_are_charged() {
+    insta::assert_snapshot!(both("probe never { for (i = 0; i < 3; i++) { if (i == 1) continue; print(i) } }"));
+}
+
+#[test]
+fn strings_and_functions() {
+    insta::assert_snapshot!(both(
+        "function f:string (n:long) { return n > 0 ? f(n - 1) . \"x\" : \"\" }\nprobe end { s = f(3) s .= sprintf(\"%5s\", s) println(s) }"
+    ));
+}
+
+#[test]
+fn errors_are_caught() {
+    insta::assert_snapshot!(both("probe begin { try { error(\"no\") } catch (m) { warn(m) } }"));
+}
+
+#[test]
+fn embedded_c() {
+    insta::assert_snapshot!(both(
+        "function syslog(msg: string) %{\n  printk(\"%s\\n\", STAP_ARG_msg);\n%}\nprobe begin { syslog(\"a\" . execname()) }"
+    ));
+}
