@@ -105,28 +105,15 @@ impl Lock {
     }
 }
 
-/// Whether a module of ours is used.
-#[derive(Debug, PartialEq)]
-enum Use {
-    /// Its loader is gone.
-    Leftover,
-    Used,
-    /// It does not speak as a module of spile does.
-    Foreign,
-}
-
-fn use_of(name: &str) -> Use {
+/// Whether nobody uses a module of ours: its loader is gone. An error: it does not speak as a module of spile does.
+fn is_leftover(name: &str) -> Result<bool, Error> {
     let device = match Device::open(name) {
-        Ok(device) => device,
         // One opener at a time.
-        Err(Error::InUse { .. }) => return Use::Used,
-        Err(_) => return Use::Foreign,
+        Err(Error::InUse { .. }) => return Ok(false),
+        opened => opened?,
     };
-    match device.info().map(|info| State::from_number(info.state)) {
-        Ok(Some(State::Loaded | State::Ready | State::Stopped)) => Use::Leftover,
-        Ok(_) => Use::Used,
-        Err(_) => Use::Foreign,
-    }
+    let state = State::from_number(device.info()?.state);
+    Ok(matches!(state, Some(State::Loaded | State::Ready | State::Stopped)))
 }
 
 /// Names of all loaded modules whose device is called like those of ours.
@@ -141,7 +128,7 @@ pub fn remove_leftovers(lock: &Lock, verbose: bool) {
     if lock.0.is_none() {
         return;
     }
-    for name in candidates().into_iter().filter(|name| use_of(name) == Use::Leftover) {
+    for name in candidates().into_iter().filter(|name| is_leftover(name).unwrap_or(false)) {
         match remove(&name) {
             Ok(()) => report::say(&format!("NOTICE: removed module {name}, which a killed spilerun had left")),
             Err(error) if verbose => report::say(&format!("NOTICE: {error}")),
@@ -161,8 +148,8 @@ pub fn remove_leftover(name: &str) -> Result<(), Error> {
     if !candidates().iter().any(|candidate| candidate == name) {
         return Err(Error::NotLoaded { name: name.to_string() });
     }
-    match use_of(name) {
-        Use::Leftover => remove(name),
-        Use::Used | Use::Foreign => Err(Error::InUse { name: name.to_string() }),
+    match is_leftover(name)? {
+        true => remove(name),
+        false => Err(Error::InUse { name: name.to_string() }),
     }
 }

@@ -1,0 +1,29 @@
+# Shows: a session ends with its time (-T), with the process of -x, and with the reader of its output; each in order, with
+# status 0, and with its module gone. The ways that a command of -c can end are told apart.
+# script: ticks ticks.stp
+# stdout: ^time: stopped 0$
+# stdout: ^process: stopped 0$
+# stdout: ^reader: ready tick gone$
+# stdout: ^builtin: 3 Child process exited with status 3$
+# stdout: ^killed: 1 Child process exited with signal 9 .SIGKILL.$
+
+spilerun ticks.ko -T 0.3 >out
+echo "time: $(tail -n 1 out) $?"
+gone ticks
+
+sleep 0.5 &
+spilerun ticks.ko -x $! >out
+echo "process: $(tail -n 1 out) $?"
+gone ticks
+
+spilerun ticks.ko | head -n 2 | cut -d ' ' -f 1 >out
+for tenth in $(seq 50); do loaded ticks || break; sleep 0.1; done
+gone ticks
+echo "reader: $(echo $(cat out)) gone"
+
+spilerun ticks.ko -c 'exit 3' >out 2>err || [ $? = 1 ]
+echo "builtin: 3 $(sed -n 's/^WARNING: //p' err)"
+status=0
+spilerun ticks.ko -c 'kill -9 $$' >out 2>err || status=$?
+echo "killed: $status $(sed -n 's/^WARNING: //p' err)"
+gone ticks

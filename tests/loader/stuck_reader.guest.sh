@@ -1,0 +1,25 @@
+# Shows: a reader that does not read stops neither the first signal, which disarms, nor the second, which drops what is
+# not written and removes the module.
+# script: ticks ticks.stp
+# limit: 60
+# stdout: ^waits$
+# stdout: ^dropped 0$
+
+mkfifo pipe
+sleep 60 <pipe &
+sleeper=$!
+spilerun ticks.ko >pipe 2>err &
+loader=$!
+# 110 bytes 100 times a second fill a pipe of 64 KB in 6 seconds.
+sleep 10
+kill -s INT $loader
+sleep 0.5
+loaded ticks
+echo waits
+kill -s INT $loader
+status=0
+wait $loader || status=$?
+grep -q dropped err
+echo "dropped $status"
+gone ticks
+kill $sleeper
