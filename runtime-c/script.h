@@ -87,6 +87,102 @@ struct spile_target {
 	unsigned long build_id_address;	/* kernel: link-time address of the build-id's bytes in .notes, 0 if unknown */
 };
 
+/* Globals that are arrays or aggregates. An aggregate that is no array is a map
+ * without keys. Elements are made at load time; nothing is allocated later. */
+enum spile_value_kind {
+	SPILE_VALUE_LONG, SPILE_VALUE_STRING,
+	SPILE_VALUE_STATS,		/* an aggregate: fed by <<<, read by extractors */
+};
+enum {
+	SPILE_MAX_KEYS = 9,
+	SPILE_MAX_BUCKETS = 128,
+};
+
+enum spile_histogram_kind { SPILE_HISTOGRAM_NONE, SPILE_HISTOGRAM_LINEAR, SPILE_HISTOGRAM_LOG };
+/* What an aggregate keeps, one for all elements of a map. */
+struct spile_stats_kind {
+	int variance;			/* @variance is asked somewhere */
+	unsigned int shift;		/* its bits of additional precision, 0..62 */
+	enum spile_histogram_kind histogram;
+	spile_long low, high, width;	/* LINEAR: low <= high, width > 0, at most SPILE_MAX_BUCKETS with the two outer ones (checked by the compiler) */
+};
+
+struct spile_map {
+	const char *name;		/* the global's, for messages */
+	unsigned int index;		/* in spile_script.maps */
+	unsigned int keys;		/* 0: one element, always there */
+	unsigned int string_keys;	/* bit I: key I is a string */
+	enum spile_value_kind value;
+	unsigned int entries;		/* most elements: MAXMAPENTRIES or the declared size */
+	int sized;			/* the script declared the size: the message of an overflow says so */
+	int wrap;			/* when full, the element made first leaves */
+	struct spile_stats_kind stats;	/* VALUE_STATS */
+};
+
+union spile_key {
+	spile_long number;
+	struct spile_string text;
+};
+
+/* Bit I of `any`: key I is `*`; its value in keys is not looked at. With keys 0, keys may be 0.
+ * Texts returned refer to the map: they stay until it is changed.
+ * Errors: "Array overflow, check MAXMAPENTRIES" or "Array overflow, check size limit (N)";
+ * "empty aggregate" for MIN, MAX, AVERAGE and VARIANCE of nothing. */
+spile_long spile_map_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);	/* 0 if absent */
+struct spile_string spile_map_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);	/* "" if absent */
+int spile_map_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any);
+void spile_map_set_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value);
+void spile_map_set_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, struct spile_string value);
+spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);	/* returns the new value */
+void spile_map_delete(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any);	/* absent: nothing */
+void spile_map_clear(struct spile_context *c, const struct spile_map *map);
+
+enum spile_extractor {
+	SPILE_COUNT, SPILE_SUM, SPILE_MIN, SPILE_MAX, SPILE_AVERAGE, SPILE_VARIANCE,
+};
+void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value);	/* <<< */
+spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, enum spile_extractor extractor);
+/* @hist_log(x)[index]; "histogram index out of range". LOG: index 64 is the value 0 (0..127); LINEAR: 0 is below low, the last above high. */
+spile_long spile_histogram_bucket(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long index);
+/* index in @hist_log(x) */
+int spile_histogram_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long index);
+unsigned int spile_histogram_buckets(const struct spile_stats_kind *kind);
+/* The buckets as a payload part, for SPILE_FORMAT_HISTOGRAM. Room needed: SPILE_STRING_PART(8 * buckets). */
+char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_map *map, const union spile_key *keys);
+
+/* foreach. The map must not change while it is iterated (the compiler sees to it); iterators may be nested, of one map too. */
+enum {
+	SPILE_SORT_NONE = -1,		/* in the order in which the elements were made */
+	SPILE_SORT_VALUE = SPILE_MAX_KEYS,	/* 0..8: by that key */
+	SPILE_SORT_EXTRACTOR,		/* + enum spile_extractor; of an empty aggregate: 0 */
+};
+struct spile_iterator {
+	const struct spile_map *map;
+	unsigned int at;		/* element, or bucket */
+	unsigned int left;		/* elements or steps still to come */
+	unsigned int next;
+	unsigned int *order;		/* sorted: element numbers */
+	spile_ulong *buckets;		/* of a histogram */
+	spile_long limit;
+};
+/* `order`: room for map->entries numbers where sort is not SPILE_SORT_NONE, else 0. keys and any: the slice, as above; keys 0: all.
+ * limit < 0: none; it counts the elements that the slice lets through. Sorting is stable, strings by bytes. */
+void spile_iterate(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map, const union spile_key *keys,
+		   unsigned int any, int sort, int descending, spile_long limit, unsigned int *order);
+/* foreach (bucket in @hist_log(map[keys])): `buckets`, room for SPILE_MAX_BUCKETS, gets a copy; order: room for as many. sort: NONE, 0 or VALUE. */
+void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map, const union spile_key *keys,
+			     int sort, int descending, spile_long limit, unsigned int *order, spile_ulong *buckets);
+/* To the next element; 0 when there is none. */
+int spile_next(struct spile_iterator *it);
+spile_long spile_iterator_long(const struct spile_iterator *it, unsigned int key);	/* a histogram's key 0: the bucket's index */
+struct spile_string spile_iterator_text(const struct spile_iterator *it, unsigned int key);
+spile_long spile_iterator_value(const struct spile_iterator *it);	/* VALUE_LONG, or the bucket's count */
+struct spile_string spile_iterator_value_text(const struct spile_iterator *it);
+
+/* Locks of globals, as a probe's list has them: (index << 2) | mode. READ and WRITE belong to globals that handlers read and
+ * write as a whole; LOCAL and ALL to those that handlers only feed (<<<) on their own CPU, and some read or delete over all CPUs. */
+enum spile_lock_mode { SPILE_LOCK_READ, SPILE_LOCK_WRITE, SPILE_LOCK_LOCAL, SPILE_LOCK_ALL };
+
 /* The module's description, one for each module, defined by generated C. */
 struct spile_script {
 	unsigned int abi;			/* SPILE_ABI_VERSION */
@@ -98,6 +194,8 @@ struct spile_script {
 	const struct spile_target *targets;
 	unsigned int target_count;
 	unsigned int lock_count;		/* globals that have a lock */
+	const struct spile_map *const *maps;	/* 0 where map_count is 0 */
+	unsigned int map_count;
 	unsigned int frame_bytes;		/* frame memory for each CPU */
 	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
 	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */
