@@ -178,6 +178,9 @@ impl Session {
     /// The pass to stop after; a kernel that is not the running one can only be compiled for.
     fn last_pass(&self) -> Result<u8, Failed> {
         let asked = self.options.last_pass.unwrap_or(5);
+        if self.options.list.is_some() || self.options.variables.is_some() {
+            return Ok(asked);
+        }
         let foreign = self.options.release.as_ref().is_some_and(|release| *release != running_release());
         if asked == 5 && foreign && !self.options.guest {
             if self.options.last_pass.is_some() {
@@ -187,7 +190,7 @@ impl Session {
             eprintln!("WARNING: kernel release is not the running one: stopping after pass 4; --guest runs the script in a guest of it");
             return Ok(4);
         }
-        if asked == 5 && !self.options.guest && self.options.list.is_none() && self.options.variables.is_none() {
+        if asked == 5 && !self.options.guest {
             self.check_host()?;
         }
         Ok(asked)

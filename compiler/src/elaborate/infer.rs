@@ -221,7 +221,8 @@ impl<'a> Elaborator<'a> {
         match &expr.kind {
             ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, true),
             ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Index(..) | ExprKind::Cast { .. } => {
-                if !self.options.guru {
+                let array = matches!(&expr.kind, ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)));
+                if !self.options.guru && !array {
                     self.report(Error::Guru { what: "writing to a context variable", span: expr.span });
                 }
                 self.infer(unit, expr)

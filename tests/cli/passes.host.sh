@@ -1,0 +1,19 @@
+# Shows: each pass can be looked at; -v tells the passes on standard error; what is printed goes to standard output.
+# stdout: ^probe begin
+# stdout: ^begin$
+# stdout: #include "script.h"
+# stdout: ^looked\.ko$
+# stdout: ^1$
+# stdout: spile_guru=no
+# stderr: ^Pass 1: parsed user script and [0-9]+ library scripts using .*real ms\.$
+# stderr: ^Pass 2: analyzed script: 1 probe, 0 functions, 0 globals
+# stderr: ^Pass 3: translated to C
+# stderr: ^Pass 4: compiled C into "looked\.ko" in
+
+script='probe begin { println("x") exit() }'
+"$SPILE" -r "$RELEASE" -p1 -e "$script"
+"$SPILE" -r "$RELEASE" -p2 -e "$script"
+"$SPILE" -r "$RELEASE" -p3 -e "$script"
+"$SPILE" -r "$RELEASE" -v -p4 -m looked -e "$script"
+ls looked.ko | wc -l
+grep -a -o 'spile_guru=[a-z]*' looked.ko
