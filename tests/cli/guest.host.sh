@@ -4,11 +4,11 @@
 # stdout: ^guest$
 # stdout: ^status 0$
 # stdout: ^status 1$
-# stderr: ERROR: division by 0 near operator '/' at <input>:1:25 in probe begin
+# stderr: ERROR: division by 0 near operator '/' at <input>:1:23 in probe begin
 
 status=0
 "$SPILE" --guest -r "$RELEASE" -c 'cat /etc/hostname' \
-	-e 'probe kernel.function("vfs_read") { if (pid() == target() && !n++) printf("read by %s\n", execname()) } global n' >out || status=$?
+	-e 'probe kernel.function("vfs_read") { if (execname() == "cat" && !n++) printf("read by %s\n", execname()) } global n' >out || status=$?
 grep '^read by cat$' out | head -n 1
 grep guest out
 echo "status $status"
