@@ -165,7 +165,8 @@ struct spile_iterator {
 	spile_ulong *buckets;		/* of a histogram */
 	spile_long limit;
 };
-/* `order`: room for map->entries numbers where sort is not SPILE_SORT_NONE, else 0. keys and any: the slice, as above; keys 0: all.
+/* `order`: room for map->entries numbers where sort is not SPILE_SORT_NONE or there is a slice, else 0; it stays the
+ * iterator's until the loop ends. keys and any: the slice, as above, looked at in this call alone; keys 0: all.
  * limit < 0: none; it counts the elements that the slice lets through. Sorting is stable, strings by bytes. */
 void spile_iterate(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map, const union spile_key *keys,
 		   unsigned int any, int sort, int descending, spile_long limit, unsigned int *order);
@@ -180,7 +181,8 @@ spile_long spile_iterator_value(const struct spile_iterator *it);	/* VALUE_LONG,
 struct spile_string spile_iterator_value_text(const struct spile_iterator *it);
 
 /* Locks of globals, as a probe's list has them: (index << 2) | mode. READ and WRITE belong to globals that handlers read and
- * write as a whole; LOCAL and ALL to those that handlers only feed (<<<) on their own CPU, and some read or delete over all CPUs. */
+ * write as a whole; LOCAL and ALL to aggregates: LOCAL for handlers that only feed (<<<) one, on their own CPU, ALL for those
+ * that read, iterate or delete it, over all CPUs, whether they feed it too or not. */
 enum spile_lock_mode { SPILE_LOCK_READ, SPILE_LOCK_WRITE, SPILE_LOCK_LOCAL, SPILE_LOCK_ALL };
 
 /* The module's description, one for each module, defined by generated C. */
