@@ -22,6 +22,8 @@ pub fn render(pieces: &[Piece], payload: &mut Payload<'_>, text: &mut Text) -> R
             directive.render(payload, text)
         }
         Piece::Pretty(description) => pretty::render(description, payload, text),
+        // No compiler makes one yet.
+        Piece::Histogram(_) => Err(Short),
     })
 }
 

@@ -145,6 +145,7 @@ enum spile_format_op {
 	SPILE_FORMAT_END = 0,
 	SPILE_FORMAT_LITERAL = 1,	/* u16 length, bytes */
 	SPILE_FORMAT_DIRECTIVE = 2,	/* u8 conversion ('d' 'i' 'u' 'o' 'x' 'X' 'p' 's' 'c' 'b' 'm' 'M'), u8 flags, u8 width kind, u8 precision kind, u32 width, u32 precision */
+	SPILE_FORMAT_HISTOGRAM = 4,	/* u8 enum spile_histogram_kind (script.h), i64 low, i64 high, i64 width; payload: a memory part with the u64 counts of the buckets */
 	SPILE_FORMAT_PRETTY = 3,	/* u32 length of description, description (below); a payload part of its own, printed as string under the directive before it is not possible: width does not apply */
 };
 enum spile_format_flag {

@@ -9,6 +9,33 @@ pub enum Piece {
     Directive(Directive),
     /// An object, printed as its description says.
     Pretty(Pretty),
+    /// The chart of a histogram. Payload: the counts of its buckets, u64 each, as one memory part.
+    Histogram(Histogram),
+}
+
+/// Which values the buckets of a histogram stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Histogram {
+    /// 128 buckets: the 64th for 0, after it 1, 2-3, 4-7, ..., before it -1, -3 to -2, ...
+    Log,
+    /// One below `low`, `width` values each from `low` to `high`, one above. `low <= high`, `width > 0`.
+    Linear { low: i64, high: i64, width: i64 },
+}
+
+/// Buckets of a histogram at the most.
+pub const MAX_BUCKETS: u32 = 128;
+
+impl Histogram {
+    /// Buckets; at most [`MAX_BUCKETS`].
+    pub fn buckets(self) -> u32 {
+        match self {
+            Histogram::Log => MAX_BUCKETS,
+            Histogram::Linear { low, high, width } => {
+                let inner = high.checked_sub(low).and_then(|range| range.checked_div(width)).unwrap_or(i64::MAX);
+                inner.saturating_add(3).clamp(3, i64::from(MAX_BUCKETS)) as u32
+            }
+        }
+    }
 }
 
 /// One directive of a printf format. Payload: a long for each [`Size::Star`], then the value.
@@ -115,6 +142,7 @@ pub fn max_payload(pieces: &[Piece], string_bytes: u32) -> u32 {
         let part = match piece {
             Piece::Literal(_) => 0,
             Piece::Pretty(pretty) => pretty.max_payload(string_bytes),
+            Piece::Histogram(histogram) => string_part(histogram.buckets() * 8),
             Piece::Directive(directive) => {
                 let stars = [directive.width, directive.precision].iter().filter(|size| **size == Size::Star).count();
                 let value = match directive.conversion {
@@ -194,6 +222,14 @@ pub fn encode(pieces: &[Piece]) -> Vec<u8> {
                 bytes.push(3);
                 bytes.extend((description.len() as u32).to_le_bytes());
                 bytes.extend(description);
+            }
+            Piece::Histogram(histogram) => {
+                let (kind, numbers) = match *histogram {
+                    Histogram::Linear { low, high, width } => (1, [low, high, width]),
+                    Histogram::Log => (2, [0; 3]),
+                };
+                bytes.extend([4, kind]);
+                numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
             }
         }
     }
@@ -278,6 +314,15 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Piece>, FormatError> {
                 let length = reader.u32()? as usize;
                 Piece::Pretty(Pretty::decode(reader.take(length)?)?)
             }
+            4 => {
+                let kind = reader.u8()?;
+                let (low, high, width) = (reader.i64()?, reader.i64()?, reader.i64()?);
+                Piece::Histogram(match kind {
+                    1 if low <= high && width > 0 => Histogram::Linear { low, high, width },
+                    2 => Histogram::Log,
+                    other => return Err(FormatError::Unknown(other)),
+                })
+            }
             other => return Err(FormatError::Unknown(other)),
         });
     }
@@ -301,6 +346,12 @@ impl<'b> Reader<'b> {
     fn u32(&mut self) -> Result<u32, FormatError> {
         let bytes = self.take(4)?;
         Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    fn i64(&mut self) -> Result<i64, FormatError> {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(self.take(8)?);
+        Ok(i64::from_le_bytes(bytes))
     }
 
     fn literal(&mut self) -> Result<Vec<u8>, FormatError> {
@@ -370,6 +421,8 @@ mod tests {
                     PrettyOp::Unknown,
                 ],
             }),
+            Piece::Histogram(Histogram::Linear { low: -10, high: 100, width: 10 }),
+            Piece::Histogram(Histogram::Log),
         ]
     }
 
@@ -389,7 +442,7 @@ mod tests {
     #[test]
     fn room_for_every_part() {
         // a long for the star, a long; 40 bytes behind a length; two strings of up to 15 bytes.
-        assert_eq!(max_payload(&sample(), 16), 8 + 8 + 48 + 2 * 24);
+        assert_eq!(max_payload(&sample(), 16), 8 + 8 + 48 + 2 * 24 + (4 + 14 * 8 + 4) + (4 + 128 * 8 + 4));
     }
 
     #[test]
