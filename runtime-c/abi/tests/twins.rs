@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use spile_abi::device::{self, Counters, Info, Setup, State};
-use spile_abi::format::{self, Directive, Flags, Piece, Pretty, PrettyOp, PrettyStyle, Size};
+use spile_abi::format::{self, Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
 
 /// C expression and the value that Rust has for it.
@@ -86,6 +86,7 @@ fn bytecode() -> Pairs {
         ("SPILE_FORMAT_LITERAL", u64::from(format::encode(&[Piece::Literal(vec![b'x'])])[0])),
         ("SPILE_FORMAT_DIRECTIVE", fixed[0]),
         ("SPILE_FORMAT_PRETTY", u64::from(format::encode(&[Piece::Pretty(Pretty::default())])[0])),
+        ("SPILE_FORMAT_HISTOGRAM", u64::from(format::encode(&[Piece::Histogram(Histogram::Log)])[0])),
         ("SPILE_FLAG_ZERO", flag(Flags { zero: true, ..plain })),
         ("SPILE_FLAG_PLUS", flag(Flags { plus: true, ..plain })),
         ("SPILE_FLAG_MINUS", flag(Flags { minus: true, ..plain })),
