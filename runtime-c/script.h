@@ -173,6 +173,8 @@ void spile_iterate(struct spile_context *c, struct spile_iterator *it, const str
 /* foreach (bucket in @hist_log(map[keys])): `buckets`, room for SPILE_MAX_BUCKETS, gets a copy; order: room for as many. sort: NONE, 0 or VALUE. */
 void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map, const union spile_key *keys,
 			     int sort, int descending, spile_long limit, unsigned int *order, spile_ulong *buckets);
+/* A script's limit: below 0 there is nothing. */
+static inline spile_long spile_limit(spile_long limit) { return limit < 0 ? 0 : limit; }
 /* To the next element; 0 when there is none. */
 int spile_next(struct spile_iterator *it);
 spile_long spile_iterator_long(const struct spile_iterator *it, unsigned int key);	/* a histogram's key 0: the bucket's index */

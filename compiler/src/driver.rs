@@ -526,7 +526,16 @@ fn described(program: &Program) -> Vec<String> {
             lines.extend(items);
         }
     };
-    section("globals", program.globals.iter().map(|global| format!("{}:{}", global.name, global.ty.name())).collect());
+    let global = |global: &crate::program::Global| {
+        let holds = match global.holds {
+            crate::program::Holds::Value(ty) => ty.name(),
+            crate::program::Holds::Stats(_) => "stats",
+        };
+        let keys: Vec<&str> = global.keys.iter().map(|key| key.name()).collect();
+        let keys = if keys.is_empty() { String::new() } else { format!(" [{}]", keys.join(", ")) };
+        format!("{}:{holds}{keys}", global.name)
+    };
+    section("globals", program.globals.iter().map(global).collect());
     let function = |function: &crate::program::Function| {
         let typed = |local: &crate::program::Local| format!("{}:{}", local.name, local.ty.name());
         let parameters: Vec<String> = function.locals[..function.parameters].iter().map(typed).collect();

@@ -3,8 +3,10 @@
 //! Context variables are gone: `$x->f` has become fault-safe reads at computed addresses, `$return` a register,
 //! `$x` in a return probe a value saved at entry. A tree, consumed once by [`crate::plan`].
 
+pub mod uses;
+
 use crate::source::Span;
-pub use crate::syntax::ast::BinaryOp;
+pub use crate::syntax::ast::{BinaryOp, Extractor, SortBy};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -69,10 +71,68 @@ pub struct EmbeddedC {
 #[derive(Clone, Debug)]
 pub struct Global {
     pub name: String,
-    pub ty: Type,
+    /// Of the variable, or of each element of an array.
+    pub holds: Holds,
+    /// Types of the keys; none: no array.
+    pub keys: Vec<Type>,
+    /// Most elements, where the declaration says so.
+    pub size: Option<u32>,
+    /// A full array drops the element that was made first.
+    pub wrap: bool,
     pub initial: Option<Constant>,
     pub span: Span,
 }
+
+impl Global {
+    pub fn is_array(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Neither an array nor an aggregate: the type of its value.
+    pub fn scalar(&self) -> Option<Type> {
+        match self.holds {
+            Holds::Value(ty) if !self.is_array() => Some(ty),
+            _ => None,
+        }
+    }
+}
+
+/// What a variable or an array's elements hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    Value(Type),
+    /// An aggregate: fed by `<<<`, read by extractors.
+    Stats(Stats),
+}
+
+/// What an aggregate has to keep beside count, sum, least and greatest value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    pub variance: bool,
+    /// Bits of additional precision of the variance, 0 to 62.
+    pub shift: u8,
+    pub histogram: Option<Histogram>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Histogram {
+    Log,
+    /// At most 126 buckets of `width` from `low` to `high`, and one below and one above.
+    Linear { low: i64, high: i64, width: i64 },
+}
+
+/// Buckets of any histogram at the most.
+pub const MAX_BUCKETS: u32 = 128;
+
+/// An element of an array, or an aggregate that is none.
+#[derive(Clone, Debug)]
+pub struct Element {
+    pub global: GlobalId,
+    pub keys: Vec<Expr>,
+}
+
+/// Keys of which some may be any (`*`): None.
+pub type Slice = Vec<Option<Expr>>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
@@ -179,6 +239,37 @@ pub enum StmtKind {
     Try { body: Vec<Stmt>, message: Option<Variable>, handler: Vec<Stmt> },
     /// Back to 0 or "".
     Delete(Variable),
+    /// Elements whose keys are those.
+    DeleteElements { global: GlobalId, keys: Slice },
+    /// All elements of an array, or all that an aggregate has seen.
+    Clear(GlobalId),
+    Foreach(Box<Foreach>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Foreach {
+    pub over: Iterated,
+    /// One for each key; a histogram has one, the bucket's number.
+    pub keys: Vec<Variable>,
+    pub value: Option<Variable>,
+    /// Empty: all elements.
+    pub slice: Slice,
+    pub sort: Option<(SortBy, Order)>,
+    /// How many elements at the most, evaluated once.
+    pub limit: Option<Expr>,
+    pub body: Stmt,
+}
+
+#[derive(Clone, Debug)]
+pub enum Iterated {
+    Array(GlobalId),
+    Histogram(Element),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Ascending,
+    Descending,
 }
 
 /// Something with a name that holds a value.
@@ -228,12 +319,25 @@ pub enum ExprKind {
     Bits { value: Box<Expr>, first: u8, bits: u8 },
     /// The object at the address as text, as `$x$$` prints it.
     Pretty { address: Box<Expr>, description: std::rc::Rc<spile_abi::format::Pretty> },
+    /// Of an absent element: 0 or "".
+    Element(Element),
+    /// `[keys] in array`.
+    Contains { global: GlobalId, keys: Slice },
+    /// `aggregate <<< value`; the value of the whole is the right side's.
+    Feed { aggregate: Element, value: Box<Expr> },
+    Extract { aggregate: Element, extractor: Extractor },
+    /// The chart of an aggregate's histogram, a string.
+    Chart(Element),
+    /// Count of a histogram's bucket.
+    Bucket { aggregate: Element, index: Box<Expr> },
+    HasBucket { aggregate: Element, index: Box<Expr> },
     EmbeddedC(EmbeddedC),
 }
 
 #[derive(Clone, Debug)]
 pub enum LValue {
     Variable(Variable),
+    Element(Element),
     /// Guru mode. The low `size` bytes of the value go to the address.
     Memory { address: Expr, size: u8, field: Option<BitField>, signed: bool },
     /// Guru mode. The word of struct pt_regs at this offset, whose low `size` bytes (with `signed`) are the value.

@@ -75,7 +75,7 @@ pub struct Options {
     #[arg(short = 'k')]
     pub keep: bool,
 
-    /// Set a limit: MAXACTION, MAXERRORS, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN
+    /// Set a limit: MAXACTION, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     pub defines: Vec<String>,
 
@@ -176,9 +176,10 @@ impl Options {
                 "MAXACTION" | "MAXACTION_INTERRUPTIBLE" => limits.max_actions = number(1, i32::MAX as u32)?,
                 "MAXNESTING" => limits.max_nesting = Some(number(1, 200)?),
                 "MAXERRORS" => limits.max_errors = number(0, i32::MAX as u32)?,
+                "MAXMAPENTRIES" => limits.map_entries = number(1, 1 << 24)?,
                 "MAXSKIPPED" => limits.max_skipped = number(0, i32::MAX as u32)?,
                 _ => {
-                    let known = "MAXACTION, MAXERRORS, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN";
+                    let known = "MAXACTION, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN";
                     return Err(format!("-D {define}: no such limit; there is {known}"));
                 }
             }

@@ -42,6 +42,30 @@ pub enum Error {
     UnknownType { type_name: String, object: String, span: Span },
     Format { kind: FormatErrorKind, span: Span },
     FormatArguments { wanted: usize, given: usize, span: Span },
+    /// An array is used with another number of keys than before.
+    KeyCount { name: String, keys: usize, given: usize, span: Span, first: Span },
+    TooManyKeys { name: String, given: usize, span: Span },
+    /// `*` where one key is needed.
+    AnyKey { span: Span },
+    /// Not a global, where only a global can be an array or aggregate.
+    NotGlobal { what: &'static str, span: Span },
+    /// `keys`: where it is used with keys; None: its declaration has a size.
+    ArrayAsValue { name: String, span: Span, keys: Option<Span> },
+    WrappedScalar { name: String, span: Span },
+    /// `what`: "an array", "an aggregate".
+    InitialValue { name: String, what: &'static str, span: Span, used: Span },
+    /// `stats`: where it is used as an aggregate.
+    AggregateAsValue { name: String, span: Span, stats: Option<Span> },
+    NotAggregate { span: Span },
+    ForeachAggregate { span: Span },
+    ChangedInForeach { name: String, function: Option<String>, span: Span, foreach: Span },
+    /// `buckets` with the two outer ones; None where the numbers make none.
+    LinearHistogram { low: i64, high: i64, width: i64, buckets: Option<i64>, span: Span },
+    Shift { given: i64, span: Span },
+    /// One aggregate with two histograms, or two shifts of its variance.
+    TwoShapes { what: &'static str, name: String, span: Span, first: Span },
+    /// A histogram has one key: the bucket's number.
+    BucketKeys { given: usize, span: Span },
     /// Something of the language that this version does not have.
     Unsupported { what: String, span: Span },
     /// Reading debug information failed.
@@ -51,6 +75,11 @@ pub enum Error {
 
 fn and(names: &[String], none: &str) -> String {
     if names.is_empty() { none.to_string() } else { names.join(", ") }
+}
+
+/// `1 key`, `2 keys`.
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 impl Error {
@@ -173,6 +202,75 @@ impl Error {
             }
             Error::FormatArguments { wanted, given, span } => {
                 error("E0134", format!("the format takes {wanted} arguments, {given} are given")).at(*span, "")
+            }
+            Error::KeyCount { name, keys, given, span, first } => {
+                error("E0140", format!("array `{name}` has {}, not {given}", counted(*keys, "key")))
+                    .at(*span, format!("{} here", counted(*given, "key")))
+                    .also(*first, "first used here")
+            }
+            Error::TooManyKeys { name, given, span } => error("E0141", format!("array `{name}` has {given} keys"))
+                .at(*span, "")
+                .note(format!("an array has at most {} keys", super::arrays::MAX_KEYS)),
+            Error::AnyKey { span } => error("E0142", "`*` names no single element".into())
+                .at(*span, "one key is needed here")
+                .note("`*` stands in `delete a[k, *]`, `[k, *] in a` and `foreach (... in a[k, *])`"),
+            Error::NotGlobal { what, span } => error("E0143", format!("only a global can be an {what}"))
+                .at(*span, "no global of this name")
+                .note("declare it at the top of the script: global NAME"),
+            Error::ArrayAsValue { name, span, keys } => {
+                let diagnostic = error("E0144", format!("`{name}` is an array")).at(*span, "used as a single value here");
+                let diagnostic = match keys {
+                    Some(keys) => diagnostic.also(*keys, "used with keys here"),
+                    None => diagnostic.note("its declaration gives it a size"),
+                };
+                diagnostic.note(format!("name an element, `{name}[key]`, or go over all with foreach"))
+            }
+            Error::WrappedScalar { name, span } => error("E0145", "wrapping not supported for scalars".into())
+                .at(*span, format!("`{name}` is no array"))
+                .note("the `%` lets a full array drop its oldest element"),
+            Error::InitialValue { name, what, span, used } => error("E0146", format!("{what} has no initial value"))
+                .at(*span, format!("`{name}` gets one here"))
+                .also(*used, format!("{what} because of this")),
+            Error::AggregateAsValue { name, span, stats } => {
+                let diagnostic = error("E0147", format!("aggregate `{name}` is not a value")).at(*span, "used as one here");
+                let diagnostic = match stats {
+                    Some(stats) => diagnostic.also(*stats, "an aggregate because of this"),
+                    None => diagnostic,
+                };
+                diagnostic.note("read it with @count, @sum, @min, @max, @avg, @variance, @hist_log or @hist_linear")
+            }
+            Error::NotAggregate { span } => error("E0148", "the array is not one of aggregates".into())
+                .at(*span, "sorted by an extractor")
+                .note("aggregates are what `<<<` feeds"),
+            Error::ForeachAggregate { span } => error("E0149", "an aggregate cannot be a loop variable".into())
+                .at(*span, "")
+                .note("leave it out, and read the element with @count(array[key]) and the like"),
+            Error::ChangedInForeach { name, function, span, foreach } => {
+                let message = match function {
+                    None => format!("array `{name}` changes while foreach goes over it"),
+                    Some(function) => format!("`{function}` changes array `{name}` while foreach goes over it"),
+                };
+                error("E0150", message)
+                    .at(*span, if function.is_some() { "called in the loop" } else { "changed here" })
+                    .also(*foreach, "in this loop")
+                    .note("note in another array what to change, and change it after the loop")
+            }
+            Error::LinearHistogram { low, high, width, buckets, span } => {
+                let diagnostic = error("E0151", "no such linear histogram".into()).at(*span, "");
+                match buckets {
+                    None => diagnostic.note(format!("from {low} to {high} by {width}: the width must be above 0, and the second number not below the first")),
+                    Some(buckets) => diagnostic.note(format!("{buckets} buckets; there can be {}", crate::program::MAX_BUCKETS)),
+                }
+            }
+            Error::Shift { given, span } => {
+                error("E0152", format!("@variance has 0 to 62 bits of additional precision, not {given}")).at(*span, "")
+            }
+            Error::TwoShapes { what, name, span, first } => error("E0153", format!("two {what} of aggregate `{name}`"))
+                .at(*span, "")
+                .also(*first, "the other one")
+                .note("an aggregate keeps one; feed a second aggregate with the same values"),
+            Error::BucketKeys { given, span } => {
+                error("E0154", format!("a histogram has one key, not {given}")).at(*span, "").note("the key is the bucket's number")
             }
             Error::Unsupported { what, span } => error("E0190", format!("not in this version: {what}")).at(*span, ""),
             Error::DebugInfo { message, span } => error("E0302", message.clone()).at(*span, ""),

@@ -90,7 +90,7 @@ impl<'a> Elaborator<'a> {
                 }
                 self.infer_loop(unit, body, function);
             }
-            StmtKind::Foreach(_) => self.report(Error::Unsupported { what: "foreach".into(), span: statement.span }),
+            StmtKind::Foreach(foreach) => self.infer_foreach(unit, foreach, function, statement.span),
             StmtKind::Break => self.in_loop(unit, "break", statement.span),
             StmtKind::Continue => self.in_loop(unit, "continue", statement.span),
             StmtKind::Return(value) => match (function, value) {
@@ -105,8 +105,9 @@ impl<'a> Elaborator<'a> {
                 }
             },
             StmtKind::Delete(expr) => {
-                self.infer(unit, expr);
-                self.infer_written(unit, expr);
+                if !self.infer_delete(unit, expr) {
+                    self.infer_written(unit, expr);
+                }
             }
             StmtKind::Try { body, message, handler } => {
                 self.infer_statements(unit, &body.statements, function);
@@ -119,7 +120,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn infer_loop(&mut self, unit: &mut Unit, body: &'a ast::Stmt, function: Option<usize>) {
+    pub(super) fn infer_loop(&mut self, unit: &mut Unit, body: &'a ast::Stmt, function: Option<usize>) {
         unit.loops += 1;
         self.infer_statement(unit, body, function);
         unit.loops -= 1;
@@ -131,21 +132,21 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn set(&mut self, var: TypeVar, ty: Type, span: Span) {
+    pub(super) fn set(&mut self, var: TypeVar, ty: Type, span: Span) {
         if let Err(conflict) = self.types.set(var, ty, span) {
             self.report(Error::Types(conflict));
         }
     }
 
     /// Equates what a place has with what the expression at `span` gives.
-    fn equate_at(&mut self, place: TypeVar, value: TypeVar, span: Span) {
+    pub(super) fn equate_at(&mut self, place: TypeVar, value: TypeVar, span: Span) {
         if let Err(Conflict { first, second }) = self.types.equate(place, value) {
             self.report(Error::Types(Conflict { first, second: (second.0, span) }));
         }
     }
 
     /// The expression must have that type.
-    fn want(&mut self, unit: &mut Unit, expr: &'a ast::Expr, ty: Type) {
+    pub(super) fn want(&mut self, unit: &mut Unit, expr: &'a ast::Expr, ty: Type) {
         let var = self.infer(unit, expr);
         match self.types.decided(var) {
             Some(found) if found.0 != ty => {
@@ -187,15 +188,19 @@ impl<'a> Elaborator<'a> {
 
     /// The value of an assignment is used: that reads what it wrote.
     fn infer_result(&mut self, target: &'a ast::Expr) {
-        if let ExprKind::Ident(name) = &target.kind {
-            if let Some(id) = self.find_global(target.span.file, name) {
+        let base = match &target.kind {
+            ExprKind::Index(base, _) => base,
+            _ => target,
+        };
+        if let ExprKind::Ident(name) = &base.kind {
+            if let Some(id) = self.find_global(base.span.file, name) {
                 self.globals[id.index()].read = true;
             }
         }
     }
 
     /// The variable of that name: a global, a local, or a local made now.
-    fn variable(&mut self, unit: &mut Unit, name: &ast::Name, written: bool) -> TypeVar {
+    pub(super) fn variable(&mut self, unit: &mut Unit, name: &ast::Name, written: bool) -> TypeVar {
         if let Some(&id) = unit.names.get(&name.text) {
             let local = &mut unit.locals[id.index()];
             local.assigned |= written;
@@ -208,6 +213,7 @@ impl<'a> Elaborator<'a> {
             } else {
                 global.read = true;
             }
+            global.shape.scalar.get_or_insert(name.span);
             return global.ty;
         }
         let ty = self.types.fresh();
@@ -220,9 +226,9 @@ impl<'a> Elaborator<'a> {
     fn infer_written(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
         match &expr.kind {
             ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, true),
+            ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)) => self.infer_element(unit, expr, true),
             ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Index(..) | ExprKind::Cast { .. } => {
-                let array = matches!(&expr.kind, ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)));
-                if !self.options.guru && !array {
+                if !self.options.guru {
                     self.report(Error::Guru { what: "writing to a context variable", span: expr.span });
                 }
                 self.infer(unit, expr)
@@ -249,7 +255,27 @@ impl<'a> Elaborator<'a> {
                 self.infer_base(unit, base);
                 self.types.known(Type::Long, span)
             }
-            ExprKind::Index(base, indices) => self.infer_index(unit, base, indices, span),
+            ExprKind::Index(base, indices) => match &base.kind {
+                ExprKind::Ident(_) => self.infer_element(unit, expr, false),
+                ExprKind::Histogram { .. } => {
+                    self.infer_histogram(unit, base);
+                    self.infer_bucket(unit, indices, span);
+                    self.types.known(Type::Long, span)
+                }
+                _ => self.infer_index(unit, base, indices, span),
+            },
+            ExprKind::In(indices, array) => {
+                self.infer_in(unit, indices, array);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Extract { .. } => {
+                self.infer_extract(unit, expr);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Histogram { .. } => {
+                self.infer_histogram(unit, expr);
+                self.types.known(Type::String, span)
+            }
             ExprKind::Pretty(base, _) => {
                 self.infer_base(unit, base);
                 self.types.known(Type::String, span)
@@ -320,10 +346,6 @@ impl<'a> Elaborator<'a> {
     }
 
     fn infer_index(&mut self, unit: &mut Unit, base: &'a ast::Expr, indices: &'a [ast::Index], span: Span) -> TypeVar {
-        if let ExprKind::Ident(_) = base.kind {
-            self.report(Error::Unsupported { what: "arrays".into(), span });
-            return self.types.fresh();
-        }
         self.infer_base(unit, base);
         for index in indices {
             match index {
@@ -362,8 +384,8 @@ impl<'a> Elaborator<'a> {
     fn infer_assign(&mut self, unit: &mut Unit, op: AssignOp, left: &'a ast::Expr, right: &'a ast::Expr, span: Span) -> TypeVar {
         match op {
             AssignOp::Aggregate => {
-                self.report(Error::Unsupported { what: "aggregates".into(), span });
-                self.types.fresh()
+                self.infer_feed(unit, left, right);
+                self.types.known(Type::Long, span)
             }
             AssignOp::Set => {
                 let value = self.infer(unit, right);
@@ -473,8 +495,13 @@ impl<'a> Elaborator<'a> {
             }
         }
         for global in &self.globals {
-            if (global.read || global.written) && self.types.get(global.ty).is_none() {
-                untyped.push((global.ast.name.text.clone(), global.ast.name.span));
+            let (name, shape) = (&global.ast.name, &global.shape);
+            if !(global.read || global.written) || shape.stats.is_some() {
+                continue;
+            }
+            let keys = shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied());
+            if keys.chain([global.ty]).any(|var| self.types.get(var).is_none()) {
+                untyped.push((name.text.clone(), name.span));
             }
         }
         for (name, near, span) in unassigned {
@@ -503,7 +530,6 @@ fn inside(sources: &crate::source::SourceMap, literal: Span, value: &[u8], start
 
 fn describe(kind: &ExprKind) -> &'static str {
     match kind {
-        ExprKind::In(..) => "arrays (`in`)",
         ExprKind::Matches { .. } => "regular expressions",
         ExprKind::Var { .. } => "@var",
         ExprKind::Perf(_) => "@perf",
@@ -513,7 +539,6 @@ fn describe(kind: &ExprKind) -> &'static str {
         ExprKind::ProbeWrite(_) => "@probewrite",
         ExprKind::Register { .. } => "@kregister and @uregister",
         ExprKind::Deref { .. } => "@kderef and @uderef",
-        ExprKind::Extract { .. } | ExprKind::Histogram { .. } => "aggregates",
         _ => "this expression",
     }
 }

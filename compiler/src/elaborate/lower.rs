@@ -8,7 +8,7 @@ use super::{Callee, Elaborator, Handler, Unit};
 use crate::debuginfo::Type as CType;
 use crate::probe::{Found, Location};
 use crate::program::{
-    Attachment, Constant, Directive, EmbeddedC, Expr, ExprKind, Function, FunctionBody, Global, LValue, Local, LocalId,
+    Constant, Directive, EmbeddedC, Expr, ExprKind, Function, FunctionBody, Global, Holds, LValue, Local, LocalId,
     Print, PrintPiece, Probe, Program, SavedId, Stmt, StmtKind, Type, Variable,
 };
 use crate::source::Span;
@@ -42,57 +42,21 @@ impl<'a> Elaborator<'a> {
         program
     }
 
-    fn lower_global(&mut self, index: usize) -> Global {
-        let global = &self.globals[index];
-        let (ast, ty) = (global.ast, global.ty);
+    pub(super) fn lower_global(&mut self, index: usize) -> Global {
+        let ast = self.globals[index].ast;
         let initial = ast.initial.as_ref().map(|(literal, _)| match literal {
             ast::Literal::Number(value) => Constant::Long(*value),
             ast::Literal::String(bytes) => Constant::String(bytes.clone()),
         });
         Global {
             name: ast.name.text.clone(),
-            // One that is never used has no type, and no memory either.
-            ty: self.types.get(ty).unwrap_or(Type::Long),
+            holds: self.holds(index),
+            keys: self.key_types_of(index),
+            size: ast.size.and_then(|size| u32::try_from(size).ok()),
+            wrap: ast.wrap,
             initial,
             span: ast.span,
         }
-    }
-
-    /// Globals that are written and never read are printed when the session ends.
-    fn display_globals(&mut self) -> Option<Probe> {
-        let mut body = Vec::new();
-        let mut first = None;
-        for index in 0..self.globals.len() {
-            let Global { name, ty, span, .. } = self.lower_global(index);
-            if !self.globals[index].written || self.globals[index].read {
-                continue;
-            }
-            first.get_or_insert(span);
-            let value = ExprKind::Variable(Variable::Global(crate::program::GlobalId(index as u32)));
-            let argument = Expr { kind: value, ty, span };
-            let (before, after): (_, &[u8]) = match ty {
-                Type::Long => (format!("{name}="), b"\n"),
-                Type::String => (format!("{name}=\""), b"\"\n"),
-            };
-            let pieces = vec![
-                PrintPiece::Literal(before.into_bytes()),
-                plain(argument),
-                PrintPiece::Literal(after.to_vec()),
-            ];
-            let kind = ExprKind::Print(Box::new(Print { pieces }));
-            body.push(Stmt { kind: StmtKind::Expr(Expr { kind, ty: Type::Long, span }), span });
-        }
-        first.map(|span| Probe {
-            point: "end".into(),
-            script_point: "end".into(),
-            function: String::new(),
-            module: String::new(),
-            attachment: Attachment::End { order: i64::MAX },
-            locals: Vec::new(),
-            saved: Vec::new(),
-            body,
-            span,
-        })
     }
 
     fn locals(&mut self, unit: &Unit) -> Vec<Local> {
@@ -172,7 +136,7 @@ impl<'a> Elaborator<'a> {
         Ok(Box::new(lowered.unwrap_or(Stmt { kind: StmtKind::Block(Vec::new()), span })))
     }
 
-    fn lower_statement(&mut self, unit: &mut Unit, statement: &ast::Stmt) -> Lowered<Option<Stmt>> {
+    pub(super) fn lower_statement(&mut self, unit: &mut Unit, statement: &ast::Stmt) -> Lowered<Option<Stmt>> {
         use ast::StmtKind as Ast;
         let kind = match &statement.kind {
             Ast::Empty => return Ok(None),
@@ -207,14 +171,15 @@ impl<'a> Elaborator<'a> {
                 statements.push(Stmt { kind, span: statement.span });
                 StmtKind::Block(statements)
             }
-            Ast::Foreach(_) => return Err(Error::Unsupported { what: "foreach".into(), span: statement.span }),
+            Ast::Foreach(foreach) => self.lower_foreach(unit, foreach, statement.span)?,
             Ast::Break => StmtKind::Break,
             Ast::Continue => StmtKind::Continue,
             Ast::Next => StmtKind::Next,
             Ast::Return(value) => StmtKind::Return(value.as_ref().map(|value| self.lower(unit, value)).transpose()?),
-            Ast::Delete(expr) => match self.variable_of(unit, expr) {
-                Some(variable) => StmtKind::Delete(variable),
-                None => return Err(Error::NotAssignable { span: expr.span }),
+            Ast::Delete(expr) => match (self.lower_delete(unit, expr)?, self.variable_of(unit, expr)) {
+                (Some(deleted), _) => deleted,
+                (None, Some(variable)) => StmtKind::Delete(variable),
+                (None, None) => return Err(Error::NotAssignable { span: expr.span }),
             },
             Ast::Try { body, message, handler } => StmtKind::Try {
                 body: self.lower_statements(unit, &body.statements),
@@ -235,7 +200,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn variable_named(&self, unit: &Unit, name: &str, span: Span) -> Option<Variable> {
+    pub(super) fn variable_named(&self, unit: &Unit, name: &str, span: Span) -> Option<Variable> {
         let local = unit.names.get(name).map(|&id| Variable::Local(id));
         local.or_else(|| self.find_global(span.file, name).map(Variable::Global))
     }
@@ -267,8 +232,25 @@ impl<'a> Elaborator<'a> {
                 if unit.at_entry && matches!(variable, Variable::Local(_)) {
                     return Err(Error::LocalAtEntry { name: name.clone(), span });
                 }
+                if let Variable::Global(id) = variable {
+                    if let Holds::Stats(_) = self.holds(id.index()) {
+                        return Err(Error::AggregateAsValue { name: name.clone(), span, stats: None });
+                    }
+                }
                 ty = self.type_of(unit, variable);
                 ExprKind::Variable(variable)
+            }
+            Ast::Index(..) if self.is_element(expr) => return self.lower_element_value(unit, expr),
+            Ast::Index(base, indices) if matches!(base.kind, Ast::Histogram { .. }) => {
+                return self.lower_bucket(unit, base, indices, span);
+            }
+            Ast::In(indices, array) => return self.lower_in(unit, indices, array, span),
+            Ast::Extract { extractor, aggregate, .. } => {
+                ExprKind::Extract { aggregate: self.lower_element(unit, aggregate)?, extractor: *extractor }
+            }
+            Ast::Histogram { aggregate, .. } => {
+                ty = Type::String;
+                ExprKind::Chart(self.lower_element(unit, aggregate)?)
             }
             Ast::Target(_) | Ast::Member(..) | Ast::Index(..) | Ast::AddressOf(_) | Ast::Pretty(..) | Ast::Cast { .. } => {
                 return self.lower_target(unit, expr);
@@ -299,12 +281,15 @@ impl<'a> Elaborator<'a> {
                 let operator = self.operator_span(left.span, right.span, span);
                 let value = self.lower_boxed_expr(unit, right)?;
                 ty = value.ty;
+                if *op == AssignOp::Aggregate {
+                    let kind = ExprKind::Feed { aggregate: self.lower_element(unit, left)?, value };
+                    return Ok(Expr { kind, ty, span: operator });
+                }
                 let place = Box::new(self.lower_place(unit, left)?);
                 span = operator;
                 match op {
-                    AssignOp::Set => ExprKind::Assign(place, value),
                     AssignOp::Compound(op) => ExprKind::Update { left: place, op: *op, value, old: false },
-                    AssignOp::Aggregate => return Err(Error::Unsupported { what: "aggregates".into(), span }),
+                    AssignOp::Set | AssignOp::Aggregate => ExprKind::Assign(place, value),
                 }
             }
             Ast::Step { delta, prefix, target } => {
@@ -375,6 +360,9 @@ impl<'a> Elaborator<'a> {
     }
 
     fn lower_place(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered<LValue> {
+        if self.is_element(expr) {
+            return self.lower_element(unit, expr).map(LValue::Element);
+        }
         if let Some(variable) = self.variable_of(unit, expr) {
             return Ok(LValue::Variable(variable));
         }
@@ -609,7 +597,7 @@ fn directive(conversion: u8) -> Directive {
 }
 
 /// A value as print shows it.
-fn plain(argument: Expr) -> PrintPiece {
+pub(super) fn plain(argument: Expr) -> PrintPiece {
     match (argument.kind, argument.ty) {
         (ExprKind::String(bytes), _) => PrintPiece::Literal(bytes),
         (kind, ty) => {

@@ -4,11 +4,14 @@
 //! all of it ([`infer`]); then every tree is lowered ([`lower`]), context variables with the site's debug information
 //! ([`context`]). It goes on after a mistake, so that a user sees all of them.
 
+mod arrays;
 mod context;
+mod display;
 pub mod error;
 mod fold;
 pub mod format;
 mod infer;
+mod iteration;
 mod lower;
 mod points;
 mod pretty;
@@ -48,7 +51,9 @@ pub fn elaborate<'a>(
     let mut handlers = elaborator.expand_probes(scripts);
     elaborator.infer_all(&mut handlers);
     elaborator.check_types(&handlers);
+    elaborator.check_globals();
     let program = if elaborator.failed { Program::default() } else { elaborator.lower_all(scripts, handlers) };
+    iteration::check(&program).into_iter().for_each(|error| elaborator.report(error));
     (program, elaborator.problems)
 }
 
@@ -89,7 +94,9 @@ fn listing(site: &crate::probe::Site) -> String {
 
 struct Global<'a> {
     ast: &'a ast::Global,
+    /// Of the value or, of an array, of its elements.
     ty: TypeVar,
+    shape: arrays::Shape,
     read: bool,
     written: bool,
 }
@@ -201,9 +208,6 @@ impl<'a> Elaborator<'a> {
     }
 
     fn declare_global(&mut self, file: FileId, global: &'a ast::Global) {
-        if global.wrap || global.size.is_some() {
-            self.report(Error::Unsupported { what: "arrays".into(), span: global.span });
-        }
         let key = (global.private.then_some(file), global.name.text.as_str());
         if let Some(first) = self.global_names.get(&key) {
             let first = self.globals[first.index()].ast.name.span;
@@ -216,7 +220,7 @@ impl<'a> Elaborator<'a> {
             Some((ast::Literal::String(_), span)) => self.types.known(crate::program::Type::String, *span),
         };
         self.global_names.insert(key, GlobalId(self.globals.len() as u32));
-        self.globals.push(Global { ast: global, ty, read: false, written: false });
+        self.globals.push(Global { ast: global, ty, shape: Default::default(), read: false, written: false });
     }
 
     fn declare_function(&mut self, file: FileId, function: &'a ast::Function) {

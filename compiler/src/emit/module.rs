@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::{embedded, routine, text};
-use crate::plan::{Plan, Probe, place_of};
-use crate::program::{Attachment, Constant, Type};
+use crate::plan::{Map, Plan, Probe, Storage, place_of};
+use crate::program::uses::Access;
+use crate::program::{Attachment, Constant, Histogram, Holds, Type};
 
 const TEMPLATE: &str = include_str!("templates/script.c.tera");
 
@@ -17,9 +18,10 @@ struct Table {
 #[derive(Serialize)]
 struct Global {
     name: String,
-    string: bool,
+    kind: &'static str,
     initial: String,
     length: usize,
+    fields: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -43,6 +45,8 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("print", &(spile_abi::record::Kind::Print as u16));
     context.insert("embedded", &embedded::prototypes(plan));
     context.insert("globals", &plan.globals.iter().map(global).collect::<Vec<_>>());
+    let maps = plan.globals.iter().filter(|global| matches!(global.storage, Storage::Map(_)));
+    context.insert("maps", &maps.map(|global| global.symbol.clone()).collect::<Vec<_>>());
     let tables = plan.tables.iter().enumerate();
     context.insert(
         "tables",
@@ -63,18 +67,61 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
 }
 
 fn global(global: &crate::plan::Global) -> Global {
-    let (initial, length) = match (&global.initial, global.ty) {
+    let name = global.symbol.clone();
+    let (ty, initial) = match &global.storage {
+        Storage::Variable { ty, initial } => (*ty, initial),
+        Storage::Map(map) => {
+            return Global { name, kind: "map", initial: String::new(), length: 0, fields: map_fields(map) };
+        }
+    };
+    let (initial, length) = match (initial, ty) {
         (Some(Constant::String(bytes)), Type::String) => (text::literal(bytes), bytes.len()),
         (_, Type::String) => ("\"\"".into(), 0),
         (Some(Constant::Long(i64::MIN)), Type::Long) => ("-9223372036854775807LL - 1".into(), 0),
         (Some(Constant::Long(value)), Type::Long) => (format!("{value}LL"), 0),
         (_, Type::Long) => ("0".into(), 0),
     };
-    Global { name: global.symbol.clone(), string: global.ty == Type::String, initial, length }
+    let kind = if ty == Type::String { "string" } else { "long" };
+    Global { name, kind, initial, length, fields: Vec::new() }
+}
+
+fn map_fields(map: &Map) -> Vec<String> {
+    let strings = map.keys.iter().enumerate().filter(|(_, ty)| **ty == Type::String).fold(0, |bits, (key, _)| bits | 1u32 << key);
+    let value = match map.holds {
+        Holds::Value(Type::Long) => "LONG",
+        Holds::Value(Type::String) => "STRING",
+        Holds::Stats(_) => "STATS",
+    };
+    let mut fields = vec![
+        format!(".name = {}", string(&map.name)),
+        format!(".index = {}", map.index),
+        format!(".keys = {}", map.keys.len()),
+        format!(".string_keys = {strings:#x}"),
+        format!(".value = SPILE_VALUE_{value}"),
+        format!(".entries = {}", map.entries),
+        format!(".sized = {}", u8::from(map.sized)),
+        format!(".wrap = {}", u8::from(map.wrap)),
+    ];
+    if let Holds::Stats(stats) = map.holds {
+        fields.push(format!(".stats.variance = {}", u8::from(stats.variance)));
+        fields.push(format!(".stats.shift = {}", stats.shift));
+        match stats.histogram {
+            None => {}
+            Some(Histogram::Log) => fields.push(".stats.histogram = SPILE_HISTOGRAM_LOG".into()),
+            Some(Histogram::Linear { low, high, width }) => {
+                fields.push(".stats.histogram = SPILE_HISTOGRAM_LINEAR".into());
+                for (name, value) in [("low", low), ("high", high), ("width", width)] {
+                    fields.push(format!(".stats.{name} = {}", long(value)));
+                }
+            }
+        }
+    }
+    fields
 }
 
 fn lock_list(probe: &Probe) -> String {
-    let locks: Vec<String> = probe.locks.iter().map(|&(lock, write)| (lock << 1 | u32::from(write)).to_string()).collect();
+    let locks = probe.locks.iter().map(|&(lock, access)| (lock << 1 | u32::from(access != Access::Read)).to_string());
+    let locks: Vec<String> = locks.collect();
     locks.join(", ")
 }
 
@@ -159,6 +206,7 @@ fn target_entry(target: &crate::program::Target) -> Entry {
 fn script_entry(plan: &Plan) -> Entry {
     let naming = &plan.naming;
     let limits = &naming.limits;
+    let maps = plan.globals.iter().filter(|global| matches!(global.storage, Storage::Map(_))).count();
     let fields = vec![
         ".abi = SPILE_SCRIPT_ABI".to_string(),
         format!(".name = {}", string(&naming.module)),
@@ -169,6 +217,8 @@ fn script_entry(plan: &Plan) -> Entry {
         ".targets = targets".to_string(),
         format!(".target_count = {}", plan.targets.len()),
         format!(".lock_count = {}", plan.lock_count),
+        format!(".maps = {}", if maps == 0 { "0" } else { "maps" }),
+        format!(".map_count = {maps}"),
         format!(".frame_bytes = {}", plan.frame_bytes),
         format!(".scratch_bytes = {}", plan.scratch_bytes),
         ".string_bytes = SPILE_STRING_BYTES".to_string(),

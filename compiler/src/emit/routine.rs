@@ -1,9 +1,9 @@
 //! Routines as C functions.
 
 use super::text;
-use crate::plan::code::{Argument, Callee, Frame, Instr, LabelId, OUT, Outcome, Parameter, Part, Routine, Text, Value};
+use crate::plan::code::{Argument, Callee, Frame, Instr, Key, LabelId, MapOp, OUT, Outcome, Parameter, Part, Routine, Text, Value};
 use crate::plan::Plan;
-use crate::program::{BinaryOp, GlobalId, Type};
+use crate::program::{BinaryOp, Extractor, GlobalId, Type};
 
 /// Spells routines with the names of a plan.
 pub(super) struct Speller<'p> {
@@ -77,18 +77,30 @@ impl Speller<'_> {
 
     fn declarations(&mut self) {
         let routine = self.routine;
-        if !routine.buffers.is_empty() {
+        if routine.has_frame() {
             self.line("struct {");
+            for (index, iterator) in routine.iterators.iter().enumerate() {
+                if iterator.buckets {
+                    self.line(&format!("\tspile_ulong n{index}[{}];", crate::program::MAX_BUCKETS));
+                }
+                if iterator.order > 0 {
+                    let count = iterator.order.next_multiple_of(2);
+                    self.line(&format!("\tunsigned int o{index}[{count}];"));
+                }
+            }
             for (index, name) in routine.buffers.iter().enumerate() {
                 self.line(&format!("\tchar b{index}[SPILE_STRING_BYTES];\t/* {} */", text::comment(name)));
             }
             self.line("} *f;");
         }
-        if routine.frame != Frame::None && (!routine.buffers.is_empty() || matches!(routine.frame, Frame::Checked(_))) {
+        if routine.frame != Frame::None && (routine.has_frame() || matches!(routine.frame, Frame::Checked(_))) {
             self.line("char *frame;");
         }
         for long in routine.longs.iter().filter(|long| !long.parameter) {
             self.line(&format!("spile_long {} = 0;", long.name));
+        }
+        for index in 0..routine.iterators.len() {
+            self.line(&format!("struct spile_iterator i{index};"));
         }
         for text in routine.texts.iter().filter(|text| !text.parameter) {
             self.line(&format!("struct spile_string {} = SPILE_LITERAL(\"\");", text.name));
@@ -114,10 +126,10 @@ impl Speller<'_> {
     }
 
     fn enter(&mut self) {
-        let bytes = if self.routine.buffers.is_empty() { "0" } else { "sizeof(*f)" };
+        let bytes = if !self.routine.has_frame() { "0" } else { "sizeof(*f)" };
         match self.routine.frame {
             Frame::None => {}
-            Frame::Handler if self.routine.buffers.is_empty() => {}
+            Frame::Handler if !self.routine.has_frame() => {}
             Frame::Handler => {
                 self.line("frame = c->frame;");
                 self.line("c->frame = frame + sizeof(*f);");
@@ -127,7 +139,7 @@ impl Speller<'_> {
                 self.line(&format!("frame = spile_frame_enter(c, {bytes}, {});", location.0));
                 self.line("if (spile_unlikely(!frame))");
                 self.line(&format!("\t{}", self.failure()));
-                if !self.routine.buffers.is_empty() {
+                if self.routine.has_frame() {
                     self.line("f = (void *)frame;");
                 }
             }
@@ -137,7 +149,7 @@ impl Speller<'_> {
     fn leave(&mut self) {
         match self.routine.frame {
             Frame::Checked(_) => self.line("spile_frame_leave(c, frame);"),
-            Frame::Handler if !self.routine.buffers.is_empty() => self.line("c->frame = frame;"),
+            Frame::Handler if self.routine.has_frame() => self.line("c->frame = frame;"),
             _ => {}
         }
         if self.routine.returns.is_some() {
@@ -212,6 +224,21 @@ impl Speller<'_> {
                 }
                 self.call(callee, arguments, *outcome);
             }
+            Instr::Map { map, keys, op, location } => {
+                if let Some(location) = location {
+                    self.locate(*location);
+                }
+                self.map(*map, keys, op);
+            }
+            Instr::Foreach(foreach) => self.foreach(foreach),
+            Instr::IteratorLong(to, iterator, key) => {
+                let call = self.iterated(iterator.0, *key, "long", "value");
+                self.line(&format!("{} = {call};", self.long(*to)));
+            }
+            Instr::IteratorText(buffer, to, iterator, key) => {
+                let call = self.iterated(iterator.0, *key, "text", "value_text");
+                self.set_text(*to, buffer.0, &format!("spile_string_copy(f->b{}, {call})", buffer.0));
+            }
             Instr::Record { format, parts } => self.record(*format, parts),
             Instr::Format { table, parts, buffer, to, location } => self.format(table.0, parts, buffer.0, *to, *location),
             Instr::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
@@ -264,6 +291,81 @@ impl Speller<'_> {
                 }
                 self.line("}");
             }
+        }
+    }
+
+    /// The keys as an array, 0 if there are none.
+    fn keys(&self, keys: &[Key]) -> String {
+        if keys.is_empty() {
+            return "0".into();
+        }
+        let spelled: Vec<String> = keys
+            .iter()
+            .map(|key| match key {
+                Key::Long(value) => format!("{{ .number = {} }}", self.value(value)),
+                Key::Text(text) => format!("{{ .text = {} }}", self.text(text)),
+                Key::Any => "{ .number = 0 }".into(),
+            })
+            .collect();
+        format!("(const union spile_key[]){{ {} }}", spelled.join(", "))
+    }
+
+    fn map(&mut self, map: GlobalId, keys: &[Key], op: &MapOp) {
+        let any = any_bits(keys);
+        let what = format!("c, &{}, {}", self.global(map), self.keys(keys));
+        let line = match op {
+            MapOp::Long(to) => format!("{} = spile_map_long({what});", self.long(*to)),
+            MapOp::Text(buffer, to) => {
+                let call = format!("spile_string_copy(f->b{}, spile_map_text({what}))", buffer.0);
+                return self.set_text(*to, buffer.0, &call);
+            }
+            MapOp::Has(to) => format!("{} = spile_map_has({what}, {any});", self.long(*to)),
+            MapOp::SetLong(value) => format!("spile_map_set_long({what}, {});", self.value(value)),
+            MapOp::SetText(text) => format!("spile_map_set_text({what}, {});", self.text(text)),
+            MapOp::Add(to, value) => format!("{} = spile_map_add({what}, {});", self.long(*to), self.value(value)),
+            MapOp::Delete => format!("spile_map_delete({what}, {any});"),
+            MapOp::Clear => format!("spile_map_clear(c, &{});", self.global(map)),
+            MapOp::Feed(value) => format!("spile_stats_add({what}, {});", self.value(value)),
+            MapOp::Extract(to, extractor) => format!("{} = spile_stats_get({what}, {});", self.long(*to), extractor_name(*extractor)),
+            MapOp::Bucket(to, index) => format!("{} = spile_histogram_bucket({what}, {});", self.long(*to), self.value(index)),
+            MapOp::HasBucket(to, index) => format!("{} = spile_histogram_has({what}, {});", self.long(*to), self.value(index)),
+        };
+        self.line(&line);
+    }
+
+    fn foreach(&mut self, foreach: &crate::plan::code::Loop) {
+        use crate::program::{Order, SortBy};
+        let number = foreach.iterator.0;
+        let (sort, descending) = match foreach.sort {
+            None => ("SPILE_SORT_NONE".to_string(), 0),
+            Some((by, order)) => {
+                let by = match by {
+                    SortBy::Key(key) => key.to_string(),
+                    SortBy::Value => "SPILE_SORT_VALUE".into(),
+                    SortBy::Extractor(extractor) => format!("SPILE_SORT_EXTRACTOR + {}", extractor_name(extractor)),
+                };
+                (by, i32::from(order == Order::Descending))
+            }
+        };
+        let limit = foreach.limit.as_ref().map_or("-1".into(), |limit| format!("spile_limit({})", self.value(limit)));
+        let iterator = self.routine.iterators[foreach.iterator.index()];
+        let order = if iterator.order > 0 { format!("f->o{number}") } else { "0".into() };
+        let what = format!("c, &i{number}, &{}, {}", self.global(foreach.map), self.keys(&foreach.keys));
+        if foreach.histogram {
+            self.line(&format!("spile_iterate_histogram({what}, {sort}, {descending}, {limit}, {order}, f->n{number});"));
+        } else {
+            let any = any_bits(&foreach.keys);
+            self.line(&format!("spile_iterate({what}, {any}, {sort}, {descending}, {limit}, {order});"));
+        }
+        self.line(&format!("while (spile_next(&i{number})) {{"));
+        self.nested(&foreach.body);
+        self.line("}");
+    }
+
+    fn iterated(&self, iterator: u32, key: Option<u32>, of_key: &str, of_value: &str) -> String {
+        match key {
+            Some(key) => format!("spile_iterator_{of_key}(&i{iterator}, {key})"),
+            None => format!("spile_iterator_{of_value}(&i{iterator})"),
         }
     }
 
@@ -323,6 +425,7 @@ impl Speller<'_> {
                 Part::Text(text) => terms.push(format!("SPILE_STRING_PART({})", self.length(text))),
                 Part::Memory { most, .. } => fixed += (most + 4).next_multiple_of(8),
                 Part::Pretty { most, .. } => fixed += most,
+                Part::Histogram { buckets, .. } => fixed += (buckets * 8 + 4).next_multiple_of(8),
             }
         }
         if fixed > 0 || terms.is_empty() {
@@ -339,6 +442,9 @@ impl Speller<'_> {
                 Part::Memory { address, bytes, user, .. } => {
                     let user = u8::from(*user);
                     format!("spile_put_memory(c, at, {}, {}, {user})", self.value(address), self.value(bytes))
+                }
+                Part::Histogram { map, keys, .. } => {
+                    format!("spile_put_histogram(c, at, &{}, {})", self.global(*map), self.keys(keys))
                 }
                 Part::Pretty { table, address, .. } => {
                     let table = table.0;
@@ -433,6 +539,22 @@ impl Speller<'_> {
             Value::Length(text) => format!("(spile_long){}", self.length(text)),
         };
         if level == Level::Unary { format!("({spelled})") } else { spelled }
+    }
+}
+
+/// Bit I: key I is `*`.
+fn any_bits(keys: &[Key]) -> u32 {
+    keys.iter().enumerate().fold(0, |bits, (index, key)| bits | u32::from(*key == Key::Any) << index)
+}
+
+fn extractor_name(extractor: Extractor) -> &'static str {
+    match extractor {
+        Extractor::Count => "SPILE_COUNT",
+        Extractor::Sum => "SPILE_SUM",
+        Extractor::Min => "SPILE_MIN",
+        Extractor::Max => "SPILE_MAX",
+        Extractor::Average => "SPILE_AVERAGE",
+        Extractor::Variance => "SPILE_VARIANCE",
     }
 }
 

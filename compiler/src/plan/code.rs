@@ -3,11 +3,12 @@
 //! A [`Value`] or [`Text`] has no effect and cannot fail; whatever has or can is an [`Instr`] with its result in a
 //! variable. The order of instructions is the order of the language: left to right.
 
-use crate::program::{BinaryOp, BitField, GlobalId, Type, id};
+use crate::program::{BinaryOp, BitField, Extractor, GlobalId, Order, SortBy, Type, id};
 
 id!(/** A long of the routine: index into [`Routine::longs`]. */ LongId);
 id!(/** A string reference of the routine: index into [`Routine::texts`]. */ TextId);
 id!(/** MAXSTRINGLEN bytes of the routine's frame: index into [`Routine::buffers`]. */ BufferId);
+id!(/** A `foreach` of the routine: its iterator, and what that needs of the frame: index into [`Routine::iterators`]. */ IteratorId);
 id!(/** A jump target of the routine. */ LabelId);
 id!(/** A place that a run-time error names: index into the metadata's locations. */ LocationId);
 id!(/** Bytecode that the module itself interprets: index into [`super::Plan::tables`]. */ TableId);
@@ -27,8 +28,16 @@ pub struct Routine {
     pub longs: Vec<Variable>,
     pub texts: Vec<Variable>,
     pub buffers: Vec<String>,
+    pub iterators: Vec<Iterator>,
     pub frame: Frame,
     pub code: Vec<Instr>,
+}
+
+impl Routine {
+    /// It needs frame memory.
+    pub fn has_frame(&self) -> bool {
+        !self.buffers.is_empty() || self.iterators.iter().any(|iterator| iterator.bytes() > 0)
+    }
 }
 
 #[derive(Debug)]
@@ -42,6 +51,23 @@ pub struct Variable {
 pub enum Parameter {
     Long(LongId),
     Text(TextId),
+}
+
+/// Memory that one `foreach` needs beside the iterator itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Iterator {
+    /// Element numbers that are sorted or picked out; 0: none.
+    pub order: u32,
+    /// A histogram's buckets are copied.
+    pub buckets: bool,
+}
+
+impl Iterator {
+    /// Bytes of frame memory.
+    pub fn bytes(self) -> u64 {
+        let buckets = if self.buckets { u64::from(crate::program::MAX_BUCKETS) * 8 } else { 0 };
+        (u64::from(self.order) * 4).next_multiple_of(8) + buckets
+    }
 }
 
 /// How the routine gets memory for its buffers.
@@ -114,6 +140,58 @@ pub enum Callee {
     Embedded(String),
 }
 
+/// One key of an array's element.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Key {
+    Long(Value),
+    Text(Text),
+    /// `*`.
+    Any,
+}
+
+/// What is done with an array or an aggregate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MapOp {
+    Long(LongId),
+    /// Copied: it stays when the element changes.
+    Text(BufferId, TextId),
+    Has(LongId),
+    SetLong(Value),
+    SetText(Text),
+    /// Adds to a long; the new value.
+    Add(LongId, Value),
+    Delete,
+    Clear,
+    Feed(Value),
+    Extract(LongId, Extractor),
+    Bucket(LongId, Value),
+    HasBucket(LongId, Value),
+}
+
+impl MapOp {
+    /// Whether it can end in a run-time error.
+    pub fn fails(&self) -> bool {
+        matches!(
+            self,
+            MapOp::SetLong(_) | MapOp::SetText(_) | MapOp::Add(..) | MapOp::Feed(_) | MapOp::Extract(..) | MapOp::Bucket(..)
+        )
+    }
+}
+
+/// A `foreach`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    pub iterator: IteratorId,
+    pub map: GlobalId,
+    /// The buckets of the histogram of the aggregate with [`Loop::keys`].
+    pub histogram: bool,
+    /// The slice, or the keys of the aggregate with the histogram.
+    pub keys: Vec<Key>,
+    pub sort: Option<(SortBy, Order)>,
+    pub limit: Option<Value>,
+    pub body: Vec<Instr>,
+}
+
 /// A part of a record's payload.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
@@ -122,6 +200,8 @@ pub enum Part {
     /// `bytes` of memory, `most` at the most.
     Memory { address: Value, bytes: Value, most: u32, user: bool },
     Pretty { table: TableId, address: Value, most: u32 },
+    /// The buckets of an aggregate's histogram, that many.
+    Histogram { map: GlobalId, keys: Vec<Key>, buckets: u32 },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -147,6 +227,12 @@ pub enum Instr {
     /// The same in the kernel, to a string.
     Format { table: TableId, parts: Vec<Part>, buffer: BufferId, to: TextId, location: LocationId },
     If { condition: Value, then: Vec<Instr>, otherwise: Vec<Instr> },
+    /// With `location` where it may fail.
+    Map { map: GlobalId, keys: Vec<Key>, op: MapOp, location: Option<LocationId> },
+    Foreach(Box<Loop>),
+    /// Key of the iterator's element; the value where there is no number.
+    IteratorLong(LongId, IteratorId, Option<u32>),
+    IteratorText(BufferId, TextId, IteratorId, Option<u32>),
     /// For ever, until [`Instr::Goto`] leads out.
     Loop(Vec<Instr>),
     Label(LabelId),
@@ -193,6 +279,7 @@ fn any(code: &[Instr], test: &dyn Fn(&Instr) -> bool) -> bool {
             || match instr {
                 Instr::If { then, otherwise, .. } => any(then, test) || any(otherwise, test),
                 Instr::Loop(body) => any(body, test),
+                Instr::Foreach(foreach) => any(&foreach.body, test),
                 _ => false,
             }
     })
@@ -200,7 +287,12 @@ fn any(code: &[Instr], test: &dyn Fn(&Instr) -> bool) -> bool {
 
 fn sets_long(instr: &Instr, id: LongId) -> bool {
     any(std::slice::from_ref(instr), &|instr| match instr {
-        Instr::SetLong(to, _) | Instr::Divide { to, .. } | Instr::Read { to, .. } => *to == id,
+        Instr::SetLong(to, _) | Instr::Divide { to, .. } | Instr::Read { to, .. } | Instr::IteratorLong(to, ..) => *to == id,
+        Instr::Map { op, .. } => match op {
+            MapOp::Long(to) | MapOp::Has(to) | MapOp::Add(to, _) | MapOp::Extract(to, _) => *to == id,
+            MapOp::Bucket(to, _) | MapOp::HasBucket(to, _) => *to == id,
+            _ => false,
+        },
         Instr::Call { outcome: Outcome::Long(to), .. } => *to == id,
         _ => false,
     })
@@ -213,6 +305,8 @@ fn sets_text(instr: &Instr, id: TextId) -> bool {
         | Instr::Concatenate { to, .. }
         | Instr::Format { to, .. }
         | Instr::Catch { to, .. }
+        | Instr::IteratorText(_, to, ..)
+        | Instr::Map { op: MapOp::Text(_, to), .. }
         | Instr::Call { outcome: Outcome::Text(_, to), .. } => *to == id,
         _ => false,
     })

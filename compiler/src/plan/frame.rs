@@ -1,8 +1,8 @@
 //! Frame memory: how deep calls nest, and how many bytes of strings can be alive at once.
 
 use super::code::Routine;
-use super::globals::calls;
-use crate::program::{FunctionBody, FunctionId, Program};
+use crate::program::uses::Walk;
+use crate::program::{FunctionId, Program};
 
 pub(super) struct Nesting {
     /// Calls open at once that the script can need: the longest chain, 10 more if a function can call itself.
@@ -13,14 +13,7 @@ pub(super) struct Nesting {
 
 /// Calls of each function.
 fn graph(program: &Program) -> Vec<Vec<FunctionId>> {
-    program
-        .functions
-        .iter()
-        .map(|function| match &function.body {
-            FunctionBody::Script(statements) => calls(statements),
-            FunctionBody::EmbeddedC(_) => Vec::new(),
-        })
-        .collect()
+    Walk::of_functions(program).into_iter().map(|walk| walk.calls).collect()
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -83,7 +76,10 @@ pub(super) fn bytes(
     max_nesting: u32,
     string_bytes: u32,
 ) -> u32 {
-    let size = |routine: &Routine| (routine.buffers.len() as u64 * u64::from(string_bytes)).next_multiple_of(8);
+    let size = |routine: &Routine| {
+        let iterators: u64 = routine.iterators.iter().map(|iterator| iterator.bytes()).sum();
+        (routine.buffers.len() as u64 * u64::from(string_bytes)).next_multiple_of(8) + iterators
+    };
     let (functions, handlers) = routines.split_at(function_count);
     let by_function = |index: usize| functions.iter().find(|routine| routine.symbol == names[index].0).map_or(0, size);
     let sizes: Vec<u64> = (0..names.len()).map(by_function).collect();

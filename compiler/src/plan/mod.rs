@@ -5,6 +5,7 @@
 pub mod code;
 mod frame;
 mod globals;
+mod map;
 mod routine;
 mod tables;
 
@@ -13,7 +14,8 @@ use routine::{Around, Builder, c_name};
 use tables::Tables;
 pub use tables::EmbeddedExpression;
 
-use crate::program::{Attachment, Constant, EmbeddedC, FunctionBody, Place, Program, Type};
+use crate::program::uses::{self, Access, Uses, Walk};
+use crate::program::{Attachment, Constant, EmbeddedC, FunctionBody, Holds, Place, Program, Type};
 use crate::source::SourceMap;
 use spile_abi::meta::{self, Meta};
 
@@ -28,13 +30,15 @@ pub struct Limits {
     pub max_nesting: Option<u32>,
     /// MAXERRORS: run-time errors borne before the session ends.
     pub max_errors: u32,
+    /// MAXMAPENTRIES: elements of an array whose declaration gives no size.
+    pub map_entries: u32,
     /// MAXSKIPPED: skipped handler runs borne before the session ends.
     pub max_skipped: u32,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { string_bytes: 512, max_actions: 10_000, max_nesting: None, max_errors: 0, max_skipped: 100 }
+        Limits { string_bytes: 512, max_actions: 10_000, max_nesting: None, max_errors: 0, map_entries: 2048, max_skipped: 100 }
     }
 }
 
@@ -74,8 +78,28 @@ pub struct Plan {
 pub struct Global {
     pub id: crate::program::GlobalId,
     pub symbol: String,
-    pub ty: Type,
-    pub initial: Option<Constant>,
+    pub storage: Storage,
+}
+
+/// How a global is held.
+#[derive(Debug)]
+pub enum Storage {
+    Variable { ty: Type, initial: Option<Constant> },
+    Map(Map),
+}
+
+/// An array or an aggregate.
+#[derive(Debug)]
+pub struct Map {
+    /// Among the maps of the module.
+    pub index: u32,
+    pub name: String,
+    pub keys: Vec<Type>,
+    pub holds: Holds,
+    pub entries: u32,
+    /// The script gave the size.
+    pub sized: bool,
+    pub wrap: bool,
 }
 
 /// One probe site.
@@ -90,8 +114,8 @@ pub struct Probe {
     pub entry_handler: Option<String>,
     /// Data of one kretprobe instance.
     pub entry_bytes: u32,
-    /// (lock, write), ascending.
-    pub locks: Vec<(u32, bool)>,
+    /// What is taken for the handler, ascending.
+    pub locks: Vec<(u32, Access)>,
 }
 
 /// The translation unit with the script's own C.
@@ -127,9 +151,9 @@ pub struct EmbeddedFunction {
 
 /// Plans the module of a program.
 pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
-    let function_uses = globals::function_uses(program);
-    let handler_uses: Vec<_> =
-        program.probes.iter().map(|probe| globals::handler_uses(&probe.body, &function_uses)).collect();
+    let function_uses = uses::function_uses(&Walk::of_functions(program));
+    let handler_uses: Vec<Uses> =
+        program.probes.iter().map(|probe| Walk::of(&probe.body).with_calls(&function_uses)).collect();
     let locks = globals::locks(program, &handler_uses);
     let nesting = frame::nesting(program);
     let max_nesting = naming.limits.max_nesting.unwrap_or(nesting.needed);
@@ -160,7 +184,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
     }
     for routine in &mut routines {
         let needs_check = nesting.limited || naming.limits.max_nesting.is_some();
-        if routine.buffers.is_empty() && !needs_check {
+        if !routine.has_frame() && !needs_check {
             routine.frame = Frame::None;
         }
     }
@@ -183,8 +207,8 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         builder.declare(&probe.locals, 0);
         builder.statements(&probe.body);
         routines.push(builder.finish(name.clone(), comment, Vec::new(), None, Frame::Handler));
-        let mut taken: Vec<(u32, bool)> =
-            handler_uses[index].iter().filter_map(|(global, &write)| Some((locks[global.index()]?, write))).collect();
+        let mut taken: Vec<(u32, Access)> =
+            handler_uses[index].iter().filter_map(|(global, &access)| Some((locks[global.index()]?, access))).collect();
         taken.sort_unstable();
         probes.push(Probe {
             point: probe.point.clone(),
@@ -228,7 +252,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         scratch_bytes: tables.scratch_bytes,
         lock_count: locks.iter().flatten().count() as u32,
         anchor_address: program.anchor_address.unwrap_or(0),
-        globals: used_globals(program, &handler_uses),
+        globals: used_globals(program, &handler_uses, naming.limits.map_entries),
         targets: program.targets.clone(),
         routines,
         probes,
@@ -247,10 +271,10 @@ fn around<'p, 's>(
     program: &'p Program,
     tables: &'p mut Tables<'s>,
     functions: &'p [(String, bool)],
-    naming: &Naming,
+    naming: &'p Naming,
     saved: &'p [u32],
 ) -> Around<'p, 's> {
-    Around { program, tables, functions, string_bytes: naming.limits.string_bytes, saved }
+    Around { program, tables, functions, limits: &naming.limits, saved }
 }
 
 fn located(code: &EmbeddedC, sources: &SourceMap) -> Located {
@@ -314,11 +338,12 @@ fn saved_offsets(saved: &[crate::program::Expr], string_bytes: u32) -> Saved {
     Saved { offsets, bytes }
 }
 
-fn used_globals(program: &Program, handlers: &[globals::Uses]) -> Vec<Global> {
+fn used_globals(program: &Program, handlers: &[Uses], map_entries: u32) -> Vec<Global> {
     let mut used: Vec<_> = handlers.iter().flat_map(|uses| uses.keys().copied()).collect();
     used.sort_unstable();
     used.dedup();
     let mut seen = std::collections::HashMap::new();
+    let mut maps = 0;
     used.into_iter()
         .map(|id| {
             let global = &program.globals[id.index()];
@@ -326,7 +351,22 @@ fn used_globals(program: &Program, handlers: &[globals::Uses]) -> Vec<Global> {
             *count += 1;
             let suffix = if *count > 1 { format!("_{count}") } else { String::new() };
             let symbol = format!("global_{}{suffix}", c_name(&global.name));
-            Global { id, symbol, ty: global.ty, initial: global.initial.clone() }
+            let storage = match global.scalar() {
+                Some(ty) => Storage::Variable { ty, initial: global.initial.clone() },
+                None => {
+                    maps += 1;
+                    Storage::Map(Map {
+                        index: maps - 1,
+                        name: global.name.clone(),
+                        keys: global.keys.clone(),
+                        holds: global.holds,
+                        entries: if global.is_array() { global.size.unwrap_or(map_entries) } else { 1 },
+                        sized: global.size.is_some(),
+                        wrap: global.wrap,
+                    })
+                }
+            };
+            Global { id, symbol, storage }
         })
         .collect()
 }

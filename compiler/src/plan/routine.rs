@@ -1,6 +1,7 @@
 //! Handlers and functions to [`Routine`]s: expressions taken apart where they have effects or can fail.
 
 use super::code::*;
+use super::map::key;
 use super::tables::Tables;
 use crate::program::{self, BinaryOp, Expr, ExprKind, LValue, Program, PrintPiece, Stmt, StmtKind, Type};
 use crate::source::Span;
@@ -12,8 +13,7 @@ pub(super) struct Around<'p, 's> {
     pub tables: &'p mut Tables<'s>,
     /// C names of functions by id, and whether they are embedded C.
     pub functions: &'p [(String, bool)],
-    /// MAXSTRINGLEN.
-    pub string_bytes: u32,
+    pub limits: &'p super::Limits,
     /// Byte offsets of saved values in the instance's data.
     pub saved: &'p [u32],
 }
@@ -24,6 +24,7 @@ pub(super) struct Builder<'p, 's> {
     longs: Vec<Variable>,
     texts: Vec<Variable>,
     buffers: Vec<String>,
+    iterators: Vec<Iterator>,
     /// By local: where it is.
     locals: Vec<Place>,
     code: Vec<Instr>,
@@ -42,13 +43,13 @@ enum Place {
 
 /// A lowered expression.
 #[derive(Clone)]
-enum Result {
+pub(super) enum Result {
     Long(Value),
     Text(Text),
 }
 
 impl Result {
-    fn long(self) -> Value {
+    pub(super) fn long(self) -> Value {
         match self {
             Result::Long(value) => value,
             // SANITY: elaboration gives every expression the type its place asks for.
@@ -56,7 +57,7 @@ impl Result {
         }
     }
 
-    fn text(self) -> Text {
+    pub(super) fn text(self) -> Text {
         match self {
             Result::Text(text) => text,
             // SANITY: as above.
@@ -72,6 +73,7 @@ impl<'p, 's> Builder<'p, 's> {
             longs: Vec::new(),
             texts: Vec::new(),
             buffers: Vec::new(),
+            iterators: Vec::new(),
             locals: Vec::new(),
             code: Vec::new(),
             labels: 1,
@@ -119,25 +121,25 @@ impl<'p, 's> Builder<'p, 's> {
         BufferId(self.buffers.len() as u32 - 1)
     }
 
-    fn temporary(&mut self) -> LongId {
+    pub(super) fn temporary(&mut self) -> LongId {
         self.long(format!("t{}", self.longs.len()), false)
     }
 
-    fn temporary_text(&mut self) -> (BufferId, TextId) {
+    pub(super) fn temporary_text(&mut self) -> (BufferId, TextId) {
         let name = format!("u{}", self.texts.len());
         (self.buffer(name.clone()), self.text(name, false))
     }
 
-    fn label(&mut self) -> LabelId {
+    pub(super) fn label(&mut self) -> LabelId {
         self.labels += 1;
         LabelId(self.labels - 1)
     }
 
-    fn push(&mut self, instr: Instr) {
+    pub(super) fn push(&mut self, instr: Instr) {
         self.code.push(instr);
     }
 
-    fn check(&mut self) {
+    pub(super) fn check(&mut self) {
         self.push(Instr::Check(self.failed));
     }
 
@@ -146,7 +148,7 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     /// Runs `build` and returns what it pushed.
-    fn apart<T>(&mut self, build: impl FnOnce(&mut Self) -> T) -> (T, Vec<Instr>) {
+    pub(super) fn apart<T>(&mut self, build: impl FnOnce(&mut Self) -> T) -> (T, Vec<Instr>) {
         let before = std::mem::take(&mut self.code);
         let value = build(self);
         (value, std::mem::replace(&mut self.code, before))
@@ -158,7 +160,7 @@ impl<'p, 's> Builder<'p, 's> {
         }
     }
 
-    fn statement(&mut self, statement: &Stmt) {
+    pub(super) fn statement(&mut self, statement: &Stmt) {
         match &statement.kind {
             StmtKind::Block(statements) => self.statements(statements),
             StmtKind::Expr(expr) => self.effect(expr),
@@ -193,6 +195,9 @@ impl<'p, 's> Builder<'p, 's> {
                 self.push(Instr::Goto(OUT));
             }
             StmtKind::Delete(variable) => self.delete(*variable),
+            StmtKind::DeleteElements { global, keys } => self.delete_elements(*global, keys),
+            StmtKind::Clear(global) => self.clear(*global),
+            StmtKind::Foreach(foreach) => self.foreach(foreach, statement.span),
             StmtKind::Try { body, message, handler } => self.script_try(body, *message, handler),
         }
     }
@@ -201,23 +206,47 @@ impl<'p, 's> Builder<'p, 's> {
         let (again, out) = (self.label(), self.label());
         let location = self.location(span);
         let ((), code) = self.apart(|builder| {
-            builder.push(Instr::Charge { statements: 1 + statements_in(body), location });
-            builder.check();
+            builder.charge_loop(body, location);
             if let Some(condition) = condition {
                 let condition = builder.value(condition);
                 let then = vec![Instr::Goto(out)];
                 builder.push(Instr::If { condition: Value::Not(Box::new(condition)), then, otherwise: Vec::new() });
             }
-            builder.loops.push((again, out));
-            builder.statement(body);
-            builder.loops.pop();
-            builder.push(Instr::Label(again));
+            builder.in_loop(again, out, body);
             if let Some(step) = step {
                 builder.effect(step);
             }
         });
         self.push(Instr::Loop(code));
         self.push(Instr::Label(out));
+    }
+
+    /// Statements of one turn of a loop, charged at its head.
+    pub(super) fn charge_loop(&mut self, body: &Stmt, location: LocationId) {
+        self.push(Instr::Charge { statements: 1 + statements_in(body), location });
+        self.check();
+    }
+
+    /// The body of a loop; `continue` leads to its end.
+    pub(super) fn in_loop(&mut self, again: LabelId, out: LabelId, body: &Stmt) {
+        self.loops.push((again, out));
+        self.statement(body);
+        self.loops.pop();
+        self.push(Instr::Label(again));
+    }
+
+    pub(super) fn program(&self) -> &'p Program {
+        self.around.program
+    }
+
+    pub(super) fn iterator(&mut self, iterator: Iterator) -> IteratorId {
+        self.iterators.push(iterator);
+        IteratorId(self.iterators.len() as u32 - 1)
+    }
+
+    /// Elements of an array at the most.
+    pub(super) fn entries(&self, id: program::GlobalId) -> u32 {
+        self.around.program.globals[id.index()].size.unwrap_or(self.around.limits.map_entries)
     }
 
     fn script_try(&mut self, body: &[Stmt], message: Option<program::Variable>, handler: &[Stmt]) {
@@ -242,7 +271,7 @@ impl<'p, 's> Builder<'p, 's> {
                 Place::Long(_) => Type::Long,
                 Place::Text(..) => Type::String,
             },
-            program::Variable::Global(id) => self.around.program.globals[id.index()].ty,
+            program::Variable::Global(id) => self.global_type(id),
         };
         match ty {
             Type::Long => self.store_long(variable, Value::Const(0)),
@@ -250,7 +279,12 @@ impl<'p, 's> Builder<'p, 's> {
         }
     }
 
-    fn store_long(&mut self, variable: program::Variable, value: Value) {
+    fn global_type(&self, id: program::GlobalId) -> Type {
+        // SANITY: elaboration reads only scalars as variables.
+        self.around.program.globals[id.index()].scalar().unwrap_or(Type::Long)
+    }
+
+    pub(super) fn store_long(&mut self, variable: program::Variable, value: Value) {
         let instr = match variable {
             program::Variable::Global(id) => Instr::SetGlobalLong(id, value),
             program::Variable::Local(id) => match self.locals[id.index()] {
@@ -261,7 +295,7 @@ impl<'p, 's> Builder<'p, 's> {
         self.push(instr);
     }
 
-    fn store_text(&mut self, variable: program::Variable, text: Text) {
+    pub(super) fn store_text(&mut self, variable: program::Variable, text: Text) {
         let instr = match variable {
             program::Variable::Global(id) => Instr::SetGlobalText(id, text),
             program::Variable::Local(id) => match (self.locals[id.index()], text) {
@@ -274,9 +308,9 @@ impl<'p, 's> Builder<'p, 's> {
         self.push(instr);
     }
 
-    fn read(&mut self, variable: program::Variable) -> Result {
+    pub(super) fn read(&mut self, variable: program::Variable) -> Result {
         match variable {
-            program::Variable::Global(id) => match self.around.program.globals[id.index()].ty {
+            program::Variable::Global(id) => match self.global_type(id) {
                 Type::Long => Result::Long(Value::Global(id)),
                 Type::String => Result::Text(Text::Global(id)),
             },
@@ -292,7 +326,7 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     /// An expression whose value nobody uses.
-    fn effect(&mut self, expr: &Expr) {
+    pub(super) fn effect(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Print(print) => self.print(print),
             ExprKind::Update { left, op, value, .. } => {
@@ -300,6 +334,9 @@ impl<'p, 's> Builder<'p, 's> {
             }
             ExprKind::Assign(left, value) => {
                 self.assign(left, value, expr.span);
+            }
+            ExprKind::Feed { aggregate, value } => {
+                self.feed(aggregate, value, expr.span);
             }
             ExprKind::Builtin(builtin, arguments) if builtin.returns.is_none() => {
                 self.builtin(builtin, arguments, expr.span);
@@ -311,7 +348,7 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     /// Lowers in order; what a later one may change is kept in a temporary first.
-    fn in_order(&mut self, exprs: &[&Expr]) -> Vec<Result> {
+    pub(super) fn in_order(&mut self, exprs: &[&Expr]) -> Vec<Result> {
         let mut results: Vec<(Result, usize)> = Vec::new();
         for expr in exprs {
             let result = self.result(expr);
@@ -339,7 +376,7 @@ impl<'p, 's> Builder<'p, 's> {
         kept
     }
 
-    fn result(&mut self, expr: &Expr) -> Result {
+    pub(super) fn result(&mut self, expr: &Expr) -> Result {
         let value = match &expr.kind {
             ExprKind::Long(value) => Value::Const(*value),
             ExprKind::String(bytes) => return Result::Text(self.literal(bytes)),
@@ -360,7 +397,28 @@ impl<'p, 's> Builder<'p, 's> {
                 Value::Const(0)
             }
             ExprKind::Format(print) => return Result::Text(self.format(print, expr.span)),
-            ExprKind::Pretty { .. } => {
+            ExprKind::Element(element) => return self.element(element, expr),
+            ExprKind::Contains { global, keys } => self.contains(*global, keys),
+            ExprKind::Feed { aggregate, value } => self.feed(aggregate, value, expr.span),
+            ExprKind::Extract { aggregate, extractor } => {
+                let keys = self.keys(&aggregate.keys);
+                let to = self.temporary();
+                self.map(aggregate.global, keys, MapOp::Extract(to, *extractor), expr.span);
+                Value::Long(to)
+            }
+            ExprKind::Bucket { aggregate, index } => {
+                let (keys, index) = self.keys_and(&aggregate.keys, index);
+                let to = self.temporary();
+                self.map(aggregate.global, keys, MapOp::Bucket(to, index.long()), expr.span);
+                Value::Long(to)
+            }
+            ExprKind::HasBucket { aggregate, index } => {
+                let (keys, index) = self.keys_and(&aggregate.keys, index);
+                let to = self.temporary();
+                self.map(aggregate.global, keys, MapOp::HasBucket(to, index.long()), expr.span);
+                Value::Long(to)
+            }
+            ExprKind::Pretty { .. } | ExprKind::Chart(_) => {
                 let piece = PrintPiece::Directive {
                     directive: super::tables::plain_string(),
                     width: None,
@@ -397,7 +455,7 @@ impl<'p, 's> Builder<'p, 's> {
     fn literal(&self, bytes: &[u8]) -> Text {
         // A literal that does not fit is cut like every string, and at its first NUL.
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-        Text::Literal(bytes[..end.min(self.around.string_bytes as usize - 1)].to_vec())
+        Text::Literal(bytes[..end.min(self.around.limits.string_bytes as usize - 1)].to_vec())
     }
 
     fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr, span: Span) -> Result {
@@ -419,14 +477,14 @@ impl<'p, 's> Builder<'p, 's> {
         }
     }
 
-    fn divide(&mut self, modulo: bool, left: Value, right: Value, span: Span) -> Value {
+    pub(super) fn divide(&mut self, modulo: bool, left: Value, right: Value, span: Span) -> Value {
         let (to, location) = (self.temporary(), self.location(span));
         self.push(Instr::Divide { to, modulo, left, right, location });
         self.check();
         Value::Long(to)
     }
 
-    fn concatenate(&mut self, left: Text, right: Text) -> Text {
+    pub(super) fn concatenate(&mut self, left: Text, right: Text) -> Text {
         let (buffer, to) = self.temporary_text();
         self.push(Instr::Concatenate { left, right, buffer, to });
         Text::Variable(to)
@@ -552,6 +610,10 @@ impl<'p, 's> Builder<'p, 's> {
                 }
                 self.read(*variable)
             }
+            LValue::Element(element) => {
+                let (keys, value) = self.keys_and(&element.keys, value);
+                self.set_element(element.global, keys, value, span)
+            }
             LValue::Memory { address, size, field, signed } => {
                 let address = self.value(address);
                 let address = self.keep(address);
@@ -570,7 +632,7 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     /// The value in a variable of its own, unless it is a constant.
-    fn keep(&mut self, value: Value) -> Value {
+    pub(super) fn keep(&mut self, value: Value) -> Value {
         if matches!(value, Value::Const(_)) {
             return value;
         }
@@ -599,6 +661,9 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     fn update(&mut self, left: &LValue, op: BinaryOp, value: &Expr, old: bool, expr: &Expr) -> Result {
+        if let LValue::Element(element) = left {
+            return self.update_element(element, op, value, old, expr.span);
+        }
         let place = self.fixed_place(left);
         let before = self.load_place(&place, left, expr.span);
         let before = match before {
@@ -665,7 +730,8 @@ impl<'p, 's> Builder<'p, 's> {
                 let address = self.value(address);
                 FixedPlace::Memory(self.keep(address))
             }
-            LValue::Register { .. } => FixedPlace::Register,
+            // Elements have their own way.
+            LValue::Register { .. } | LValue::Element(_) => FixedPlace::Register,
         }
     }
 
@@ -736,10 +802,11 @@ impl<'p, 's> Builder<'p, 's> {
             if let PrintPiece::Directive { width, precision, argument, .. } = piece {
                 exprs.extend(width);
                 exprs.extend(precision);
-                exprs.push(match &argument.kind {
-                    ExprKind::Pretty { address, .. } if is_plain(piece) => address,
-                    _ => argument,
-                });
+                match &argument.kind {
+                    ExprKind::Pretty { address, .. } if is_plain(piece) => exprs.push(address),
+                    ExprKind::Chart(aggregate) if is_plain(piece) => exprs.extend(&aggregate.keys),
+                    _ => exprs.push(argument),
+                }
             }
         }
         let mut results = self.in_order(&exprs).into_iter();
@@ -755,10 +822,17 @@ impl<'p, 's> Builder<'p, 's> {
                 },
                 PrintPiece::Directive { argument: Expr { kind: ExprKind::Pretty { description, .. }, .. }, .. } if is_plain(piece) => {
                     let address = next().long();
-                    let most = description.max_payload(self.around.string_bytes);
+                    let most = description.max_payload(self.around.limits.string_bytes);
                     let table = self.around.tables.pretty_table(description);
                     pieces.push(Piece::Pretty((**description).clone()));
                     parts.push(Part::Pretty { table, address, most });
+                }
+                PrintPiece::Directive { argument: Expr { kind: ExprKind::Chart(aggregate), .. }, .. } if is_plain(piece) => {
+                    let keys = aggregate.keys.iter().map(|_| key(next())).collect();
+                    let histogram = self.histogram(aggregate.global);
+                    let buckets = histogram.buckets();
+                    pieces.push(Piece::Histogram(histogram));
+                    parts.push(Part::Histogram { map: aggregate.global, keys, buckets });
                 }
                 PrintPiece::Directive { directive, width, precision, .. } => {
                     if width.is_some() {
@@ -796,6 +870,7 @@ impl<'p, 's> Builder<'p, 's> {
             longs: self.longs,
             texts: self.texts,
             buffers: self.buffers,
+            iterators: self.iterators,
             frame,
             code: self.code,
         }

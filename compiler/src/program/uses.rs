@@ -1,0 +1,231 @@
+//! What statements do with globals, and which functions they call: for locks, and for what must not change under a
+//! `foreach`.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Element, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece, Program, Slice, Stmt, StmtKind,
+    Variable,
+};
+use crate::source::Span;
+
+/// The strongest thing that is done with a global.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    Read,
+    /// An aggregate is only fed.
+    Feed,
+    /// Written, or an aggregate fed and read.
+    Write,
+}
+
+impl Access {
+    /// Of both together.
+    fn and(self, other: Access) -> Access {
+        match (self, other) {
+            (Access::Read, Access::Feed) | (Access::Feed, Access::Read) => Access::Write,
+            _ => self.max(other),
+        }
+    }
+}
+
+/// Globals that some code uses, and how.
+pub type Uses = BTreeMap<GlobalId, Access>;
+
+/// What code does by itself, without what it calls.
+#[derive(Clone, Debug, Default)]
+pub struct Walk {
+    pub uses: Uses,
+    /// Sorted, each once.
+    pub calls: Vec<FunctionId>,
+    /// The first place that changes a global.
+    pub changes: BTreeMap<GlobalId, Span>,
+}
+
+impl Walk {
+    pub fn of(statements: &[Stmt]) -> Walk {
+        let mut walk = Walk::default();
+        statements.iter().for_each(|statement| walk.statement(statement));
+        walk.calls.sort_unstable();
+        walk.calls.dedup();
+        walk
+    }
+
+    /// What each function of a program does by itself. Embedded C is not looked into.
+    pub fn of_functions(program: &Program) -> Vec<Walk> {
+        let of = |body: &FunctionBody| match body {
+            FunctionBody::Script(statements) => Walk::of(statements),
+            FunctionBody::EmbeddedC(_) => Walk::default(),
+        };
+        program.functions.iter().map(|function| of(&function.body)).collect()
+    }
+
+    /// What this does with all that it calls; `functions` as [`function_uses`] gives it.
+    pub fn with_calls(&self, functions: &[Uses]) -> Uses {
+        let mut uses = self.uses.clone();
+        for callee in &self.calls {
+            merge(&mut uses, &functions[callee.index()]);
+        }
+        uses
+    }
+
+    fn global(&mut self, id: GlobalId, access: Access, span: Span) {
+        self.uses.entry(id).and_modify(|before| *before = before.and(access)).or_insert(access);
+        if access != Access::Read {
+            self.changes.entry(id).or_insert(span);
+        }
+    }
+
+    fn variable(&mut self, variable: Variable, access: Access, span: Span) {
+        if let Variable::Global(id) = variable {
+            self.global(id, access, span);
+        }
+    }
+
+    fn element(&mut self, element: &Element, access: Access, span: Span) {
+        element.keys.iter().for_each(|key| self.expr(key));
+        self.global(element.global, access, span);
+    }
+
+    fn slice(&mut self, slice: &Slice) {
+        slice.iter().flatten().for_each(|key| self.expr(key));
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        let span = statement.span;
+        match &statement.kind {
+            StmtKind::Block(statements) => statements.iter().for_each(|statement| self.statement(statement)),
+            StmtKind::Expr(expr) => self.expr(expr),
+            StmtKind::If { condition, then, otherwise } => {
+                self.expr(condition);
+                self.statement(then);
+                otherwise.iter().for_each(|otherwise| self.statement(otherwise));
+            }
+            StmtKind::Loop { condition, step, body } => {
+                condition.iter().chain(step).for_each(|expr| self.expr(expr));
+                self.statement(body);
+            }
+            StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
+            StmtKind::Try { body, message, handler } => {
+                body.iter().chain(handler).for_each(|statement| self.statement(statement));
+                message.iter().for_each(|&variable| self.variable(variable, Access::Write, span));
+            }
+            StmtKind::Delete(variable) => self.variable(*variable, Access::Write, span),
+            StmtKind::DeleteElements { global, keys } => {
+                self.slice(keys);
+                self.global(*global, Access::Write, span);
+            }
+            StmtKind::Clear(global) => self.global(*global, Access::Write, span),
+            StmtKind::Foreach(foreach) => {
+                match &foreach.over {
+                    Iterated::Array(global) => self.global(*global, Access::Read, span),
+                    Iterated::Histogram(element) => self.element(element, Access::Read, span),
+                }
+                self.slice(&foreach.slice);
+                foreach.limit.iter().for_each(|limit| self.expr(limit));
+                foreach.keys.iter().chain(&foreach.value).for_each(|&variable| self.variable(variable, Access::Write, span));
+                self.statement(&foreach.body);
+            }
+            StmtKind::Break | StmtKind::Continue | StmtKind::Next => {}
+        }
+    }
+
+    fn place(&mut self, place: &LValue, span: Span) {
+        match place {
+            LValue::Variable(variable) => self.variable(*variable, Access::Write, span),
+            LValue::Element(element) => self.element(element, Access::Write, span),
+            LValue::Memory { address, .. } => self.expr(address),
+            LValue::Register { .. } => {}
+        }
+    }
+
+    fn print(&mut self, pieces: &[PrintPiece]) {
+        for piece in pieces {
+            if let PrintPiece::Directive { width, precision, argument, .. } = piece {
+                width.iter().chain(precision).for_each(|expr| self.expr(expr));
+                self.expr(argument);
+            }
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Variable(variable) => self.variable(*variable, Access::Read, span),
+            ExprKind::Binary(_, left, right) => {
+                self.expr(left);
+                self.expr(right);
+            }
+            ExprKind::Negate(operand)
+            | ExprKind::Not(operand)
+            | ExprKind::Complement(operand)
+            | ExprKind::SignExtend(operand, _)
+            | ExprKind::Bits { value: operand, .. }
+            | ExprKind::Read { address: operand, .. }
+            | ExprKind::Pretty { address: operand, .. } => self.expr(operand),
+            ExprKind::Conditional(condition, then, otherwise) => {
+                [condition, then, otherwise].into_iter().for_each(|expr| self.expr(expr));
+            }
+            ExprKind::Call(function, arguments) => {
+                self.calls.push(*function);
+                arguments.iter().for_each(|argument| self.expr(argument));
+            }
+            ExprKind::Builtin(_, arguments) => arguments.iter().for_each(|argument| self.expr(argument)),
+            ExprKind::Assign(left, value) => {
+                self.expr(value);
+                self.place(left, span);
+            }
+            ExprKind::Update { left, value, .. } => {
+                self.expr(value);
+                self.place(left, span);
+            }
+            ExprKind::Print(print) | ExprKind::Format(print) => self.print(&print.pieces),
+            ExprKind::Element(element) | ExprKind::Extract { aggregate: element, .. } | ExprKind::Chart(element) => {
+                self.element(element, Access::Read, span);
+            }
+            ExprKind::Contains { global, keys } => {
+                self.slice(keys);
+                self.global(*global, Access::Read, span);
+            }
+            ExprKind::Feed { aggregate, value } => {
+                self.expr(value);
+                self.element(aggregate, Access::Feed, span);
+            }
+            ExprKind::Bucket { aggregate, index } | ExprKind::HasBucket { aggregate, index } => {
+                self.expr(index);
+                self.element(aggregate, Access::Read, span);
+            }
+            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Register { .. } | ExprKind::Saved(_) | ExprKind::EmbeddedC(_) => {}
+        }
+    }
+}
+
+/// What each function does with all that it calls.
+pub fn function_uses(walks: &[Walk]) -> Vec<Uses> {
+    let mut all: Vec<Uses> = walks.iter().map(|walk| walk.uses.clone()).collect();
+    // Until nothing is added any more: functions may call each other in circles.
+    loop {
+        let mut grown = false;
+        for (index, walk) in walks.iter().enumerate() {
+            for callee in &walk.calls {
+                let callee = all[callee.index()].clone();
+                grown |= merge(&mut all[index], &callee);
+            }
+        }
+        if !grown {
+            return all;
+        }
+    }
+}
+
+/// Adds what is in `more`; whether that changed anything.
+fn merge(uses: &mut Uses, more: &Uses) -> bool {
+    let mut grown = false;
+    for (&global, &access) in more {
+        let before = uses.get(&global).copied();
+        let after = before.map_or(access, |before| before.and(access));
+        grown |= before != Some(after);
+        uses.insert(global, after);
+    }
+    grown
+}
