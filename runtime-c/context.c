@@ -77,6 +77,7 @@ bool spile_context_run(struct spile_site *site, enum spile_state state,
 	c->actions = spile_script.max_actions;
 	c->location = SPILE_NO_LOCATION;
 	c->depth = 0;
+	c->next = 0;
 	c->frame = cpu->frame;
 
 	if (probe->lock_count && unlikely(!spile_lock_all(probe->locks, probe->lock_count))) {

@@ -59,6 +59,9 @@ void spile_embedded_write(struct spile_context *c, volatile void *to, const void
 /* Ends the function with a run-time error (which try/catch can take). */
 #define STAP_ERROR(...) \
 	do { spile_embedded_error(CONTEXT, __VA_ARGS__); return; } while (0)
+/* Ends the function; the call goes on with the next overload. */
+#define STAP_NEXT \
+	do { CONTEXT->next = 1; return; } while (0)
 /* Prints to the script's output; at most MAXSTRINGLEN - 1 bytes at once. */
 #define STAP_PRINTF(...) spile_embedded_print(CONTEXT, __VA_ARGS__)
 

@@ -50,7 +50,16 @@ struct spile_context {
 	unsigned int depth;		/* function calls now open */
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
+	int next;			/* embedded C said STAP_NEXT */
 };
+
+static inline spile_long spile_took_next(struct spile_context *c)
+{
+	int next = c->next;
+
+	c->next = 0;
+	return next;
+}
 
 enum spile_probe_kind {
 	SPILE_PROBE_BEGIN, SPILE_PROBE_END, SPILE_PROBE_ERROR, SPILE_PROBE_NEVER,

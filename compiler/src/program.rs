@@ -154,6 +154,8 @@ pub struct Function {
     pub locals: Vec<Local>,
     /// None: it returns nothing (and 0 where a value is asked).
     pub returns: Option<Type>,
+    /// The probe that it was copied for: its saved values are that probe's.
+    pub site: Option<u32>,
     pub body: FunctionBody,
     pub span: Span,
 }
@@ -332,6 +334,8 @@ pub enum ExprKind {
     Bucket { aggregate: Element, index: Box<Expr> },
     HasBucket { aggregate: Element, index: Box<Expr> },
     EmbeddedC(EmbeddedC),
+    /// Whether the embedded C just called said STAP_NEXT.
+    TookNext,
 }
 
 #[derive(Clone, Debug)]

@@ -25,6 +25,8 @@ pub(super) struct Shape {
     pub keys: Option<(Vec<TypeVar>, Span)>,
     /// Fed by `<<<` or asked by an extractor.
     pub stats: Option<(Stats, Span)>,
+    /// A loop variable that is to hold the value of an element.
+    looped: Option<Span>,
     histogram: Option<Span>,
     shift: Option<(u8, Span)>,
 }
@@ -235,6 +237,7 @@ impl<'a> Elaborator<'a> {
                 let local = self.variable(unit, name, true);
                 let ty = self.globals[id.index()].ty;
                 self.equate_at(ty, local, name.span);
+                self.globals[id.index()].shape.looped.get_or_insert(name.span);
             }
             if let Some(slice) = &foreach.slice {
                 self.infer_keys(unit, id, slice, foreach.array.span, true);
@@ -274,6 +277,9 @@ impl<'a> Elaborator<'a> {
                 if let Some((what, used)) = what {
                     errors.push(Error::InitialValue { name: name(), what, span: *initial, used });
                 }
+            }
+            if let (Some(_), Some(looped)) = (&shape.stats, shape.looped) {
+                errors.push(Error::ForeachAggregate { span: looped });
             }
             let ty = global.ty;
             if let (Some((_, stats)), Some((_, value))) = (&self.globals[index].shape.stats, self.types.decided(ty)) {
@@ -403,9 +409,6 @@ impl<'a> Elaborator<'a> {
             variables.push(variable.ok_or(Error::NotAssignable { span: name.span })?);
         }
         let value = variables.split_off(foreach.keys.len()).pop();
-        if let (true, Some(name)) = (stats, &foreach.value) {
-            return Err(Error::ForeachAggregate { span: name.span });
-        }
         let sort = match foreach.sort {
             None => None,
             Some(sort) => {

@@ -3,8 +3,9 @@
 use super::error::Error;
 use super::format::{self, Piece};
 use super::types::{Conflict, TypeVar};
-use super::{Callee, Elaborator, Handler, Local, Unit};
-use crate::program::{FunctionId, LocalId, Type};
+use super::functions::Reached;
+use super::{Elaborator, Handler, Local, Unit};
+use crate::program::{LocalId, Type};
 use crate::source::Span;
 use crate::syntax::ast::{self, AssignOp, BinaryOp, ExprKind, PrintForm, StmtKind};
 use spile_abi::format::Size;
@@ -19,29 +20,14 @@ impl<'a> Elaborator<'a> {
                 self.infer_block(&mut handler.unit, block);
             }
         }
-        let mut next = 0;
-        while next < self.reached.len() {
-            self.infer_function(self.reached[next]);
-            next += 1;
-        }
-    }
-
-    fn infer_function(&mut self, index: usize) {
-        let mut unit = std::mem::take(&mut self.functions[index].unit);
-        match &self.functions[index].ast.body {
-            ast::FunctionBody::Script(block) => {
-                self.infer_statements(&mut unit, &block.statements, Some(index));
-            }
-            ast::FunctionBody::EmbeddedC(_) => {}
-        }
-        self.functions[index].unit = unit;
+        self.infer_functions();
     }
 
     fn infer_block(&mut self, unit: &mut Unit, block: &'a ast::Block) {
         self.infer_statements(unit, &block.statements, None);
     }
 
-    fn infer_statements(&mut self, unit: &mut Unit, statements: &'a [ast::Stmt], function: Option<usize>) {
+    pub(super) fn infer_statements(&mut self, unit: &mut Unit, statements: &'a [ast::Stmt], function: Option<usize>) {
         for statement in statements {
             self.infer_statement(unit, statement, function);
         }
@@ -50,9 +36,8 @@ impl<'a> Elaborator<'a> {
     fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt, function: Option<usize>) {
         match &statement.kind {
             StmtKind::Empty | StmtKind::Next => {
-                if matches!(statement.kind, StmtKind::Next) && function.is_some() {
-                    let what = "`next` in a function (overloaded functions)".into();
-                    self.report(Error::Unsupported { what, span: statement.span });
+                if let (StmtKind::Next, Some(function)) = (&statement.kind, function) {
+                    self.infer_next(function);
                 }
             }
             StmtKind::Block(block) => self.infer_statements(unit, &block.statements, function),
@@ -96,13 +81,7 @@ impl<'a> Elaborator<'a> {
             StmtKind::Return(value) => match (function, value) {
                 (None, _) => self.report(Error::ReturnInProbe { span: statement.span }),
                 (Some(_), None) => {}
-                (Some(index), Some(value)) => {
-                    let ty = self.infer(unit, value);
-                    let function = &mut self.functions[index];
-                    function.has_value = true;
-                    let returns = function.returns;
-                    self.equate_at(returns, ty, value.span);
-                }
+                (Some(index), Some(value)) => self.infer_return(unit, index, value),
             },
             StmtKind::Delete(expr) => {
                 if !self.infer_delete(unit, expr) {
@@ -403,40 +382,6 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The type of the result; None if it has none.
-    fn infer_call(&mut self, unit: &mut Unit, name: &'a ast::Name, arguments: &'a [ast::Expr]) -> Option<TypeVar> {
-        match self.find_callee(name, arguments.len()) {
-            Err(error) => {
-                self.report(error);
-                for argument in arguments {
-                    self.infer(unit, argument);
-                }
-                Some(self.types.fresh())
-            }
-            Ok(Callee::Builtin(builtin)) => {
-                if builtin.guru && !self.options.guru {
-                    self.report(Error::Guru { what: builtin.name, span: name.span });
-                }
-                for (argument, (_, ty)) in arguments.iter().zip(builtin.parameters) {
-                    self.want(unit, argument, *ty);
-                }
-                builtin.returns.map(|ty| self.types.known(ty, name.span))
-            }
-            Ok(Callee::Function(index)) => {
-                if self.functions[index].id.is_none() {
-                    self.functions[index].id = Some(FunctionId(self.reached.len() as u32));
-                    self.reached.push(index);
-                }
-                for (number, argument) in arguments.iter().enumerate() {
-                    let given = self.infer(unit, argument);
-                    let parameter = self.functions[index].parameters[number];
-                    self.equate_at(parameter, given, argument.span);
-                }
-                Some(self.functions[index].returns)
-            }
-        }
-    }
-
     fn infer_print(&mut self, unit: &mut Unit, print: &'a ast::Print, span: Span) -> TypeVar {
         match &print.form {
             PrintForm::Format(text, literal) => match format::parse(text) {
@@ -483,7 +428,11 @@ impl<'a> Elaborator<'a> {
     pub(super) fn check_types(&mut self, handlers: &[Handler<'a>]) {
         let mut untyped: Vec<(String, Span)> = Vec::new();
         let mut unassigned: Vec<(String, Vec<String>, Span)> = Vec::new();
-        let reached: Vec<usize> = self.reached.clone();
+        let reached: Vec<usize> = self
+            .reached
+            .iter()
+            .filter_map(|reached| if let Reached::Function(index) = reached { Some(*index) } else { None })
+            .collect();
         for unit in handlers.iter().map(|handler| &handler.unit).chain(reached.iter().map(|&index| &self.functions[index].unit)) {
             for local in &unit.locals {
                 if self.types.get(local.ty).is_none() {

@@ -4,11 +4,11 @@ use super::context::{is_text, long};
 use super::error::Error;
 use super::format::{self, Piece};
 use super::pretty;
-use super::{Callee, Elaborator, Handler, Unit};
+use super::{Elaborator, Handler, Unit};
 use crate::debuginfo::Type as CType;
 use crate::probe::{Found, Location};
 use crate::program::{
-    Constant, Directive, EmbeddedC, Expr, ExprKind, Function, FunctionBody, Global, Holds, LValue, Local, LocalId,
+    Constant, Directive, EmbeddedC, Expr, ExprKind, Global, Holds, LValue, Local, LocalId,
     Print, PrintPiece, Probe, Program, SavedId, Stmt, StmtKind, Type, Variable,
 };
 use crate::source::Span;
@@ -22,8 +22,8 @@ impl<'a> Elaborator<'a> {
     pub(super) fn lower_all(&mut self, scripts: &'a [ast::Script], handlers: Vec<Handler<'a>>) -> Program {
         let mut program = Program::default();
         program.globals = (0..self.globals.len()).map(|index| self.lower_global(index)).collect();
-        for index in self.reached.clone() {
-            let function = self.lower_function(index);
+        for reached in self.reached.clone() {
+            let function = self.lower_reached(reached);
             program.functions.push(function);
         }
         for handler in handlers {
@@ -59,31 +59,10 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn locals(&mut self, unit: &Unit) -> Vec<Local> {
+    pub(super) fn locals(&mut self, unit: &Unit) -> Vec<Local> {
         let types = &mut self.types;
         let ty = |local: &super::Local| types.get(local.ty).unwrap_or(Type::Long);
         unit.locals.iter().map(ty).zip(&unit.locals).map(|(ty, local)| Local { name: local.name.clone(), ty }).collect()
-    }
-
-    fn lower_function(&mut self, index: usize) -> Function {
-        let mut unit = std::mem::take(&mut self.functions[index].unit);
-        let ast = self.functions[index].ast;
-        let body = match &ast.body {
-            ast::FunctionBody::Script(block) => FunctionBody::Script(self.lower_statements(&mut unit, &block.statements)),
-            ast::FunctionBody::EmbeddedC(code) => {
-                FunctionBody::EmbeddedC(EmbeddedC { text: code.text.clone(), span: code.span })
-            }
-        };
-        let returns = self.functions[index].returns;
-        let returns = self.types.get(returns).filter(|_| self.functions[index].has_value);
-        Function {
-            name: ast.name.text.clone(),
-            parameters: ast.parameters.len(),
-            locals: self.locals(&unit),
-            returns,
-            body,
-            span: ast.span,
-        }
     }
 
     fn lower_handler(&mut self, handler: Handler<'a>) -> Probe {
@@ -111,13 +90,13 @@ impl<'a> Elaborator<'a> {
             module: handler.site.module,
             attachment: handler.site.attachment,
             locals,
-            saved: unit.saved,
+            saved: unit.site.and_then(|site| self.saved.remove(&site)).unwrap_or_default().values,
             body,
             span: handler.span,
         }
     }
 
-    fn lower_statements(&mut self, unit: &mut Unit, statements: &[ast::Stmt]) -> Vec<Stmt> {
+    pub(super) fn lower_statements(&mut self, unit: &mut Unit, statements: &[ast::Stmt]) -> Vec<Stmt> {
         statements
             .iter()
             .filter_map(|statement| match self.lower_statement(unit, statement) {
@@ -174,7 +153,10 @@ impl<'a> Elaborator<'a> {
             Ast::Foreach(foreach) => self.lower_foreach(unit, foreach, statement.span)?,
             Ast::Break => StmtKind::Break,
             Ast::Continue => StmtKind::Continue,
-            Ast::Next => StmtKind::Next,
+            Ast::Next => match unit.function {
+                Some(function) => self.lower_next(unit, function, statement.span),
+                None => StmtKind::Next,
+            },
             Ast::Return(value) => StmtKind::Return(value.as_ref().map(|value| self.lower(unit, value)).transpose()?),
             Ast::Delete(expr) => match (self.lower_delete(unit, expr)?, self.variable_of(unit, expr)) {
                 (Some(deleted), _) => deleted,
@@ -340,25 +322,6 @@ impl<'a> Elaborator<'a> {
         Span { start, end: start + length as u32, ..between }
     }
 
-    fn lower_call(&mut self, unit: &mut Unit, name: &ast::Name, arguments: &[ast::Expr]) -> Lowered {
-        let lowered: Lowered<Vec<Expr>> = arguments.iter().map(|argument| self.lower(unit, argument)).collect();
-        let lowered = lowered?;
-        let span = name.span;
-        Ok(match self.find_callee(name, arguments.len())? {
-            Callee::Builtin(builtin) => {
-                let ty = builtin.returns.unwrap_or(Type::Long);
-                Expr { kind: ExprKind::Builtin(builtin, lowered), ty, span }
-            }
-            Callee::Function(index) => {
-                let function = &self.functions[index];
-                let (id, returns) = (function.id, function.returns);
-                let id = id.ok_or(Error::UnknownFunction { name: name.text.clone(), span, near: Vec::new() })?;
-                let ty = self.types.get(returns).unwrap_or(Type::Long);
-                Expr { kind: ExprKind::Call(id, lowered), ty, span }
-            }
-        })
-    }
-
     fn lower_place(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered<LValue> {
         if self.is_element(expr) {
             return self.lower_element(unit, expr).map(LValue::Element);
@@ -397,15 +360,12 @@ impl<'a> Elaborator<'a> {
             context: unit.context.clone(),
             point: unit.point.clone(),
             at_entry: unit.at_entry,
+            site: unit.site,
             ..Unit::default()
         };
         std::mem::swap(&mut indices.locals, &mut unit.locals);
-        std::mem::swap(&mut indices.saved, &mut unit.saved);
-        std::mem::swap(&mut indices.saved_names, &mut unit.saved_names);
         let found = self.find(unit, expr, &mut |elaborator, index| elaborator.lower(&mut indices, index));
         unit.locals = indices.locals;
-        unit.saved = indices.saved;
-        unit.saved_names = indices.saved_names;
         found
     }
 
@@ -442,18 +402,21 @@ impl<'a> Elaborator<'a> {
         if !unit.context.as_ref().is_some_and(|context| context.is_return()) {
             return Err(Error::NotReturnProbe { span });
         }
-        let key = self.sources.text(expr.span).to_string();
-        if let Some(&id) = unit.saved_names.get(&key) {
-            let ty = unit.saved[id.index()].ty;
+        let site = unit.site.ok_or(Error::NotReturnProbe { span })?;
+        let key = crate::syntax::print::expr(expr);
+        let known = self.saved.entry(site).or_default();
+        if let Some(&id) = known.names.get(&key) {
+            let ty = known.values[id.index()].ty;
             return Ok(Expr { kind: ExprKind::Saved(id), ty, span });
         }
         unit.at_entry = true;
         let value = self.lower(unit, expr);
         unit.at_entry = false;
         let value = value?;
-        let (ty, id) = (value.ty, SavedId(unit.saved.len() as u32));
-        unit.saved.push(value);
-        unit.saved_names.insert(key, id);
+        let known = self.saved.entry(site).or_default();
+        let (ty, id) = (value.ty, SavedId(known.values.len() as u32));
+        known.values.push(value);
+        known.names.insert(key, id);
         Ok(Expr { kind: ExprKind::Saved(id), ty, span })
     }
 

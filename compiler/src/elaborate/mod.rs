@@ -9,6 +9,7 @@ mod context;
 mod display;
 pub mod error;
 mod fold;
+mod functions;
 pub mod format;
 mod infer;
 mod iteration;
@@ -22,10 +23,11 @@ use std::rc::Rc;
 
 use crate::diagnostic::Diagnostic;
 use crate::probe::{Context, Resolver};
-use crate::program::{FunctionId, GlobalId, LocalId, Program, SavedId};
+use crate::program::{GlobalId, LocalId, Program, SavedId};
 use crate::source::{FileId, SourceMap, Span};
 use crate::syntax::ast;
 use error::Error;
+use functions::{Function, Reached};
 use types::{TypeVar, Types};
 
 /// What the command line says about the language.
@@ -50,8 +52,8 @@ pub fn elaborate<'a>(
     elaborator.declare(scripts);
     let mut handlers = elaborator.expand_probes(scripts);
     elaborator.infer_all(&mut handlers);
-    elaborator.check_types(&handlers);
     elaborator.check_globals();
+    elaborator.check_types(&handlers);
     let program = if elaborator.failed { Program::default() } else { elaborator.lower_all(scripts, handlers) };
     iteration::check(&program).into_iter().for_each(|error| elaborator.report(error));
     (program, elaborator.problems)
@@ -101,17 +103,6 @@ struct Global<'a> {
     written: bool,
 }
 
-struct Function<'a> {
-    ast: &'a ast::Function,
-    unit: Unit,
-    parameters: Vec<TypeVar>,
-    returns: TypeVar,
-    /// A `return` with a value was seen, or a type is declared.
-    has_value: bool,
-    /// Reached from a probe; numbered in the order in which it was reached.
-    id: Option<FunctionId>,
-}
-
 /// Names and types within one function or handler.
 #[derive(Default)]
 struct Unit {
@@ -124,9 +115,20 @@ struct Unit {
     loops: usize,
     /// An expression that is evaluated at the probed function's entry is being lowered.
     at_entry: bool,
-    saved: Vec<crate::program::Expr>,
-    /// Saved values by the spelling of what they are.
-    saved_names: HashMap<String, SavedId>,
+    /// Number of the probe site, of a handler or of a function's copy for it.
+    site: Option<u32>,
+    /// The function that this is.
+    function: Option<usize>,
+    /// Of a function with `next`: where the arguments of the call are.
+    arguments: Vec<LocalId>,
+}
+
+/// What a probe site saves at the probed function's entry.
+#[derive(Default)]
+struct Saved {
+    values: Vec<crate::program::Expr>,
+    /// By the spelling of what they are.
+    names: HashMap<String, SavedId>,
 }
 
 struct Local {
@@ -160,7 +162,11 @@ struct Elaborator<'a> {
     function_names: HashMap<(Option<FileId>, &'a str), Vec<usize>>,
     aliases: Vec<&'a ast::Alias>,
     /// Functions reached, in order; those not yet inferred come last.
-    reached: Vec<usize>,
+    reached: Vec<Reached>,
+    /// Copies of functions for probe sites.
+    copies: HashMap<(usize, u32), usize>,
+    /// By probe site.
+    saved: HashMap<u32, Saved>,
 }
 
 impl<'a> Elaborator<'a> {
@@ -178,6 +184,8 @@ impl<'a> Elaborator<'a> {
             function_names: HashMap::new(),
             aliases: Vec::new(),
             reached: Vec::new(),
+            copies: HashMap::new(),
+            saved: HashMap::new(),
         }
     }
 
@@ -223,41 +231,6 @@ impl<'a> Elaborator<'a> {
         self.globals.push(Global { ast: global, ty, shape: Default::default(), read: false, written: false });
     }
 
-    fn declare_function(&mut self, file: FileId, function: &'a ast::Function) {
-        let key = (function.private.then_some(file), function.name.text.as_str());
-        let arity = function.parameters.len();
-        let same = self.function_names.get(&key).into_iter().flatten().copied();
-        if let Some(first) = same.map(|index| self.functions[index].ast).find(|first| first.parameters.len() == arity) {
-            let (name, span, first) = (function.name.text.clone(), function.name.span, first.name.span);
-            return self.report(Error::Redeclared { what: "function", name, span, first });
-        }
-        if let ast::FunctionBody::EmbeddedC(code) = &function.body {
-            self.check_embedded(code.span);
-        }
-        let ty = |types: &mut Types, declared: Option<ast::TypeName>, span| match declared {
-            None => types.fresh(),
-            Some(ast::TypeName::Long) => types.known(crate::program::Type::Long, span),
-            Some(ast::TypeName::String) => types.known(crate::program::Type::String, span),
-        };
-        let returns = ty(&mut self.types, function.returns, function.name.span);
-        let mut unit = Unit::default();
-        let mut parameters = Vec::new();
-        for parameter in &function.parameters {
-            let ty = ty(&mut self.types, parameter.type_name, parameter.name.span);
-            parameters.push(ty);
-            let id = LocalId(unit.locals.len() as u32);
-            let name = parameter.name.text.clone();
-            if unit.names.insert(name.clone(), id).is_some() {
-                let (what, span, first) = ("parameter", parameter.name.span, function.name.span);
-                self.report(Error::Redeclared { what, name: name.clone(), span, first });
-            }
-            unit.locals.push(Local { name, ty, span: parameter.name.span, assigned: true });
-        }
-        self.function_names.entry(key).or_default().push(self.functions.len());
-        let has_value = function.returns.is_some();
-        self.functions.push(Function { ast: function, unit, parameters, returns, has_value, id: None });
-    }
-
     /// Embedded C is for guru mode and library files.
     fn check_embedded(&mut self, span: Span) {
         let library = self.sources.file(span.file).origin == crate::source::Origin::Tapset;
@@ -268,45 +241,5 @@ impl<'a> Elaborator<'a> {
 
     fn find_global(&self, file: FileId, name: &str) -> Option<GlobalId> {
         self.global_names.get(&(Some(file), name)).or_else(|| self.global_names.get(&(None, name))).copied()
-    }
-
-    fn find_functions(&self, file: FileId, name: &str) -> Vec<usize> {
-        let private = self.function_names.get(&(Some(file), name));
-        private.or_else(|| self.function_names.get(&(None, name))).cloned().unwrap_or_default()
-    }
-
-}
-
-/// What a name called with some arguments is.
-enum Callee {
-    /// Index into the elaborator's functions.
-    Function(usize),
-    Builtin(&'static crate::builtin::Builtin),
-}
-
-impl<'a> Elaborator<'a> {
-    /// A script's own function wins over a builtin of its name.
-    fn find_callee(&self, name: &ast::Name, arity: usize) -> Result<Callee, Error> {
-        let functions = self.find_functions(name.span.file, &name.text);
-        let fits = |index: &&usize| self.functions[**index].ast.parameters.len() == arity;
-        if let Some(&index) = functions.iter().find(fits) {
-            return Ok(Callee::Function(index));
-        }
-        if let Some(builtin) = crate::builtin::find(&name.text, arity) {
-            return Ok(Callee::Builtin(builtin));
-        }
-        let declared = functions.first().map(|&index| self.functions[index].ast.name.span);
-        let mut takes: Vec<usize> = functions.iter().map(|&index| self.functions[index].ast.parameters.len()).collect();
-        takes.extend(crate::builtin::arities(&name.text));
-        if !takes.is_empty() {
-            takes.sort_unstable();
-            let (name, span) = (name.text.clone(), name.span);
-            return Err(Error::Arity { name, takes, given: arity, span, declared });
-        }
-        let mut near: Vec<String> = self.function_names.keys().map(|(_, name)| name.to_string()).collect();
-        near.extend(crate::builtin::all().map(|builtin| builtin.name.to_string()));
-        near.sort();
-        near.dedup();
-        Err(Error::UnknownFunction { name: name.text.clone(), span: name.span, near })
     }
 }

@@ -28,7 +28,8 @@ impl<'a> Elaborator<'a> {
                     let mut found = Vec::new();
                     let present = self.expand_point(&point.components, point, &Wrapping::default(), &mut found);
                     for (site, wrapping) in found {
-                        handlers.push(handler(site, wrapping, point, probe));
+                        let number = handlers.len() as u32;
+                        handlers.push(handler(site, number, wrapping, point, probe));
                     }
                     if present && point.sufficient {
                         break;
@@ -153,11 +154,11 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-fn handler<'a>(site: Site, around: Wrapping<'a>, point: &'a ast::ProbePoint, probe: &'a ast::Probe) -> Handler<'a> {
+fn handler<'a>(site: Site, number: u32, around: Wrapping<'a>, point: &'a ast::ProbePoint, probe: &'a ast::Probe) -> Handler<'a> {
     let mut body = around.prologues;
     body.push(&probe.body);
     body.extend(around.epilogues);
-    let unit = Unit { context: Some(site.context.clone()), point: site.point.clone(), ..Unit::default() };
+    let unit = Unit { context: Some(site.context.clone()), point: site.point.clone(), site: Some(number), ..Unit::default() };
     Handler {
         site,
         script_point: probe::spelling(&point.components),

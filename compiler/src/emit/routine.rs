@@ -263,6 +263,7 @@ impl Speller<'_> {
                 self.line(&format!("\tgoto {};", self.label(*uncaught)));
                 self.line(&format!("{name}.text = f->b{};", buffer.0));
             }
+            Instr::TakeNext(to) => self.line(&format!("{} = spile_took_next(c);", self.long(*to))),
             Instr::ReturnLong(value) => self.line(&format!("result = {};", self.value(value))),
             Instr::ReturnText(text) => self.line(&format!("result = spile_string_copy(out, {});", self.text(text))),
         }

@@ -242,6 +242,8 @@ pub enum Instr {
     Charge { statements: u32, location: LocationId },
     /// Takes the error out, its message to the variable; to the label if it cannot be caught.
     Catch { buffer: BufferId, to: TextId, uncaught: LabelId },
+    /// Whether embedded C said STAP_NEXT; that is forgotten then.
+    TakeNext(LongId),
     ReturnLong(Value),
     ReturnText(Text),
 }
@@ -287,7 +289,7 @@ fn any(code: &[Instr], test: &dyn Fn(&Instr) -> bool) -> bool {
 
 fn sets_long(instr: &Instr, id: LongId) -> bool {
     any(std::slice::from_ref(instr), &|instr| match instr {
-        Instr::SetLong(to, _) | Instr::Divide { to, .. } | Instr::Read { to, .. } | Instr::IteratorLong(to, ..) => *to == id,
+        Instr::SetLong(to, _) | Instr::Divide { to, .. } | Instr::Read { to, .. } | Instr::IteratorLong(to, ..) | Instr::TakeNext(to) => *to == id,
         Instr::Map { op, .. } => match op {
             MapOp::Long(to) | MapOp::Has(to) | MapOp::Add(to, _) | MapOp::Extract(to, _) => *to == id,
             MapOp::Bucket(to, _) | MapOp::HasBucket(to, _) => *to == id,

@@ -158,6 +158,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
     let nesting = frame::nesting(program);
     let max_nesting = naming.limits.max_nesting.unwrap_or(nesting.needed);
     let names = function_names(program);
+    let saved: Vec<Saved> = program.probes.iter().map(|probe| saved_offsets(&probe.saved, naming.limits.string_bytes)).collect();
     let mut tables = Tables::new(sources, naming.limits.string_bytes);
     let mut routines = Vec::new();
     let mut embedded = Vec::new();
@@ -173,7 +174,8 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             }),
             FunctionBody::Script(statements) => {
                 let comment = format!("function {} ({})", function.name, sources.place(function.span));
-                let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &[]));
+                let offsets = function.site.and_then(|site| saved.get(site as usize)).map_or(&[][..], |saved| &saved.offsets);
+                let mut builder = Builder::new(around(program, &mut tables, &names, &naming, offsets));
                 let parameters = builder.declare(&function.locals, function.parameters);
                 builder.charge(statements, function.span);
                 builder.statements(statements);
@@ -191,7 +193,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
     let function_count = routines.len();
     let mut probes = Vec::new();
     for (index, probe) in program.probes.iter().enumerate() {
-        let saved = saved_offsets(&probe.saved, naming.limits.string_bytes);
+        let saved = &saved[index];
         let name = routine_name(index, probe);
         let comment = format!("probe {} ({})", probe.point, sources.place(probe.span));
         let entry_handler = (!probe.saved.is_empty()).then(|| format!("{name}_entry"));

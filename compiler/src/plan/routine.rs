@@ -448,6 +448,11 @@ impl<'p, 's> Builder<'p, 's> {
                 Value::Bits(Box::new(self.value(value)), field)
             }
             ExprKind::EmbeddedC(code) => return self.embedded(code, expr),
+            ExprKind::TookNext => {
+                let to = self.temporary();
+                self.push(Instr::TakeNext(to));
+                Value::Long(to)
+            }
         };
         Result::Long(value)
     }

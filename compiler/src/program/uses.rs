@@ -195,7 +195,7 @@ impl Walk {
                 self.expr(index);
                 self.element(aggregate, Access::Read, span);
             }
-            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Register { .. } | ExprKind::Saved(_) | ExprKind::EmbeddedC(_) => {}
+            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Register { .. } | ExprKind::Saved(_) | ExprKind::EmbeddedC(_) | ExprKind::TookNext => {}
         }
     }
 }

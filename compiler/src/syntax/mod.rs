@@ -20,6 +20,7 @@ mod operand;
 mod preprocess;
 pub mod print;
 mod token;
+pub mod visit;
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,112 @@
+//! Walks trees: every expression below a block, outer ones first.
+
+use super::ast::{Block, Expr, ExprKind, Index, Stmt, StmtKind};
+
+/// Calls `visit` with every expression of a block.
+pub fn expressions<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Expr)) {
+    block.statements.iter().for_each(|statement| in_statement(statement, visit));
+}
+
+/// Whether `test` holds for a statement of the block or one inside it.
+pub fn any_statement(block: &Block, test: &dyn Fn(&Stmt) -> bool) -> bool {
+    block.statements.iter().any(|statement| any_in(statement, test))
+}
+
+fn any_in(statement: &Stmt, test: &dyn Fn(&Stmt) -> bool) -> bool {
+    test(statement)
+        || match &statement.kind {
+            StmtKind::Block(block) => any_statement(block, test),
+            StmtKind::If { then, otherwise, .. } => {
+                any_in(then, test) || otherwise.as_ref().is_some_and(|otherwise| any_in(otherwise, test))
+            }
+            StmtKind::While { body, .. } | StmtKind::For { body, .. } => any_in(body, test),
+            StmtKind::Foreach(foreach) => any_in(&foreach.body, test),
+            StmtKind::Try { body, handler, .. } => any_statement(body, test) || any_statement(handler, test),
+            _ => false,
+        }
+}
+
+fn in_statement<'a>(statement: &'a Stmt, visit: &mut dyn FnMut(&'a Expr)) {
+    match &statement.kind {
+        StmtKind::Empty | StmtKind::Break | StmtKind::Continue | StmtKind::Next => {}
+        StmtKind::Block(block) => expressions(block, visit),
+        StmtKind::Expr(expr) | StmtKind::Delete(expr) => in_expression(expr, visit),
+        StmtKind::If { condition, then, otherwise } => {
+            in_expression(condition, visit);
+            in_statement(then, visit);
+            otherwise.iter().for_each(|otherwise| in_statement(otherwise, visit));
+        }
+        StmtKind::While { condition, body } => {
+            in_expression(condition, visit);
+            in_statement(body, visit);
+        }
+        StmtKind::For { init, condition, step, body } => {
+            [init, condition, step].into_iter().flatten().for_each(|expr| in_expression(expr, visit));
+            in_statement(body, visit);
+        }
+        StmtKind::Foreach(foreach) => {
+            in_expression(&foreach.array, visit);
+            foreach.slice.iter().flatten().for_each(|index| in_index(index, visit));
+            foreach.limit.iter().for_each(|limit| in_expression(limit, visit));
+            in_statement(&foreach.body, visit);
+        }
+        StmtKind::Return(value) => value.iter().for_each(|value| in_expression(value, visit)),
+        StmtKind::Try { body, handler, .. } => {
+            expressions(body, visit);
+            expressions(handler, visit);
+        }
+    }
+}
+
+fn in_index<'a>(index: &'a Index, visit: &mut dyn FnMut(&'a Expr)) {
+    if let Index::Expr(expr) = index {
+        in_expression(expr, visit);
+    }
+}
+
+/// Calls `visit` with the expression and every one inside it.
+pub fn in_expression<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
+    visit(expr);
+    match &expr.kind {
+        ExprKind::Number(_)
+        | ExprKind::String(_)
+        | ExprKind::Ident(_)
+        | ExprKind::Target(_)
+        | ExprKind::Var { .. }
+        | ExprKind::Perf(_)
+        | ExprKind::Const(_)
+        | ExprKind::Enum(_)
+        | ExprKind::ProbeWrite(_)
+        | ExprKind::EmbeddedC(_) => {}
+        ExprKind::Member(inner, _)
+        | ExprKind::Pretty(inner, _)
+        | ExprKind::AddressOf(inner)
+        | ExprKind::Unary(_, inner)
+        | ExprKind::Step { target: inner, .. }
+        | ExprKind::Matches { left: inner, .. }
+        | ExprKind::Cast { value: inner, .. }
+        | ExprKind::Defined(inner)
+        | ExprKind::Entry(inner)
+        | ExprKind::EnumName { value: inner, .. }
+        | ExprKind::Register { number: inner, .. }
+        | ExprKind::Extract { aggregate: inner, .. }
+        | ExprKind::Histogram { aggregate: inner, .. } => in_expression(inner, visit),
+        ExprKind::Binary(_, left, right) | ExprKind::Assign(_, left, right) | ExprKind::Deref { size: left, address: right, .. } => {
+            in_expression(left, visit);
+            in_expression(right, visit);
+        }
+        ExprKind::Conditional(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().for_each(|expr| in_expression(expr, visit));
+        }
+        ExprKind::Index(inner, indices) => {
+            in_expression(inner, visit);
+            indices.iter().for_each(|index| in_index(index, visit));
+        }
+        ExprKind::In(indices, inner) => {
+            indices.iter().for_each(|index| in_index(index, visit));
+            in_expression(inner, visit);
+        }
+        ExprKind::Call(_, arguments) => arguments.iter().for_each(|argument| in_expression(argument, visit)),
+        ExprKind::Print(print) => print.arguments.iter().for_each(|argument| in_expression(argument, visit)),
+    }
+}
