@@ -3,6 +3,7 @@
 use super::{Elaborator, Handler, Unit};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::probe::{self, PointError, Site};
+use crate::glob;
 use crate::source::Span;
 use crate::syntax::ast;
 
@@ -64,9 +65,15 @@ impl<'a> Elaborator<'a> {
         if aliases.is_empty() {
             return self.resolve_point(components, point.span, quiet, around, found);
         }
+        // Of what a wildcard finds, some may be absent here.
+        let wild = components.iter().any(|component| component.argument.is_none() && glob::is_pattern(&component.name));
         let mut present = false;
         for (alias, suffix) in aliases {
-            present |= self.expand_alias(alias, &suffix, point, quiet, &around, found);
+            present |= self.expand_alias(alias, &suffix, point, quiet || wild, &around, found);
+        }
+        if wild && !present && !quiet {
+            let diagnostic = Diagnostic::error(Code("E0209"), "probe point mismatch: didn't find any wildcard matches");
+            self.tell(diagnostic.at(point.span, "none of the aliases that it names is there on this kernel"));
         }
         present
     }
@@ -138,10 +145,8 @@ impl<'a> Elaborator<'a> {
         let mut matching = Vec::new();
         for alias in &self.aliases {
             for name in &alias.names {
-                let fits = name.len() <= components.len()
-                    && name.iter().zip(components).all(|(a, b)| a.name == b.name && a.argument == b.argument);
-                if fits {
-                    matching.push((*alias, components[name.len()..].to_vec()));
+                if let Some(rest) = after_alias(name, components) {
+                    matching.push((*alias, rest.to_vec()));
                 }
             }
         }
@@ -152,6 +157,30 @@ impl<'a> Elaborator<'a> {
         let names = self.aliases.iter().flat_map(|alias| &alias.names);
         names.filter_map(|name| name.first()).map(|component| component.name.clone()).collect()
     }
+}
+
+/// The components after those that name an alias; None if they do not name it. A `*` stands for a component that does
+/// not begin with `_`, `**` for the rest of the name.
+fn after_alias<'c>(name: &[ast::Component], components: &'c [ast::Component]) -> Option<&'c [ast::Component]> {
+    let mut rest = components;
+    for (at, part) in name.iter().enumerate() {
+        let (first, after) = rest.split_first()?;
+        if first.name.contains("**") && first.argument.is_none() {
+            let spelled: Vec<&str> = name[at..].iter().map(|part| part.name.as_str()).collect();
+            let shown = name[at..].iter().all(|part| !part.name.starts_with('_') && part.argument.is_none());
+            return (shown && glob::matches(&first.name, &spelled.join("."))).then_some(after);
+        }
+        let wild = glob::is_pattern(&first.name) && first.argument.is_none();
+        let fits = match wild {
+            true => glob::matches(&first.name, &part.name) && !(part.name.starts_with('_') && !first.name.starts_with('_')),
+            false => first.name == part.name,
+        };
+        if !fits || first.argument != part.argument {
+            return None;
+        }
+        rest = after;
+    }
+    Some(rest)
 }
 
 fn handler<'a>(site: Site, number: u32, around: Wrapping<'a>, point: &'a ast::ProbePoint, probe: &'a ast::Probe) -> Handler<'a> {
