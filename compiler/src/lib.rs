@@ -14,6 +14,7 @@ pub mod library;
 pub mod plan;
 pub mod probe;
 pub mod program;
+pub mod regex;
 pub mod source;
 pub mod syntax;
 pub mod target;

@@ -1,0 +1,192 @@
+//! Trees to automata of small steps (Thompson's construction).
+//!
+//! When groups are asked, the steps also carry what POSIX needs to prefer one way to match over another: marks. A mark
+//! of height H is passed where a part of the pattern begins or ends that lies H parts deep. Of two ways to match, the one
+//! whose part goes on where the other's has ended has passed only higher marks since they parted: see [`super::tagged`].
+
+use super::error::ErrorKind;
+use super::parse::{Node, Pattern};
+use super::set::ByteSet;
+
+/// Most steps of one pattern.
+const MAX_STEPS: usize = 20_000;
+
+/// Index into [`Nfa::steps`].
+pub type StepId = usize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Takes a byte of the set.
+    Bytes(ByteSet, StepId),
+    /// Either; the first is preferred where nothing else tells.
+    Split(StepId, StepId),
+    /// Passes a mark of this height.
+    Mark(u8, StepId),
+    /// The position goes into the tag.
+    Tag(u16, StepId),
+    /// The tags `first..last` have no position any more.
+    Clear(u16, u16, StepId),
+    /// Only at the string's start.
+    Start(StepId),
+    /// Only at the string's end.
+    End(StepId),
+    Accept,
+}
+
+#[derive(Debug)]
+pub struct Nfa {
+    pub steps: Vec<Step>,
+    pub first: StepId,
+    /// Tags: 0 is the begin of the match, 2N - 1 and 2N begin and end of group N. The match's end has none. 0 without groups.
+    pub tags: u16,
+    pub has_end: bool,
+    /// Groups matter: ways to match differ.
+    pub has_marks: bool,
+}
+
+/// Builds the automaton; with `groups`, one that tells where they matched.
+pub fn build(pattern: &Pattern, groups: bool) -> Result<Nfa, ErrorKind> {
+    let tags = u16::try_from(pattern.groups * 2 + 1).map_err(|_| ErrorKind::TooLarge)?;
+    let mut builder = Builder { steps: vec![Step::Accept], groups };
+    let mut first = builder.node(&pattern.node, 0, 1)?;
+    if groups {
+        first = builder.push(Step::Tag(0, first))?;
+    }
+    let has = |test: fn(&Step) -> bool| builder.steps.iter().any(test);
+    Ok(Nfa {
+        first,
+        tags: if groups { tags } else { 0 },
+        has_end: has(|step| matches!(step, Step::End(_))),
+        has_marks: has(|step| matches!(step, Step::Mark(..))),
+        steps: builder.steps,
+    })
+}
+
+struct Builder {
+    steps: Vec<Step>,
+    groups: bool,
+}
+
+type Built = Result<StepId, ErrorKind>;
+
+impl Builder {
+    fn push(&mut self, step: Step) -> Built {
+        if self.steps.len() >= MAX_STEPS {
+            return Err(ErrorKind::TooLarge);
+        }
+        self.steps.push(step);
+        Ok(self.steps.len() - 1)
+    }
+
+    /// The steps of a node that lies `height` parts deep and goes on at `next`.
+    fn node(&mut self, node: &Node, next: StepId, height: u8) -> Built {
+        match node {
+            Node::Empty => Ok(next),
+            Node::Bytes(set) => self.push(Step::Bytes(*set, next)),
+            Node::Start => self.push(Step::Start(next)),
+            Node::End => self.push(Step::End(next)),
+            Node::Group(_, inner) if !self.groups => self.node(inner, next, height),
+            Node::Group(number, inner) => {
+                let tag = (*number * 2) as u16;
+                let end = self.push(Step::Tag(tag, next))?;
+                let inner = self.node(inner, end, height)?;
+                self.push(Step::Tag(tag - 1, inner))
+            }
+            Node::Concatenation(nodes) => {
+                // How far a part reaches decides what is left for the groups behind it.
+                let last = nodes.iter().rposition(|node| self.groups && first_group(node).is_some());
+                let mut next = next;
+                for (index, node) in nodes.iter().enumerate().rev() {
+                    next = match last {
+                        Some(last) if index <= last => self.part(node, next, height, false)?,
+                        _ => self.node(node, next, height)?,
+                    };
+                }
+                Ok(next)
+            }
+            Node::Alternation(nodes) => {
+                let matters = self.groups && nodes.iter().any(|node| first_group(node).is_some());
+                let mut first = None;
+                for node in nodes.iter().rev() {
+                    let branch = if matters { self.part(node, next, height, false)? } else { self.node(node, next, height)? };
+                    first = Some(match first {
+                        None => branch,
+                        Some(others) => self.push(Step::Split(branch, others))?,
+                    });
+                }
+                Ok(first.unwrap_or(next))
+            }
+            Node::Repeat { node, least, most } => self.repeat(node, *least, *most, next, height),
+        }
+    }
+
+    /// A node as a part of its own between marks; `again`: its groups may have matched before.
+    fn part(&mut self, node: &Node, next: StepId, height: u8, again: bool) -> Built {
+        let height = height.saturating_add(1);
+        let end = self.push(Step::Mark(height, next))?;
+        let mut begin = self.node(node, end, height)?;
+        if let Some((first, last)) = first_group(node).zip(last_group(node)).filter(|_| again) {
+            begin = self.push(Step::Clear((first * 2 - 1) as u16, (last * 2 + 1) as u16, begin))?;
+        }
+        self.push(Step::Mark(height, begin))
+    }
+
+    fn repeat(&mut self, node: &Node, least: u32, most: Option<u32>, next: StepId, height: u8) -> Built {
+        let marks = self.groups && first_group(node).is_some();
+        let once = |builder: &mut Builder, next| match marks {
+            true => builder.part(node, next, height, true),
+            false => builder.node(node, next, height),
+        };
+        let mut first = match most {
+            None => {
+                let again = self.push(Step::Split(next, next))?;
+                let body = once(self, again)?;
+                self.steps[again] = Step::Split(body, next);
+                if least > 0 {
+                    body
+                } else {
+                    self.optional(body, next, height, marks)?
+                }
+            }
+            Some(most) => {
+                let mut first = next;
+                for number in (least + 1..=most).rev() {
+                    let body = once(self, first)?;
+                    first = if number == 1 { self.optional(body, next, height, marks)? } else { self.push(Step::Split(body, next))? };
+                }
+                first
+            }
+        };
+        let copies = if most.is_none() { least.saturating_sub(1) } else { least };
+        for _ in 0..copies {
+            first = once(self, first)?;
+        }
+        Ok(first)
+    }
+
+    /// The first of several repetitions, or none. None counts as a part of its own, so that an empty one is preferred to it.
+    fn optional(&mut self, body: StepId, next: StepId, height: u8, marks: bool) -> Built {
+        let none = if marks { self.push(Step::Mark(height.saturating_add(1), next))? } else { next };
+        self.push(Step::Split(body, none))
+    }
+}
+
+/// The lowest number of a group within a node.
+fn first_group(node: &Node) -> Option<u32> {
+    match node {
+        Node::Empty | Node::Bytes(_) | Node::Start | Node::End => None,
+        Node::Group(number, _) => Some(*number),
+        Node::Concatenation(nodes) | Node::Alternation(nodes) => nodes.iter().find_map(first_group),
+        Node::Repeat { node, .. } => first_group(node),
+    }
+}
+
+/// The highest.
+fn last_group(node: &Node) -> Option<u32> {
+    match node {
+        Node::Empty | Node::Bytes(_) | Node::Start | Node::End => None,
+        Node::Group(number, inner) => last_group(inner).or(Some(*number)),
+        Node::Concatenation(nodes) | Node::Alternation(nodes) => nodes.iter().rev().find_map(last_group),
+        Node::Repeat { node, .. } => last_group(node),
+    }
+}

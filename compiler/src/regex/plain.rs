@@ -1,0 +1,149 @@
+//! Whether a pattern matches, and nothing else: an ordinary deterministic automaton (subset construction, then the
+//! smallest one by Moore's refinement).
+//!
+//! It looks for a match that begins anywhere, and is done at the first byte that ends one.
+
+use std::collections::HashMap;
+
+use super::error::ErrorKind;
+use super::nfa::{Nfa, Step, StepId};
+use super::set::Classes;
+use super::{Budget, MAX_TRANSITIONS};
+
+/// States are numbers; `next[state * classes + class]`. State [`DEAD`] cannot match any more, [`MATCHED`] has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plain {
+    pub classes: Classes,
+    pub next: Vec<u16>,
+    /// By state: a string that ends here matches.
+    pub at_end: Vec<bool>,
+    pub start: u16,
+}
+
+pub const DEAD: u16 = 0;
+pub const MATCHED: u16 = 1;
+
+pub fn build(nfa: &Nfa) -> Result<Plain, ErrorKind> {
+    let sets: Vec<_> = nfa.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect();
+    let classes = Classes::new(sets);
+    let mut budget = Budget::default();
+    let mut states = States { nfa, ids: HashMap::new(), sets: Vec::new(), at_end: Vec::new(), seen: vec![0; nfa.steps.len()], pass: 0 };
+    // The dead one and the one that has matched.
+    states.sets.extend([Vec::new(), Vec::new()]);
+    states.at_end.extend([false, true]);
+    states.ids.insert((Vec::new(), false), DEAD);
+    let start = states.state(&[], true, &mut budget)?;
+    let mut next = vec![DEAD; classes.count()];
+    next.resize(2 * classes.count(), MATCHED);
+    let mut number = 2;
+    while number < states.sets.len() {
+        let from = states.sets[number].clone();
+        for &sample in &classes.samples {
+            budget.spend(from.len())?;
+            let targets: Vec<StepId> = from
+                .iter()
+                .filter_map(|&step| match nfa.steps[step] {
+                    Step::Bytes(set, target) if set.contains(sample) => Some(target),
+                    _ => None,
+                })
+                .collect();
+            next.push(states.state(&targets, false, &mut budget)?);
+            if next.len() > MAX_TRANSITIONS {
+                return Err(ErrorKind::TooLarge);
+            }
+        }
+        number += 1;
+    }
+    Ok(smallest(Plain { classes, next, at_end: states.at_end, start }))
+}
+
+struct States<'n> {
+    nfa: &'n Nfa,
+    ids: HashMap<(Vec<StepId>, bool), u16>,
+    /// The steps that take bytes, ascending.
+    sets: Vec<Vec<StepId>>,
+    at_end: Vec<bool>,
+    /// By step: the last pass that came by.
+    seen: Vec<u32>,
+    pass: u32,
+}
+
+impl States<'_> {
+    /// The state after these steps; a match may also begin here.
+    fn state(&mut self, targets: &[StepId], at_start: bool, budget: &mut Budget) -> Result<u16, ErrorKind> {
+        let (set, accepts) = self.closure(targets, at_start, false, budget)?;
+        if accepts {
+            return Ok(MATCHED);
+        }
+        let at_end = self.nfa.has_end && self.closure(targets, at_start, true, budget)?.1;
+        if let Some(&id) = self.ids.get(&(set.clone(), at_end)) {
+            return Ok(id);
+        }
+        let id = u16::try_from(self.sets.len()).map_err(|_| ErrorKind::TooLarge)?;
+        self.sets.push(set.clone());
+        self.at_end.push(at_end);
+        self.ids.insert((set, at_end), id);
+        Ok(id)
+    }
+
+    /// Steps that take a byte, reached from these without one, and whether the end of the pattern is.
+    fn closure(&mut self, targets: &[StepId], at_start: bool, at_end: bool, budget: &mut Budget) -> Result<(Vec<StepId>, bool), ErrorKind> {
+        self.pass += 1;
+        let mut stack = targets.to_vec();
+        stack.push(self.nfa.first);
+        let mut set = Vec::new();
+        let mut accepts = false;
+        while let Some(step) = stack.pop() {
+            budget.spend(1)?;
+            if std::mem::replace(&mut self.seen[step], self.pass) == self.pass {
+                continue;
+            }
+            match self.nfa.steps[step] {
+                Step::Bytes(..) => set.push(step),
+                Step::Split(first, second) => stack.extend([first, second]),
+                Step::Mark(_, next) | Step::Tag(_, next) | Step::Clear(_, _, next) => stack.push(next),
+                Step::Start(next) if at_start => stack.push(next),
+                Step::End(next) if at_end => stack.push(next),
+                Step::Start(_) | Step::End(_) => {}
+                Step::Accept => accepts = true,
+            }
+        }
+        set.sort_unstable();
+        Ok((set, accepts))
+    }
+}
+
+/// States that nothing tells apart become one.
+fn smallest(plain: Plain) -> Plain {
+    let width = plain.classes.count();
+    let states = plain.at_end.len();
+    let row = |state: usize| &plain.next[state * width..][..width];
+    // DEAD and MATCHED keep their numbers: both are numbered first, and differ.
+    let mut block: Vec<u16> = (0..states).map(|state| if state == usize::from(MATCHED) { 1 } else { 2 * u16::from(plain.at_end[state]) }).collect();
+    let mut count = 0;
+    loop {
+        let mut ids: HashMap<(u16, Vec<u16>), u16> = HashMap::new();
+        let finer: Vec<u16> = (0..states)
+            .map(|state| {
+                let next = ids.len() as u16;
+                let targets = row(state).iter().map(|&target| block[usize::from(target)]).collect();
+                *ids.entry((block[state], targets)).or_insert(next)
+            })
+            .collect();
+        block = finer;
+        if ids.len() == count {
+            break;
+        }
+        count = ids.len();
+    }
+    let mut next = vec![DEAD; count * width];
+    let mut at_end = vec![false; count];
+    for state in 0..states {
+        let id = usize::from(block[state]);
+        at_end[id] = plain.at_end[state];
+        for (class, &target) in row(state).iter().enumerate() {
+            next[id * width + class] = block[usize::from(target)];
+        }
+    }
+    Plain { next, at_end, start: block[usize::from(plain.start)], classes: plain.classes }
+}

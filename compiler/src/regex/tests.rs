@@ -1,0 +1,126 @@
+//! Automata against what they should match: by hand, and against a crate's over random patterns.
+
+use super::*;
+
+/// What runtime-c/regex.c does with a plain automaton.
+fn matches(plain: &Plain, text: &[u8]) -> bool {
+    let mut state = plain.start;
+    for &byte in text {
+        if state <= MATCHED {
+            break;
+        }
+        state = plain.next[usize::from(state) * plain.classes.count() + usize::from(plain.classes.of[usize::from(byte)])];
+    }
+    plain.at_end[usize::from(state)]
+}
+
+fn test(pattern: &str, text: &str) -> bool {
+    matches(&compile(pattern.as_bytes()).unwrap(), text.as_bytes())
+}
+
+#[test]
+fn matches_anywhere() {
+    assert!(test("b+c", "aabbcc"));
+    assert!(!test("b+d", "aabbcc"));
+    assert!(test("", ""));
+    assert!(test("AF_INET*", "AF_INE"));
+    assert!(test("^a[[:alpha:]]c$", "abc"));
+    assert!(!test("^a[[:alpha:]]c$", "abcd"));
+    assert!(!test("^a[[:alpha:]]c$", "xabc"));
+    assert!(test("x$|^y", "yz") && test("x$|^y", "zx") && !test("x$|^y", "xzy"));
+    assert!(test("a{2,3}b", "aaaab") && !test("^a{2,3}b", "aaaab"));
+    assert!(test("^$", "") && !test("^$", "a"));
+    assert!(test("$^", "") && test("a|$^", "ba") && !test("b$^", "b"));
+    assert!(test(".", "\n") && test("[^a]", "\n"));
+}
+
+#[test]
+fn states_that_do_the_same_are_one() {
+    // Dead, matched, start, and one for each byte that has matched of `abc`.
+    assert_eq!(compile(b"abc").unwrap().at_end.len(), 5);
+    assert_eq!(compile(b"(a|b)(a|b)(c|d)").unwrap().at_end.len(), 5);
+    let anchored = compile(b"^a").unwrap();
+    assert_eq!(anchored.at_end.len(), 3);
+    assert_eq!(compile(b"").unwrap().start, MATCHED);
+}
+
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    pub(super) fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % below
+    }
+}
+
+/// A pattern over `a`, `b` and `c`.
+pub(super) fn random_pattern(random: &mut Random, depth: usize) -> String {
+    let mut again = |random: &mut Random| random_pattern(random, depth.saturating_sub(1));
+    match random.next(if depth == 0 { 4 } else { 14 }) {
+        0 => "a".into(),
+        1 => "b".into(),
+        2 => "[ab]".into(),
+        3 => ["c", ".", "[^a]", ""][random.next(4)].into(),
+        4..=6 => again(random) + &again(random),
+        7 | 8 => format!("(?:{}|{})", again(random), again(random)),
+        9 | 10 => format!("({})", again(random)),
+        11 => format!("({}){}", again(random), ["*", "+", "?", "{2}", "{1,2}", "{0,2}", "{2,}"][random.next(7)]),
+        12 => format!("(?:{}){}", again(random), ["*", "+", "?", "{2}", "{1,2}", "{0,2}", "{2,}"][random.next(7)]),
+        _ => ["^", "$", "a*", "b*"][random.next(4)].into(),
+    }
+}
+
+pub(super) fn random_text(random: &mut Random) -> String {
+    (0..random.next(9)).map(|_| ['a', 'a', 'b', 'b', 'c'][random.next(5)]).collect()
+}
+
+#[test]
+fn agrees_with_the_crate() {
+    let mut random = Random(0x5eed);
+    for _ in 0..3_000 {
+        let pattern = random_pattern(&mut random, 4);
+        let plain = compile(pattern.as_bytes()).unwrap();
+        let other = regex::bytes::RegexBuilder::new(&pattern).unicode(false).dot_matches_new_line(true).build().unwrap();
+        for _ in 0..20 {
+            let text = random_text(&mut random);
+            assert_eq!(matches(&plain, text.as_bytes()), other.is_match(text.as_bytes()), "{pattern:?} on {text:?}");
+        }
+    }
+}
+
+#[test]
+fn hostile_patterns_end_soon() {
+    let large = [
+        ".*a.{100}b".to_string(),
+        "(a|b)*a(a|b){20}".to_string(),
+        "a{12344}{12344}".to_string(),
+        "((a{100}){100}){100}".to_string(),
+        format!("{}a{}", "(".repeat(150), "{9}){9}".repeat(150).replace("{9}{9}", "{9}")),
+        "x.{3000}y".to_string(),
+    ];
+    for pattern in large {
+        let began = std::time::Instant::now();
+        let error = compile(pattern.as_bytes()).unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::TooLarge | ErrorKind::TooDeep), "{pattern}: {error:?}");
+        assert!(began.elapsed().as_millis() < 1_000, "{pattern}: {:?}", began.elapsed());
+    }
+    for pattern in ["(a*)*b", "(a|a)*b", "((a*)*)*", "^a{1000}$", "(.*)(.*)(.*)(.*)x", "(a?){50}a{50}"] {
+        let began = std::time::Instant::now();
+        compile(pattern.as_bytes()).unwrap();
+        assert!(began.elapsed().as_millis() < 1_000, "{pattern}: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn random_bytes_are_no_danger() {
+    let mut random = Random(7);
+    let alphabet = b"ab()[]{}*+?|^$.\\-:,0123x\xff";
+    for _ in 0..20_000 {
+        let pattern: Vec<u8> = (0..random.next(12)).map(|_| alphabet[random.next(alphabet.len())]).collect();
+        if let Err(error) = compile(&pattern) {
+            assert!(error.start <= error.end && error.end <= pattern.len(), "{pattern:?} {error:?}");
+        }
+    }
+}
