@@ -30,6 +30,7 @@
 
 #include "arithmetic.c"
 #include "string.c"
+#include "regex.c"
 #include "text.c"
 #include "format.c"
 #include "pretty.c"

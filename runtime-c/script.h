@@ -264,6 +264,18 @@ unsigned int spile_string_concatenate(char *out, struct spile_string a, struct s
 int spile_string_compare(struct spile_string a, struct spile_string b);	/* bytewise: <0, 0, >0 */
 unsigned int spile_string_length(const char *text);	/* of text written by embedded C: at most string_bytes - 1, then forces a NUL there */
 
+/* A pattern of =~ as a deterministic automaton. From state 0 no match can come any more, in state 1 there has been one. */
+enum { SPILE_REGEX_DEAD, SPILE_REGEX_MATCHED };
+struct spile_regex {
+	const unsigned char *classes;	/* byte -> class: bytes that the pattern does not tell apart */
+	const unsigned short *next;	/* [state * class_count + class]: state after a byte */
+	const unsigned char *at_end;	/* [state]: a string that ends there matches */
+	unsigned int class_count;
+	unsigned int start;
+};
+/* 1 if the pattern matches anywhere in s; one step for each byte. */
+int spile_regex_test(const struct spile_regex *regex, struct spile_string s);
+
 /* Payloads. A payload cursor is where the next part goes; 0 when there was no
  * room (all calls then do nothing). Sizes are padded to 8. */
 #define SPILE_PADDED(n) (((n) + 7u) & ~7u)

@@ -27,6 +27,7 @@ id!(/** A global variable: index into [`Program::globals`]. */ GlobalId);
 id!(/** A function: index into [`Program::functions`]. */ FunctionId);
 id!(/** A local variable or parameter: index into the locals of its function or handler. */ LocalId);
 id!(/** An object that probes are in: index into [`Program::targets`]. */ TargetId);
+id!(/** A pattern of `=~`: index into [`Program::regexes`]. */ RegexId);
 id!(/** A value saved at a function's entry for its return probe: index into [`Probe::saved`]. */ SavedId);
 
 /// The two value types of the language.
@@ -58,8 +59,16 @@ pub struct Program {
     pub probes: Vec<Probe>,
     /// Top-level `%{ %}` of the scripts, in order.
     pub embedded: Vec<EmbeddedC>,
+    pub regexes: Vec<Regex>,
     /// Link-time address of `register_kprobe`, where a probe is at a link-time address of the kernel.
     pub anchor_address: Option<u64>,
+}
+
+/// A pattern, as written and as the module runs it.
+#[derive(Clone, Debug)]
+pub struct Regex {
+    pub pattern: Vec<u8>,
+    pub automaton: crate::regex::Plain,
 }
 
 #[derive(Clone, Debug)]
@@ -300,6 +309,8 @@ pub enum ExprKind {
     Not(Box<Expr>),
     Complement(Box<Expr>),
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `text =~ pattern`: 1 or 0.
+    Matches { regex: RegexId, text: Box<Expr> },
     Call(FunctionId, Vec<Expr>),
     /// One call into runtime-c.
     Builtin(&'static crate::builtin::Builtin, Vec<Expr>),

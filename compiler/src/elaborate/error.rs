@@ -4,6 +4,7 @@ use super::format::FormatErrorKind;
 use super::types::Conflict;
 use crate::diagnostic::{Code, Diagnostic, suggest};
 use crate::program::Type;
+use crate::regex;
 use crate::source::Span;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +42,8 @@ pub enum Error {
     LocalAtEntry { name: String, span: Span },
     UnknownType { type_name: String, object: String, span: Span },
     Format { kind: FormatErrorKind, span: Span },
+    /// A pattern of `=~` that is none; `position`: byte of its value.
+    Regex { kind: regex::ErrorKind, position: usize, span: Span },
     FormatArguments { wanted: usize, given: usize, span: Span },
     /// An array is used with another number of keys than before.
     KeyCount { name: String, keys: usize, given: usize, span: Span, first: Span },
@@ -199,6 +202,14 @@ impl Error {
                 error("E0133", message)
                     .at(*span, "")
                     .note("conversions are %d %i %u %o %x %X %p %s %c %b %m %M and %%")
+            }
+            Error::Regex { kind, position, span } => {
+                let message = format!("regex compilation error (at position {position}): {kind}");
+                let diagnostic = error("E0135", message).at(*span, "");
+                match kind.advice() {
+                    Some(advice) => diagnostic.note(advice),
+                    None => diagnostic,
+                }
             }
             Error::FormatArguments { wanted, given, span } => {
                 error("E0134", format!("the format takes {wanted} arguments, {given} are given")).at(*span, "")

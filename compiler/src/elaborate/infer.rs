@@ -301,6 +301,10 @@ impl<'a> Elaborator<'a> {
             },
             ExprKind::Print(print) => self.infer_print(unit, print, span),
             ExprKind::Defined(_) => self.types.known(Type::Long, span),
+            ExprKind::Matches { left, pattern, pattern_span, .. } => {
+                self.infer_matches(unit, left, pattern, *pattern_span);
+                self.types.known(Type::Long, span)
+            }
             ExprKind::Entry(value) => self.infer(unit, value),
             ExprKind::EmbeddedC(code) => {
                 self.check_embedded(code.span);
@@ -387,7 +391,7 @@ impl<'a> Elaborator<'a> {
             PrintForm::Format(text, literal) => match format::parse(text) {
                 Ok(pieces) => self.infer_format(unit, &pieces, print, *literal),
                 Err(error) => {
-                    let span = inside(self.sources, *literal, text, error.start, error.end);
+                    let span = super::literal::span_inside(self.sources, *literal, text, error.start, error.end);
                     self.report(Error::Format { kind: error.kind, span });
                 }
             },
@@ -465,21 +469,8 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The source of bytes `start..end` of a string literal's value, where the literal has no escapes before them; else all of it.
-fn inside(sources: &crate::source::SourceMap, literal: Span, value: &[u8], start: usize, end: usize) -> Span {
-    let bytes = &sources.file(literal.file).bytes;
-    let first = literal.start as usize + 1;
-    match bytes.get(first..first + end) {
-        Some(text) if text == &value[..end.min(value.len())] => {
-            Span { start: (first + start) as u32, end: (first + end) as u32, ..literal }
-        }
-        _ => literal,
-    }
-}
-
 fn describe(kind: &ExprKind) -> &'static str {
     match kind {
-        ExprKind::Matches { .. } => "regular expressions",
         ExprKind::Var { .. } => "@var",
         ExprKind::Perf(_) => "@perf",
         ExprKind::Const(_) => "@const",

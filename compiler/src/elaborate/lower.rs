@@ -38,6 +38,7 @@ impl<'a> Elaborator<'a> {
                 program.embedded.push(EmbeddedC { text: code.text.clone(), span: code.span });
             }
         }
+        program.regexes = std::mem::take(&mut self.regexes.compiled);
         (program.targets, program.anchor_address) = self.resolver.take_targets();
         program
     }
@@ -239,6 +240,10 @@ impl<'a> Elaborator<'a> {
             }
             Ast::Entry(value) => return self.save(unit, value, span),
             Ast::Defined(operand) => ExprKind::Long(i64::from(self.is_defined(unit, operand))),
+            Ast::Matches { left, pattern, pattern_span, negated } => {
+                span = self.operator_span(left.span, *pattern_span, span);
+                return self.lower_matches(unit, left, (pattern, *pattern_span), *negated, span);
+            }
             Ast::Call(name, arguments) => return self.lower_call(unit, name, arguments),
             Ast::Unary(op, operand) => {
                 let operand = self.lower_boxed_expr(unit, operand)?;
@@ -316,8 +321,8 @@ impl<'a> Elaborator<'a> {
         }
         let between = Span { start: left.end, end: right.start, ..left };
         let text = self.sources.text(between);
-        let Some(at) = text.find(|byte: char| "=<>+-*/%&|^!.".contains(byte)) else { return whole };
-        let length = text[at..].find(|byte: char| !"=<>+-*/%&|^!.".contains(byte)).unwrap_or(text.len() - at);
+        let Some(at) = text.find(|byte: char| "=<>+-*/%&|^!.~".contains(byte)) else { return whole };
+        let length = text[at..].find(|byte: char| !"=<>+-*/%&|^!.~".contains(byte)).unwrap_or(text.len() - at);
         let start = between.start + at as u32;
         Span { start, end: start + length as u32, ..between }
     }

@@ -13,9 +13,11 @@ mod functions;
 pub mod format;
 mod infer;
 mod iteration;
+mod literal;
 mod lower;
 mod points;
 mod pretty;
+mod regex;
 pub mod types;
 
 use std::collections::HashMap;
@@ -167,6 +169,7 @@ struct Elaborator<'a> {
     copies: HashMap<(usize, u32), usize>,
     /// By probe site.
     saved: HashMap<u32, Saved>,
+    regexes: regex::Regexes,
 }
 
 impl<'a> Elaborator<'a> {
@@ -186,6 +189,7 @@ impl<'a> Elaborator<'a> {
             reached: Vec::new(),
             copies: HashMap::new(),
             saved: HashMap::new(),
+            regexes: Default::default(),
         }
     }
 

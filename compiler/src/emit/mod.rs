@@ -5,6 +5,7 @@
 
 mod embedded;
 mod module;
+mod regex;
 mod routine;
 mod text;
 

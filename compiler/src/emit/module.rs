@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{embedded, routine, text};
+use super::{embedded, regex, routine, text};
 use crate::plan::{Map, Plan, Probe, Storage, place_of};
 use crate::program::uses::Access;
 use crate::program::{Attachment, Constant, Histogram, Holds, Type};
@@ -52,6 +52,8 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
         "tables",
         &tables.map(|(index, bytes)| Table { name: format!("table_{index}"), bytes: text::bytes(bytes) }).collect::<Vec<_>>(),
     );
+    let regexes = plan.regexes.iter().enumerate();
+    context.insert("regexes", &regexes.map(|(index, item)| regex::emit(index, item)).collect::<Vec<_>>());
     context.insert("prototypes", &plan.routines.iter().map(routine::prototype).collect::<Vec<_>>());
     context.insert("routines", &plan.routines.iter().map(|item| routine::emit(plan, item)).collect::<Vec<_>>());
     let locks = plan.probes.iter().enumerate().filter(|(_, probe)| !probe.locks.is_empty());

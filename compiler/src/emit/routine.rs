@@ -213,6 +213,10 @@ impl Speller<'_> {
                 let function = if *user { "spile_read_user" } else { "spile_read" };
                 self.line(&format!("{} = {function}(c, {}, {size});", self.long(*to), self.value(address)));
             }
+            Instr::Match { to, regex, text } => {
+                let call = format!("spile_regex_test(&regex_{}, {})", regex.0, self.text(text));
+                self.line(&format!("{} = {call};", self.long(*to)));
+            }
             Instr::Write { address, size, value, location } => {
                 self.locate(*location);
                 self.line(&format!("spile_write(c, {}, {size}, {});", self.value(address), self.value(value)));

@@ -3,7 +3,7 @@
 //! A [`Value`] or [`Text`] has no effect and cannot fail; whatever has or can is an [`Instr`] with its result in a
 //! variable. The order of instructions is the order of the language: left to right.
 
-use crate::program::{BinaryOp, BitField, Extractor, GlobalId, Order, SortBy, Type, id};
+use crate::program::{BinaryOp, BitField, Extractor, GlobalId, Order, RegexId, SortBy, Type, id};
 
 id!(/** A long of the routine: index into [`Routine::longs`]. */ LongId);
 id!(/** A string reference of the routine: index into [`Routine::texts`]. */ TextId);
@@ -218,6 +218,8 @@ pub enum Instr {
     SaveText(u32, Text),
     Divide { to: LongId, modulo: bool, left: Value, right: Value, location: LocationId },
     Read { to: LongId, address: Value, size: u8, user: bool, location: LocationId },
+    /// Whether the pattern matches.
+    Match { to: LongId, regex: RegexId, text: Text },
     Write { address: Value, size: u8, value: Value, location: LocationId },
     SetRegister(u32, Value),
     /// `location`: for those that may fail.
@@ -289,7 +291,12 @@ fn any(code: &[Instr], test: &dyn Fn(&Instr) -> bool) -> bool {
 
 fn sets_long(instr: &Instr, id: LongId) -> bool {
     any(std::slice::from_ref(instr), &|instr| match instr {
-        Instr::SetLong(to, _) | Instr::Divide { to, .. } | Instr::Read { to, .. } | Instr::IteratorLong(to, ..) | Instr::TakeNext(to) => *to == id,
+        Instr::SetLong(to, _)
+        | Instr::Divide { to, .. }
+        | Instr::Read { to, .. }
+        | Instr::Match { to, .. }
+        | Instr::IteratorLong(to, ..)
+        | Instr::TakeNext(to) => *to == id,
         Instr::Map { op, .. } => match op {
             MapOp::Long(to) | MapOp::Has(to) | MapOp::Add(to, _) | MapOp::Extract(to, _) => *to == id,
             MapOp::Bucket(to, _) | MapOp::HasBucket(to, _) => *to == id,

@@ -69,6 +69,7 @@ pub struct Plan {
     pub probes: Vec<Probe>,
     /// Bytecode that the module interprets.
     pub tables: Vec<Vec<u8>>,
+    pub regexes: Vec<crate::program::Regex>,
     pub embedded: Embedded,
     pub meta: Meta,
 }
@@ -259,6 +260,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         routines,
         probes,
         tables: std::mem::take(&mut tables.tables),
+        regexes: program.regexes.clone(),
         embedded: Embedded {
             declarations: program.embedded.iter().map(|code| located(code, sources)).collect(),
             functions: embedded,

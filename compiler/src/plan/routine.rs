@@ -386,6 +386,12 @@ impl<'p, 's> Builder<'p, 's> {
             ExprKind::Not(operand) => Value::Not(Box::new(self.value(operand))),
             ExprKind::Complement(operand) => Value::Complement(Box::new(self.value(operand))),
             ExprKind::Conditional(condition, then, otherwise) => return self.conditional(condition, then, otherwise),
+            ExprKind::Matches { regex, text } => {
+                let text = self.result(text).text();
+                let to = self.temporary();
+                self.push(Instr::Match { to, regex: *regex, text });
+                Value::Long(to)
+            }
             ExprKind::Call(function, arguments) => return self.call(*function, arguments, expr),
             ExprKind::Builtin(builtin, arguments) => {
                 return self.builtin(builtin, arguments, expr.span).unwrap_or(Result::Long(Value::Const(0)));

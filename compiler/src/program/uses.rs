@@ -162,6 +162,7 @@ impl Walk {
             | ExprKind::SignExtend(operand, _)
             | ExprKind::Bits { value: operand, .. }
             | ExprKind::Read { address: operand, .. }
+            | ExprKind::Matches { text: operand, .. }
             | ExprKind::Pretty { address: operand, .. } => self.expr(operand),
             ExprKind::Conditional(condition, then, otherwise) => {
                 [condition, then, otherwise].into_iter().for_each(|expr| self.expr(expr));

@@ -57,7 +57,7 @@ impl Random {
 
 /// A pattern over `a`, `b` and `c`.
 pub(super) fn random_pattern(random: &mut Random, depth: usize) -> String {
-    let mut again = |random: &mut Random| random_pattern(random, depth.saturating_sub(1));
+    let again = |random: &mut Random| random_pattern(random, depth.saturating_sub(1));
     match random.next(if depth == 0 { 4 } else { 14 }) {
         0 => "a".into(),
         1 => "b".into(),
