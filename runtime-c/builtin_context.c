@@ -191,7 +191,7 @@ found:
 
 spile_long spile_fn_user_mode(struct spile_context *c)
 {
-	return c->regs && user_mode((struct pt_regs *)c->regs);
+	return spile_registers(c) && user_mode(spile_registers(c));
 }
 
 spile_long spile_fn_is_return(struct spile_context *c)

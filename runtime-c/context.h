@@ -74,6 +74,12 @@ static inline struct spile_cpu *spile_cpu_of(struct spile_context *c)
 	return container_of(c, struct spile_cpu, context);
 }
 
+/* The probed registers; 0 where the probe has none to show, a tracepoint among them. */
+static inline struct pt_regs *spile_registers(const struct spile_context *c)
+{
+	return c->probe->kind == SPILE_PROBE_TRACEPOINT ? NULL : (struct pt_regs *)c->regs;
+}
+
 static inline unsigned int spile_message_bytes(void)
 {
 	return max_t(unsigned int, spile_script.string_bytes, SPILE_MESSAGE_MAX);

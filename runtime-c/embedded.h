@@ -48,7 +48,8 @@
 #endif
 typedef char string_t[MAXSTRINGLEN];
 
-#define CONTEXT_REGS(context) ((struct pt_regs *)(context)->regs)
+#define CONTEXT_REGS(context) \
+	((context)->probe->kind == SPILE_PROBE_TRACEPOINT ? NULL : (struct pt_regs *)(context)->regs)
 
 /* embedded.c */
 __printf(2, 3) void spile_embedded_error(struct spile_context *c, const char *format, ...);

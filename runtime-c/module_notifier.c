@@ -25,6 +25,7 @@
 struct target_state {
 	bool present;	/* loaded, and the build that the script was compiled for */
 	bool refused;	/* coming or loaded, and another build: it has been told */
+	struct module *module;	/* while present: GOING takes it away before the kernel frees it */
 };
 static struct target_state *states;
 
@@ -86,6 +87,7 @@ int spile_modules_check(void)
 		 */
 		if (module && READ_ONCE(module->state) == MODULE_STATE_LIVE) {
 			states[i].present = is_right_build(target, module);
+			states[i].module = module;
 			if (!states[i].present)
 				error = -EKEYREJECTED;
 		}
@@ -99,12 +101,17 @@ bool spile_modules_present(unsigned int target)
 	return states[target].present;
 }
 
+struct module *spile_modules_of(unsigned int target)
+{
+	return states[target].present ? states[target].module : NULL;
+}
+
 /*
  * COMING is before the module's init runs. It is remembered while the session
  * is not yet running too, because sysfs does not show the module so early. LIVE
  * is for one whose COMING passed before our notifier was there.
  */
-static void module_comes(unsigned int i, const struct module *module)
+static void module_comes(unsigned int i, struct module *module)
 {
 	const struct spile_target *target = &spile_script.targets[i];
 
@@ -112,6 +119,7 @@ static void module_comes(unsigned int i, const struct module *module)
 		return;
 	states[i].present = is_right_build(target, module);
 	states[i].refused = !states[i].present;
+	states[i].module = module;
 	if (states[i].refused)
 		return;
 	if (spile_session_state != SPILE_STATE_RUNNING)
@@ -134,7 +142,7 @@ static void module_goes(unsigned int i)
 
 static int notify(struct notifier_block *block, unsigned long event, void *data)
 {
-	const struct module *module = data;
+	struct module *module = data;
 	unsigned int i;
 
 	for (i = 0; i < spile_script.target_count; i++) {

@@ -14,6 +14,8 @@
 int __must_check spile_modules_check(void);
 /* Whether spile_modules_check() has found the module of a target loaded. */
 bool spile_modules_present(unsigned int target);
+/* The module of a target, 0 when it is not loaded. Good while spile_session.lock is held. */
+struct module *spile_modules_of(unsigned int target);
 
 int __must_check spile_modules_init(void);
 void spile_modules_exit(void);

@@ -21,6 +21,8 @@
 #include "kprobe.c"
 #include "kretprobe.c"
 #include "timer.c"
+#include "tracepoint.c"
+#include "perf.c"
 
 #include "guard.c"
 #include "lock.c"

@@ -66,6 +66,17 @@ enum spile_probe_kind {
 	SPILE_PROBE_KPROBE,		/* at target + address */
 	SPILE_PROBE_KRETPROBE,
 	SPILE_PROBE_TIMER,		/* hrtimer: every value ns, plus up to random ns */
+	SPILE_PROBE_JIFFIES,		/* the same in ticks of the kernel's timer */
+	SPILE_PROBE_TRACEPOINT,		/* event: its name; value: arguments, which are the context's regs; target and nothing more of a place */
+	SPILE_PROBE_PERF,		/* a perf event on each CPU */
+};
+
+enum spile_sample { SPILE_SAMPLE_PERIOD, SPILE_SAMPLE_FREQUENCY, SPILE_SAMPLE_TICK };
+struct spile_perf {
+	unsigned int type;		/* perf_event_attr.type and .config */
+	spile_ulong config;
+	enum spile_sample sample;
+	spile_ulong value;		/* events or, of a clock, ns; times a second; TICK: 0 */
 };
 
 /* One probe site. */
@@ -81,9 +92,11 @@ struct spile_probe {
 	unsigned int maxactive;		/* KRETPROBE: 0 for the runtime's default */
 	int target;			/* index into targets; -1: none */
 	const char *symbol;		/* target is a module: anchor symbol, unique in it; 0: address is absolute (kernel, link time) */
+	const char *event;		/* by kind, else 0 */
 	unsigned long address;		/* kernel: link-time address; module: bytes after the anchor symbol */
 	spile_long value;		/* BEGIN END ERROR: order; TIMER: period in ns */
-	spile_ulong random;		/* TIMER */
+	spile_ulong random;		/* TIMER, JIFFIES */
+	struct spile_perf perf;		/* PERF */
 	const unsigned int *locks;	/* globals locked for the whole handler: (index << 1) | write, ascending */
 	unsigned int lock_count;
 };

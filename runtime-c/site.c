@@ -26,7 +26,12 @@ const struct spile_family *spile_site_family(const struct spile_site *site)
 	case SPILE_PROBE_KRETPROBE:
 		return &spile_kretprobe_family;
 	case SPILE_PROBE_TIMER:
+	case SPILE_PROBE_JIFFIES:
 		return &spile_timer_family;
+	case SPILE_PROBE_TRACEPOINT:
+		return &spile_tracepoint_family;
+	case SPILE_PROBE_PERF:
+		return &spile_perf_family;
 	default:
 		return NULL;
 	}
@@ -45,6 +50,10 @@ static void arm_site(struct spile_site *site, const struct spile_family *family)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "probe %s (%s:%s+0x%lx) registration error [man warning::pass5] (rc %d)",
 				   probe->point, probe->module, probe->symbol, probe->address, error);
+	else if (probe->target < 0 || probe->event)
+		spile_session_emit(SPILE_RECORD_WARN,
+				   "probe %s registration error [man warning::pass5] (rc %d)",
+				   probe->point, error);
 	else
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "probe %s (address 0x%lx) registration error [man warning::pass5] (rc %d)",
@@ -88,6 +97,8 @@ void spile_sites_disarm(int target)
 {
 	/* Timers first: they cost least to stop and may be what keeps the machine busy. */
 	disarm_family(&spile_timer_family, target);
+	disarm_family(&spile_perf_family, target);
+	disarm_family(&spile_tracepoint_family, target);
 	disarm_family(&spile_kretprobe_family, target);
 	disarm_family(&spile_kprobe_family, target);
 }

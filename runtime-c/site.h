@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Probe sites: the run-time side of spile_script.probes, and the families that
- * know how to arm one (kprobe.c, kretprobe.c, timer.c).
+ * know how to arm one (kprobe.c, kretprobe.c, timer.c, tracepoint.c, perf.c).
  */
 #ifndef SPILE_SITE_H
 #define SPILE_SITE_H
@@ -26,6 +26,8 @@ struct spile_site {
 			struct hrtimer timer;
 			u64 random_state;
 		};
+		struct tracepoint *tracepoint;
+		struct perf_event **events;	/* PERF: by CPU, 0 where there is none */
 	};
 };
 
@@ -41,6 +43,8 @@ struct spile_family {
 extern const struct spile_family spile_kprobe_family;
 extern const struct spile_family spile_kretprobe_family;
 extern const struct spile_family spile_timer_family;
+extern const struct spile_family spile_tracepoint_family;
+extern const struct spile_family spile_perf_family;
 
 extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
 

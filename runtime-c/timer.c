@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * timer.* probes: one hrtimer each, in hard interrupt context.
+ * timer.* probes: one hrtimer each, in hard interrupt context. Those that count
+ * the kernel's ticks (timer.jiffies) are hrtimers too: the timer wheel would run
+ * them later and is of no other use to them.
  */
 #include <linux/hrtimer.h>
 #include <linux/random.h>
@@ -11,7 +13,7 @@
 #include "session.h"
 #include "site.h"
 
-/* Time to the next run: the period, plus up to `random` ns of it. */
+/* Time to the next run: the period, plus up to `random` of its unit. */
 static ktime_t next_interval(struct spile_site *site)
 {
 	const struct spile_probe *probe = site->probe;
@@ -27,7 +29,7 @@ static ktime_t next_interval(struct spile_site *site)
 		site->random_state = x;
 		interval += x % (probe->random + 1);
 	}
-	return ns_to_ktime(interval);
+	return ns_to_ktime(probe->kind == SPILE_PROBE_JIFFIES ? interval * (NSEC_PER_SEC / HZ) : interval);
 }
 
 static enum hrtimer_restart handle_tick(struct hrtimer *timer)
@@ -42,7 +44,7 @@ static enum hrtimer_restart handle_tick(struct hrtimer *timer)
 		regs = NULL;
 	spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler,
 			  (unsigned long *)regs, NULL);
-	hrtimer_forward(timer, hrtimer_cb_get_time(timer), next_interval(site));
+	hrtimer_forward_now(timer, next_interval(site));
 	return HRTIMER_RESTART;
 }
 

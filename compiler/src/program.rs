@@ -206,8 +206,23 @@ pub enum Attachment {
     Kprobe(Place),
     /// `maxactive`: instances, 0 for the runtime's default.
     Kretprobe { place: Place, maxactive: u32 },
-    /// Every `period` ns plus a random time up to `random` ns.
-    Timer { period: u64, random: u64 },
+    /// Every `period` plus a random time up to `random`, in ns or, of `jiffies`, in ticks of the kernel's timer.
+    Timer { period: u64, random: u64, jiffies: bool },
+    /// The tracepoint `name`, whose first `arguments` arguments the handler has for registers. The place has its target alone.
+    Tracepoint { place: Place, name: String, arguments: u32 },
+    /// A perf event on each CPU, by the kernel's numbers (perf_event_open(2)).
+    Perf { event: u32, config: u64, sample: Sample },
+}
+
+/// How often a perf event runs the handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// Once in so many events; of a clock, every so many ns.
+    Period(u64),
+    /// So many times a second on each CPU.
+    Frequency(u64),
+    /// Of a clock: at each tick of the kernel's timer.
+    Tick,
 }
 
 /// One probe site with its own copy of the handler.

@@ -475,6 +475,9 @@ impl<'a> Elaborator<'a> {
         if !context.has_variables() {
             return Err(Error::NoContext { name: name.into(), point: Some(unit.point.clone()), span });
         }
+        if let Some(text) = context.text(name) {
+            return Ok(Expr { kind: ExprKind::String(text.into_bytes()), ty: Type::String, span });
+        }
         let names = match name {
             "$$vars" => context.parameters().into_iter().chain(context.locals()).collect(),
             "$$parms" => context.parameters(),

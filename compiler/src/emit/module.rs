@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{embedded, regex, routine, text};
 use crate::plan::{Map, Plan, Probe, Storage, place_of};
 use crate::program::uses::Access;
-use crate::program::{Attachment, Constant, Histogram, Holds, Type};
+use crate::program::{Attachment, Constant, Histogram, Holds, Sample, Type};
 
 const TEMPLATE: &str = include_str!("templates/script.c.tera");
 
@@ -158,10 +158,24 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
             fields.push(format!(".maxactive = {maxactive}"));
             "SPILE_PROBE_KRETPROBE"
         }
-        Attachment::Timer { period, random } => {
+        Attachment::Timer { period, random, jiffies } => {
             fields.push(format!(".value = {period}LL"));
             fields.push(format!(".random = {random}ULL"));
-            "SPILE_PROBE_TIMER"
+            if *jiffies { "SPILE_PROBE_JIFFIES" } else { "SPILE_PROBE_TIMER" }
+        }
+        Attachment::Tracepoint { name, arguments, .. } => {
+            fields.push(format!(".event = {}", string(name)));
+            fields.push(format!(".value = {arguments}"));
+            "SPILE_PROBE_TRACEPOINT"
+        }
+        Attachment::Perf { event, config, sample } => {
+            let (sample, value) = match sample {
+                Sample::Period(value) => ("PERIOD", *value),
+                Sample::Frequency(value) => ("FREQUENCY", *value),
+                Sample::Tick => ("TICK", 0),
+            };
+            fields.push(format!(".perf = {{ {event}, {config}ULL, SPILE_SAMPLE_{sample}, {value}ULL }}"));
+            "SPILE_PROBE_PERF"
         }
     };
     fields.insert(0, format!(".kind = {kind}"));

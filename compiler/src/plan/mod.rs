@@ -316,6 +316,8 @@ fn routine_name(index: usize, probe: &crate::program::Probe) -> String {
         Attachment::Timer { .. } => "timer".to_string(),
         Attachment::Kprobe(_) => c_name(&probe.function),
         Attachment::Kretprobe { .. } => format!("{}_return", c_name(&probe.function)),
+        Attachment::Tracepoint { name, .. } => c_name(name),
+        Attachment::Perf { .. } => "perf".to_string(),
     };
     format!("probe_{index}_{what}")
 }
@@ -378,7 +380,7 @@ fn used_globals(program: &Program, handlers: &[Uses], map_entries: u32) -> Vec<G
 /// The place of a site within its target, for the emitted table.
 pub fn place_of(attachment: &Attachment) -> Option<&Place> {
     match attachment {
-        Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. } => Some(place),
+        Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. } | Attachment::Tracepoint { place, .. } => Some(place),
         _ => None,
     }
 }

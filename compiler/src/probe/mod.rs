@@ -5,9 +5,11 @@
 
 mod function;
 mod location;
+mod perf;
 pub mod registers;
 mod session;
 mod timer;
+mod tracepoint;
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -86,6 +88,11 @@ pub trait Context {
     /// Local variables in scope.
     fn locals(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// A `$$` word of this kind of probe alone (with its dollars) whose value is known while compiling: `$$name`.
+    fn text(&self, _name: &str) -> Option<String> {
+        None
     }
 
     /// A return probe: variables other than `$return` are captured at the function's entry.
@@ -187,6 +194,7 @@ pub enum PointError {
     /// vmlinux has no symbol register_kprobe: not a kernel that spile can use.
     NoAnchor,
     NoFunction { component: Span, name: String, object: String, near: Vec<String> },
+    NoTracepoint { component: Span, name: String, object: String, near: Vec<String> },
     /// The pattern matched nothing.
     NoMatch { component: Span, pattern: String, object: String },
     /// Only inlined copies are there, which do not return.
@@ -224,6 +232,10 @@ impl PointError {
                 .note("a kernel without CONFIG_KPROBES cannot be probed"),
             PointError::NoFunction { component, name, object, near } => {
                 let diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(*component, "");
+                if near.is_empty() { diagnostic } else { diagnostic.note(format!("did you mean {}?", near.join(", "))) }
+            }
+            PointError::NoTracepoint { component, name, object, near } => {
+                let diagnostic = error("E0210", format!("no tracepoint `{name}` in {object}")).at(*component, "");
                 if near.is_empty() { diagnostic } else { diagnostic.note(format!("did you mean {}?", near.join(", "))) }
             }
             PointError::NoMatch { component, pattern, object } => {
@@ -268,7 +280,7 @@ pub struct ProbeFamily {
     pub resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
 }
 
-static FAMILIES: &[&ProbeFamily] = &[&session::FAMILY, &timer::FAMILY, &function::FAMILY];
+static FAMILIES: &[&ProbeFamily] = &[&session::FAMILY, &timer::FAMILY, &perf::FAMILY, &function::FAMILY, &tracepoint::FAMILY];
 
 /// All forms of all families.
 pub fn forms() -> impl Iterator<Item = &'static Form> {

@@ -1,0 +1,50 @@
+//! `perf.type(N).config(N)`: the kernel's performance events, counted on each CPU; the handler runs when one overflows.
+
+use std::rc::Rc;
+
+use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
+use crate::program::{Attachment, Sample};
+
+/// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK of include/uapi/linux/perf_event.h.
+pub(super) const TYPE_SOFTWARE: u32 = 1;
+pub(super) const CPU_CLOCK: u64 = 0;
+
+/// Of the kernel's kinds of events, the last that has a fixed number: PERF_TYPE_BREAKPOINT is 5, a PMU's own come after.
+const MOST_TYPES: i64 = i32::MAX as i64;
+
+/// kernel.perf_event_max_sample_rate as it is by default.
+pub(super) const HIGHEST_FREQUENCY: i64 = 100_000;
+
+/// Events between two runs when the script does not say.
+const DEFAULT_PERIOD: u64 = 1_000_000;
+
+pub(super) static FAMILY: ProbeFamily = ProbeFamily {
+    forms: &[
+        Form { spelling: "perf.type(number).config(number)", doc: "once in 1000000 events of that kind on a CPU (perf_event_open(2) has the numbers)" },
+        Form { spelling: "perf.type(number).config(number).sample(number)", doc: "once in N events on a CPU; of a clock, every N ns" },
+        Form { spelling: "perf.type(number).config(number).hz(number)", doc: "N times a second on each CPU, as far as there are events" },
+    ],
+    resolve,
+};
+
+fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let in_range = |name: &str, low: i64, high: i64| match point.number(name) {
+        Some((value, component)) if !(low..=high).contains(&value) => Err(PointError::Range { component, low, high }),
+        found => Ok(found.map(|(value, _)| value)),
+    };
+    let event = in_range("type", 0, MOST_TYPES)?.unwrap_or(0);
+    // All 64 bits of a config have a meaning.
+    let config = point.number("config").map_or(0, |(value, _)| value as u64);
+    let sample = match (in_range("sample", 1, i64::MAX)?, in_range("hz", 1, HIGHEST_FREQUENCY)?) {
+        (Some(period), _) => Sample::Period(period as u64),
+        (None, Some(frequency)) => Sample::Frequency(frequency as u64),
+        (None, None) => Sample::Period(DEFAULT_PERIOD),
+    };
+    Ok(vec![Site {
+        point: point.spelling(),
+        function: String::new(),
+        module: String::new(),
+        attachment: Attachment::Perf { event: event as u32, config, sample },
+        context: Rc::new(NoContext),
+    }])
+}

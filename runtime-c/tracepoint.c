@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Probes at tracepoints. The kernel calls the function that is registered with
+ * the site and the tracepoint's arguments, each a word; what the handler has for
+ * registers is an array of them.
+ *
+ * No header of the tracepoint is needed: the compiler knows its prototype, and
+ * the kernel finds it by name.
+ */
+#include <linux/irqflags.h>
+#include <linux/module.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+
+#include "context.h"
+#include "module_notifier.h"
+#include "site.h"
+
+enum { MOST_ARGUMENTS = 12 };	/* the compiler knows it too (probe/tracepoint.rs) */
+
+/*
+ * Any context. Interrupts wait as in kprobe.c, which keeps preemption away too:
+ * those of system calls are called with it on since a363d27cdbc2 ("tracing: Allow
+ * system call tracepoints to handle page faults"), 6.13.
+ */
+static void handle_event(struct spile_site *site, unsigned long *arguments)
+{
+	unsigned long flags;
+
+	raw_local_irq_save(flags);
+	spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler, arguments, NULL);
+	raw_local_irq_restore(flags);
+}
+
+/* One for each number of arguments, because only those are there to be read. */
+#define W unsigned long
+#define TAKES(count, parameters, names) \
+	static void take_##count parameters \
+	{ \
+		unsigned long arguments[] = names; \
+		handle_event(data, arguments); \
+	}
+#define NAMES(...) { __VA_ARGS__ }
+TAKES(0, (void *data), NAMES(0))
+TAKES(1, (void *data, W a), NAMES(a))
+TAKES(2, (void *data, W a, W b), NAMES(a, b))
+TAKES(3, (void *data, W a, W b, W c), NAMES(a, b, c))
+TAKES(4, (void *data, W a, W b, W c, W d), NAMES(a, b, c, d))
+TAKES(5, (void *data, W a, W b, W c, W d, W e), NAMES(a, b, c, d, e))
+TAKES(6, (void *data, W a, W b, W c, W d, W e, W f), NAMES(a, b, c, d, e, f))
+TAKES(7, (void *data, W a, W b, W c, W d, W e, W f, W g), NAMES(a, b, c, d, e, f, g))
+TAKES(8, (void *data, W a, W b, W c, W d, W e, W f, W g, W h), NAMES(a, b, c, d, e, f, g, h))
+TAKES(9, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i), NAMES(a, b, c, d, e, f, g, h, i))
+TAKES(10, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i, W j), NAMES(a, b, c, d, e, f, g, h, i, j))
+TAKES(11, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i, W j, W k), NAMES(a, b, c, d, e, f, g, h, i, j, k))
+TAKES(12, (void *data, W a, W b, W c, W d, W e, W f, W g, W h, W i, W j, W k, W l), NAMES(a, b, c, d, e, f, g, h, i, j, k, l))
+#undef NAMES
+#undef TAKES
+#undef W
+
+static void *const takers[] = {
+	take_0, take_1, take_2, take_3, take_4, take_5, take_6, take_7, take_8, take_9, take_10, take_11, take_12,
+};
+
+static void *taker_of(const struct spile_site *site)
+{
+	BUILD_BUG_ON(ARRAY_SIZE(takers) != MOST_ARGUMENTS + 1);
+	return takers[clamp_t(spile_long, site->probe->value, 0, MOST_ARGUMENTS)];
+}
+
+static void look(struct tracepoint *tracepoint, void *data)
+{
+	struct spile_site *site = data;
+
+	if (!strcmp(tracepoint->name, site->probe->event))
+		site->tracepoint = tracepoint;
+}
+
+static void look_in_module(const struct module *module, struct spile_site *site)
+{
+	unsigned int i;
+
+	for (i = 0; i < module->num_tracepoints; i++)
+		look(tracepoint_ptr_deref(&module->tracepoints_ptrs[i]), site);
+}
+
+static int arm_tracepoint(struct spile_site *site)
+{
+	int target = site->probe->target;
+
+	site->tracepoint = NULL;
+	if (target < 0 || !spile_script.targets[target].name[0])
+		for_each_kernel_tracepoint(look, site);
+	else if (spile_modules_of(target))
+		look_in_module(spile_modules_of(target), site);
+	if (!site->tracepoint)
+		return -ENOENT;
+	return tracepoint_probe_register(site->tracepoint, taker_of(site), site);
+}
+
+static void disarm_tracepoints(struct spile_site *const *sites, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		WARN_ON_ONCE(tracepoint_probe_unregister(sites[i]->tracepoint, taker_of(sites[i]), sites[i]));
+	tracepoint_synchronize_unregister();
+}
+
+const struct spile_family spile_tracepoint_family = {
+	.arm = arm_tracepoint,
+	.disarm = disarm_tracepoints,
+};
