@@ -60,6 +60,21 @@ void spile_embedded_write(struct spile_context *c, volatile void *to, const void
 /* Ends the function with a run-time error (which try/catch can take). */
 #define STAP_ERROR(...) \
 	do { spile_embedded_error(CONTEXT, __VA_ARGS__); return; } while (0)
+/* A string global as the script's unit defines it; text to string values. */
+struct spile_embedded_text {
+	unsigned int length;
+	char text[MAXSTRINGLEN];
+};
+static inline void __maybe_unused spile_embedded_set(struct spile_embedded_text *to, const char *text)
+{
+	strscpy(to->text, text, MAXSTRINGLEN);
+	to->length = strlen(to->text);
+}
+static inline struct spile_string __maybe_unused spile_embedded_string(const char *text)
+{
+	return (struct spile_string){ text, strnlen(text, MAXSTRINGLEN - 1) };
+}
+
 /* Ends the function; the call goes on with the next overload. */
 #define STAP_NEXT \
 	do { CONTEXT->next = 1; return; } while (0)

@@ -75,6 +75,10 @@ pub struct Regex {
 pub struct EmbeddedC {
     pub text: String,
     pub span: Span,
+    /// Globals that it says it uses.
+    pub globals: Vec<(GlobalId, uses::Access)>,
+    /// Arguments and result are the members of `THIS`.
+    pub unmangled: bool,
 }
 
 #[derive(Clone, Debug)]

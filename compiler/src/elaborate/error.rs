@@ -69,6 +69,8 @@ pub enum Error {
     TwoShapes { what: &'static str, name: String, span: Span, first: Span },
     /// A histogram has one key: the bucket's number.
     BucketKeys { given: usize, span: Span },
+    /// What the condition of a probe point may not hold.
+    Condition { what: &'static str, span: Span },
     /// Something of the language that this version does not have.
     Unsupported { what: String, span: Span },
     /// Reading debug information failed.
@@ -283,6 +285,9 @@ impl Error {
             Error::BucketKeys { given, span } => {
                 error("E0154", format!("a histogram has one key, not {given}")).at(*span, "").note("the key is the bucket's number")
             }
+            Error::Condition { what, span } => error("E0155", format!("{what} in the condition of a probe point"))
+                .at(*span, "")
+                .note("a condition reads global variables; test all else in the body: if (!...) next"),
             Error::Unsupported { what, span } => error("E0190", format!("not in this version: {what}")).at(*span, ""),
             Error::DebugInfo { message, span } => error("E0302", message.clone()).at(*span, ""),
             Error::NeverAssigned { name, near, span } => {

@@ -10,7 +10,7 @@ use super::types::{TypeVar, Types};
 use super::{Elaborator, Local, Unit};
 use crate::builtin::{self, Builtin};
 use crate::program::{
-    self, EmbeddedC, Expr, ExprKind, FunctionBody, FunctionId, LValue, LocalId, Stmt, StmtKind, Type, Variable,
+    self, Expr, ExprKind, FunctionBody, FunctionId, LValue, LocalId, Stmt, StmtKind, Type, Variable,
 };
 use crate::source::{FileId, Origin, Span};
 use crate::syntax::{ast, visit};
@@ -51,7 +51,7 @@ pub(super) enum Callee {
 impl<'a> Elaborator<'a> {
     pub(super) fn declare_function(&mut self, file: FileId, function: &'a ast::Function) {
         if let ast::FunctionBody::EmbeddedC(code) = &function.body {
-            self.check_embedded(code.span);
+            self.check_embedded(code);
         }
         let mut names: Vec<&ast::Name> = Vec::new();
         for parameter in &function.parameters {
@@ -238,6 +238,9 @@ impl<'a> Elaborator<'a> {
 
     fn infer_function(&mut self, index: usize) {
         let ast = self.functions[index].ast;
+        if let ast::FunctionBody::EmbeddedC(code) = &ast.body {
+            self.infer_embedded(code);
+        }
         if let ast::FunctionBody::Script(block) = &ast.body {
             let mut unit = std::mem::take(&mut self.functions[index].unit);
             // What `next` asks of the function's surroundings while its unit is being worked on.
@@ -281,6 +284,7 @@ impl<'a> Elaborator<'a> {
                 builtin.returns.map(|ty| self.types.known(ty, name.span))
             }
             Ok(Callee::Function(index)) => {
+                self.check_guru_function(self.functions[index].ast, name.span);
                 self.reach(index);
                 for (number, argument) in arguments.iter().enumerate() {
                     let given = self.infer(unit, argument);
@@ -348,7 +352,7 @@ impl<'a> Elaborator<'a> {
                 FunctionBody::Script(statements)
             }
             ast::FunctionBody::EmbeddedC(code) => {
-                FunctionBody::EmbeddedC(EmbeddedC { text: code.text.clone(), span: code.span })
+                FunctionBody::EmbeddedC(self.lower_embedded(code))
             }
         };
         let returns = self.functions[index].returns;

@@ -7,6 +7,7 @@ use super::functions::Reached;
 use super::{Elaborator, Handler, Local, Unit};
 use crate::program::{LocalId, Type};
 use crate::source::Span;
+use crate::syntax::visit;
 use crate::syntax::ast::{self, AssignOp, BinaryOp, ExprKind, PrintForm, StmtKind};
 use spile_abi::format::Size;
 
@@ -14,6 +15,7 @@ impl<'a> Elaborator<'a> {
     pub(super) fn infer_all(&mut self, handlers: &mut [Handler<'a>]) {
         for handler in handlers {
             for condition in &handler.condition {
+                self.check_condition(condition);
                 self.want(&mut handler.unit, condition, Type::Long);
             }
             for block in &handler.body {
@@ -21,6 +23,24 @@ impl<'a> Elaborator<'a> {
             }
         }
         self.infer_functions();
+    }
+
+    /// The condition of a probe point reads globals and does nothing else.
+    fn check_condition(&mut self, condition: &'a ast::Expr) {
+        let mut errors = Vec::new();
+        visit::in_expression(condition, &mut |expr| {
+            let what = match &expr.kind {
+                ExprKind::Ident(name) if self.find_global(expr.span.file, name).is_none() => "a variable that is no global",
+                ExprKind::Assign(..) | ExprKind::Step { .. } => "an assignment",
+                ExprKind::Call(..) => "a call",
+                ExprKind::EmbeddedC(_) => "embedded C",
+                ExprKind::Print(print) if !print.to_string => "a print",
+                ExprKind::Target(_) | ExprKind::Var { .. } | ExprKind::Entry(_) => "a context variable",
+                _ => return,
+            };
+            errors.push(Error::Condition { what, span: expr.span });
+        });
+        errors.into_iter().for_each(|error| self.report(error));
     }
 
     fn infer_block(&mut self, unit: &mut Unit, block: &'a ast::Block) {
@@ -307,9 +327,9 @@ impl<'a> Elaborator<'a> {
             }
             ExprKind::Entry(value) => self.infer(unit, value),
             ExprKind::EmbeddedC(code) => {
-                self.check_embedded(code.span);
-                let ty = if code.text.contains("/* string */") { Type::String } else { Type::Long };
-                self.types.known(ty, span)
+                self.check_embedded(code);
+                self.infer_embedded(code);
+                self.types.known(super::embedded::value_type(code), span)
             }
             other => {
                 self.report(Error::Unsupported { what: describe(other).into(), span });

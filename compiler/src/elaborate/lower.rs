@@ -8,7 +8,7 @@ use super::{Elaborator, Handler, Unit};
 use crate::debuginfo::Type as CType;
 use crate::probe::{Found, Location};
 use crate::program::{
-    Constant, Directive, EmbeddedC, Expr, ExprKind, Global, Holds, LValue, Local, LocalId,
+    Constant, Directive, Expr, ExprKind, Global, Holds, LValue, Local, LocalId,
     Print, PrintPiece, Probe, Program, SavedId, Stmt, StmtKind, Type, Variable,
 };
 use crate::source::Span;
@@ -35,7 +35,7 @@ impl<'a> Elaborator<'a> {
         }
         for item in scripts.iter().flat_map(|script| &script.items) {
             if let ast::Item::EmbeddedC(code) = item {
-                program.embedded.push(EmbeddedC { text: code.text.clone(), span: code.span });
+                program.embedded.push(self.lower_embedded(code));
             }
         }
         program.regexes = std::mem::take(&mut self.regexes.compiled);
@@ -304,10 +304,8 @@ impl<'a> Elaborator<'a> {
                 }
             }
             Ast::EmbeddedC(code) => {
-                if code.text.contains("/* string */") {
-                    ty = Type::String;
-                }
-                ExprKind::EmbeddedC(EmbeddedC { text: code.text.clone(), span: code.span })
+                ty = super::embedded::value_type(code);
+                ExprKind::EmbeddedC(self.lower_embedded(code))
             }
             _ => return Err(Error::Unsupported { what: "this expression".into(), span }),
         };

@@ -7,6 +7,7 @@
 mod arrays;
 mod context;
 mod display;
+mod embedded;
 pub mod error;
 mod fold;
 mod functions;
@@ -212,7 +213,7 @@ impl<'a> Elaborator<'a> {
                     ast::Item::Global(global) => self.declare_global(script.file, global),
                     ast::Item::Function(function) => self.declare_function(script.file, function),
                     ast::Item::Alias(alias) => self.aliases.push(alias),
-                    ast::Item::EmbeddedC(code) => self.check_embedded(code.span),
+                    ast::Item::EmbeddedC(code) => self.check_embedded(code),
                     ast::Item::Probe(_) => {}
                 }
             }
@@ -233,14 +234,6 @@ impl<'a> Elaborator<'a> {
         };
         self.global_names.insert(key, GlobalId(self.globals.len() as u32));
         self.globals.push(Global { ast: global, ty, shape: Default::default(), read: false, written: false });
-    }
-
-    /// Embedded C is for guru mode and library files.
-    fn check_embedded(&mut self, span: Span) {
-        let library = self.sources.file(span.file).origin == crate::source::Origin::Tapset;
-        if !self.options.guru && !library {
-            self.report(Error::Guru { what: "embedded C", span });
-        }
     }
 
     fn find_global(&self, file: FileId, name: &str) -> Option<GlobalId> {

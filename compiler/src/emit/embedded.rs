@@ -2,7 +2,8 @@
 
 use super::text;
 use crate::plan::{EmbeddedFunction, Located, Plan};
-use crate::program::Type;
+use crate::plan::{Global, Storage};
+use crate::program::{Holds, Type};
 
 pub(super) fn emit(plan: &Plan) -> String {
     let mut unit = String::new();
@@ -10,6 +11,9 @@ pub(super) fn emit(plan: &Plan) -> String {
     unit.push_str(&format!("#define MAXSTRINGLEN {}\n#include \"embedded.h\"\n\n", plan.naming.limits.string_bytes));
     for prototype in prototypes(plan) {
         unit.push_str(&format!("{prototype};\n"));
+    }
+    for global in plan.globals.iter().filter(|global| plan.embedded.globals.contains(&global.id)) {
+        emit_global(&mut unit, global);
     }
     for declaration in &plan.embedded.declarations {
         unit.push('\n');
@@ -22,9 +26,10 @@ pub(super) fn emit(plan: &Plan) -> String {
         let line = format!("{}\n{{\n", expression_prototype(&expression.symbol, expression.ty));
         unit.push_str(&format!("\n{line}"));
         match expression.ty {
-            Type::Long => unit.push_str(&format!("\t*spile_result = (spile_long)({});\n}}\n", expression.code.text)),
-            Type::String => unit.push_str(&format!(
-                "\tconst char *spile_text = ({});\n\n\tstrscpy(spile_result, spile_text, MAXSTRINGLEN);\n}}\n",
+            None => unit.push_str(&format!("\t{};\n}}\n", expression.code.text)),
+            Some(Type::Long) => unit.push_str(&format!("\t*spile_result = (spile_long)({{ {}; }});\n}}\n", expression.code.text)),
+            Some(Type::String) => unit.push_str(&format!(
+                "\tconst char *spile_text = ({{ {}; }});\n\n\tstrscpy(spile_result, spile_text, MAXSTRINGLEN);\n}}\n",
                 expression.code.text
             )),
         }
@@ -55,15 +60,96 @@ fn prototype(function: &EmbeddedFunction) -> String {
     format!("void {}({})", function.symbol, parameters.join(", "))
 }
 
-fn expression_prototype(symbol: &str, ty: Type) -> String {
+fn expression_prototype(symbol: &str, ty: Option<Type>) -> String {
     let result = match ty {
-        Type::Long => "spile_long *spile_result",
-        Type::String => "char *spile_result",
+        None => "",
+        Some(Type::Long) => ", spile_long *spile_result",
+        Some(Type::String) => ", char *spile_result",
     };
-    format!("void {symbol}(struct spile_context *CONTEXT, {result})")
+    format!("void {symbol}(struct spile_context *CONTEXT{result})")
+}
+
+/// How embedded C gets at a global: `STAP_GLOBAL_GET_v(keys)` and `STAP_GLOBAL_SET_v(keys, value)`.
+fn emit_global(unit: &mut String, global: &Global) {
+    let (symbol, name) = (&global.symbol, &global.name);
+    match &global.storage {
+        Storage::Variable { ty: Type::Long, .. } => unit.push_str(&format!(
+            "extern spile_long {symbol};\n\
+             #define STAP_GLOBAL_GET_{name}() ({symbol})\n\
+             #define STAP_GLOBAL_SET_{name}(value) ({symbol} = (value))\n"
+        )),
+        Storage::Variable { ty: Type::String, .. } => unit.push_str(&format!(
+            "extern struct spile_embedded_text {symbol};\n\
+             #define STAP_GLOBAL_GET_{name}() ((char *){symbol}.text)\n\
+             #define STAP_GLOBAL_SET_{name}(value) spile_embedded_set(&{symbol}, value)\n"
+        )),
+        Storage::Map(map) => {
+            let parameters: Vec<String> = (0..map.keys.len()).map(|key| format!("key{key}")).collect();
+            let keys: Vec<String> = map
+                .keys
+                .iter()
+                .zip(&parameters)
+                .map(|(ty, key)| match ty {
+                    Type::Long => format!("{{ .number = ({key}) }}"),
+                    Type::String => format!("{{ .text = spile_embedded_string({key}) }}"),
+                })
+                .collect();
+            let what = match keys.is_empty() {
+                true => format!("CONTEXT, &{symbol}, NULL"),
+                false => format!("CONTEXT, &{symbol}, (const union spile_key[]){{ {} }}", keys.join(", ")),
+            };
+            let listed = parameters.join(", ");
+            let with_value: Vec<String> = parameters.iter().cloned().chain(["value".to_string()]).collect();
+            let with_value = with_value.join(", ");
+            unit.push_str(&format!("extern const struct spile_map {symbol};\n"));
+            unit.push_str(&match map.holds {
+                Holds::Value(Type::Long) => format!(
+                    "#define STAP_GLOBAL_GET_{name}({listed}) spile_map_long({what})\n\
+                     #define STAP_GLOBAL_SET_{name}({with_value}) spile_map_set_long({what}, value)\n"
+                ),
+                Holds::Value(Type::String) => format!(
+                    "#define STAP_GLOBAL_GET_{name}({listed}) ((char *)spile_map_text({what}).text)\n\
+                     #define STAP_GLOBAL_SET_{name}({with_value}) spile_map_set_text({what}, spile_embedded_string(value))\n"
+                ),
+                Holds::Stats(_) => format!(
+                    "#define STAP_GLOBAL_SET_{name}({with_value}) spile_stats_add({what}, value)\n"
+                ),
+            });
+        }
+    }
+}
+
+/// Arguments and result as members of `THIS`, for text from before the STAP_ macros.
+fn emit_unmangled(unit: &mut String, function: &EmbeddedFunction) {
+    let member = |ty: Type| if ty == Type::Long { "spile_long " } else { "char *" };
+    let symbol = &function.symbol;
+    unit.push_str(&format!("\nstruct {symbol}_this {{\n"));
+    for (name, ty) in &function.parameters {
+        unit.push_str(&format!("\t{}{name};\n", member(*ty)));
+    }
+    if let Some(ty) = function.returns {
+        unit.push_str(&format!("\t{}__retvalue;\n", member(ty)));
+    }
+    unit.push_str(&format!("}};\nstatic void {symbol}_text(struct spile_context *CONTEXT, struct {symbol}_this *THIS)\n{{\n"));
+    located(unit, &function.code);
+    unit.push_str(&format!("}}\n{}\n{{\n\tstruct {symbol}_this spile_this = {{\n", prototype(function)));
+    for (name, _) in &function.parameters {
+        unit.push_str(&format!("\t\t.{name} = spile_arg_{name},\n"));
+    }
+    if function.returns == Some(Type::String) {
+        unit.push_str("\t\t.__retvalue = spile_result,\n");
+    }
+    unit.push_str(&format!("\t}};\n\n\t{symbol}_text(CONTEXT, &spile_this);\n"));
+    if function.returns == Some(Type::Long) {
+        unit.push_str("\t*spile_result = spile_this.__retvalue;\n");
+    }
+    unit.push_str("}\n");
 }
 
 fn emit_function(unit: &mut String, function: &EmbeddedFunction) {
+    if function.unmangled {
+        return emit_unmangled(unit, function);
+    }
     let mut names: Vec<String> = Vec::new();
     unit.push('\n');
     for (name, _) in &function.parameters {

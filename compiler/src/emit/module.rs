@@ -22,6 +22,8 @@ struct Global {
     initial: String,
     length: usize,
     fields: Vec<String>,
+    /// The embedded unit sees it too.
+    shared: bool,
 }
 
 #[derive(Serialize)]
@@ -44,7 +46,8 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("abi", &spile_abi::device::ABI_VERSION);
     context.insert("print", &(spile_abi::record::Kind::Print as u16));
     context.insert("embedded", &embedded::prototypes(plan));
-    context.insert("globals", &plan.globals.iter().map(global).collect::<Vec<_>>());
+    let shared = |id| plan.embedded.globals.contains(&id);
+    context.insert("globals", &plan.globals.iter().map(|item| global(item, shared(item.id))).collect::<Vec<_>>());
     let maps = plan.globals.iter().filter(|global| matches!(global.storage, Storage::Map(_)));
     context.insert("maps", &maps.map(|global| global.symbol.clone()).collect::<Vec<_>>());
     let tables = plan.tables.iter().enumerate();
@@ -68,12 +71,12 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     tera.render("script.c", &context)
 }
 
-fn global(global: &crate::plan::Global) -> Global {
+fn global(global: &crate::plan::Global, shared: bool) -> Global {
     let name = global.symbol.clone();
     let (ty, initial) = match &global.storage {
         Storage::Variable { ty, initial } => (*ty, initial),
         Storage::Map(map) => {
-            return Global { name, kind: "map", initial: String::new(), length: 0, fields: map_fields(map) };
+            return Global { name, kind: "map", initial: String::new(), length: 0, fields: map_fields(map), shared };
         }
     };
     let (initial, length) = match (initial, ty) {
@@ -84,7 +87,7 @@ fn global(global: &crate::plan::Global) -> Global {
         (_, Type::Long) => ("0".into(), 0),
     };
     let kind = if ty == Type::String { "string" } else { "long" };
-    Global { name, kind, initial, length, fields: Vec::new() }
+    Global { name, kind, initial, length, fields: Vec::new(), shared }
 }
 
 fn map_fields(map: &Map) -> Vec<String> {

@@ -78,6 +78,8 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct Global {
     pub id: crate::program::GlobalId,
+    /// As the script calls it.
+    pub name: String,
     pub symbol: String,
     pub storage: Storage,
 }
@@ -125,6 +127,8 @@ pub struct Embedded {
     pub declarations: Vec<Located>,
     pub functions: Vec<EmbeddedFunction>,
     pub expressions: Vec<EmbeddedExpression>,
+    /// Globals that it uses: both units see them.
+    pub globals: Vec<crate::program::GlobalId>,
 }
 
 impl Embedded {
@@ -148,6 +152,7 @@ pub struct EmbeddedFunction {
     pub parameters: Vec<(String, Type)>,
     pub returns: Option<Type>,
     pub code: Located,
+    pub unmangled: bool,
 }
 
 /// Plans the module of a program.
@@ -172,6 +177,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
                 parameters: function.locals[..function.parameters].iter().map(|local| (local.name.clone(), local.ty)).collect(),
                 returns: function.returns,
                 code: located(code, sources),
+                unmangled: code.unmangled,
             }),
             FunctionBody::Script(statements) => {
                 let comment = format!("function {} ({})", function.name, sources.place(function.span));
@@ -264,11 +270,24 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         embedded: Embedded {
             declarations: program.embedded.iter().map(|code| located(code, sources)).collect(),
             functions: embedded,
+            globals: shared_globals(program, &tables.expressions),
             expressions: std::mem::take(&mut tables.expressions),
         },
         meta,
         naming,
     }
+}
+
+fn shared_globals(program: &Program, expressions: &[EmbeddedExpression]) -> Vec<crate::program::GlobalId> {
+    let functions = program.functions.iter().filter_map(|function| match &function.body {
+        FunctionBody::EmbeddedC(code) => Some(code),
+        FunctionBody::Script(_) => None,
+    });
+    let codes = functions.chain(expressions.iter().map(|expression| &expression.code));
+    let mut globals: Vec<_> = codes.flat_map(|code| code.globals.iter().map(|&(global, _)| global)).collect();
+    globals.sort_unstable();
+    globals.dedup();
+    globals
 }
 
 fn around<'p, 's>(
@@ -372,7 +391,7 @@ fn used_globals(program: &Program, handlers: &[Uses], map_entries: u32) -> Vec<G
                     })
                 }
             };
-            Global { id, symbol, storage }
+            Global { id, name: global.name.clone(), symbol, storage }
         })
         .collect()
 }

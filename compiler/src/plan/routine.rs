@@ -338,6 +338,9 @@ impl<'p, 's> Builder<'p, 's> {
             ExprKind::Feed { aggregate, value } => {
                 self.feed(aggregate, value, expr.span);
             }
+            ExprKind::EmbeddedC(code) => {
+                self.embedded(code, None, expr.span);
+            }
             ExprKind::Builtin(builtin, arguments) if builtin.returns.is_none() => {
                 self.builtin(builtin, arguments, expr.span);
             }
@@ -453,7 +456,7 @@ impl<'p, 's> Builder<'p, 's> {
                 let field = program::BitField { first: *first, bits: *bits };
                 Value::Bits(Box::new(self.value(value)), field)
             }
-            ExprKind::EmbeddedC(code) => return self.embedded(code, expr),
+            ExprKind::EmbeddedC(code) => return self.embedded(code, Some(expr.ty), expr.span),
             ExprKind::TookNext => {
                 let to = self.temporary();
                 self.push(Instr::TakeNext(to));
@@ -603,10 +606,10 @@ impl<'p, 's> Builder<'p, 's> {
         })
     }
 
-    fn embedded(&mut self, code: &program::EmbeddedC, expr: &Expr) -> Result {
-        let symbol = self.around.tables.embedded_expression(code, expr.ty);
-        let (outcome, result) = self.outcome(Some(expr.ty));
-        let location = Some(self.location(expr.span));
+    fn embedded(&mut self, code: &program::EmbeddedC, ty: Option<Type>, span: Span) -> Result {
+        let symbol = self.around.tables.embedded_expression(code, ty);
+        let (outcome, result) = self.outcome(ty);
+        let location = Some(self.location(span));
         self.push(Instr::Call { callee: Callee::Embedded(symbol), arguments: Vec::new(), outcome, location });
         self.check();
         result.unwrap_or(Result::Long(Value::Const(0)))

@@ -17,7 +17,8 @@ pub(super) fn plain_string() -> Directive {
 pub struct EmbeddedExpression {
     pub symbol: String,
     pub code: EmbeddedC,
-    pub ty: Type,
+    /// None: it stands as a statement.
+    pub ty: Option<Type>,
 }
 
 pub(super) struct Tables<'s> {
@@ -101,7 +102,7 @@ impl<'s> Tables<'s> {
     }
 
     /// The function that an embedded expression becomes.
-    pub(super) fn embedded_expression(&mut self, code: &EmbeddedC, ty: Type) -> String {
+    pub(super) fn embedded_expression(&mut self, code: &EmbeddedC, ty: Option<Type>) -> String {
         let symbol = format!("spile_embedded_expression_{}", self.expressions.len());
         self.expressions.push(EmbeddedExpression { symbol: symbol.clone(), code: code.clone(), ty });
         symbol

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Element, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece, Program, Slice, Stmt, StmtKind,
+    Element, EmbeddedC, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece, Program, Slice, Stmt, StmtKind,
     Variable,
 };
 use crate::source::Span;
@@ -51,11 +51,15 @@ impl Walk {
         walk
     }
 
-    /// What each function of a program does by itself. Embedded C is not looked into.
+    /// What each function of a program does by itself; embedded C, what it says it does.
     pub fn of_functions(program: &Program) -> Vec<Walk> {
         let of = |body: &FunctionBody| match body {
             FunctionBody::Script(statements) => Walk::of(statements),
-            FunctionBody::EmbeddedC(_) => Walk::default(),
+            FunctionBody::EmbeddedC(code) => {
+                let mut walk = Walk::default();
+                walk.embedded(code);
+                walk
+            }
         };
         program.functions.iter().map(|function| of(&function.body)).collect()
     }
@@ -85,6 +89,10 @@ impl Walk {
     fn element(&mut self, element: &Element, access: Access, span: Span) {
         element.keys.iter().for_each(|key| self.expr(key));
         self.global(element.global, access, span);
+    }
+
+    fn embedded(&mut self, code: &EmbeddedC) {
+        code.globals.iter().for_each(|&(global, access)| self.global(global, access, code.span));
     }
 
     fn slice(&mut self, slice: &Slice) {
@@ -196,7 +204,8 @@ impl Walk {
                 self.expr(index);
                 self.element(aggregate, Access::Read, span);
             }
-            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Register { .. } | ExprKind::Saved(_) | ExprKind::EmbeddedC(_) | ExprKind::TookNext => {}
+            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Register { .. } | ExprKind::Saved(_) | ExprKind::TookNext => {}
+            ExprKind::EmbeddedC(code) => self.embedded(code),
         }
     }
 }
