@@ -4,6 +4,7 @@
  */
 #include <linux/cred.h>
 #include <linux/kernel.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/pid_namespace.h>
 #include <linux/ptrace.h>
@@ -11,6 +12,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
+#include <linux/threads.h>
 #include <linux/uidgid.h>
 
 #include "script.h"
@@ -18,6 +20,7 @@
 #include "context.h"
 #include "memory.h"
 #include "session.h"
+#include "text.h"
 
 enum {
 	ENVIRONMENT_MAX = 128 << 10,	/* bytes of the environment that env_var() looks through */
@@ -137,6 +140,47 @@ unsigned int spile_fn_cmdline_str(struct spile_context *c, char *out)
 	return length;
 }
 
+/*
+ * Arguments first..last (last < first: all from first on) of the area that the
+ * kernel keeps them in, NUL after each; bounded by 128 KiB of it.
+ */
+unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, spile_long last,
+				   struct spile_string delimiter, char *out)
+{
+	enum { CHUNK = 128 };
+	const struct mm_struct *mm = current->mm;
+	struct spile_text text = spile_text_in(out, spile_script.string_bytes);
+	char chunk[CHUNK];
+	spile_long number = 0;
+	unsigned long at, end;
+
+	if (!mm || first < 0)
+		return spile_text_end(&text);
+	at = READ_ONCE(mm->arg_start);
+	end = READ_ONCE(mm->arg_end);
+	end = min(end, at + ENVIRONMENT_MAX);
+	while (at < end && (last < first || number <= last)) {
+		unsigned long bytes = min_t(unsigned long, end - at, CHUNK - (at & (CHUNK - 1)));
+		unsigned long i;
+
+		if (spile_memory_read(chunk, at, bytes, true))
+			break;
+		for (i = 0; i < bytes; i++) {
+			bool taken = number >= first && (last < first || number <= last);
+
+			if (chunk[i] && taken)
+				spile_text_byte(&text, chunk[i]);
+			if (chunk[i])
+				continue;
+			number++;
+			if (taken && at + i + 1 < end && (last < first || number <= last))
+				spile_text_bytes(&text, delimiter.text, delimiter.length);
+		}
+		at += bytes;
+	}
+	return spile_text_end(&text);
+}
+
 unsigned int spile_fn_env_var(struct spile_context *c, struct spile_string name, char *out)
 {
 	enum { CHUNK = 128 };
@@ -229,4 +273,75 @@ unsigned int spile_fn_probefunc(struct spile_context *c, char *out)
 unsigned int spile_fn_probemod(struct spile_context *c, char *out)
 {
 	return copy_text(out, c->probe->module);
+}
+
+unsigned int spile_fn_probe_type(struct spile_context *c, char *out)
+{
+	switch (c->probe->kind) {
+	case SPILE_PROBE_BEGIN:
+		return copy_text(out, "begin");
+	case SPILE_PROBE_END:
+		return copy_text(out, "end");
+	case SPILE_PROBE_ERROR:
+		return copy_text(out, "error");
+	case SPILE_PROBE_NEVER:
+		return copy_text(out, "never");
+	case SPILE_PROBE_KPROBE:
+		return copy_text(out, "kprobe");
+	case SPILE_PROBE_KRETPROBE:
+		return copy_text(out, "kretprobe");
+	case SPILE_PROBE_TIMER:
+		return copy_text(out, "hrtimer");
+	case SPILE_PROBE_JIFFIES:
+		return copy_text(out, "timer");
+	case SPILE_PROBE_TRACEPOINT:
+		return copy_text(out, "kernel_trace");
+	case SPILE_PROBE_PERF:
+		return copy_text(out, "perf");
+	}
+	return copy_text(out, "");
+}
+
+unsigned int spile_fn_module_name(struct spile_context *c, char *out)
+{
+	return copy_text(out, spile_script.name);
+}
+
+spile_long spile_fn_stp_pid(struct spile_context *c)
+{
+	return spile_session.loader;
+}
+
+spile_long spile_fn_task_current(struct spile_context *c)
+{
+	return (unsigned long)current;
+}
+
+spile_long spile_fn_pid2task(struct spile_context *c, spile_long pid)
+{
+	struct task_struct *task = NULL;
+
+	rcu_read_lock();	/* the lookup takes no lock: any context */
+	if (pid > 0 && pid <= PID_MAX_LIMIT)
+		task = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_PID);
+	rcu_read_unlock();
+	return (unsigned long)task;
+}
+
+/* One generator for each CPU (xorshift64, Marsaglia), seeded by the clock: nothing secret. */
+spile_long spile_fn_randint(struct spile_context *c, spile_long limit)
+{
+	u64 *state = &spile_cpu_of(c)->random_state;
+	u64 x = *state;
+
+	if (limit <= 0)
+		return 0;
+	if (!x)
+		x = ktime_get_mono_fast_ns() | 1;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	*state = x;
+	/* The high half is the better one. */
+	return (x >> 32) % limit;
 }

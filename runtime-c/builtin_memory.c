@@ -13,7 +13,7 @@
 #include "ring.h"
 #include "text.h"
 
-/* Strings. */
+/* Strings. `most`, `in`: bytes read; `out_bytes`: bytes written, NUL included. */
 
 /* Reads into out up to `most` bytes; -EFAULT leaves out empty. */
 static int read_string(char *out, spile_long address, spile_long most, bool user)
@@ -50,17 +50,40 @@ static unsigned int string_or_default(spile_long address, spile_long most, bool 
 	return length >= 0 ? length : spile_string_copy(out, fallback);
 }
 
-static unsigned int string_quoted(struct spile_context *c, spile_long address, bool user, char *out)
+/* A handler's own message is free for scratch: no error is set while it computes. */
+static unsigned int string_quoted(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes,
+				  bool user, char *out)
 {
-	char *text = spile_cpu_of(c)->message;	/* free: no error is set while a handler computes */
+	char *text = spile_cpu_of(c)->message;
 	int length;
 
 	if (!address)
 		return spile_string_copy(out, SPILE_LITERAL("NULL"));
-	length = spile_memory_string(text, spile_script.string_bytes - 1, address, user);
+	length = spile_memory_string(text, clamp_t(spile_long, in, 0, spile_script.string_bytes - 1), address, user);
 	if (length < 0)
 		return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
-	return spile_text_quote(out, spile_script.string_bytes, text, length);
+	/* The shortest that is a quoted string which was cut: "...  */
+	out_bytes = clamp_t(spile_long, out_bytes, 8, spile_script.string_bytes);
+	return spile_text_quote(out, out_bytes, text, length);
+}
+
+/* Exactly so many bytes, NULs among them. */
+static unsigned int buffer_quoted(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes,
+				  bool user, bool fails, char *out)
+{
+	char *bytes = spile_cpu_of(c)->message;
+
+	out[0] = 0;
+	if (!address && !fails)
+		return spile_string_copy(out, SPILE_LITERAL("NULL"));
+	in = clamp_t(spile_long, in, 0, spile_script.string_bytes - 1);
+	if (spile_memory_read(bytes, address, in, user)) {
+		if (!fails)
+			return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
+		spile_fail_text(c, "%s buffer copy fault at 0x%llx [man error::fault]", user ? "user" : "kernel", address);
+		return 0;
+	}
+	return spile_text_quote(out, clamp_t(spile_long, out_bytes, 8, spile_script.string_bytes), bytes, in);
 }
 
 unsigned int spile_fn_kernel_string(struct spile_context *c, spile_long address, char *out)
@@ -81,7 +104,39 @@ unsigned int spile_fn_kernel_string_n(struct spile_context *c, spile_long addres
 
 unsigned int spile_fn_kernel_string_quoted(struct spile_context *c, spile_long address, char *out)
 {
-	return string_quoted(c, address, false, out);
+	return string_quoted(c, address, spile_script.string_bytes, spile_script.string_bytes, false, out);
+}
+
+unsigned int spile_fn_kernel_or_user_string_quoted(struct spile_context *c, spile_long address, char *out)
+{
+	char probe;
+
+	return string_quoted(c, address, spile_script.string_bytes, spile_script.string_bytes,
+			     spile_memory_read(&probe, address, 1, false) != 0, out);
+}
+
+unsigned int spile_fn_kernel_buffer_quoted(struct spile_context *c, spile_long address, spile_long in,
+					   spile_long out_bytes, char *out)
+{
+	return buffer_quoted(c, address, in, out_bytes, false, false, out);
+}
+
+unsigned int spile_fn_kernel_buffer_quoted_error(struct spile_context *c, spile_long address, spile_long in,
+						 spile_long out_bytes, char *out)
+{
+	return buffer_quoted(c, address, in, out_bytes, false, true, out);
+}
+
+unsigned int spile_fn_user_buffer_quoted(struct spile_context *c, spile_long address, spile_long in,
+					 spile_long out_bytes, char *out)
+{
+	return buffer_quoted(c, address, in, out_bytes, true, false, out);
+}
+
+unsigned int spile_fn_user_buffer_quoted_error(struct spile_context *c, spile_long address, spile_long in,
+					       spile_long out_bytes, char *out)
+{
+	return buffer_quoted(c, address, in, out_bytes, true, true, out);
 }
 
 unsigned int spile_fn_user_string(struct spile_context *c, spile_long address, char *out)
@@ -106,22 +161,35 @@ unsigned int spile_fn_user_string_n2(struct spile_context *c, spile_long address
 	return string_or_default(address, most, true, fallback, out);
 }
 
-unsigned int spile_fn_user_string_warn(struct spile_context *c, spile_long address, char *out)
+static void warn_of_fault(struct spile_context *c, const char *what, spile_long address)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
-	int length = read_string(out, address, spile_script.string_bytes, true);
+	int length = scnprintf(cpu->message, spile_message_bytes(),
+			       "user %s copy fault -14 at 0x%llx [man error::fault]", what, address);
+
+	spile_ring_text(cpu, SPILE_RECORD_WARN, 0, cpu->message, length);
+}
+
+unsigned int spile_fn_user_string_n_warn2(struct spile_context *c, spile_long address, spile_long most,
+					  struct spile_string fallback, char *out)
+{
+	int length = read_string(out, address, most, true);
 
 	if (length >= 0)
 		return length;
-	length = scnprintf(cpu->message, spile_message_bytes(),
-			   "user string copy fault %d at 0x%llx [man error::fault]", length, address);
-	spile_ring_text(cpu, SPILE_RECORD_WARN, 0, cpu->message, length);
-	return 0;
+	warn_of_fault(c, "string", address);
+	return spile_string_copy(out, fallback);
 }
 
 unsigned int spile_fn_user_string_quoted(struct spile_context *c, spile_long address, char *out)
 {
-	return string_quoted(c, address, true, out);
+	return string_quoted(c, address, spile_script.string_bytes, spile_script.string_bytes, true, out);
+}
+
+unsigned int spile_fn_user_string_n_quoted2(struct spile_context *c, spile_long address, spile_long in,
+					    spile_long out_bytes, char *out)
+{
+	return string_quoted(c, address, in, out_bytes, true, out);
 }
 
 /* Numbers. Types as C's on the machine: char is signed, the rest too, pointers are not. */
@@ -162,25 +230,33 @@ spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address)
 	return read_number(c, address, sizeof(void *), false, "pointer");
 }
 
-spile_long spile_fn_user_char(struct spile_context *c, spile_long address)
-{
-	return (s8)read_number(c, address, 1, true, "char");
-}
-
-spile_long spile_fn_user_short(struct spile_context *c, spile_long address)
-{
-	return (s16)read_number(c, address, 2, true, "short");
-}
-
-spile_long spile_fn_user_int(struct spile_context *c, spile_long address)
-{
-	return (s32)read_number(c, address, 4, true, "int");
-}
-
-spile_long spile_fn_user_long(struct spile_context *c, spile_long address)
-{
-	return (long)read_number(c, address, sizeof(long), true, "long");
-}
+/* Of user memory each type has three: 0 where it cannot be read, an error, or 0 and a warning. */
+#define USER_NUMBER(name, type) \
+	spile_long spile_fn_user_##name(struct spile_context *c, spile_long address) \
+	{ \
+		type value; \
+		return spile_memory_read(&value, address, sizeof(value), true) ? 0 : (spile_long)value; \
+	} \
+	spile_long spile_fn_user_##name##_error(struct spile_context *c, spile_long address) \
+	{ \
+		return (type)read_number(c, address, sizeof(type), true, #name); \
+	} \
+	spile_long spile_fn_user_##name##_warn(struct spile_context *c, spile_long address) \
+	{ \
+		type value; \
+		if (!spile_memory_read(&value, address, sizeof(value), true)) \
+			return (spile_long)value; \
+		warn_of_fault(c, #name, address); \
+		return 0; \
+	}
+USER_NUMBER(char, s8)
+USER_NUMBER(short, s16)
+USER_NUMBER(ushort, u16)
+USER_NUMBER(int, s32)
+USER_NUMBER(uint, u32)
+USER_NUMBER(uint8, u8)
+USER_NUMBER(long, long)
+#undef USER_NUMBER
 
 /* Writes. */
 

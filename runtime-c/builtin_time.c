@@ -13,6 +13,7 @@
 
 #include "script.h"
 #include "builtins.h"
+#include "guard.h"
 
 spile_long spile_fn_gettimeofday_ns(struct spile_context *c)
 {
@@ -97,4 +98,23 @@ spile_long spile_fn_cpu_clock_ms(struct spile_context *c, spile_long cpu)
 spile_long spile_fn_cpu_clock_s(struct spile_context *c, spile_long cpu)
 {
 	return spile_fn_local_clock_s(c);
+}
+
+unsigned int spile_fn_ctime(struct spile_context *c, spile_long seconds, char *out)
+{
+	static const char days[] = "SunMonTueWedThuFriSat";
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	const spile_long longest = 253402300799;	/* the last second of 9999 */
+	struct tm time;
+
+	out[0] = 0;
+	if (seconds < INT_MIN || seconds > longest) {
+		spile_fail_text(c, "ctime(): %lld seconds are %s", seconds,
+				seconds < 0 ? "a long, long time ago..." : "far far in the future...");
+		return 0;
+	}
+	time64_to_tm(seconds, 0, &time);
+	return scnprintf(out, spile_script.string_bytes, "%.3s %.3s %2d %.2d:%.2d:%.2d %4ld",
+			 days + 3 * time.tm_wday, months + 3 * time.tm_mon, time.tm_mday,
+			 time.tm_hour, time.tm_min, time.tm_sec, 1900 + time.tm_year);
 }

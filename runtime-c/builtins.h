@@ -36,6 +36,26 @@ unsigned int spile_fn_pn(struct spile_context *c, char *out);
 unsigned int spile_fn_ppfunc(struct spile_context *c, char *out);
 unsigned int spile_fn_probefunc(struct spile_context *c, char *out);
 unsigned int spile_fn_probemod(struct spile_context *c, char *out);
+unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, spile_long last, struct spile_string delimiter, char *out);
+unsigned int spile_fn_probe_type(struct spile_context *c, char *out);
+unsigned int spile_fn_module_name(struct spile_context *c, char *out);
+spile_long spile_fn_stp_pid(struct spile_context *c);	/* of the loader */
+spile_long spile_fn_task_current(struct spile_context *c);
+spile_long spile_fn_pid2task(struct spile_context *c, spile_long pid);	/* address of the struct task_struct, or 0 */
+spile_long spile_fn_randint(struct spile_context *c, spile_long limit);	/* 0 to limit - 1 */
+
+/* builtin_registers.c: of the probed code. Errors where there are no registers, but addr and uaddr: 0. */
+spile_long spile_fn_registers_valid(struct spile_context *c);
+spile_long spile_fn_addr(struct spile_context *c);
+spile_long spile_fn_uaddr(struct spile_context *c);
+spile_long spile_fn_returnval(struct spile_context *c);
+spile_long spile_fn_probing_32bit_app(struct spile_context *c);
+spile_long spile_fn_register(struct spile_context *c, struct spile_string name);
+spile_long spile_fn_u_register(struct spile_context *c, struct spile_string name);
+spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number);	/* from 1; of a function just entered */
+void spile_fn_print_regs(struct spile_context *c);
+spile_long spile_fn_stack_size(struct spile_context *c);
+spile_long spile_fn_stack_used(struct spile_context *c);
 
 /* builtin_time.c */
 spile_long spile_fn_gettimeofday_s(struct spile_context *c);
@@ -55,6 +75,8 @@ spile_long spile_fn_local_clock_us(struct spile_context *c);
 spile_long spile_fn_local_clock_ms(struct spile_context *c);
 spile_long spile_fn_local_clock_s(struct spile_context *c);
 
+unsigned int spile_fn_ctime(struct spile_context *c, spile_long seconds, char *out);	/* "Wed Jun 30 21:49:08 1993", UTC */
+
 /* builtin_memory.c. An unreadable address is an error; 2: the default instead; warn: a WARN record and "". */
 unsigned int spile_fn_kernel_string(struct spile_context *c, spile_long address, char *out);
 unsigned int spile_fn_kernel_string2(struct spile_context *c, spile_long address, struct spile_string fallback, char *out);
@@ -69,12 +91,27 @@ unsigned int spile_fn_user_string(struct spile_context *c, spile_long address, c
 unsigned int spile_fn_user_string2(struct spile_context *c, spile_long address, struct spile_string fallback, char *out);
 unsigned int spile_fn_user_string_n(struct spile_context *c, spile_long address, spile_long most, char *out);
 unsigned int spile_fn_user_string_n2(struct spile_context *c, spile_long address, spile_long most, struct spile_string fallback, char *out);
-unsigned int spile_fn_user_string_warn(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_user_string_n_warn2(struct spile_context *c, spile_long address, spile_long most, struct spile_string fallback, char *out);
 unsigned int spile_fn_user_string_quoted(struct spile_context *c, spile_long address, char *out);
-spile_long spile_fn_user_char(struct spile_context *c, spile_long address);
-spile_long spile_fn_user_short(struct spile_context *c, spile_long address);
-spile_long spile_fn_user_int(struct spile_context *c, spile_long address);
-spile_long spile_fn_user_long(struct spile_context *c, spile_long address);
+unsigned int spile_fn_user_string_n_quoted2(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
+unsigned int spile_fn_kernel_or_user_string_quoted(struct spile_context *c, spile_long address, char *out);
+/* Exactly `in` bytes; at most out_bytes of text with its NUL. Unreadable: the address; _error: an error. */
+unsigned int spile_fn_kernel_buffer_quoted(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
+unsigned int spile_fn_kernel_buffer_quoted_error(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
+unsigned int spile_fn_user_buffer_quoted(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
+unsigned int spile_fn_user_buffer_quoted_error(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
+/* Unreadable: 0; _error: an error; _warn: a WARN record and 0. */
+#define SPILE_USER_NUMBER(name) \
+	spile_long spile_fn_user_##name(struct spile_context *c, spile_long address); \
+	spile_long spile_fn_user_##name##_error(struct spile_context *c, spile_long address); \
+	spile_long spile_fn_user_##name##_warn(struct spile_context *c, spile_long address)
+SPILE_USER_NUMBER(char);
+SPILE_USER_NUMBER(short);
+SPILE_USER_NUMBER(ushort);
+SPILE_USER_NUMBER(int);
+SPILE_USER_NUMBER(uint);
+SPILE_USER_NUMBER(uint8);
+SPILE_USER_NUMBER(long);
 /* Guru mode alone. */
 void spile_fn_set_kernel_char(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_kernel_short(struct spile_context *c, spile_long address, spile_long value);

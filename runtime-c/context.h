@@ -52,6 +52,7 @@ struct spile_cpu {
 	spile_ulong detail;		/* of context.error */
 	unsigned int token_at;		/* in tokens */
 	unsigned int token_end;
+	u64 random_state;		/* randint(); 0: not seeded */
 	unsigned int runs;		/* of handlers, for SPILE_OVERLOAD_SAMPLE */
 	u64 overload_since;		/* guard.c: begin of the interval, in cycles */
 	u64 overload_cycles;		/* in handlers since then, as far as sampled */

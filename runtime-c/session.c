@@ -58,6 +58,7 @@ int spile_session_setup(const struct spile_setup *setup)
 		error = spile_ring_setup(setup->ring_bytes);
 		if (!error) {
 			spile_session.target = setup->target;
+			spile_session.loader = task_tgid_nr(current);
 			WRITE_ONCE(spile_session_state, SPILE_STATE_READY);
 		}
 	}

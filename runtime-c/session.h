@@ -25,6 +25,7 @@ struct spile_session {
 	atomic_t skipped;	/* for MAXSKIPPED: lock_skipped and low_stack */
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */
+	s32 loader;		/* stp_pid() */
 	u64 memory_bytes;	/* all that has been allocated; init and SPILE_SETUP write it */
 };
 extern struct spile_session spile_session;

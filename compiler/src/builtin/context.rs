@@ -25,4 +25,11 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("user_mode" "user_mode" () -> Long [pure] "1 if the probe hit user code"),
     builtin!("is_return" "is_return" () -> Long [pure] "1 in a return probe"),
     builtin!("cmdline_str" "cmdline_str" () -> String [pure] "command line of the current process, arguments separated by spaces"),
+    builtin!("cmdline_args" "cmdline_args" ("first": Long, "last": Long, "delimiter": String) -> String [pure] "arguments of the current process from the first to the last (below the first: all), 0 being the program"),
+    builtin!("probe_type" "probe_type" () -> String [pure] "how the probe is attached: kprobe, kretprobe, kernel_trace, ..."),
+    builtin!("module_name" "module_name" () -> String [pure] "name of the script's own module"),
+    builtin!("stp_pid" "stp_pid" () -> Long [pure] "process id of the script's loader"),
+    builtin!("task_current" "task_current" () -> Long [pure] "address of the current task's struct task_struct"),
+    builtin!("pid2task" "pid2task" ("pid": Long) -> Long [pure] "address of the struct task_struct of a thread id; 0 if there is none"),
+    builtin!("randint" "randint" ("limit": Long) -> Long [] "a random number from 0 to limit - 1; of no use for secrets"),
 ];

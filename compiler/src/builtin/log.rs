@@ -9,4 +9,5 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("exit" "exit" () [] "ends the session; this handler goes on, no other starts"),
     builtin!("abort" "abort" () [fails] "ends the session and this handler at once"),
     builtin!("printk" "printk" ("level": Long, "text": String) [guru] "a line in the kernel's log"),
+    builtin!("system" "system" ("command": String) [] "has the loader run a command in the background, as the user who started it"),
 ];

@@ -8,6 +8,7 @@ mod context;
 mod errno;
 mod log;
 mod memory;
+mod registers;
 mod string;
 mod time;
 
@@ -62,8 +63,16 @@ macro_rules! builtin {
 }
 pub(crate) use builtin;
 
-fn subjects() -> [&'static [Builtin]; 6] {
-    [context::BUILTINS, time::BUILTINS, memory::BUILTINS, string::BUILTINS, log::BUILTINS, errno::BUILTINS]
+fn subjects() -> [&'static [Builtin]; 7] {
+    [
+        context::BUILTINS,
+        time::BUILTINS,
+        memory::BUILTINS,
+        string::BUILTINS,
+        log::BUILTINS,
+        errno::BUILTINS,
+        registers::BUILTINS,
+    ]
 }
 
 /// All builtins, subject by subject.

@@ -11,4 +11,13 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("jiffies" "jiffies" () -> Long [pure] "timer ticks since boot"),
     builtin!("HZ" "HZ" () -> Long [pure] "timer ticks per second"),
     builtin!("get_cycles" "get_cycles" () -> Long [pure] "the CPU's cycle counter; 0 where there is none"),
+    builtin!("ctime" "ctime" ("seconds": Long) -> String [fails pure] "seconds since the epoch as \"Wed Jun 30 21:49:08 1993\", UTC"),
+    builtin!("local_clock_ns" "local_clock_ns" () -> Long [pure] "nanoseconds of this CPU's clock"),
+    builtin!("cpu_clock_ns" "cpu_clock_ns" ("cpu": Long) -> Long [pure] "nanoseconds of a CPU's clock"),
+    builtin!("local_clock_us" "local_clock_us" () -> Long [pure] "microseconds of this CPU's clock"),
+    builtin!("cpu_clock_us" "cpu_clock_us" ("cpu": Long) -> Long [pure] "microseconds of a CPU's clock"),
+    builtin!("local_clock_ms" "local_clock_ms" () -> Long [pure] "milliseconds of this CPU's clock"),
+    builtin!("cpu_clock_ms" "cpu_clock_ms" ("cpu": Long) -> Long [pure] "milliseconds of a CPU's clock"),
+    builtin!("local_clock_s" "local_clock_s" () -> Long [pure] "seconds of this CPU's clock"),
+    builtin!("cpu_clock_s" "cpu_clock_s" ("cpu": Long) -> Long [pure] "seconds of a CPU's clock"),
 ];

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Builtins about the probed registers: by name, as a function's arguments, whole.
+ */
+#include <linux/kernel.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/string.h>
+#include <asm/syscall.h>
+
+#include "script.h"
+#include "builtins.h"
+#include "context.h"
+#include "guard.h"
+#include "memory.h"
+#include "ring.h"
+
+/* What uaddr() and the like mean by the current task's user registers; 0 for a kernel thread. */
+static struct pt_regs *user_registers(void)
+{
+	return current->mm ? task_pt_regs(current) : NULL;
+}
+
+spile_long spile_fn_registers_valid(struct spile_context *c)
+{
+	return spile_registers(c) != NULL;
+}
+
+spile_long spile_fn_addr(struct spile_context *c)
+{
+	struct pt_regs *regs = spile_registers(c);
+
+	return regs ? instruction_pointer(regs) : 0;
+}
+
+spile_long spile_fn_uaddr(struct spile_context *c)
+{
+	struct pt_regs *regs = spile_registers(c);
+
+	if (!regs || !user_mode(regs))
+		regs = user_registers();
+	return regs ? instruction_pointer(regs) : 0;
+}
+
+spile_long spile_fn_returnval(struct spile_context *c)
+{
+	struct pt_regs *regs = spile_registers(c);
+
+	if (regs)
+		return (long)regs_return_value(regs);
+	spile_fail_text(c, "returnval() has no registers here");
+	return 0;
+}
+
+#ifdef CONFIG_X86_64
+spile_long spile_fn_probing_32bit_app(struct spile_context *c)
+{
+	struct pt_regs *regs = user_registers();
+
+	return regs && !user_64bit_mode(regs);
+}
+
+struct register_name {
+	char name[12];
+	u8 offset;	/* in struct pt_regs */
+	u8 bytes;
+};
+
+#define REGISTER(name, field, bytes) { name, offsetof(struct pt_regs, field), bytes }
+static const struct register_name register_names[] = {
+	REGISTER("rax", ax, 8), REGISTER("rbx", bx, 8), REGISTER("rcx", cx, 8), REGISTER("rdx", dx, 8),
+	REGISTER("rsi", si, 8), REGISTER("rdi", di, 8), REGISTER("rbp", bp, 8), REGISTER("rsp", sp, 8),
+	REGISTER("r8", r8, 8), REGISTER("r9", r9, 8), REGISTER("r10", r10, 8), REGISTER("r11", r11, 8),
+	REGISTER("r12", r12, 8), REGISTER("r13", r13, 8), REGISTER("r14", r14, 8), REGISTER("r15", r15, 8),
+	REGISTER("rip", ip, 8), REGISTER("orig_rax", orig_ax, 8),
+	REGISTER("eax", ax, 4), REGISTER("ebx", bx, 4), REGISTER("ecx", cx, 4), REGISTER("edx", dx, 4),
+	REGISTER("esi", si, 4), REGISTER("edi", di, 4), REGISTER("ebp", bp, 4), REGISTER("esp", sp, 4),
+	REGISTER("eip", ip, 4), REGISTER("orig_eax", orig_ax, 4), REGISTER("eflags", flags, 4),
+	REGISTER("ax", ax, 8), REGISTER("bx", bx, 8), REGISTER("cx", cx, 8), REGISTER("dx", dx, 8),
+	REGISTER("si", si, 8), REGISTER("di", di, 8), REGISTER("bp", bp, 8), REGISTER("sp", sp, 8),
+	REGISTER("ip", ip, 8), REGISTER("orig_ax", orig_ax, 8), REGISTER("flags", flags, 4), REGISTER("rflags", flags, 8),
+	REGISTER("cs", cs, 4), REGISTER("xcs", cs, 4), REGISTER("ss", ss, 4), REGISTER("xss", ss, 4),
+};
+
+/* The register's value, zero-extended, and its width; 0 bytes and an error if there is none. */
+static u64 read_register(struct spile_context *c, struct spile_string name, unsigned int *bytes)
+{
+	const struct pt_regs *regs = spile_registers(c);
+	unsigned int i;
+
+	*bytes = 0;
+	if (!regs) {
+		spile_fail_text(c, "No registers available in this context");
+		return 0;
+	}
+	for (i = 0; i < ARRAY_SIZE(register_names); i++) {
+		const struct register_name *known = &register_names[i];
+
+		if (strlen(known->name) == name.length && !memcmp(known->name, name.text, name.length)) {
+			u64 value = *(const unsigned long *)((const char *)regs + known->offset);
+
+			*bytes = known->bytes;
+			return known->bytes == 4 ? (u32)value : value;
+		}
+	}
+	spile_fail_text(c, "Unknown register: %.*s", (int)name.length, name.text);
+	return 0;
+}
+
+spile_long spile_fn_register(struct spile_context *c, struct spile_string name)
+{
+	unsigned int bytes;
+	u64 value = read_register(c, name, &bytes);
+
+	return bytes == 4 ? (s32)value : (s64)value;
+}
+
+spile_long spile_fn_u_register(struct spile_context *c, struct spile_string name)
+{
+	unsigned int bytes;
+
+	return read_register(c, name, &bytes);
+}
+
+/*
+ * Argument N, counted from 1, of a function that has just been entered: System V
+ * ABI, AMD64 supplement, 3.2.3. In a 32-bit program all are on the stack.
+ */
+spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
+{
+	static const u8 words[] = {
+		offsetof(struct pt_regs, di), offsetof(struct pt_regs, si), offsetof(struct pt_regs, dx),
+		offsetof(struct pt_regs, cx), offsetof(struct pt_regs, r8), offsetof(struct pt_regs, r9),
+	};
+	enum { MOST = 64 };	/* arguments of any function there is */
+	const struct pt_regs *regs = spile_registers(c);
+	bool user, narrow;
+	u64 value = 0;
+	unsigned long at;
+
+	if (!regs) {
+		if (c->probe->kind == SPILE_PROBE_TRACEPOINT && number >= 1 && number <= c->probe->value)
+			return c->regs[number - 1];
+		spile_fail_text(c, "cannot get argument %lld: no registers available", number);
+		return 0;
+	}
+	if (number < 1 || number > MOST) {
+		spile_fail_text(c, "cannot access function argument %lld", number);
+		return 0;
+	}
+	user = user_mode((struct pt_regs *)regs);
+	narrow = user && !user_64bit_mode((struct pt_regs *)regs);
+	if (!narrow && number <= ARRAY_SIZE(words))
+		return *(const unsigned long *)((const char *)regs + words[number - 1]);
+	at = narrow ? (u32)regs->sp + 4 * number : regs->sp + 8 * (number - ARRAY_SIZE(words));
+	if (spile_memory_read(&value, at, narrow ? 4 : 8, user))
+		spile_fail(c, SPILE_E_READ_FAULT, at);
+	return value;
+}
+
+void spile_fn_print_regs(struct spile_context *c)
+{
+	const struct pt_regs *regs = spile_registers(c);
+	char text[640];		/* 24 registers of 22 bytes, and words around */
+	int length;
+
+	if (!regs)
+		return;
+	length = scnprintf(text, sizeof(text),
+		"RIP: %016lx\nRSP: %016lx  EFLAGS: %08lx\n"
+		"RAX: %016lx RBX: %016lx RCX: %016lx\nRDX: %016lx RSI: %016lx RDI: %016lx\n"
+		"RBP: %016lx R08: %016lx R09: %016lx\nR10: %016lx R11: %016lx R12: %016lx\n"
+		"R13: %016lx R14: %016lx R15: %016lx\nCS: %04lx SS: %04lx ORIG_RAX: %016lx\n",
+		regs->ip, regs->sp, regs->flags, regs->ax, regs->bx, regs->cx, regs->dx, regs->si, regs->di,
+		regs->bp, regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15,
+		regs->cs & 0xffff, regs->ss & 0xffff, regs->orig_ax);
+	spile_ring_text(spile_cpu_of(c), SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, text, length);
+}
+#else
+spile_long spile_fn_probing_32bit_app(struct spile_context *c)
+{
+	return 0;
+}
+
+spile_long spile_fn_register(struct spile_context *c, struct spile_string name)
+{
+	spile_fail_text(c, "registers have no names on this architecture yet");
+	return 0;
+}
+
+spile_long spile_fn_u_register(struct spile_context *c, struct spile_string name)
+{
+	return spile_fn_register(c, name);
+}
+
+spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
+{
+	struct pt_regs *regs = spile_registers(c);
+
+	if (regs && number >= 1 && number <= 8)
+		return regs_get_kernel_argument(regs, number - 1);
+	spile_fail_text(c, "cannot get argument %lld", number);
+	return 0;
+}
+
+void spile_fn_print_regs(struct spile_context *c)
+{
+}
+#endif
+
+spile_long spile_fn_stack_size(struct spile_context *c)
+{
+	return THREAD_SIZE;
+}
+
+/* Of the current task's stack: 0 while the handler runs on an interrupt's. */
+spile_long spile_fn_stack_used(struct spile_context *c)
+{
+	const struct pt_regs *regs = spile_registers(c);
+	unsigned long at = regs && !user_mode((struct pt_regs *)regs) ?
+		kernel_stack_pointer((struct pt_regs *)regs) : (unsigned long)__builtin_frame_address(0);
+	unsigned long end = (unsigned long)task_stack_page(current) + THREAD_SIZE;
+
+	return end - at < THREAD_SIZE ? end - at : 0;
+}
