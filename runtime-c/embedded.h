@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a script's own C (%{ ... %}) sees. Included first by NAME_embedded.c,
+ * What a script's own C (%{ ... %}) sees. Included first by embedded.c,
  * which is compiled with kernel headers and stands apart from the script's C.
  *
  * The generated code puts the text of each function into one of its own,

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use sha2::{Digest, Sha256};
-use tempfile::TempDir;
 
+use crate::cache::Cache;
 use crate::cli::options::{Options, Script, module_name};
 use crate::cli::passes::{Clock, memory};
 use crate::diagnostic::{Code, Diagnostic, Severity, render};
@@ -20,6 +20,7 @@ use crate::library;
 use crate::plan::{self, Limits, Naming, Plan};
 use crate::probe::{self, Resolver};
 use crate::program::Program;
+use crate::scratch::Scratch;
 use crate::source::{FileId, Origin, SourceMap};
 use crate::syntax::{self, Environment, Macros, ast};
 use crate::target::{Kernel, SearchOptions};
@@ -28,7 +29,7 @@ use crate::target::{Kernel, SearchOptions};
 pub enum Outcome {
     Done(ExitCode),
     /// Call the loader with these arguments; the directory holds the module and goes afterwards.
-    Run { arguments: Vec<OsString>, directory: Option<TempDir> },
+    Run { arguments: Vec<OsString>, directory: Option<Scratch> },
 }
 
 /// The session is over: what was wrong has been said.
@@ -58,7 +59,7 @@ struct Session {
     options: Options,
     sources: SourceMap,
     color: bool,
-    directory: Option<TempDir>,
+    directory: Option<Scratch>,
 }
 
 impl Session {
@@ -117,8 +118,13 @@ impl Session {
             return self.print_lines([units.script].into_iter().chain(units.embedded));
         }
         let clock = Clock::start();
-        let module = self.compile(&plan, &units, kernel.as_ref(), &release)?;
-        self.pass(|| format!("Pass 4: compiled C into \"{}.ko\" in {}.", plan.naming.module, clock.times()));
+        let cache = Cache::open(&self.options.cache_settings());
+        let built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
+        let module = built.module;
+        self.pass(|| {
+            let notes = if built.notes.is_empty() { String::new() } else { format!(" ({})", built.notes.join("; ")) };
+            format!("Pass 4: compiled C into \"{}.ko\"{notes} in {}.", plan.naming.module, clock.times())
+        });
         if last_pass == 4 {
             return self.deliver(&module, &plan.naming.module);
         }
@@ -392,13 +398,12 @@ impl Session {
         }
     }
 
-    fn compile(&mut self, plan: &Plan, units: &Units, kernel: Option<&Kernel>, release: &str) -> Result<PathBuf, Failed> {
-        let directory = tempfile::Builder::new().prefix("spile").tempdir();
+    fn compile(&mut self, plan: &Plan, units: &Units, kernel: Option<&Kernel>, release: &str, cache: &Cache) -> Result<kbuild::Built, Failed> {
+        let directory = Scratch::new();
         let directory = directory.map_err(|error| {
             self.fail(&format!("making a temporary directory in {}: {error}", std::env::temp_dir().display()), &[])
         })?;
         let work = directory.path().to_path_buf();
-        self.directory = Some(directory);
         let build_dir = kernel.map_or_else(|| Path::new("/lib/modules").join(release).join("build"), Kernel::build_dir);
         let request = kbuild::Request {
             release: release.to_string(),
@@ -406,15 +411,26 @@ impl Session {
             module: plan.naming.module.clone(),
             sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
             runtime: self.options.runtime.clone(),
+            kbuild: self.options.kbuild,
             verbosity: self.options.verbose,
         };
-        let cache = kbuild::Cache::open();
-        let built = kbuild::build(&request, &work, &cache);
+        directory.share_with_programs(true);
+        let built = kbuild::build(&request, &work, cache);
+        directory.share_with_programs(false);
+        self.directory = Some(directory);
+        self.tell_notices(cache);
         built.map_err(|error| {
             let failed = self.fail(&error.to_string(), &error.notes());
             eprintln!("Pass 4: compilation failed.");
             failed
         })
+    }
+
+    /// With `-v`: what kept the cache from being used.
+    fn tell_notices(&self, cache: &Cache) {
+        for notice in cache.take_notices() {
+            self.pass(|| format!("NOTE: {notice}"));
+        }
     }
 
     /// `-p4`: the module in the current directory, there at once or not at all.
@@ -434,7 +450,7 @@ impl Session {
     }
 
     /// The directory to remove at the end; with `-k` it stays, and is named.
-    fn kept_directory(&mut self) -> Option<TempDir> {
+    fn kept_directory(&mut self) -> Option<Scratch> {
         let directory = self.directory.take()?;
         if !self.options.keep {
             return Some(directory);

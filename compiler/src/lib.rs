@@ -1,6 +1,7 @@
 //! spile: from a SystemTap script to a loadable kernel module. See ARCHITECTURE.md for the passes.
 
 pub mod builtin;
+pub mod cache;
 pub mod cli;
 pub mod debuginfo;
 pub mod diagnostic;
@@ -15,6 +16,7 @@ pub mod plan;
 pub mod probe;
 pub mod program;
 pub mod regex;
+pub mod scratch;
 pub mod source;
 pub mod syntax;
 pub mod target;

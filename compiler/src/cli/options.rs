@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser};
 
+use crate::cache::Settings;
 use crate::plan::Limits;
 
 /// Compiles SystemTap scripts to kernel modules and runs them.
@@ -115,6 +116,18 @@ pub struct Options {
     #[arg(long)]
     pub guest: bool,
 
+    /// Make the module by the kernel's own build alone, without the faster way learnt from it
+    #[arg(long)]
+    pub kbuild: bool,
+
+    /// Neither read nor write the cache
+    #[arg(long)]
+    pub disable_cache: bool,
+
+    /// Write the cache, but do not read what is there
+    #[arg(long)]
+    pub poison_cache: bool,
+
     /// Use the kernel half of spile from this directory
     #[arg(long, value_name = "DIR")]
     pub runtime: Option<PathBuf>,
@@ -185,6 +198,13 @@ impl Options {
             }
         }
         Ok(limits)
+    }
+
+    /// How the cache is to be used.
+    pub fn cache_settings(&self) -> Settings {
+        let settings = Settings::from_environment();
+        let directory = settings.directory.filter(|_| !self.disable_cache);
+        Settings { directory, poisoned: self.poison_cache, ..settings }
     }
 
     /// Whether messages have colours, for a standard error that is a terminal or not.

@@ -1,47 +1,113 @@
-//! The C compiler: the one that the kernel was built with.
+//! The C compiler: the one that the kernel was built with, by its configuration, or one of a near version.
+//!
+//! `CROSS_COMPILE` stands before the names of a GNU toolchain's programs; `ARCH` is the kernel's Makefile's own business.
 
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::BuildError;
 
-/// A compiler and its version, which objects made by it depend on.
+/// A compiler, as make is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Compiler {
-    /// As make's CC.
-    pub(super) command: String,
-    /// First line of `--version`.
-    pub(super) version: String,
+    /// Variables for make: `CC=gcc-12`; for kernels linked by LLVM's tools these too.
+    pub(super) make: Vec<String>,
+    /// Another one, or the same after an upgrade, has another text.
+    pub(super) identity: String,
+    /// It is not the kernel's.
+    pub(super) warning: Option<String>,
 }
 
-/// Chooses by the kernel's configuration (CONFIG_CC_IS_GCC, CONFIG_GCC_VERSION, CONFIG_CLANG_VERSION: `120200` is 12.2).
+/// What a kernel's configuration says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wanted {
+    name: &'static str,
+    /// 0: not known.
+    major: u32,
+    /// Linked by LLVM's ld.lld.
+    lld: bool,
+}
+
+/// Chooses by the configuration of the kernel in `build_dir`.
 pub(super) fn choose(build_dir: &Path) -> Result<Compiler, BuildError> {
     let config = std::fs::read_to_string(build_dir.join(".config")).unwrap_or_default();
-    let number = |name: &str| -> Option<u32> {
-        config.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?.parse().ok()
-    };
-    let (name, major) = match (number("CONFIG_CLANG_VERSION"), number("CONFIG_GCC_VERSION")) {
-        (Some(version), _) if version > 0 => ("clang", version / 10_000),
-        (_, Some(version)) if version > 0 => ("gcc", version / 10_000),
-        _ => ("gcc", 0),
-    };
-    let exact = format!("{name}-{major}");
-    for command in [exact.clone(), name.to_string()] {
-        if major == 0 && command == exact {
-            continue;
-        }
-        let Some(version) = version_of(&command) else { continue };
-        let here = version_number(&version);
-        if major != 0 && here != Some(major) {
-            eprintln!("WARNING: the kernel was built with {exact}, {command} is version {}: install {exact} if the build fails", here.unwrap_or(0));
-        }
-        return Ok(Compiler { command, version });
-    }
-    Err(BuildError::NoCompiler { wanted: if major == 0 { name.to_string() } else { exact } })
+    let cross = std::env::var("CROSS_COMPILE").unwrap_or_default();
+    let wanted = wanted(&config);
+    let (command, major) = nearest(wanted, &cross, &on_path, &version).ok_or_else(|| BuildError::NoCompiler { wanted: wanted.exact() })?;
+    let warning = (wanted.major != 0 && major != wanted.major).then(|| {
+        let is = if major == 0 { "of an unknown version".to_string() } else { format!("version {major}") };
+        format!("the kernel was built with {}, {command} is {is}: install {0} if the build fails", wanted.exact())
+    });
+    Ok(Compiler { make: variables(wanted, &command, &on_path), identity: identity(&command), warning })
 }
 
-fn version_of(command: &str) -> Option<String> {
+impl Wanted {
+    /// `gcc-12`
+    fn exact(self) -> String {
+        if self.major == 0 { self.name.to_string() } else { format!("{}-{}", self.name, self.major) }
+    }
+}
+
+/// CONFIG_GCC_VERSION and CONFIG_CLANG_VERSION: `120200` is 12.2; the other one is 0.
+fn wanted(config: &str) -> Wanted {
+    let number = |name: &str| config.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')?.parse::<u32>().ok()).unwrap_or(0);
+    let (gcc, clang) = (number("CONFIG_GCC_VERSION") / 10_000, number("CONFIG_CLANG_VERSION") / 10_000);
+    let lld = config.lines().any(|line| line == "CONFIG_LD_IS_LLD=y");
+    if clang > 0 { Wanted { name: "clang", major: clang, lld } } else { Wanted { name: "gcc", major: gcc, lld } }
+}
+
+/// The command of the nearest version, the newer of two that are as near, and its major version (0: not known).
+fn nearest(wanted: Wanted, cross: &str, there: &dyn Fn(&str) -> Option<PathBuf>, version: &dyn Fn(&str) -> Option<u32>) -> Option<(String, u32)> {
+    let cross = if wanted.name == "gcc" { cross } else { "" };
+    let plain = format!("{cross}{}", wanted.name);
+    let numbered = |major: u32| format!("{plain}-{major}");
+    if wanted.major == 0 {
+        return there(&plain).map(|_| (plain.clone(), 0));
+    }
+    if there(&numbered(wanted.major)).is_some() {
+        return Some((numbered(wanted.major), wanted.major));
+    }
+    // Further away the kernel's headers are for another compiler altogether.
+    const FAR: u32 = 10;
+    let low = wanted.major.saturating_sub(FAR).max(1);
+    let mut found: Vec<(String, u32)> = (low..=wanted.major + FAR).filter(|major| there(&numbered(*major)).is_some()).map(|major| (numbered(major), major)).collect();
+    if there(&plain).is_some() {
+        found.push((plain.clone(), version(&plain).unwrap_or(0)));
+    }
+    let distance = |major: u32| if major == 0 { u32::MAX } else { 2 * major.abs_diff(wanted.major) + u32::from(major < wanted.major) };
+    found.into_iter().min_by_key(|(_, major)| distance(*major))
+}
+
+/// For make. A kernel linked by LLVM's linker has LLVM's other tools too; those of the compiler's version where they are.
+fn variables(wanted: Wanted, command: &str, there: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<String> {
+    let mut variables = vec![format!("CC={command}")];
+    if wanted.name == "clang" && wanted.lld {
+        variables.push("LLVM=1".into());
+        let suffix = command.strip_prefix("clang").unwrap_or_default();
+        let tools = [("LD", "ld.lld"), ("AR", "llvm-ar"), ("NM", "llvm-nm"), ("OBJCOPY", "llvm-objcopy"), ("OBJDUMP", "llvm-objdump"), ("READELF", "llvm-readelf"), ("STRIP", "llvm-strip")];
+        let tools = tools.map(|(variable, tool)| (variable, format!("{tool}{suffix}")));
+        variables.extend(tools.iter().filter(|(_, tool)| there(tool).is_some()).map(|(variable, tool)| format!("{variable}={tool}")));
+    }
+    variables
+}
+
+fn on_path(command: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let executable = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
+    std::env::split_paths(&path).map(|directory| directory.join(command)).find(executable)
+}
+
+/// The program's file, by what an upgrade changes.
+fn identity(command: &str) -> String {
+    let file = on_path(command).and_then(|file| file.canonicalize().ok()).unwrap_or_else(|| PathBuf::from(command));
+    let state = std::fs::metadata(&file).map(|metadata| format!("{} {}.{}", metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
+    format!("{} {}", file.display(), state.unwrap_or_default())
+}
+
+fn version(command: &str) -> Option<u32> {
     let output = Command::new(command).arg("--version").output().ok().filter(|output| output.status.success())?;
-    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_string)
+    version_number(String::from_utf8_lossy(&output.stdout).lines().next()?)
 }
 
 /// Major version: the last word that looks like one (`gcc (Debian 12.2.0-14) 12.2.0`, `clang version 16.0.6`).
@@ -54,10 +120,46 @@ fn version_number(line: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
+    const GCC_12: Wanted = Wanted { name: "gcc", major: 12, lld: false };
+
     #[test]
     fn major_versions() {
         assert_eq!(version_number("gcc (Debian 12.2.0-14+deb12u1) 12.2.0"), Some(12));
         assert_eq!(version_number("Debian clang version 16.0.6 (27+b1)"), Some(16));
         assert_eq!(version_number("gcc"), None);
+    }
+
+    #[test]
+    fn what_a_configuration_wants() {
+        assert_eq!(wanted("CONFIG_CC_IS_GCC=y\nCONFIG_GCC_VERSION=120200\nCONFIG_CLANG_VERSION=0\n"), GCC_12);
+        let clang = wanted("CONFIG_GCC_VERSION=0\nCONFIG_CLANG_VERSION=160006\nCONFIG_LD_IS_LLD=y\n");
+        assert_eq!((clang.exact().as_str(), clang.lld), ("clang-16", true));
+        assert_eq!(wanted("").exact(), "gcc");
+    }
+
+    fn choice(wanted: Wanted, cross: &str, here: &[&str], plain: u32) -> Option<(String, u32)> {
+        nearest(wanted, cross, &|command| here.contains(&command).then(PathBuf::new), &|_| Some(plain))
+    }
+
+    #[test]
+    fn the_nearest_version() {
+        let chosen = |here: &[&str]| choice(GCC_12, "", here, 14).map(|(command, _)| command);
+        assert_eq!(chosen(&["gcc", "gcc-12"]).as_deref(), Some("gcc-12"));
+        assert_eq!(chosen(&["gcc", "gcc-11", "gcc-9"]).as_deref(), Some("gcc-11"));
+        assert_eq!(chosen(&["gcc-11", "gcc-13"]).as_deref(), Some("gcc-13"));
+        assert_eq!(chosen(&["gcc", "gcc-9"]).as_deref(), Some("gcc"));
+        assert_eq!(chosen(&["clang", "clang-12"]), None);
+        assert_eq!(choice(GCC_12, "x-linux-", &["gcc-12", "x-linux-gcc"], 12), Some(("x-linux-gcc".into(), 12)));
+        let unknown = Wanted { major: 0, ..GCC_12 };
+        assert_eq!(choice(unknown, "", &["gcc"], 14), Some(("gcc".into(), 0)));
+    }
+
+    #[test]
+    fn tools_of_llvm() {
+        let clang = Wanted { name: "clang", major: 16, lld: true };
+        let there = |command: &str| ["ld.lld-16", "llvm-nm"].contains(&command).then(PathBuf::new);
+        assert_eq!(variables(clang, "clang-16", &there), ["CC=clang-16", "LLVM=1", "LD=ld.lld-16"]);
+        assert_eq!(variables(clang, "clang", &there), ["CC=clang", "LLVM=1", "NM=llvm-nm"]);
+        assert_eq!(variables(GCC_12, "gcc-12", &there), ["CC=gcc-12"]);
     }
 }

@@ -82,6 +82,20 @@ impl Runtime {
         hash
     }
 
+    /// A file below `runtime-c/`.
+    pub(super) fn file(&self, path: &str) -> Option<&[u8]> {
+        self.files.get(Path::new(path)).map(Vec::as_slice)
+    }
+
+    /// Writes the headers that generated units include into `runtime-c/` of a directory.
+    pub(super) fn unpack_headers(&self, directory: &Path) -> Result<(), BuildError> {
+        let headers = self.files.iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "h"));
+        for (path, bytes) in headers {
+            write(&directory.join("runtime-c").join(path), bytes)?;
+        }
+        Ok(())
+    }
+
     /// Writes `Kbuild` and `runtime-c/` into a directory.
     pub(super) fn unpack(&self, directory: &Path) -> Result<(), BuildError> {
         write(&directory.join("Kbuild"), &self.makefile)?;

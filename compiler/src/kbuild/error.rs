@@ -27,7 +27,7 @@ impl BuildError {
             BuildError::NoCompiler { wanted } => vec![format!("Debian's package is {wanted}")],
             BuildError::Compile { lines } => lines.clone(),
             BuildError::Failed { log } => vec![log.clone()],
-            BuildError::File { .. } => vec!["is the disk full? TMPDIR and SPILE_CACHE choose other places".into()],
+            BuildError::File { .. } => vec!["is the disk full? TMPDIR and SPILE_CACHE_DIR choose other places".into()],
         }
     }
 }

@@ -15,15 +15,26 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     std::fs::write(path, bytes).map_err(failed)
 }
 
-/// `make -C BUILD_DIR M=work VARIABLES TARGETS`, without what a make around us may have set.
-pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables: &[String], targets: &[&str]) -> Result<(), BuildError> {
-    let mut make = Command::new("make");
-    for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES", "KBUILD_OUTPUT", "KCFLAGS", "KBUILD_EXTRA_SYMBOLS"] {
-        make.env_remove(name);
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
+    std::fs::read(path).map_err(|error| BuildError::File { path: path.to_path_buf(), error: error.to_string() })
+}
+
+/// What every program of a build gets: messages in English, temporary files where they go with the work directory, and
+/// nothing that a make around us may have set.
+pub(super) fn environment(command: &mut Command, work: &Path) {
+    for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES", "KBUILD_OUTPUT", "KCFLAGS", "KBUILD_EXTRA_SYMBOLS", "LOCALVERSION"] {
+        command.env_remove(name);
     }
-    make.arg("-C").arg(&request.build_dir).arg(format!("M={}", work.display())).arg(format!("CC={}", compiler.command));
-    make.arg("--no-print-directory").args(variables).args(targets);
-    make.env("LC_ALL", "C").stdin(Stdio::null());
+    command.env("LC_ALL", "C").env("TMPDIR", work);
+}
+
+/// `make -C BUILD_DIR M=work VARIABLES TARGETS`; gives what it said.
+pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables: &[String], targets: &[&str]) -> Result<String, BuildError> {
+    let mut make = Command::new("make");
+    environment(&mut make, work);
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    make.arg("-C").arg(&request.build_dir).arg(format!("M={}", work.display())).arg(format!("-j{jobs}")).args(&compiler.make);
+    make.args(["--no-print-directory", "V=1"]).args(variables).args(targets).stdin(Stdio::null());
     let output = make.output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => BuildError::NoMake,
         _ => BuildError::Failed { log: format!("running make: {error}") },
@@ -33,8 +44,15 @@ pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables
         eprint!("{log}");
     }
     if output.status.success() {
-        return Ok(());
+        return Ok(log);
     }
-    let lines: Vec<String> = log.lines().filter(|line| line.contains("error:")).map(str::to_string).collect();
-    if lines.is_empty() { Err(BuildError::Failed { log }) } else { Err(BuildError::Compile { lines }) }
+    match errors_in(&log) {
+        lines if lines.is_empty() => Err(BuildError::Failed { log }),
+        lines => Err(BuildError::Compile { lines }),
+    }
+}
+
+/// The compiler's messages that are errors.
+pub(super) fn errors_in(log: &str) -> Vec<String> {
+    log.lines().filter(|line| line.contains("error:")).map(str::to_string).collect()
 }

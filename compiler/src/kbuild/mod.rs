@@ -1,19 +1,34 @@
-//! Pass 4: C text to a loadable `.ko`, by the target kernel's own Kbuild through Makefile.kbuild.
+//! Pass 4: C text to a loadable `.ko`.
 //!
-//! The runtime is compiled once for each kernel, compiler and version of spile, and kept ([`Cache`]); a script adds its
-//! own unit, and one more if it has embedded C.
+//! The runtime is compiled once for each kernel, compiler and version of spile, by the kernel's own Kbuild through
+//! Makefile.kbuild. The same build shows how Kbuild makes a module ([`record`]), and modules of scripts are made by
+//! following that ([`replay`]) in a twentieth of the time. Where it cannot be followed they are left to Kbuild, as with
+//! `--kbuild`; [`Built::notes`] says why.
 
-mod cache;
+mod compare;
 mod compiler;
 mod embed;
+mod embedded;
 mod error;
 mod make;
+mod modpost;
+mod recipe;
+mod record;
+mod replay;
+mod shell;
+mod symvers;
 
 use std::path::{Path, PathBuf};
 
-pub use cache::Cache;
+pub use compare::differences;
 pub use embed::embedded_tapset;
 pub use error::BuildError;
+
+use compiler::Compiler;
+use embed::Runtime;
+use recipe::Recipe;
+
+use crate::cache::{Cache, Inputs, Key, Kind};
 
 /// The C of one module.
 #[derive(Clone, Debug)]
@@ -33,29 +48,143 @@ pub struct Request {
     pub sources: Sources,
     /// Instead of the runtime that is part of this program; its Makefile.kbuild stands beside the directory.
     pub runtime: Option<PathBuf>,
+    /// Make the module by Kbuild itself.
+    pub kbuild: bool,
     pub verbosity: u8,
 }
 
-/// Builds in `work`, which exists and is private; gives the path of `NAME.ko` there.
-pub fn build(request: &Request, work: &Path, cache: &Cache) -> Result<PathBuf, BuildError> {
+/// A module, and how it came about.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// `NAME.ko` in the work directory.
+    pub module: PathBuf,
+    /// For people, with `-v`.
+    pub notes: Vec<String>,
+    pub warnings: Vec<String>,
+    /// Files outside that went into it and that were only known then.
+    pub inputs: Vec<PathBuf>,
+}
+
+/// Builds in `work`, which exists and is private.
+pub fn build(request: &Request, work: &Path, cache: &Cache) -> Result<Built, BuildError> {
     let looked = request.build_dir.join("Makefile");
     if !looked.exists() {
         return Err(BuildError::NoHeaders { release: request.release.clone(), looked });
     }
     let compiler = compiler::choose(&request.build_dir)?;
-    let runtime = embed::Runtime::read(request.runtime.as_deref())?;
-    let object = cache.runtime_object(request, &runtime, &compiler)?;
-    runtime.unpack(work)?;
-    make::write(&work.join(format!("{}_script.c", request.module)), request.sources.script.as_bytes())?;
-    if let Some(embedded) = &request.sources.embedded {
-        make::write(&work.join(format!("{}_embedded.c", request.module)), embedded.as_bytes())?;
+    let runtime = Runtime::read(request.runtime.as_deref())?;
+    let mut built = Built { module: PathBuf::new(), notes: Vec::new(), warnings: compiler.warning.iter().cloned().collect(), inputs: Vec::new() };
+    let key = key(request, &runtime, &compiler);
+    let Some(recipe) = recipe(request, &runtime, &compiler, &key, work, cache, &mut built.notes)? else {
+        built.notes.push("without a cache, the runtime is compiled with each script".into());
+        built.module = by_kbuild(request, &runtime, &compiler, None, work)?;
+        return Ok(built);
+    };
+    if !request.kbuild {
+        match recipe.steps {
+            Ok(ref steps) => {
+                let source = replay::Source {
+                    name: &request.module,
+                    script: request.sources.script.as_bytes(),
+                    embedded: request.sources.embedded.as_ref().map(String::as_bytes),
+                };
+                let shelf = replay::Shelf { cache, key: &key };
+                match replay::follow_with(steps, &recipe.plain, &source, &runtime, request, work, Some(&shelf)) {
+                    Ok(made) => {
+                        if made.embedded_cached {
+                            built.notes.push("embedded C: cached".into());
+                        }
+                        built.inputs = made.headers;
+                        built.module = made.module;
+                        return Ok(built);
+                    }
+                    Err(replay::Failure::Refused(error)) => return Err(error),
+                    Err(replay::Failure::Unable(reason)) => built.notes.push(format!("left to Kbuild: {}", first_lines(&reason))),
+                }
+            }
+            Err(ref why) => built.notes.push(format!("modules for this kernel are left to Kbuild: {}", first_lines(why))),
+        }
     }
-    make::write(&work.join("spile_plain.o_shipped"), &object)?;
-    let mut variables = vec![format!("SPILE_MODULE={}", request.module), "SPILE_PREBUILT=1".to_string()];
-    if request.sources.embedded.is_some() {
+    built.module = by_kbuild(request, &runtime, &compiler, Some(&recipe.plain), work)?;
+    Ok(built)
+}
+
+/// Everything that the runtime's object and the way modules are made depend on, and that is known without building.
+pub fn identity(build_dir: &Path, runtime: Option<&Path>) -> Result<String, BuildError> {
+    let compiler = compiler::choose(build_dir)?;
+    let digest = sha2::Digest::finalize(Runtime::read(runtime)?.digest());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{}\n{:?}\n{digest}\n{}", compiler.identity, compiler.make, tree(build_dir).to_text()))
+}
+
+/// The files that tell one build tree of a release from another.
+fn tree(build_dir: &Path) -> Inputs {
+    let files = [".config", "Module.symvers", "Makefile", "include/generated/utsrelease.h", "scripts/mod/modpost", "tools/objtool/objtool"];
+    Inputs::of(files.map(|file| build_dir.join(file)))
+}
+
+fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
+    let mut hash = runtime.digest();
+    let environment = ["ARCH", "CROSS_COMPILE"].map(|name| std::env::var(name).unwrap_or_default());
+    let facts = format!("{FORMAT}\n{}\n{}\n{:?}\n{environment:?}\n", request.release, compiler.identity, compiler.make);
+    sha2::Digest::update(&mut hash, facts);
+    sha2::Digest::update(&mut hash, tree(&request.build_dir).to_text());
+    Key::new(hash)
+}
+
+/// Counts changes of what entries hold, and of how a recipe is learnt.
+const FORMAT: u32 = 1;
+
+/// The recipe for the request's kernel: kept, or learnt now. None: there is no cache, and to learn it would take as long
+/// each time as Kbuild does.
+fn recipe(request: &Request, runtime: &Runtime, compiler: &Compiler, key: &Key, work: &Path, cache: &Cache, notes: &mut Vec<String>) -> Result<Option<Recipe>, BuildError> {
+    let kept = || cache.get(Kind::Runtime, key).and_then(|entry| Recipe::from_entry(&entry));
+    if let Some(recipe) = kept() {
+        notes.push("runtime: cached".into());
+        return Ok(Some(recipe));
+    }
+    if cache.directory().is_none() {
+        return Ok(None);
+    }
+    // Of several that need the same recipe one learns it, the others wait.
+    let _lock = cache.lock(Kind::Runtime, key);
+    if let Some(recipe) = kept() {
+        notes.push("runtime: cached".into());
+        return Ok(Some(recipe));
+    }
+    let apart = work.join("runtime");
+    std::fs::create_dir(&apart).map_err(|error| BuildError::File { path: apart.clone(), error: error.to_string() })?;
+    let recipe = record::record(request, runtime, compiler, &apart)?;
+    let about = format!("runtime for {} by {}", request.release, compiler.make.join(" "));
+    cache.put(Kind::Runtime, key, &recipe.to_entry(&about));
+    notes.push("runtime: built".into());
+    Ok(Some(recipe))
+}
+
+/// By Makefile.kbuild, with the runtime's object or compiling that too.
+fn by_kbuild(request: &Request, runtime: &Runtime, compiler: &Compiler, plain: Option<&[u8]>, work: &Path) -> Result<PathBuf, BuildError> {
+    let apart = work.join("kbuild");
+    runtime.unpack(&apart)?;
+    make::write(&apart.join("script.c"), request.sources.script.as_bytes())?;
+    let mut variables = vec![format!("SPILE_MODULE={}", request.module)];
+    if let Some(embedded) = &request.sources.embedded {
+        make::write(&apart.join("embedded.c"), embedded.as_bytes())?;
         variables.push("SPILE_EMBEDDED=1".into());
     }
-    make::run(request, &compiler, work, &variables, &["modules"])?;
+    if let Some(plain) = plain {
+        make::write(&apart.join("spile_plain.o_shipped"), plain)?;
+        variables.push("SPILE_PREBUILT=1".into());
+    }
+    make::run(request, compiler, &apart, &variables, &["modules"])?;
+    let made = apart.join(format!("{}.ko", request.module));
     let module = work.join(format!("{}.ko", request.module));
-    if module.is_file() { Ok(module) } else { Err(BuildError::Failed { log: "make ended well but made no module".into() }) }
+    match std::fs::rename(&made, &module) {
+        Ok(()) => Ok(module),
+        Err(_) => Err(BuildError::Failed { log: "make ended well but made no module".into() }),
+    }
+}
+
+/// Enough of a compiler's messages for a note.
+fn first_lines(text: &str) -> String {
+    text.lines().filter(|line| !line.trim().is_empty()).take(3).collect::<Vec<_>>().join("; ")
 }

@@ -1,0 +1,134 @@
+//! The cache's size: what is there, and what goes when it gets too large.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::{Cache, Kind, LOCK, NEW, STRAY, entry};
+
+/// One entry, as `--cache show` lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub kind: Kind,
+    pub path: PathBuf,
+    /// Bytes.
+    pub size: u64,
+    /// Last use.
+    pub used: SystemTime,
+    pub about: String,
+}
+
+struct Found {
+    kind: Kind,
+    path: PathBuf,
+    size: u64,
+    used: SystemTime,
+}
+
+impl Cache {
+    /// All entries, the last used first.
+    pub fn list(&self) -> Vec<Listed> {
+        let about = |path: &Path| File::open(path).ok().and_then(entry::read_about).unwrap_or_else(|| "not an entry of this version".into());
+        let mut listed: Vec<Listed> = self
+            .entries()
+            .into_iter()
+            .map(|found| Listed { about: about(&found.path), kind: found.kind, path: found.path, size: found.size, used: found.used })
+            .collect();
+        listed.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.path.cmp(&b.path)));
+        listed
+    }
+
+    /// Bytes of all entries.
+    pub fn size(&self) -> u64 {
+        self.entries().iter().map(|found| found.size).sum()
+    }
+
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Removes the longest unused until no more than `limit` bytes are left, and what writers left that were killed.
+    /// Gives how many entries went, and their bytes.
+    pub fn prune(&self, limit: u64) -> (usize, u64) {
+        self.remove_strays();
+        self.remove_oldest(limit, None)
+    }
+
+    /// Removes everything of ours; what somebody else put into the directory stays.
+    pub fn clear(&self) -> (usize, u64) {
+        let removed = self.prune(0);
+        for kind in Kind::ALL {
+            if let Some(directory) = &self.directory {
+                let _ = std::fs::remove_dir(directory.join(kind.name()));
+            }
+        }
+        removed
+    }
+
+    /// After an entry was written: over the bound, a tenth of it is made free, so that not every run has to.
+    pub(super) fn keep_bound(&self, written: &Path) {
+        if self.size() > self.limit {
+            self.remove_strays();
+            self.remove_oldest(self.limit / 10 * 9, Some(written));
+        }
+    }
+
+    fn remove_oldest(&self, limit: u64, keep: Option<&Path>) -> (usize, u64) {
+        let mut entries = self.entries();
+        entries.sort_by_key(|found| found.used);
+        let mut size: u64 = entries.iter().map(|found| found.size).sum();
+        let mut removed = (0, 0);
+        for found in entries {
+            if size <= limit {
+                break;
+            }
+            if keep == Some(found.path.as_path()) {
+                continue;
+            }
+            if std::fs::remove_file(&found.path).is_ok() {
+                size -= found.size;
+                removed = (removed.0 + 1, removed.1 + found.size);
+            }
+        }
+        removed
+    }
+
+    fn remove_strays(&self) {
+        for (_, path, name) in self.files() {
+            let stray = name.starts_with(NEW) || name.ends_with(LOCK);
+            let used = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
+            let old = used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > STRAY));
+            if stray && old {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
+    fn entries(&self) -> Vec<Found> {
+        let entry = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let found = self.files().into_iter().filter(|(_, _, name)| entry(name)).filter_map(|(kind, path, _)| {
+            let metadata = std::fs::metadata(&path).ok()?;
+            Some(Found { kind, path, size: metadata.len(), used: metadata.modified().ok()? })
+        });
+        found.collect()
+    }
+
+    fn files(&self) -> Vec<(Kind, PathBuf, String)> {
+        let Some(directory) = &self.directory else { return Vec::new() };
+        let mut files = Vec::new();
+        for kind in Kind::ALL {
+            let entries = std::fs::read_dir(directory.join(kind.name())).into_iter().flatten().flatten();
+            files.extend(entries.map(|entry| (kind, entry.path(), entry.file_name().to_string_lossy().into_owned())));
+        }
+        files
+    }
+}
+
+/// `927.6 KiB`, for people.
+pub fn size_text(bytes: u64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match units.iter().find(|(_, shift)| bytes >> shift > 0) {
+        Some((unit, shift)) => format!("{:.1} {unit}", bytes as f64 / (1u64 << shift) as f64),
+        None => format!("{bytes} bytes"),
+    }
+}

@@ -1,0 +1,123 @@
+//! The format of an entry.
+//!
+//!     spile-cache 1\n  SHA-256 of the rest (32 bytes)
+//!     about: u32 length, UTF-8
+//!     count of parts: u32; each: u32 length of the name, name, u64 length, bytes        (numbers are little-endian)
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Write};
+
+use sha2::{Digest, Sha256};
+
+const MAGIC: &[u8; 14] = b"spile-cache 1\n";
+const DIGEST: usize = 32;
+/// The longest `about`, so that listings need not read whole entries.
+const ABOUT: usize = 400;
+
+/// Named parts, and what they are together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    about: String,
+    parts: BTreeMap<String, Vec<u8>>,
+}
+
+impl Entry {
+    /// `about` is one line for `--cache show`; what is too long is cut.
+    pub fn new(about: &str) -> Entry {
+        let line: String = about.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let end = (0..=ABOUT.min(line.len())).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+        Entry { about: line[..end].to_string(), parts: BTreeMap::new() }
+    }
+
+    #[must_use]
+    pub fn with(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Entry {
+        self.parts.insert(name.to_string(), bytes.into());
+        self
+    }
+
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    pub fn part(&self, name: &str) -> Option<&[u8]> {
+        self.parts.get(name).map(Vec::as_slice)
+    }
+
+    /// A part that is text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        std::str::from_utf8(self.part(name)?).ok()
+    }
+
+    /// Parts whose name begins so, without that beginning.
+    pub fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+        self.parts.iter().filter_map(move |(name, bytes)| Some((name.strip_prefix(prefix)?, bytes.as_slice())))
+    }
+
+    pub(super) fn write(&self, file: &mut File) -> std::io::Result<()> {
+        let mut body = Vec::with_capacity(self.parts.values().map(|bytes| bytes.len() + 64).sum::<usize>() + ABOUT);
+        put_text(&mut body, &self.about);
+        body.extend((self.parts.len() as u32).to_le_bytes());
+        for (name, bytes) in &self.parts {
+            put_text(&mut body, name);
+            body.extend((bytes.len() as u64).to_le_bytes());
+            body.extend(bytes);
+        }
+        file.write_all(MAGIC)?;
+        file.write_all(Sha256::digest(&body).as_slice())?;
+        file.write_all(&body)
+    }
+}
+
+fn put_text(body: &mut Vec<u8>, text: &str) {
+    body.extend((text.len() as u32).to_le_bytes());
+    body.extend(text.as_bytes());
+}
+
+/// None: it is none, or damaged.
+pub(super) fn read(mut file: File) -> Option<Entry> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    let (digest, body) = bytes.strip_prefix(MAGIC)?.split_at_checked(DIGEST)?;
+    if Sha256::digest(body).as_slice() != digest {
+        return None;
+    }
+    let mut reader = Reader(body);
+    let mut entry = Entry { about: reader.text()?, parts: BTreeMap::new() };
+    for _ in 0..reader.u32()? {
+        let name = reader.text()?;
+        let length = usize::try_from(reader.u64()?).ok()?;
+        entry.parts.insert(name, reader.take(length)?.to_vec());
+    }
+    Some(entry)
+}
+
+/// What an entry is about, from its beginning alone. None: it is none.
+pub(super) fn read_about(file: File) -> Option<String> {
+    let mut bytes = Vec::new();
+    file.take((MAGIC.len() + DIGEST + 4 + ABOUT) as u64).read_to_end(&mut bytes).ok()?;
+    Reader(bytes.strip_prefix(MAGIC)?.get(DIGEST..)?).text()
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = self.u32()? as usize;
+        String::from_utf8(self.take(length)?.to_vec()).ok()
+    }
+}

@@ -1,0 +1,146 @@
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+fn cache(directory: &Path, limit: u64) -> Cache {
+    Cache::open(&Settings { directory: Some(directory.to_path_buf()), limit, poisoned: false })
+}
+
+fn key(text: &str) -> Key {
+    Key::new(Sha256::new_with_prefix(text))
+}
+
+fn private() -> tempfile::TempDir {
+    tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o700)).tempdir().unwrap()
+}
+
+#[test]
+fn an_entry_comes_back() {
+    let directory = private();
+    let cache = cache(directory.path(), 1 << 20);
+    let entry = Entry::new("an object\nof two lines").with("o", vec![0, 1, 255]).with("text", "x").with("include/a.h", "");
+    assert_eq!(cache.get(Kind::Embedded, &key("a")), None);
+    assert!(cache.put(Kind::Embedded, &key("a"), &entry));
+    assert_eq!(cache.get(Kind::Embedded, &key("a")), Some(entry.clone()));
+    assert_eq!(cache.get(Kind::Module, &key("a")), None);
+    assert_eq!(entry.about(), "an object of two lines");
+    assert_eq!(entry.below("include/").collect::<Vec<_>>(), [("a.h", &b""[..])]);
+    assert_eq!(cache.take_notices(), [] as [String; 0]);
+}
+
+#[test]
+fn a_damaged_entry_is_not_used() {
+    let directory = private();
+    let cache = cache(directory.path(), 1 << 20);
+    let entry = Entry::new("about").with("part", vec![7; 100]);
+    let path = cache.path(Kind::Runtime, &key("a")).unwrap();
+    assert!(cache.put(Kind::Runtime, &key("a"), &entry));
+    let whole = std::fs::read(&path).unwrap();
+    for damage in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[damage] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(cache.get(Kind::Runtime, &key("a")), None, "byte {damage}");
+        std::fs::write(&path, &whole[..damage]).unwrap();
+        assert_eq!(cache.get(Kind::Runtime, &key("a")), None, "cut at {damage}");
+        assert!(!path.exists());
+    }
+    assert_eq!(cache.take_notices().len(), 2 * whole.len());
+}
+
+#[test]
+fn the_longest_unused_goes_first() {
+    let directory = private();
+    let cache = cache(directory.path(), 10_000);
+    let entry = Entry::new("x").with("part", vec![0; 3000]);
+    for (age, name) in [(300, "a"), (200, "b"), (100, "c")] {
+        assert!(cache.put(Kind::Module, &key(name), &entry));
+        let file = File::open(cache.path(Kind::Module, &key(name)).unwrap()).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+    }
+    assert!(cache.get(Kind::Module, &key("a")).is_some());
+    assert!(cache.put(Kind::Index, &key("d"), &entry));
+    let left: Vec<PathBuf> = cache.list().into_iter().map(|listed| listed.path).collect();
+    assert_eq!(left.len(), 2);
+    assert!(left.contains(&cache.path(Kind::Index, &key("d")).unwrap()) && left.contains(&cache.path(Kind::Module, &key("a")).unwrap()));
+    assert_eq!(cache.clear().0, 2);
+    assert_eq!(cache.size(), 0);
+}
+
+#[test]
+fn one_that_is_larger_than_the_bound_still_serves_its_writer() {
+    let directory = private();
+    let cache = cache(directory.path(), 100);
+    assert!(cache.put(Kind::Module, &key("a"), &Entry::new("x").with("part", vec![0; 3000])));
+    assert!(cache.get(Kind::Module, &key("a")).is_some());
+}
+
+#[test]
+fn poisoned_is_written_and_not_read() {
+    let directory = private();
+    let poisoned = Cache::open(&Settings { directory: Some(directory.path().into()), limit: 1 << 20, poisoned: true });
+    assert!(poisoned.put(Kind::Module, &key("a"), &Entry::new("x")));
+    assert_eq!(poisoned.get(Kind::Module, &key("a")), None);
+    assert!(cache(directory.path(), 1 << 20).get(Kind::Module, &key("a")).is_some());
+}
+
+#[test]
+fn a_directory_that_others_can_write_is_not_used() {
+    let directory = private();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let cache = cache(directory.path(), 1 << 20);
+    assert!(cache.directory().is_none());
+    assert!(!cache.put(Kind::Module, &key("a"), &Entry::new("x")));
+    assert!(cache.take_notices()[0].contains("others can write there (mode 777)"));
+}
+
+#[test]
+fn a_place_that_cannot_be_made_is_said() {
+    let directory = private();
+    std::fs::write(directory.path().join("file"), "").unwrap();
+    let cache = cache(&directory.path().join("file/cache"), 1 << 20);
+    assert!(cache.directory().is_none() && cache.lock(Kind::Module, &key("a")).is_none());
+    assert_eq!(cache.take_notices().len(), 1);
+}
+
+#[test]
+fn strays_of_killed_writers_go_when_they_are_old() {
+    let directory = private();
+    let cache = cache(directory.path(), 1 << 20);
+    assert!(cache.put(Kind::Module, &key("a"), &Entry::new("x")));
+    let stray = |name: &str, age: u64| {
+        let path = directory.path().join("module").join(name);
+        File::create(&path).unwrap().set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+        path
+    };
+    let (old, young, lock) = (stray(".new-1", 7200), stray(".new-2", 60), stray("aa.lock", 7200));
+    cache.prune(1 << 20);
+    assert!(!old.exists() && young.exists() && !lock.exists());
+    assert_eq!(cache.list().len(), 1);
+}
+
+#[test]
+fn of_two_that_need_an_entry_one_waits() {
+    let directory = private();
+    let made = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let cache = cache(directory.path(), 1 << 20);
+                let _lock = cache.lock(Kind::Runtime, &key("a")).unwrap();
+                if cache.get(Kind::Runtime, &key("a")).is_none() {
+                    made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_millis(20));
+                    assert!(cache.put(Kind::Runtime, &key("a"), &Entry::new("x")));
+                }
+            });
+        }
+    });
+    assert_eq!(made.into_inner(), 1);
+    assert_eq!(std::fs::read_dir(directory.path().join("runtime")).unwrap().count(), 1);
+}
+
+#[test]
+fn sizes_for_people() {
+    assert_eq!([size_text(7), size_text(1536), size_text(3 << 30)], ["7 bytes", "1.5 KiB", "3.0 GiB"]);
+}

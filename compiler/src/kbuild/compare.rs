@@ -1,0 +1,153 @@
+//! Whether two modules are of the same kind: what the kernel would load is the same.
+//!
+//! Compared are all sections that are loaded or that the module loader reads, with their types, flags, bytes and
+//! relocations, and the symbols with their places and sizes. Left out are debug information, the build-id's bytes, and the
+//! order of `.modinfo`'s strings and of the versions, which the kernel looks through from the beginning.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use object::read::elf::{ElfFile64, ElfSymbol64};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionFlags, SymbolFlags};
+
+type File<'data> = ElfFile64<'data, Endianness>;
+
+/// What is different, a line each; nothing: they are of the same kind. Err: one is no module.
+pub fn differences(one: &[u8], other: &[u8]) -> Result<Vec<String>, String> {
+    let parse = |bytes| File::parse(bytes).map_err(|error| format!("no module: {error}"));
+    let (one, other) = (Described::new(&parse(one)?)?, Described::new(&parse(other)?)?);
+    let mut lines = Vec::new();
+    diff(&mut lines, "section", &one.sections, &other.sections);
+    diff(&mut lines, "relocations of", &one.relocations, &other.relocations);
+    diff(&mut lines, "symbol", &one.symbols, &other.symbols);
+    Ok(lines)
+}
+
+/// Facts by names that are the same in both.
+struct Described {
+    sections: BTreeMap<String, String>,
+    relocations: BTreeMap<String, String>,
+    symbols: BTreeMap<String, String>,
+}
+
+impl Described {
+    fn new(file: &File) -> Result<Described, String> {
+        let failed = |error: object::Error| format!("damaged module: {error}");
+        let mut described = Described { sections: BTreeMap::new(), relocations: BTreeMap::new(), symbols: BTreeMap::new() };
+        for section in file.sections() {
+            let name = section.name().map_err(failed)?;
+            // .BTF is made where a vmlinux stands beside the headers, and read by tools alone.
+            let left_out = [".debug_", ".rela", ".symtab", ".strtab", ".shstrtab", ".BTF"];
+            if left_out.iter().any(|start| name.starts_with(start)) {
+                continue;
+            }
+            let data = section.data().map_err(failed)?;
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+            let contents = match name {
+                ".note.gnu.build-id" => format!("{} bytes", data.len()),
+                ".modinfo" | ".comment" => format!("{:?}", strings(data)),
+                "__versions" => format!("{:?}", data.chunks(64).collect::<BTreeSet<_>>()),
+                _ => format!("{} bytes, digest {}", section.size(), digest(data)),
+            };
+            let text = format!("{:?}, flags {sh_flags:?}, aligned to {}: {contents}", section.kind(), section.align());
+            described.sections.insert(name.to_string(), text);
+            let relocations: Result<Vec<String>, String> =
+                section.relocations().map(|(offset, relocation)| Ok(format!("{offset:#x} {:?} {:+} {}", relocation.flags(), relocation.addend(), target(file, relocation.target())?))).collect();
+            let relocations = relocations?;
+            if !relocations.is_empty() {
+                described.relocations.insert(name.to_string(), relocations.join("\n"));
+            }
+        }
+        for symbol in file.symbols() {
+            let name = symbol.name().map_err(failed)?;
+            let section = section_name(file, &symbol)?;
+            if name.is_empty() || section.starts_with(".debug_") {
+                continue;
+            }
+            // Their places are in what is compared as a set.
+            let value = if section == ".modinfo" { 0 } else { symbol.address() };
+            let SymbolFlags::Elf { st_info, st_other } = symbol.flags() else { continue };
+            let text = format!("in {section} at {value:#x}, {} bytes, info {st_info:?}, {st_other:?}", symbol.size());
+            // A local name may be there twice.
+            described.symbols.entry(name.to_string()).and_modify(|all| all.push_str(&format!("; {text}"))).or_insert(text);
+        }
+        Ok(described)
+    }
+}
+
+fn section_name(file: &File, symbol: &ElfSymbol64<Endianness>) -> Result<String, String> {
+    let Some(index) = symbol.section_index() else { return Ok(format!("{:?}", symbol.section())) };
+    let section = file.section_by_index(index).map_err(|error| format!("damaged module: {error}"))?;
+    Ok(section.name().unwrap_or_default().to_string())
+}
+
+fn target(file: &File, target: RelocationTarget) -> Result<String, String> {
+    let RelocationTarget::Symbol(index) = target else { return Ok(format!("{target:?}")) };
+    let symbol = file.symbol_by_index(index).map_err(|error| format!("damaged module: {error}"))?;
+    match symbol.name().unwrap_or_default() {
+        "" => section_name(file, &symbol),
+        name => Ok(name.to_string()),
+    }
+}
+
+fn strings(data: &[u8]) -> BTreeSet<String> {
+    data.split(|byte| *byte == 0).filter(|text| !text.is_empty()).map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+}
+
+fn digest(data: &[u8]) -> String {
+    use sha2::Digest;
+    sha2::Sha256::digest(data).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn diff(lines: &mut Vec<String>, what: &str, one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) {
+    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    for name in names {
+        match (one.get(name), other.get(name)) {
+            (Some(a), Some(b)) if a == b => {}
+            (Some(a), Some(b)) => {
+                let first = a.lines().zip(b.lines()).find(|(a, b)| a != b);
+                let (a, b) = first.unwrap_or_else(|| (a.lines().last().unwrap_or_default(), b.lines().last().unwrap_or_default()));
+                lines.push(format!("{what} {name}: {a} / {b}"));
+            }
+            (Some(_), None) => lines.push(format!("{what} {name}: only in the first")),
+            (None, _) => lines.push(format!("{what} {name}: only in the second")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::write;
+    use object::{Architecture, BinaryFormat, SectionKind, SymbolKind, SymbolScope};
+
+    fn module(text: &[u8], modinfo: &[u8], symbol: &str) -> Vec<u8> {
+        let mut object = write::Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
+        let code = object.add_section(Vec::new(), b".text".to_vec(), SectionKind::Text);
+        object.append_section_data(code, text, 16);
+        let info = object.add_section(Vec::new(), b".modinfo".to_vec(), SectionKind::ReadOnlyData);
+        object.append_section_data(info, modinfo, 1);
+        object.add_symbol(write::Symbol {
+            name: symbol.into(),
+            value: 0,
+            size: text.len() as u64,
+            kind: SymbolKind::Text,
+            scope: SymbolScope::Linkage,
+            weak: false,
+            section: write::SymbolSection::Section(code),
+            flags: object::SymbolFlags::None,
+        });
+        object.write().unwrap()
+    }
+
+    #[test]
+    fn what_is_different_is_said() {
+        let one = module(b"\x90\xc3", b"license=GPL\0name=a\0", "f");
+        assert_eq!(differences(&one, &one).unwrap(), [] as [String; 0]);
+        assert_eq!(differences(&one, &module(b"\x90\xc3", b"name=a\0license=GPL\0", "f")).unwrap(), [] as [String; 0]);
+        assert!(differences(&one, &module(b"\x91\xc3", b"license=GPL\0name=a\0", "f")).unwrap()[0].starts_with("section .text: "));
+        assert!(differences(&one, &module(b"\x90\xc3", b"license=GPL\0name=b\0", "f")).unwrap()[0].contains("name=b"));
+        let names = differences(&one, &module(b"\x90\xc3", b"license=GPL\0name=a\0", "g")).unwrap();
+        assert_eq!(names, ["symbol f: only in the first", "symbol g: only in the second"]);
+        assert!(differences(&one, b"junk").is_err());
+    }
+}

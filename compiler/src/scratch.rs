@@ -1,0 +1,126 @@
+//! The directory that one run works in: below the system's place for temporary files, private, and gone at the end.
+//!
+//! A run that is killed cannot remove its own, so the next one does: the directory holds a lock for as long as the run or
+//! a program that it started lives.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
+use tempfile::TempDir;
+
+const PREFIX: &str = "spile-";
+const LOCK: &str = ".lock";
+
+pub struct Scratch {
+    // Dropped in this order: nobody may find the directory unlocked while it is there.
+    directory: TempDir,
+    _lock: Option<Flock<File>>,
+}
+
+impl Scratch {
+    /// Makes one, and removes those of runs that were killed.
+    pub fn new() -> std::io::Result<Scratch> {
+        Scratch::below(&std::env::temp_dir())
+    }
+
+    fn below(place: &Path) -> std::io::Result<Scratch> {
+        remove_strays(place);
+        let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+        let lock = File::create(directory.path().join(LOCK)).ok();
+        let lock = lock.and_then(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).ok());
+        Ok(Scratch { directory, _lock: lock })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// While programs that are started now live, the directory counts as used.
+    pub fn share_with_programs(&self, share: bool) {
+        if let Some(lock) = &self._lock {
+            let flags = if share { FdFlag::empty() } else { FdFlag::FD_CLOEXEC };
+            let _ = fcntl(&**lock, FcntlArg::F_SETFD(flags));
+        }
+    }
+
+    /// Lets the directory stay after the run.
+    pub fn keep(self) -> PathBuf {
+        let _ = std::fs::remove_file(self.path().join(LOCK));
+        self.directory.keep()
+    }
+}
+
+/// Directories without a lock's file were kept, or are being made: those stay, but for empty ones that are old.
+fn remove_strays(place: &Path) {
+    for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        let own = std::os::unix::fs::MetadataExt::uid;
+        let ours = entry.metadata().is_ok_and(|metadata| metadata.is_dir() && own(&metadata) == nix::unistd::geteuid().as_raw());
+        if !ours || !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        let path = entry.path();
+        match File::open(path.join(LOCK)) {
+            Ok(file) => {
+                if Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok() {
+                    let _ = std::fs::remove_dir_all(path);
+                }
+            }
+            Err(_) => {
+                let old = |metadata: std::fs::Metadata| metadata.modified().ok()?.elapsed().ok();
+                if entry.metadata().ok().and_then(old).is_some_and(|age| age > Duration::from_secs(60)) {
+                    let _ = std::fs::remove_dir(path);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_goes_with_the_next() {
+        let place = tempfile::tempdir().unwrap();
+        let stray = place.path().join("spile-dead");
+        std::fs::create_dir_all(stray.join("deep")).unwrap();
+        std::fs::write(stray.join(LOCK), "").unwrap();
+        let foreign = place.path().join("other");
+        std::fs::create_dir(&foreign).unwrap();
+        let alive = Scratch::below(place.path()).unwrap();
+        assert!(!stray.exists() && foreign.exists());
+        let kept = Scratch::below(place.path()).unwrap();
+        std::fs::write(kept.path().join("file"), "").unwrap();
+        let kept = kept.keep();
+        let third = Scratch::below(place.path()).unwrap();
+        assert!(alive.path().exists() && kept.join("file").exists());
+        let gone = third.path().to_path_buf();
+        drop(third);
+        assert!(!gone.exists());
+    }
+
+    #[test]
+    fn a_program_that_outlives_its_run_keeps_the_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let dead = Scratch::below(place.path()).unwrap();
+        let path = dead.path().to_path_buf();
+        dead.share_with_programs(true);
+        let mut sleep = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        dead.share_with_programs(false);
+        // As if the run had been killed: its lock is given up, its directory stays.
+        let Scratch { directory, _lock } = dead;
+        let _ = directory.keep();
+        let lock = _lock.unwrap();
+        nix::unistd::close(std::os::fd::AsRawFd::as_raw_fd(&*lock)).unwrap();
+        std::mem::forget(lock);
+        let next = Scratch::below(place.path()).unwrap();
+        let there = path.exists();
+        sleep.kill().unwrap();
+        sleep.wait().unwrap();
+        drop(next);
+        let _next = Scratch::below(place.path()).unwrap();
+        assert!(there && !path.exists());
+    }
+}
