@@ -123,7 +123,7 @@ impl Session {
         let module = built.module;
         self.pass(|| {
             let notes = if built.notes.is_empty() { String::new() } else { format!(" ({})", built.notes.join("; ")) };
-            format!("Pass 4: compiled C into \"{}.ko\"{notes} in {}.", plan.naming.module, clock.times())
+            format!("Pass 4: compiled C into \"{}.ko\" in {}{notes}.", plan.naming.module, clock.times())
         });
         if last_pass == 4 {
             return self.deliver(&module, &plan.naming.module);

@@ -11,7 +11,7 @@
 
 static spile_long calls;
 
-static __attribute__((noinline)) spile_long chosen(spile_long number)
+static __attribute__((__noinline__)) spile_long chosen(spile_long number)
 {
 	switch (number) {
 	case 0: return 7;
@@ -24,7 +24,7 @@ static __attribute__((noinline)) spile_long chosen(spile_long number)
 	}
 }
 
-static __attribute__((noinline)) void copy(struct spile_context *c, struct spile_probe *to)
+static __attribute__((__noinline__)) void copy(struct spile_context *c, struct spile_probe *to)
 {
 	char text[128];
 	struct spile_probe probe = { .point = "begin", .value = c->error };
