@@ -3,13 +3,22 @@
  * Address resolution. Neither kallsyms nor /proc is needed: the kernel's slide
  * shows in any exported symbol, and kprobes resolve names in modules.
  */
+#include <linux/percpu.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 
 #include "attach.h"
 
+unsigned long spile_slide;
+
 unsigned long spile_attach_slide(void)
 {
 	return (unsigned long)register_kprobe - spile_script.anchor_address;
+}
+
+unsigned long spile_per_cpu_offset(void)
+{
+	return per_cpu_offset(raw_smp_processor_id());
 }
 
 void spile_attach_place(struct kprobe *kprobe, const struct spile_site *site)

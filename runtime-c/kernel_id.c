@@ -55,6 +55,8 @@ int spile_kernel_id_check(void)
 		       spile_script.name);
 		return -EKEYREJECTED;
 	}
+	if (spile_script.anchor_address)
+		spile_slide = spile_attach_slide();
 	for (i = 0; i < spile_script.target_count; i++) {
 		const struct spile_target *target = &spile_script.targets[i];
 		int error = target->name[0] ? 0 : check_build_id(target);

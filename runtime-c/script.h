@@ -255,6 +255,10 @@ static inline spile_long spile_shift_left(spile_long a, spile_long b) { return (
 static inline spile_long spile_shift_right(spile_long a, spile_long b) { return a >> (b & 63); }
 static inline spile_long spile_shift_right_logical(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a >> (b & 63)); }
 
+/* Run-time minus link-time addresses of the kernel; what to add to a per-CPU symbol's address for this CPU's copy. */
+extern unsigned long spile_slide;
+unsigned long spile_per_cpu_offset(void);
+
 /* Fault-safe memory. size is 1, 2, 4 or 8; value zero-extended. On a fault:
  * error set, 0 returned. user: user-space address, not paged in. */
 spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned int size);

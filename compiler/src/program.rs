@@ -343,6 +343,8 @@ pub enum ExprKind {
     /// Word of the probed registers at this byte offset of struct pt_regs.
     Register { offset: u32 },
     Saved(SavedId),
+    /// A link-time address of the kernel, as it is where it runs; of a per-CPU variable, this CPU's copy.
+    KernelAddress { address: u64, per_cpu: bool },
     /// Fault-safe read: zero-extended.
     Read { address: Box<Expr>, size: u8, user: bool },
     /// Low `bits` of the value as a signed number.

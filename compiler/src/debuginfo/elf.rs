@@ -171,6 +171,11 @@ impl Elf {
         }
     }
 
+    /// The loaded section that an address of this object is in.
+    pub fn section_of(&self, address: Address) -> Option<&Section> {
+        self.section_at(self.flat(address)?)
+    }
+
     pub fn section(&self, id: SectionId) -> Option<&Section> {
         self.sections.iter().find(|section| section.id == id)
     }

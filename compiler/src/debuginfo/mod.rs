@@ -18,6 +18,7 @@ mod error;
 mod file;
 mod frame;
 mod functions;
+mod globals;
 mod index;
 mod location;
 mod registers;

@@ -226,7 +226,8 @@ impl DebugInfo {
         Ok(None)
     }
 
-    /// The type of this name: `struct x`, `union x`, `enum x`, or a typedef's or base type's name; a definition.
+    /// The type of this name: `struct x`, `union x`, `enum x`, a typedef's or base type's name, or `x` for any of the
+    /// first three; a definition.
     pub fn find_type(&self, name: &str) -> Result<Option<TypeId>, Error> {
         let mut words = name.split_whitespace();
         let first = words.next().unwrap_or_default();
@@ -237,7 +238,12 @@ impl DebugInfo {
             _ => (TypeTag::Plain, std::iter::once(first).chain(words).collect::<Vec<_>>().join(" ")),
         };
         let index = self.index()?;
-        let found = index.type_named(tag, name.as_bytes());
+        // A name without its word means the typedef or base type, and where there is none the struct.
+        let tags: &[TypeTag] = match tag {
+            TypeTag::Plain => &[TypeTag::Plain, TypeTag::Struct, TypeTag::Union, TypeTag::Enum],
+            _ => &[tag],
+        };
+        let found = tags.iter().find_map(|tag| index.type_named(*tag, name.as_bytes()));
         Ok(found.map(TypeId::new))
     }
 

@@ -127,7 +127,7 @@ impl DebugInfo {
         self.find_global(id, name)
     }
 
-    fn locate(
+    pub(super) fn locate(
         &self,
         variable: &Declared,
         scopes: &Scopes,

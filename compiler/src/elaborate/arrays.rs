@@ -62,6 +62,7 @@ impl<'a> Elaborator<'a> {
                 Index::Expr(index) => {
                     let given = self.infer(unit, index);
                     if let Some(&var) = vars.get(number) {
+                        self.note_flow(unit, index, var);
                         self.equate_at(var, given, index.span);
                     }
                 }

@@ -1,5 +1,6 @@
 //! Context variables: `$x->f[i]`, `&$x->f`, `@cast(...)->f` to fault-safe reads with the types of the debug information.
 
+use super::autocast::{is_pointed, only_index};
 use super::error::Error;
 use super::{Elaborator, Unit};
 use crate::debuginfo::{BaseEncoding, MemberError, Type as CType, TypeId};
@@ -7,6 +8,8 @@ use crate::probe::{BitRange, ContextError, Found, Location};
 use crate::program::{BitField, Expr, ExprKind, LValue, Type};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp};
+use crate::target::Object;
+use std::rc::Rc;
 
 /// A `$$` word or a pretty form whose value is text: `$$vars`, `$$parms$`.
 pub(super) fn is_text(name: &str) -> bool {
@@ -60,18 +63,26 @@ impl<'a> Elaborator<'a> {
                 let base = self.find(unit, base, index)?;
                 self.find_member(base, member)
             }
-            ast::ExprKind::Index(base, indices) => {
-                let [ast::Index::Expr(number)] = indices.as_slice() else {
-                    return Err(Error::NotIndexable { type_name: "more than one index".into(), span: target.span });
-                };
+            ast::ExprKind::Index(base, indices) if !self.is_element(target) => {
+                let number = only_index(indices, target.span)?;
+                // A cast and a typed value are pointers: an index counts from what they point to.
+                let pointer = is_pointed(base) || self.is_element(base) || matches!(base.kind, ast::ExprKind::Cast { .. });
                 let base = self.find(unit, base, index)?;
                 let number = index(self, number)?;
+                if pointer {
+                    let Location::Memory { address, bits: None } = base.location else {
+                        return Err(Error::NotIndexable { type_name: "a bit-field".into(), span: target.span });
+                    };
+                    return self.element_at(base.object, address, base.type_id, number, target.span);
+                }
                 self.find_element(base, number, target.span)
             }
+            ast::ExprKind::Var { name, module } => self.find_var(unit, name, module.as_deref(), target.span),
             ast::ExprKind::Cast { value, type_name, module } => {
                 let address = index(self, value)?;
                 self.find_cast(unit, address, type_name, module.as_deref(), target.span)
             }
+            _ if is_pointed(target) || self.is_element(target) => self.find_pointed(unit, target, index),
             _ => Err(Error::NotAStruct { type_name: self.sources.text(target.span).to_string(), span: target.span }),
         }
     }
@@ -141,9 +152,16 @@ impl<'a> Elaborator<'a> {
             },
             _ => return Err(Error::NotIndexable { type_name: debug.type_name(base.type_id), span }),
         };
+        self.element_at(object.clone(), address, element, index, span)
+    }
+
+    /// Element `index` of those that begin at the address.
+    fn element_at(&mut self, object: Rc<Object>, address: Expr, element: TypeId, index: Expr, span: Span) -> Result<Found, Error> {
+        let holder = object.clone();
+        let debug = holder.debug().map_err(|error| debug_error(error, span))?;
         let size = debug.size_of(element).map_err(|error| debug_error(error, span))?;
         let Some(size) = size.filter(|size| *size > 0) else {
-            return Err(Error::NotIndexable { type_name: debug.type_name(base.type_id), span });
+            return Err(Error::NotIndexable { type_name: debug.type_name(element), span });
         };
         let address = match index.kind {
             ExprKind::Long(number) => add(address, number.wrapping_mul(size as i64)),
@@ -152,22 +170,59 @@ impl<'a> Elaborator<'a> {
         Ok(Found { object, type_id: element, location: Location::Memory { address, bits: None } })
     }
 
-    fn find_cast(&mut self, unit: &Unit, address: Expr, type_name: &[u8], module: Option<&[u8]>, span: Span) -> Result<Found, Error> {
-        let type_name = String::from_utf8_lossy(type_name).into_owned();
-        let modules: Vec<String> = match module {
-            Some(list) => String::from_utf8_lossy(list).split(':').map(str::to_string).collect(),
-            None => Vec::new(),
+    /// `@var("name@file", "module")`, or a variable of the object that is probed.
+    fn find_var(&mut self, unit: &Unit, name: &[u8], module: Option<&[u8]>, span: Span) -> Result<Found, Error> {
+        let text = String::from_utf8_lossy(name).into_owned();
+        let (name, file) = match text.split_once('@') {
+            Some((name, file)) => (name, Some(file)),
+            None => (text.as_str(), None),
         };
+        let objects = self.objects(unit, module, span)?;
+        for object in &objects {
+            let debug = object.debug().map_err(|error| debug_error(error, span))?;
+            let found = match debug.global(name, file).map_err(|error| debug_error(error, span))? {
+                Ok(found) => found,
+                Err(crate::debuginfo::Unavailable::Unknown) => continue,
+                Err(reason) => {
+                    let why = crate::probe::why_unavailable(reason);
+                    let place = object.name().to_string();
+                    return Err(Error::NoValueThere { name: text.clone(), place, why, available: Vec::new(), span });
+                }
+            };
+            self.resolver.target(object).map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
+            let location = crate::probe::locate(&found.location, object).map_err(|why| {
+                let place = object.name().to_string();
+                Error::NoValueThere { name: text.clone(), place, why: vec![why], available: Vec::new(), span }
+            })?;
+            return Ok(Found { object: object.clone(), type_id: found.type_id, location });
+        }
+        let searched = objects.iter().map(|object| object.name().to_string()).collect::<Vec<_>>().join(", ");
+        Err(Error::UnknownGlobal { name: text, objects: searched, span })
+    }
+
+    /// The objects whose debug information is meant: those named, else the probe's own and the kernel.
+    pub(super) fn objects(&mut self, unit: &Unit, module: Option<&[u8]>, span: Span) -> Result<Vec<Rc<Object>>, Error> {
+        let modules = module.map(|list| String::from_utf8_lossy(list).into_owned()).unwrap_or_default();
         let mut objects = Vec::new();
         if modules.is_empty() {
             objects.extend(unit.context.as_ref().and_then(|context| context.object()));
             objects.extend(self.resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok()));
         }
-        for module in &modules {
+        for module in modules.split(':').filter(|module| !module.is_empty()) {
             let kernel = self.resolver.kernel().map_err(|_| Error::DebugInfo { message: "no kernel to take types from".into(), span })?;
-            let object = if module == "kernel" { kernel.vmlinux() } else { self.resolver.module(module) };
+            // The headers that `kernel<linux/x.h>` names say nothing that the kernel's own types do not.
+            let object = match module.split('<').next() {
+                Some("kernel" | "") | None => kernel.vmlinux(),
+                Some(module) => self.resolver.module(module),
+            };
             objects.push(object.map_err(|error| Error::DebugInfo { message: error.to_string(), span })?);
         }
+        Ok(objects)
+    }
+
+    fn find_cast(&mut self, unit: &Unit, address: Expr, type_name: &[u8], module: Option<&[u8]>, span: Span) -> Result<Found, Error> {
+        let type_name = String::from_utf8_lossy(type_name).into_owned();
+        let objects = self.objects(unit, module, span)?;
         for object in &objects {
             let debug = object.debug().map_err(|error| debug_error(error, span))?;
             let Some(id) = debug.find_type(type_name.trim_end_matches(['*', ' '])).map_err(|error| debug_error(error, span))? else { continue };
@@ -179,7 +234,7 @@ impl<'a> Elaborator<'a> {
             };
             return Ok(Found { object: object.clone(), type_id, location: Location::Memory { address, bits: None } });
         }
-        let object = modules.first().cloned().unwrap_or_else(|| "the kernel".into());
+        let object = module.map_or_else(|| "the kernel".into(), |module| String::from_utf8_lossy(module).into_owned());
         Err(Error::UnknownType { type_name, object, span })
     }
 

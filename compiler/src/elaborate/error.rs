@@ -69,6 +69,9 @@ pub enum Error {
     TwoShapes { what: &'static str, name: String, span: Span, first: Span },
     /// A histogram has one key: the bucket's number.
     BucketKeys { given: usize, span: Span },
+    /// `->` or `[` on a value of which nobody knows what it points to.
+    NoPointee { text: String, span: Span },
+    UnknownGlobal { name: String, objects: String, span: Span },
     /// What the condition of a probe point may not hold.
     Condition { what: &'static str, span: Span },
     /// Something of the language that this version does not have.
@@ -284,6 +287,12 @@ impl Error {
                 .note("an aggregate keeps one; feed a second aggregate with the same values"),
             Error::BucketKeys { given, span } => {
                 error("E0154", format!("a histogram has one key, not {given}")).at(*span, "").note("the key is the bucket's number")
+            }
+            Error::NoPointee { text, span } => error("E0156", format!("it is not known what `{text}` points to"))
+                .at(*span, "")
+                .note(format!("say it: @cast({text}, \"struct ...\", \"kernel\")")),
+            Error::UnknownGlobal { name, objects, span } => {
+                error("E0157", format!("no variable `{name}` in {objects}")).at(*span, "").note("a file tells those of one name apart: @var(\"name@file.c\")")
             }
             Error::Condition { what, span } => error("E0155", format!("{what} in the condition of a probe point"))
                 .at(*span, "")

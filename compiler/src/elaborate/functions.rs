@@ -243,6 +243,7 @@ impl<'a> Elaborator<'a> {
         }
         if let ast::FunctionBody::Script(block) = &ast.body {
             let mut unit = std::mem::take(&mut self.functions[index].unit);
+            unit.function = Some(index);
             // What `next` asks of the function's surroundings while its unit is being worked on.
             self.functions[index].unit =
                 Unit { context: unit.context.clone(), point: unit.point.clone(), site: unit.site, ..Unit::default() };
@@ -261,6 +262,7 @@ impl<'a> Elaborator<'a> {
         let ty = self.infer(unit, value);
         self.functions[function].has_value = true;
         let returns = self.functions[function].returns;
+        self.note_flow(unit, value, returns);
         self.equate_at(returns, ty, value.span);
     }
 
@@ -289,6 +291,7 @@ impl<'a> Elaborator<'a> {
                 for (number, argument) in arguments.iter().enumerate() {
                     let given = self.infer(unit, argument);
                     let parameter = self.functions[index].parameters[number];
+                    self.note_flow(unit, argument, parameter);
                     self.equate_at(parameter, given, argument.span);
                 }
                 Some(self.functions[index].returns)
@@ -319,6 +322,14 @@ impl<'a> Elaborator<'a> {
         let returns = function.returns;
         let ty = self.types.get(returns).unwrap_or(Type::Long);
         Some(Expr { kind: ExprKind::Call(id, arguments), ty, span })
+    }
+
+    /// The type of the result of a call, for who knows that it resolves.
+    pub(super) fn result_type(&mut self, unit: &Unit, name: &ast::Name, arity: usize) -> Option<TypeVar> {
+        match self.find_callee(unit, name, arity) {
+            Ok(Callee::Function(index)) => Some(self.functions[index].returns),
+            _ => None,
+        }
     }
 
     /// Whether the function gives a value, itself or by the overloads it goes on with.

@@ -225,8 +225,11 @@ impl<'a> Elaborator<'a> {
     fn infer_written(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
         match &expr.kind {
             ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, true),
-            ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)) => self.infer_element(unit, expr, true),
-            ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Index(..) | ExprKind::Cast { .. } => {
+            ExprKind::Index(..) if self.is_element(expr) => self.infer_element(unit, expr, true),
+            ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)) && !self.is_known(unit, base) => {
+                self.infer_element(unit, expr, true)
+            }
+            ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Index(..) | ExprKind::Var { .. } => {
                 if !self.options.guru {
                     self.report(Error::Guru { what: "writing to a context variable", span: expr.span });
                 }
@@ -255,7 +258,7 @@ impl<'a> Elaborator<'a> {
                 self.types.known(Type::Long, span)
             }
             ExprKind::Index(base, indices) => match &base.kind {
-                ExprKind::Ident(_) => self.infer_element(unit, expr, false),
+                ExprKind::Ident(_) if self.is_element(expr) || !self.is_known(unit, base) => self.infer_element(unit, expr, false),
                 ExprKind::Histogram { .. } => {
                     self.infer_histogram(unit, base);
                     self.infer_bucket(unit, indices, span);
@@ -320,7 +323,7 @@ impl<'a> Elaborator<'a> {
                 }
             },
             ExprKind::Print(print) => self.infer_print(unit, print, span),
-            ExprKind::Defined(_) => self.types.known(Type::Long, span),
+            ExprKind::Defined(_) | ExprKind::Var { .. } => self.types.known(Type::Long, span),
             ExprKind::Matches { left, pattern, pattern_span, .. } => {
                 self.infer_matches(unit, left, pattern, *pattern_span);
                 self.types.known(Type::Long, span)
@@ -342,10 +345,13 @@ impl<'a> Elaborator<'a> {
     fn infer_base(&mut self, unit: &mut Unit, base: &'a ast::Expr) {
         match &base.kind {
             ExprKind::Target(_) => {}
-            _ => {
-                self.infer(unit, base);
-            }
+            _ => self.want(unit, base, Type::Long),
         }
+    }
+
+    /// Whether the name is that of a variable seen before.
+    fn is_known(&self, unit: &Unit, expr: &ast::Expr) -> bool {
+        matches!(&expr.kind, ExprKind::Ident(name) if unit.names.contains_key(name))
     }
 
     fn infer_index(&mut self, unit: &mut Unit, base: &'a ast::Expr, indices: &'a [ast::Index], span: Span) -> TypeVar {
@@ -393,6 +399,7 @@ impl<'a> Elaborator<'a> {
             AssignOp::Set => {
                 let value = self.infer(unit, right);
                 let place = self.infer_written(unit, left);
+                self.note_flow(unit, right, place);
                 self.equate_at(place, value, right.span);
                 place
             }
@@ -491,7 +498,6 @@ impl<'a> Elaborator<'a> {
 
 fn describe(kind: &ExprKind) -> &'static str {
     match kind {
-        ExprKind::Var { .. } => "@var",
         ExprKind::Perf(_) => "@perf",
         ExprKind::Const(_) => "@const",
         ExprKind::Enum(_) => "@enum",

@@ -235,7 +235,12 @@ impl<'a> Elaborator<'a> {
                 ty = Type::String;
                 ExprKind::Chart(self.lower_element(unit, aggregate)?)
             }
-            Ast::Target(_) | Ast::Member(..) | Ast::Index(..) | Ast::AddressOf(_) | Ast::Pretty(..) | Ast::Cast { .. } => {
+            // A cast alone is its value, with a type.
+            Ast::Cast { value, .. } => {
+                self.find_here(unit, expr)?;
+                return self.lower(unit, value);
+            }
+            Ast::Target(_) | Ast::Member(..) | Ast::Index(..) | Ast::AddressOf(_) | Ast::Pretty(..) | Ast::Var { .. } => {
                 return self.lower_target(unit, expr);
             }
             Ast::Entry(value) => return self.save(unit, value, span),
@@ -355,21 +360,10 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn find_here(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered<Found> {
-        // `find` reads the unit and lowers indices with it: what they add (locals are all known) goes to a copy.
-        let mut indices = Unit {
-            names: unit.names.clone(),
-            locals: Vec::new(),
-            context: unit.context.clone(),
-            point: unit.point.clone(),
-            at_entry: unit.at_entry,
-            site: unit.site,
-            ..Unit::default()
-        };
-        std::mem::swap(&mut indices.locals, &mut unit.locals);
-        let found = self.find(unit, expr, &mut |elaborator, index| elaborator.lower(&mut indices, index));
-        unit.locals = indices.locals;
-        found
+    pub(super) fn find_here(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered<Found> {
+        // `find` reads the unit while indices are lowered with it.
+        let seen = unit.clone();
+        self.find(&seen, expr, &mut |elaborator, index| elaborator.lower(unit, index))
     }
 
     fn lower_target(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered {

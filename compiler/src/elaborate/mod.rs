@@ -5,6 +5,7 @@
 //! ([`context`]). It goes on after a mistake, so that a user sees all of them.
 
 mod arrays;
+mod autocast;
 mod context;
 mod display;
 mod embedded;
@@ -55,6 +56,7 @@ pub fn elaborate<'a>(
     elaborator.declare(scripts);
     let mut handlers = elaborator.expand_probes(scripts);
     elaborator.infer_all(&mut handlers);
+    elaborator.find_pointees(&handlers);
     elaborator.check_globals();
     elaborator.check_types(&handlers);
     let program = if elaborator.failed { Program::default() } else { elaborator.lower_all(scripts, handlers) };
@@ -107,7 +109,7 @@ struct Global<'a> {
 }
 
 /// Names and types within one function or handler.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Unit {
     names: HashMap<String, LocalId>,
     locals: Vec<Local>,
@@ -134,6 +136,7 @@ struct Saved {
     names: HashMap<String, SavedId>,
 }
 
+#[derive(Clone)]
 struct Local {
     name: String,
     ty: TypeVar,
@@ -170,6 +173,8 @@ struct Elaborator<'a> {
     copies: HashMap<(usize, u32), usize>,
     /// By probe site.
     saved: HashMap<u32, Saved>,
+    flows: Vec<autocast::Flow<'a>>,
+    pointees: autocast::Pointees,
     regexes: regex::Regexes,
 }
 
@@ -190,6 +195,8 @@ impl<'a> Elaborator<'a> {
             reached: Vec::new(),
             copies: HashMap::new(),
             saved: HashMap::new(),
+            flows: Vec::new(),
+            pointees: HashMap::new(),
             regexes: Default::default(),
         }
     }

@@ -79,7 +79,8 @@ impl Types {
         Ok(())
     }
 
-    fn root(&mut self, mut var: TypeVar) -> TypeVar {
+    /// What all variables that are the same have in common.
+    pub fn root(&mut self, mut var: TypeVar) -> TypeVar {
         while self.nodes[var.index()].parent != var {
             let grandparent = self.nodes[self.nodes[var.index()].parent.index()].parent;
             self.nodes[var.index()].parent = grandparent;

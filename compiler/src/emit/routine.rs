@@ -535,6 +535,8 @@ impl Speller<'_> {
                 let at = |value| self.value_at(value, Level::Unary);
                 format!("{} ? {} : {}", at(condition), at(then), at(otherwise))
             }
+            Value::KernelAddress { address, per_cpu: false } => return format!("SPILE_KERNEL_ADDRESS({address:#x})"),
+            Value::KernelAddress { address, per_cpu: true } => return format!("SPILE_PER_CPU_ADDRESS({address:#x})"),
             Value::Register(offset) => return format!("(spile_long)SPILE_REGISTER({offset})"),
             Value::Saved(offset) => return format!("SPILE_SAVED_LONG({offset})"),
             Value::SignExtend(operand, bits) => return format!("spile_sign_extend({}, {bits})", self.value(operand)),

@@ -94,6 +94,8 @@ pub enum Value {
     /// Comparison of strings, bytewise.
     Compare(BinaryOp, Box<Text>, Box<Text>),
     Conditional(Box<Value>, Box<Value>, Box<Value>),
+    /// A link-time address of the kernel, moved to where it runs or to this CPU's copy.
+    KernelAddress { address: u64, per_cpu: bool },
     /// Word of struct pt_regs at this byte offset.
     Register(u32),
     /// Saved at the probed function's entry, this many bytes into the instance's data.
@@ -253,7 +255,7 @@ pub enum Instr {
 /// Whether running `code` can change what `value` reads.
 pub fn changes_value(code: &[Instr], value: &Value) -> bool {
     match value {
-        Value::Const(_) | Value::Saved(_) => false,
+        Value::Const(_) | Value::Saved(_) | Value::KernelAddress { .. } => false,
         Value::Long(id) => code.iter().any(|instr| sets_long(instr, *id)),
         Value::Global(id) => code.iter().any(|instr| sets_global(instr, *id)),
         Value::Register(offset) => any(code, &|instr| matches!(instr, Instr::SetRegister(to, _) if to == offset)),

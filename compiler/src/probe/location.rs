@@ -11,13 +11,17 @@ use crate::target::Object;
 pub(super) fn unavailable(reason: Unavailable) -> ContextError {
     match reason {
         Unavailable::Unknown => ContextError::Unknown,
-        Unavailable::OptimizedOut { available } if available.is_empty() => {
-            ContextError::NoValue(vec!["the compiler has optimised it out".into()])
-        }
-        Unavailable::OptimizedOut { available } => {
-            ContextError::NoValue(vec![format!("optimised out here; available at {}", available.join(", "))])
-        }
-        Unavailable::Unsupported(what) => ContextError::NoValue(vec![what]),
+        reason => ContextError::NoValue(why_unavailable(reason)),
+    }
+}
+
+/// The same in lines.
+pub fn why_unavailable(reason: Unavailable) -> Vec<String> {
+    match reason {
+        Unavailable::Unknown => Vec::new(),
+        Unavailable::OptimizedOut { available } if available.is_empty() => vec!["the compiler has optimised it out".into()],
+        Unavailable::OptimizedOut { available } => vec![format!("optimised out here; available at {}", available.join(", "))],
+        Unavailable::Unsupported(what) => vec![what],
     }
 }
 
@@ -35,7 +39,7 @@ fn long(value: i64) -> Expr {
 }
 
 /// The location as an expression; the message says what cannot be had.
-pub(super) fn locate(location: &debuginfo::Location, object: &Object) -> Result<Location, String> {
+pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Location, String> {
     match location {
         debuginfo::Location::Register(number) => match registers::pt_regs_offset(*number) {
             Some(offset) => Ok(Location::Register { offset }),
@@ -71,10 +75,10 @@ fn step(op: &Op, stack: &mut Vec<Expr>, object: &Object) -> Result<(), String> {
             Some(offset) => expr(ExprKind::Register { offset }),
             None => return Err(format!("its address is in register {number}, which a probe does not see")),
         },
-        Op::Address(_) => {
-            let what = if object.is_kernel() { "the kernel" } else { "a module" };
-            return Err(format!("it is a variable of {what} itself: use @var"));
+        Op::Address(address) if object.is_kernel() => {
+            expr(ExprKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) })
         }
+        Op::Address(_) => return Err("it is a variable of a module, whose address is not known before it is loaded".into()),
         Op::Deref(size) => {
             let address = Box::new(pop()?);
             expr(ExprKind::Read { address, size: *size, user: false })

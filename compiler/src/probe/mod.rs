@@ -5,6 +5,7 @@
 
 mod function;
 mod location;
+pub use location::{locate, why_unavailable};
 mod perf;
 pub mod registers;
 mod session;

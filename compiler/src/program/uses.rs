@@ -204,7 +204,7 @@ impl Walk {
                 self.expr(index);
                 self.element(aggregate, Access::Read, span);
             }
-            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Register { .. } | ExprKind::Saved(_) | ExprKind::TookNext => {}
+            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Register { .. } | ExprKind::Saved(_) | ExprKind::TookNext | ExprKind::KernelAddress { .. } => {}
             ExprKind::EmbeddedC(code) => self.embedded(code),
         }
     }

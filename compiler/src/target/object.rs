@@ -65,6 +65,11 @@ impl Object {
         self.elf.section(address.section?).map(|section| section.name.as_str())
     }
 
+    /// Whether the address is in the section of which each CPU has a copy (vmlinux.lds.h, PERCPU_SECTION).
+    pub fn is_per_cpu(&self, address: Address) -> bool {
+        self.elf.section_of(address).is_some_and(|section| section.name.starts_with(".data..percpu"))
+    }
+
     /// The debug information, opened when first asked for.
     pub fn debug(&self) -> Result<&DebugInfo, debuginfo::Error> {
         self.debug.get_or_init(|| DebugInfo::open(self.elf.clone())).as_ref().map_err(Clone::clone)
