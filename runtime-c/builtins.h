@@ -147,6 +147,11 @@ unsigned int spile_fn_text_str(struct spile_context *c, struct spile_string s, c
 /* tokenize(s, delimiters) begins, tokenize("", delimiters) goes on: the text is kept per CPU within one handler run. */
 unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s, struct spile_string delimiters, char *out);
 
+/* builtin_regex.c: what the last =~ of this handler run matched. Error if there was none, if it failed, and for a group that its pattern does not have. */
+unsigned int spile_fn_matched(struct spile_context *c, spile_long n, char *out);	/* "" for a group that did not take part */
+unsigned int spile_fn_matched_str(struct spile_context *c, char *out);
+spile_long spile_fn_ngroups(struct spile_context *c);	/* with the whole */
+
 /* builtin_errno.c */
 unsigned int spile_fn_errno_str(struct spile_context *c, spile_long error, char *out);	/* "ENOENT" for 2 and -2; "" for 0; else decimal */
 

@@ -79,6 +79,7 @@ bool spile_context_run(struct spile_site *site, enum spile_state state,
 	c->depth = 0;
 	c->next = 0;
 	c->frame = cpu->frame;
+	cpu->match.groups = 0;
 
 	if (probe->lock_count && unlikely(!spile_lock_all(probe->locks, probe->lock_count))) {
 		local_inc(&counts->lock_skipped);
@@ -143,7 +144,7 @@ static size_t layout(struct spile_cpu *cpu, char *memory)
 {
 	size_t at = 0;
 	size_t counts = at;
-	size_t frame, scratch, message, tokens;
+	size_t frame, scratch, message, tokens, registers, ends, matched;
 
 	at += ALIGN(spile_script.probe_count * sizeof(struct spile_counts), 64);
 	frame = at;
@@ -154,6 +155,13 @@ static size_t layout(struct spile_cpu *cpu, char *memory)
 	at += ALIGN(spile_message_bytes(), 64);
 	tokens = at;
 	at += ALIGN(spile_script.string_bytes, 64);
+	registers = at;
+	at += ALIGN(spile_script.match_registers * sizeof(int), 64);
+	ends = at;
+	at += ALIGN(2 * spile_script.match_groups * sizeof(int), 64);
+	matched = at;
+	if (spile_script.match_groups)
+		at += ALIGN(spile_script.string_bytes, 64);
 
 	if (cpu) {
 		cpu->counts = (struct spile_counts *)(memory + counts);
@@ -162,6 +170,9 @@ static size_t layout(struct spile_cpu *cpu, char *memory)
 		cpu->scratch = memory + scratch;
 		cpu->message = memory + message;
 		cpu->tokens = memory + tokens;
+		cpu->match.registers = (int *)(memory + registers);
+		cpu->match.ends = (int *)(memory + ends);
+		cpu->match.text = memory + matched;
 	}
 	return at;
 }

@@ -15,6 +15,7 @@
 #include <linux/percpu.h>
 #include <asm/local.h>
 
+#include "regex.h"
 #include "script.h"
 #include "abi/abi.h"
 
@@ -50,6 +51,7 @@ struct spile_cpu {
 
 	/* Owner of the context. */
 	spile_ulong detail;		/* of context.error */
+	struct spile_match match;
 	unsigned int token_at;		/* in tokens */
 	unsigned int token_end;
 	u64 random_state;		/* randint(); 0: not seeded */

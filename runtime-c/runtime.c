@@ -41,6 +41,7 @@
 #include "builtin_errno.c"
 #include "builtin_log.c"
 #include "builtin_memory.c"
+#include "builtin_regex.c"
 #include "builtin_registers.c"
 #include "builtin_string.c"
 #include "builtin_time.c"

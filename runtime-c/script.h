@@ -225,6 +225,8 @@ struct spile_script {
 	unsigned int frame_bytes;		/* frame memory for each CPU */
 	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
 	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */
+	unsigned int match_registers;		/* most registers of a pattern whose groups are asked */
+	unsigned int match_groups;		/* most groups of one, the whole included; 0: none is asked */
 	unsigned int max_actions;		/* MAXACTION */
 	unsigned int max_nesting;		/* MAXNESTING */
 	unsigned int max_errors;		/* MAXERRORS */
@@ -290,8 +292,23 @@ struct spile_regex {
 	unsigned int class_count;
 	unsigned int start;
 };
+/* The same with registers, for programs that ask what matched. In state 0 nothing is under way. */
+struct spile_tagged_regex {
+	const unsigned char *classes;
+	const unsigned short *next;
+	const unsigned short *actions;	/* as next: place in moves of what a transition does */
+	const unsigned short *accept;	/* [state]: place in moves of the tags of a match that ends there; 0: none does */
+	const unsigned short *at_end;	/* the same at the string's end */
+	const unsigned short *moves;
+	unsigned int class_count;
+	unsigned int start;
+	unsigned int start_action;
+	unsigned int groups;		/* with group 0, the whole */
+};
 /* 1 if the pattern matches anywhere in s; one step for each byte. */
 int spile_regex_test(const struct spile_regex *regex, struct spile_string s);
+/* The same; matched(), matched_str() and ngroups() then tell where. */
+int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *regex, struct spile_string s);
 
 /* Payloads. A payload cursor is where the next part goes; 0 when there was no
  * room (all calls then do nothing). Sizes are padded to 8. */

@@ -68,7 +68,15 @@ pub struct Program {
 #[derive(Clone, Debug)]
 pub struct Regex {
     pub pattern: Vec<u8>,
-    pub automaton: crate::regex::Plain,
+    pub automaton: Automaton,
+}
+
+#[derive(Clone, Debug)]
+pub enum Automaton {
+    /// Tells whether it matches.
+    Plain(crate::regex::Plain),
+    /// And where.
+    Tagged(crate::regex::Tagged),
 }
 
 #[derive(Clone, Debug)]

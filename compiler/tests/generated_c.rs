@@ -67,3 +67,15 @@ fn embedded_c() {
         "function syslog(msg: string) %{\n  printk(\"%s\\n\", STAP_ARG_msg);\n%}\nprobe begin { syslog(\"a\" . execname()) }"
     ));
 }
+
+#[test]
+fn patterns() {
+    insta::assert_snapshot!(both(
+        "probe begin { s = execname() if (s =~ \"^(a|b)c\" && s !~ \"d$\" && \"xc\" =~ \"^(a|b)c\") println(matched(1)) }"
+    ));
+}
+
+#[test]
+fn patterns_without_groups() {
+    insta::assert_snapshot!(both("probe begin { println(execname() =~ \"^(a|b)c\") }"));
+}

@@ -8,6 +8,7 @@ mod context;
 mod errno;
 mod log;
 mod memory;
+mod regex;
 mod registers;
 mod string;
 mod time;
@@ -27,6 +28,8 @@ pub struct Builtin {
     pub pure: bool,
     /// Only in guru mode.
     pub guru: bool,
+    /// Tells of the last `=~`: patterns of the program then say where they match.
+    pub groups: bool,
     /// One line for listings and the manual.
     pub doc: &'static str,
 }
@@ -54,6 +57,7 @@ macro_rules! builtin {
                 fails: false,
                 pure: false,
                 guru: false,
+                groups: false,
                 doc: $doc,
             }
         }
@@ -63,7 +67,7 @@ macro_rules! builtin {
 }
 pub(crate) use builtin;
 
-fn subjects() -> [&'static [Builtin]; 7] {
+fn subjects() -> [&'static [Builtin]; 8] {
     [
         context::BUILTINS,
         time::BUILTINS,
@@ -71,6 +75,7 @@ fn subjects() -> [&'static [Builtin]; 7] {
         string::BUILTINS,
         log::BUILTINS,
         errno::BUILTINS,
+        regex::BUILTINS,
         registers::BUILTINS,
     ]
 }

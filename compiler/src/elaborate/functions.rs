@@ -277,6 +277,7 @@ impl<'a> Elaborator<'a> {
                 Some(self.types.fresh())
             }
             Ok(Callee::Builtin(builtin)) => {
+                self.regexes.groups_asked |= builtin.groups;
                 if builtin.guru && !self.options.guru {
                     self.report(Error::Guru { what: builtin.name, span: name.span });
                 }

@@ -239,6 +239,8 @@ fn script_entry(plan: &Plan) -> Entry {
         format!(".maps = {}", if maps == 0 { "0" } else { "maps" }),
         format!(".map_count = {maps}"),
         format!(".frame_bytes = {}", plan.frame_bytes),
+        format!(".match_registers = {}", plan.match_registers),
+        format!(".match_groups = {}", plan.match_groups),
         format!(".scratch_bytes = {}", plan.scratch_bytes),
         ".string_bytes = SPILE_STRING_BYTES".to_string(),
         format!(".max_actions = {}", limits.max_actions),

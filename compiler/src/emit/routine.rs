@@ -3,7 +3,7 @@
 use super::text;
 use crate::plan::code::{Argument, Callee, Frame, Instr, Key, LabelId, MapOp, OUT, Outcome, Parameter, Part, Routine, Text, Value};
 use crate::plan::Plan;
-use crate::program::{BinaryOp, Extractor, GlobalId, Type};
+use crate::program::{Automaton, BinaryOp, Extractor, GlobalId, Type};
 
 /// Spells routines with the names of a plan.
 pub(super) struct Speller<'p> {
@@ -214,7 +214,9 @@ impl Speller<'_> {
                 self.line(&format!("{} = {function}(c, {}, {size});", self.long(*to), self.value(address)));
             }
             Instr::Match { to, regex, text } => {
-                let call = format!("spile_regex_test(&regex_{}, {})", regex.0, self.text(text));
+                let tagged = self.plan.regexes.get(regex.index()).is_some_and(|regex| matches!(regex.automaton, Automaton::Tagged(_)));
+                let function = if tagged { "spile_regex_match(c, " } else { "spile_regex_test(" };
+                let call = format!("{function}&regex_{}, {})", regex.0, self.text(text));
                 self.line(&format!("{} = {call};", self.long(*to)));
             }
             Instr::Write { address, size, value, location } => {

@@ -15,7 +15,7 @@ use tables::Tables;
 pub use tables::EmbeddedExpression;
 
 use crate::program::uses::{self, Access, Uses, Walk};
-use crate::program::{Attachment, Constant, EmbeddedC, FunctionBody, Holds, Place, Program, Type};
+use crate::program::{Attachment, Automaton, Constant, EmbeddedC, FunctionBody, Holds, Place, Program, Type};
 use crate::source::SourceMap;
 use spile_abi::meta::{self, Meta};
 
@@ -70,6 +70,9 @@ pub struct Plan {
     /// Bytecode that the module interprets.
     pub tables: Vec<Vec<u8>>,
     pub regexes: Vec<crate::program::Regex>,
+    /// Registers that patterns with groups need, and groups they have with the whole; 0: nothing asks for groups.
+    pub match_registers: u32,
+    pub match_groups: u32,
     pub embedded: Embedded,
     pub meta: Meta,
 }
@@ -267,6 +270,8 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         probes,
         tables: std::mem::take(&mut tables.tables),
         regexes: program.regexes.clone(),
+        match_registers: tagged(program).map(|regex| u32::from(regex.registers)).max().unwrap_or(0),
+        match_groups: tagged(program).map(crate::regex::Tagged::groups).max().unwrap_or(0),
         embedded: Embedded {
             declarations: program.embedded.iter().map(|code| located(code, sources)).collect(),
             functions: embedded,
@@ -288,6 +293,14 @@ fn shared_globals(program: &Program, expressions: &[EmbeddedExpression]) -> Vec<
     globals.sort_unstable();
     globals.dedup();
     globals
+}
+
+/// Patterns that tell where they match.
+fn tagged(program: &Program) -> impl Iterator<Item = &crate::regex::Tagged> {
+    program.regexes.iter().filter_map(|regex| match &regex.automaton {
+        Automaton::Tagged(tagged) => Some(tagged),
+        Automaton::Plain(_) => None,
+    })
 }
 
 fn around<'p, 's>(

@@ -1,20 +1,22 @@
 //! Regular expressions: the pattern of `=~` to the automaton that the module runs.
 //!
 //! A pattern is parsed ([`parse`]), made an automaton of small steps ([`nfa`]), and that a deterministic one: for each byte
-//! of the string one look into a table, whatever the pattern. It answers only whether the pattern matches ([`plain`]).
-//! Patterns that would need too large a table are refused. runtime-c/regex.c interprets the tables.
+//! of the string one look into a table, whatever the pattern. One kind answers only whether the pattern matches ([`plain`]),
+//! the other also where its groups did ([`tagged`]). Patterns that would need too large a table are refused. runtime-c/regex.c interprets the tables.
 
 mod error;
 mod nfa;
 mod parse;
 mod plain;
 mod set;
+mod tagged;
 #[cfg(test)]
 mod tests;
 
 pub use error::{Error, ErrorKind};
 pub use plain::{DEAD, MATCHED, Plain};
 pub use set::Classes;
+pub use tagged::{HERE, Tagged, UNSET};
 
 /// Most transitions of one table: each takes 2 bytes in the module.
 pub const MAX_TRANSITIONS: usize = 65_000;
@@ -24,7 +26,7 @@ struct Budget(usize);
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget(8_000_000)
+        Budget(4_000_000)
     }
 }
 
@@ -35,10 +37,24 @@ impl Budget {
     }
 }
 
-/// Compiles a pattern: the value of the script's string.
+/// Whether a pattern is one, if perhaps too large.
+pub fn check(pattern: &[u8]) -> Result<(), Error> {
+    parse::parse(pattern).map(|_| ())
+}
+
+/// Compiles a pattern, the value of the script's string, to tell whether it matches.
 pub fn compile(pattern: &[u8]) -> Result<Plain, Error> {
+    build(pattern, false, plain::build)
+}
+
+/// Compiles a pattern to tell where it and its groups match.
+pub fn compile_groups(pattern: &[u8]) -> Result<Tagged, Error> {
+    build(pattern, true, tagged::build)
+}
+
+fn build<T>(pattern: &[u8], groups: bool, automaton: fn(&nfa::Nfa) -> Result<T, ErrorKind>) -> Result<T, Error> {
     let whole = |kind| Error { kind, start: 0, end: pattern.len() };
     let parsed = parse::parse(pattern)?;
-    let nfa = nfa::build(&parsed, false).map_err(whole)?;
-    plain::build(&nfa).map_err(whole)
+    let nfa = nfa::build(&parsed, groups).map_err(whole)?;
+    automaton(&nfa).map_err(whole)
 }

@@ -122,7 +122,7 @@ impl Builder {
 
     /// A node as a part of its own between marks; `again`: its groups may have matched before.
     fn part(&mut self, node: &Node, next: StepId, height: u8, again: bool) -> Built {
-        let height = height.saturating_add(1);
+        let height = deeper(height)?;
         let end = self.push(Step::Mark(height, next))?;
         let mut begin = self.node(node, end, height)?;
         if let Some((first, last)) = first_group(node).zip(last_group(node)).filter(|_| again) {
@@ -166,9 +166,14 @@ impl Builder {
 
     /// The first of several repetitions, or none. None counts as a part of its own, so that an empty one is preferred to it.
     fn optional(&mut self, body: StepId, next: StepId, height: u8, marks: bool) -> Built {
-        let none = if marks { self.push(Step::Mark(height.saturating_add(1), next))? } else { next };
+        let none = if marks { self.push(Step::Mark(deeper(height)?, next))? } else { next };
         self.push(Step::Split(body, none))
     }
+}
+
+/// The height of the parts of a part. 255 is none.
+fn deeper(height: u8) -> Result<u8, ErrorKind> {
+    if height < 254 { Ok(height + 1) } else { Err(ErrorKind::TooDeep) }
 }
 
 /// The lowest number of a group within a node.

@@ -1,0 +1,546 @@
+//! Where a pattern and its groups match: a deterministic automaton with tags (after Laurikari), whose groups are POSIX's:
+//! of all matches the one that begins first, of those the longest, and within it each part of the pattern, from left to
+//! right, as long as it can be.
+//!
+//! A state is a set of configurations: steps at which different ways to match stand. Each has its tags in registers; a
+//! transition moves registers and sets some to the position. Two ways that meet at a step need deciding. As Okui and Suzuki
+//! show, it is enough to know for each two configurations the least mark each way has passed since they parted, and which
+//! one is ahead so far: the way that has passed only the higher marks is in a part that goes on where the other's has
+//! ended. Both become part of the state ([`Order`]), so at run time nothing is compared.
+
+use std::collections::HashMap;
+
+use super::error::ErrorKind;
+use super::nfa::{Nfa, Step, StepId};
+use super::set::Classes;
+use super::{Budget, MAX_TRANSITIONS};
+
+/// What a register or tag gets: a register's value, or one of these.
+pub type Source = u16;
+/// The position: bytes of the string taken so far.
+pub const HERE: Source = 0xffff;
+/// No position: the group has not matched.
+pub const UNSET: Source = 0xfffe;
+
+/// Holds a value while others change places.
+const SPARE: Source = 0;
+const MAX_REGISTERS: usize = 1_000;
+/// As far as an offset reaches.
+const MAX_MOVES: usize = 65_000;
+/// States alike but for their registers before one is made that takes all of them.
+const MAX_ALIKE: usize = 6;
+
+/// Tables of the module. States are numbers; in state 0 no match is under way, nor can one begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tagged {
+    pub classes: Classes,
+    /// `[state * classes + class]`: the state after a byte.
+    pub next: Vec<u16>,
+    /// As `next`: where in `moves` are those of the transition: their number, then (to, source) each.
+    pub actions: Vec<u16>,
+    /// By state: where in `moves` are the sources of all tags if a match ends here; 0: none does.
+    pub accept: Vec<u16>,
+    /// The same at the string's end.
+    pub at_end: Vec<u16>,
+    pub moves: Vec<u16>,
+    pub start: u16,
+    /// As `actions`, before the first byte.
+    pub start_action: u16,
+    pub registers: u16,
+    /// 0: where the match begins; 2N - 1 and 2N: where group N begins and ends.
+    pub tags: u16,
+}
+
+impl Tagged {
+    /// The whole and the pattern's groups.
+    pub fn groups(&self) -> u32 {
+        u32::from(self.tags).div_ceil(2)
+    }
+}
+
+pub fn build(nfa: &Nfa) -> Result<Tagged, ErrorKind> {
+    let sets: Vec<_> = nfa.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect();
+    let mut builder = Builder {
+        nfa,
+        classes: Classes::new(sets),
+        budget: Budget::default(),
+        states: vec![State::default()],
+        alike: HashMap::new(),
+        moves: vec![0],
+        move_ids: HashMap::from([(vec![0], 0)]),
+        registers: SPARE + 1,
+        closure: Closure { best: vec![None; nfa.steps.len()], ..Closure::default() },
+    };
+    let (start, start_action) = builder.follow(0, &[], true)?;
+    let width = builder.classes.count();
+    let mut next = vec![0; width];
+    let mut actions = vec![0; width];
+    let mut state = 1;
+    while state < builder.states.len() {
+        for class in 0..width {
+            let byte = builder.classes.samples[class];
+            builder.budget.spend(builder.states[state].shape.steps.len())?;
+            let kernel = builder.kernel(state, byte);
+            let (target, action) = builder.follow(state, &kernel, false)?;
+            next.push(target);
+            actions.push(action);
+        }
+        if next.len() > MAX_TRANSITIONS {
+            return Err(ErrorKind::TooLarge);
+        }
+        state += 1;
+    }
+    let states = std::mem::take(&mut builder.states);
+    let mut ends = |tags: fn(&State) -> &Option<Vec<Source>>| -> Result<Vec<u16>, ErrorKind> {
+        states.iter().map(|state| tags(state).as_ref().map_or(Ok(0), |tags| builder.moves(tags.clone()))).collect()
+    };
+    let accept = ends(|state| &state.accept)?;
+    let at_end = ends(|state| &state.at_end)?;
+    let Builder { classes, moves, registers, .. } = builder;
+    Ok(Tagged { classes, next, actions, accept, at_end, moves, start, start_action, registers, tags: nfa.tags })
+}
+
+/// What is known of two ways, the first and the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Order {
+    /// The least marks they have passed since they parted.
+    least: (u8, u8),
+    /// 1: the first is ahead; -1: the second; 0: it makes no difference.
+    ahead: i8,
+}
+
+impl Order {
+    fn reversed(self) -> Order {
+        Order { least: (self.least.1, self.least.0), ahead: -self.ahead }
+    }
+}
+
+/// All of a state but its registers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Shape {
+    /// Step and rank of each configuration, by step.
+    steps: Vec<(StepId, u16)>,
+    /// Of each two of them: (0, 1), (0, 2), (1, 2), (0, 3), ...
+    orders: Vec<Order>,
+    /// A match has ended: later ones do not begin any more.
+    found: bool,
+    accepts: bool,
+    accepts_at_end: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    shape: Shape,
+    /// Tags of each configuration.
+    tags: Vec<Vec<Source>>,
+    accept: Option<Vec<Source>>,
+    at_end: Option<Vec<Source>>,
+}
+
+impl State {
+    fn order(&self, first: usize, second: usize) -> Order {
+        let index = |low: usize, high: usize| high * (high - 1) / 2 + low;
+        if first < second {
+            self.shape.orders[index(first, second)]
+        } else {
+            self.shape.orders[index(second, first)].reversed()
+        }
+    }
+
+    fn vectors(&self) -> impl Iterator<Item = &Vec<Source>> {
+        self.tags.iter().chain(&self.accept).chain(&self.at_end)
+    }
+}
+
+struct Builder<'n> {
+    nfa: &'n Nfa,
+    classes: Classes,
+    budget: Budget,
+    states: Vec<State>,
+    alike: HashMap<Shape, Vec<u16>>,
+    moves: Vec<u16>,
+    move_ids: HashMap<Vec<u16>, u16>,
+    registers: u16,
+    closure: Closure,
+}
+
+impl Builder<'_> {
+    /// Where the configurations of a state get with a byte: their number, and the step.
+    fn kernel(&self, state: usize, byte: u8) -> Vec<(usize, StepId)> {
+        let steps = self.states[state].shape.steps.iter().enumerate();
+        steps
+            .filter_map(|(origin, &(step, _))| match self.nfa.steps[step] {
+                Step::Bytes(set, target) if set.contains(byte) => Some((origin, target)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The state that follows `from`, and what is moved on the way. The tags of `new` are in terms of `from`'s registers.
+    fn follow(&mut self, from: usize, kernel: &[(usize, StepId)], at_start: bool) -> Result<(u16, u16), ErrorKind> {
+        let new = self.state_after(from, kernel, at_start)?;
+        if new.shape.steps.is_empty() && new.accept.is_none() && new.at_end.is_none() {
+            return Ok((0, 0));
+        }
+        let alike = self.alike.get(&new.shape).cloned().unwrap_or_default();
+        self.budget.spend(alike.len() * new.vectors().map(Vec::len).sum::<usize>())?;
+        let hosts = alike.iter().filter_map(|&id| Some((host(&self.states[usize::from(id)], &new)?, id)));
+        if let Some((moves, id)) = hosts.min_by_key(|(moves, _)| moves.len()) {
+            return Ok((id, self.action(moves)?));
+        }
+        let (state, moves) = if alike.len() < MAX_ALIKE { settle(new) } else { generalize(new) };
+        let id = u16::try_from(self.states.len()).map_err(|_| ErrorKind::TooLarge)?;
+        let used = state.vectors().flatten().filter(|&&source| source < UNSET).max();
+        self.registers = self.registers.max(used.map_or(0, |register| register + 1));
+        if usize::from(self.registers) > MAX_REGISTERS {
+            return Err(ErrorKind::TooLarge);
+        }
+        self.alike.entry(state.shape.clone()).or_default().push(id);
+        self.states.push(state);
+        Ok((id, self.action(moves)?))
+    }
+
+    /// Moves that happen at once, as moves one after the other.
+    fn action(&mut self, moves: Vec<(Source, Source)>) -> Result<u16, ErrorKind> {
+        let sequence = in_sequence(moves);
+        let pairs = sequence.iter().flat_map(|&(to, from)| [to, from]);
+        self.moves(std::iter::once(sequence.len() as u16).chain(pairs).collect())
+    }
+
+    fn moves(&mut self, sequence: Vec<u16>) -> Result<u16, ErrorKind> {
+        if let Some(&at) = self.move_ids.get(&sequence) {
+            return Ok(at);
+        }
+        if self.moves.len() + sequence.len() > MAX_MOVES {
+            return Err(ErrorKind::TooLarge);
+        }
+        let at = self.moves.len() as u16;
+        self.moves.extend_from_slice(&sequence);
+        self.move_ids.insert(sequence, at);
+        Ok(at)
+    }
+
+    fn state_after(&mut self, from: usize, kernel: &[(usize, StepId)], at_start: bool) -> Result<State, ErrorKind> {
+        let (nfa, state) = (self.nfa, &self.states[from]);
+        let (closure, budget) = (&mut self.closure, &mut self.budget);
+        let mut at_end = None;
+        if nfa.has_end {
+            closure.run(nfa, state, kernel, (at_start, true), budget)?;
+            at_end = closure.best[ACCEPT].map(|path| closure.tags(path, state, nfa));
+        }
+        closure.run(nfa, state, kernel, (at_start, false), budget)?;
+        let accept = closure.best[ACCEPT];
+        let last_rank = accept.map_or(u16::MAX, |path| closure.rank(path));
+        let mut reached: Vec<(StepId, u32)> = Vec::new();
+        for &step in &closure.reached {
+            let path = closure.best[step].filter(|_| matches!(nfa.steps[step], Step::Bytes(..)));
+            // Once a match has ended, those that began later are of no interest.
+            reached.extend(path.filter(|&path| closure.rank(path) <= last_rank).map(|path| (step, path)));
+        }
+        reached.sort_unstable();
+        budget.spend(reached.len() * usize::from(nfa.tags))?;
+        let mut orders = Vec::new();
+        // Without groups in it, all ways to match from one begin are alike.
+        let compared = if nfa.has_marks { reached.as_slice() } else { &[] };
+        for (second, &(_, second_path)) in compared.iter().enumerate() {
+            for &(_, first_path) in &compared[..second] {
+                orders.push(closure.order(first_path, second_path, state, budget)?);
+            }
+        }
+        let mut ranks: Vec<u16> = reached.iter().map(|&(_, path)| closure.rank(path)).collect();
+        let mut sorted = ranks.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        // SANITY: each rank is among them.
+        ranks.iter_mut().for_each(|rank| *rank = sorted.binary_search(rank).unwrap_or_default() as u16);
+        let accept = accept.map(|path| closure.tags(path, state, nfa));
+        let at_end = if nfa.has_end { at_end } else { accept.clone() };
+        Ok(State {
+            shape: Shape {
+                steps: reached.iter().zip(ranks).map(|(&(step, _), rank)| (step, rank)).collect(),
+                orders,
+                found: state.shape.found || accept.is_some(),
+                accepts: accept.is_some(),
+                accepts_at_end: at_end.is_some(),
+            },
+            tags: reached.iter().map(|&(_, path)| closure.tags(path, state, nfa)).collect(),
+            accept,
+            at_end,
+        })
+    }
+}
+
+/// The step of a pattern's end.
+const ACCEPT: StepId = 0;
+
+/// A way from a configuration, or from a new begin, over steps that take no byte.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    /// The way up to here; for the first, 0.
+    before: u32,
+    /// Number of the configuration; one that is none: a new begin.
+    origin: usize,
+    rank: u16,
+    /// The least mark on the way.
+    least: u8,
+    /// The step that ends it: its mark, and whether it is the second of two ways.
+    height: u8,
+    second: bool,
+    step: StepId,
+}
+
+/// No mark.
+const NONE: u8 = u8::MAX;
+
+/// Best ways to all steps that can be reached without a byte.
+#[derive(Default)]
+struct Closure {
+    paths: Vec<Path>,
+    /// By step.
+    best: Vec<Option<u32>>,
+    reached: Vec<StepId>,
+    queue: std::collections::VecDeque<StepId>,
+    queued: Vec<bool>,
+}
+
+impl Closure {
+    fn run(
+        &mut self,
+        nfa: &Nfa,
+        state: &State,
+        kernel: &[(usize, StepId)],
+        (at_start, at_end): (bool, bool),
+        budget: &mut Budget,
+    ) -> Result<(), ErrorKind> {
+        for step in self.reached.drain(..) {
+            self.best[step] = None;
+        }
+        self.queued.resize(nfa.steps.len(), false);
+        self.paths.clear();
+        let new = state.shape.steps.iter().map(|&(_, rank)| rank + 1).max().unwrap_or(0);
+        let root = Path { before: 0, origin: usize::MAX, rank: new, least: NONE, height: NONE, second: false, step: ACCEPT };
+        self.paths.push(root);
+        let begin = (!state.shape.found).then_some((state.shape.steps.len(), nfa.first));
+        for (origin, step) in kernel.iter().copied().chain(begin) {
+            let rank = state.shape.steps.get(origin).map_or(new, |&(_, rank)| rank);
+            self.offer(Path { origin, rank, step, ..root }, state, nfa, budget)?;
+        }
+        while let Some(step) = self.queue.pop_front() {
+            self.queued[step] = false;
+            // SANITY: what is queued has been reached.
+            let Some(before) = self.best[step] else { continue };
+            let path = Path { before, height: NONE, second: false, ..self.paths[before as usize] };
+            match nfa.steps[step] {
+                Step::Bytes(..) | Step::Accept => {}
+                Step::Split(first, second) => {
+                    self.offer(Path { step: first, ..path }, state, nfa, budget)?;
+                    self.offer(Path { step: second, second: true, ..path }, state, nfa, budget)?;
+                }
+                Step::Mark(height, next) => {
+                    self.offer(Path { step: next, height, least: path.least.min(height), ..path }, state, nfa, budget)?;
+                }
+                Step::Tag(_, next) | Step::Clear(_, _, next) => self.offer(Path { step: next, ..path }, state, nfa, budget)?,
+                Step::Start(next) if at_start => self.offer(Path { step: next, ..path }, state, nfa, budget)?,
+                Step::End(next) if at_end => self.offer(Path { step: next, ..path }, state, nfa, budget)?,
+                Step::Start(_) | Step::End(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the way if it is the first to its step or better than the one known; what follows is then looked at again.
+    fn offer(&mut self, path: Path, state: &State, nfa: &Nfa, budget: &mut Budget) -> Result<(), ErrorKind> {
+        budget.spend(1)?;
+        let id = self.paths.len() as u32;
+        self.paths.push(path);
+        let step = path.step;
+        match self.best[step] {
+            None => self.reached.push(step),
+            Some(known) => {
+                let (rank, known_rank) = (self.rank(id), self.rank(known));
+                let better = match rank == known_rank {
+                    true => nfa.has_marks && (self.order(id, known, state, budget)?.ahead > 0 || self.is_superseded(known, budget)?),
+                    false => rank < known_rank,
+                };
+                if !better {
+                    self.paths.pop();
+                    return Ok(());
+                }
+            }
+        }
+        self.best[step] = Some(id);
+        if !std::mem::replace(&mut self.queued[step], true) {
+            self.queue.push_back(step);
+        }
+        Ok(())
+    }
+
+    fn rank(&self, path: u32) -> u16 {
+        self.paths[path as usize].rank
+    }
+
+    /// Compares two ways.
+    fn order(&self, first: u32, second: u32, state: &State, budget: &mut Budget) -> Result<Order, ErrorKind> {
+        budget.spend(1)?;
+        if self.rank(first) != self.rank(second) {
+            return Ok(Order { least: (0, 0), ahead: 0 });
+        }
+        let path = |id: u32| &self.paths[id as usize];
+        let (from_first, from_second) = (path(first).origin, path(second).origin);
+        if from_first != from_second {
+            let before = state.order(from_first, from_second);
+            let least = (before.least.0.min(path(first).least), before.least.1.min(path(second).least));
+            return Ok(Order { least, ahead: by_marks(least).unwrap_or(before.ahead) });
+        }
+        // Back to where they parted; a way has a higher number than the one it goes on from.
+        let (mut at, mut to) = ((first, second), (None, None));
+        let mut least = (NONE, NONE);
+        while at.0 != at.1 {
+            budget.spend(1)?;
+            if at.0 > at.1 {
+                least.0 = least.0.min(path(at.0).height);
+                to.0 = Some(path(at.0).second);
+                at.0 = path(at.0).before;
+            } else {
+                least.1 = least.1.min(path(at.1).height);
+                to.1 = Some(path(at.1).second);
+                at.1 = path(at.1).before;
+            }
+        }
+        let ahead = match to {
+            // One goes on from where the other is: round a loop that takes nothing.
+            (None, _) => 1,
+            (_, None) => -1,
+            (Some(first), Some(second)) => by_marks(least).unwrap_or(if first < second { 1 } else { -1 }),
+        };
+        Ok(Order { least, ahead })
+    }
+
+    /// Whether the way goes over a step to which a better one is known by now.
+    fn is_superseded(&self, mut path: u32, budget: &mut Budget) -> Result<bool, ErrorKind> {
+        while path != 0 {
+            budget.spend(1)?;
+            if self.best[self.paths[path as usize].step] != Some(path) {
+                return Ok(true);
+            }
+            path = self.paths[path as usize].before;
+        }
+        Ok(false)
+    }
+
+    /// The tags at the end of a way, in terms of the state's registers.
+    fn tags(&self, path: u32, state: &State, nfa: &Nfa) -> Vec<Source> {
+        let mut steps = Vec::new();
+        let mut at = self.paths[path as usize].before;
+        while at != 0 {
+            steps.push(self.paths[at as usize].step);
+            at = self.paths[at as usize].before;
+        }
+        let origin = state.tags.get(self.paths[path as usize].origin);
+        let mut tags = origin.cloned().unwrap_or_else(|| vec![UNSET; usize::from(nfa.tags)]);
+        for step in steps.into_iter().rev() {
+            match nfa.steps[step] {
+                Step::Tag(tag, _) => tags[usize::from(tag)] = HERE,
+                Step::Clear(first, last, _) => tags[usize::from(first)..usize::from(last)].fill(UNSET),
+                _ => {}
+            }
+        }
+        tags
+    }
+}
+
+/// Who is ahead by the least marks alone.
+fn by_marks(least: (u8, u8)) -> Option<i8> {
+    (least.0 != least.1).then_some(if least.0 > least.1 { 1 } else { -1 })
+}
+
+/// What must move for `new` to be the state `there`; None if its registers are not enough.
+fn host(there: &State, new: &State) -> Option<Vec<(Source, Source)>> {
+    let mut moves: Vec<(Source, Source)> = Vec::new();
+    for (registers, sources) in there.vectors().zip(new.vectors()) {
+        for (&register, &source) in registers.iter().zip(sources) {
+            if register >= UNSET {
+                if register != source {
+                    return None;
+                }
+                continue;
+            }
+            match moves.iter().find(|&&(to, _)| to == register) {
+                None => moves.push((register, source)),
+                Some(&(_, known)) if known != source => return None,
+                Some(_) => {}
+            }
+        }
+    }
+    moves.retain(|&(to, from)| to != from);
+    Some(moves)
+}
+
+/// Makes `new` a state: positions get registers, one for each tag; what is in a register stays there.
+fn settle(mut new: State) -> (State, Vec<(Source, Source)>) {
+    let mut used: std::collections::HashSet<Source> = new.vectors().flatten().copied().collect();
+    used.insert(SPARE);
+    let mut moves = Vec::new();
+    let count = new.tags.first().map_or(0, Vec::len);
+    for tag in 0..count {
+        if !new.tags.iter().any(|tags| tags[tag] == HERE) {
+            continue;
+        }
+        let register = (0..).find(|register| !used.contains(register)).unwrap_or_default();
+        used.insert(register);
+        moves.push((register, HERE));
+        for tags in new.tags.iter_mut().filter(|tags| tags[tag] == HERE) {
+            tags[tag] = register;
+        }
+    }
+    (new, moves)
+}
+
+/// Makes `new` a state in which every tag of every configuration has a register of its own: any state alike can become it.
+fn generalize(mut new: State) -> (State, Vec<(Source, Source)>) {
+    let mut moves = Vec::new();
+    let State { tags, accept, at_end, .. } = &mut new;
+    for source in tags.iter_mut().chain(accept).chain(at_end).flatten() {
+        let register = SPARE + 1 + moves.len() as u16;
+        moves.push((register, *source));
+        *source = register;
+    }
+    moves.retain(|&(to, from)| to != from);
+    (new, moves)
+}
+
+/// Orders moves that are meant to happen at once, so that each register is read before it is written.
+fn in_sequence(mut moves: Vec<(Source, Source)>) -> Vec<(Source, Source)> {
+    let mut sequence = Vec::with_capacity(moves.len());
+    while let Some(&(first, _)) = moves.first() {
+        let free = moves.iter().position(|&(to, _)| !moves.iter().any(|&(_, from)| from == to));
+        match free {
+            Some(index) => sequence.push(moves.swap_remove(index)),
+            // A circle: one of its registers is put aside.
+            None => {
+                sequence.push((SPARE, first));
+                moves.iter_mut().filter(|(_, from)| *from == first).for_each(|(_, from)| *from = SPARE);
+            }
+        }
+    }
+    sequence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_at_once_become_a_sequence() {
+        let run = |moves: Vec<(Source, Source)>| {
+            let mut registers = [0, 10, 20, 30, 40];
+            for (to, from) in in_sequence(moves) {
+                registers[usize::from(to)] = if from == HERE { 99 } else { registers[usize::from(from)] };
+            }
+            registers[1..].to_vec()
+        };
+        assert_eq!(run(vec![(1, 2), (2, 3), (3, HERE)]), [20, 30, 99, 40]);
+        assert_eq!(run(vec![(1, 2), (2, 1)]), [20, 10, 30, 40]);
+        assert_eq!(run(vec![(1, 2), (2, 3), (3, 1), (4, 1)]), [20, 30, 10, 10]);
+    }
+}
