@@ -9,12 +9,14 @@ use std::process::ExitCode;
 use clap::Parser;
 use sha2::{Digest, Sha256};
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Key};
+use crate::cli;
 use crate::cli::options::{Options, Script, module_name};
 use crate::cli::passes::{Clock, memory};
 use crate::diagnostic::{Code, Diagnostic, Severity, render};
 use crate::elaborate;
 use crate::emit::{self, Units};
+use crate::finished::{self, Finished};
 use crate::kbuild;
 use crate::library;
 use crate::plan::{self, Limits, Naming, Plan};
@@ -60,12 +62,14 @@ struct Session {
     sources: SourceMap,
     color: bool,
     directory: Option<Scratch>,
+    /// What was said since pass 1, to be said again when the module is taken from the cache.
+    warnings: String,
 }
 
 impl Session {
     fn new(options: Options) -> Session {
         let color = options.colored(std::io::stderr().is_terminal());
-        Session { options, sources: SourceMap::new(), color, directory: None }
+        Session { options, sources: SourceMap::new(), color, directory: None, warnings: String::new() }
     }
 
     fn run(&mut self) -> Result<Outcome, Failed> {
@@ -74,6 +78,11 @@ impl Session {
         }
         if self.options.dump_functions {
             return self.print_lines(crate::builtin::all().map(crate::builtin::Builtin::signature));
+        }
+        if let Some(action) = self.options.cache {
+            let cache = Cache::open(&self.options.cache_settings());
+            let lines = cli::cache::run(action, &cache).map_err(|why| self.fail(&why, &[]))?;
+            return self.print_lines(lines.into_iter());
         }
         let limits = self.options.limits().map_err(|message| self.usage(&message))?;
         let named = self.options.module.as_deref().map(module_name).transpose();
@@ -100,6 +109,16 @@ impl Session {
             let text: Vec<String> = scripts.iter().take(1 + self.options.more.len()).map(syntax::print::script).collect();
             return self.print_lines(text.into_iter());
         }
+        let cache = Cache::open(&self.options.cache_settings());
+        let title = title(&script);
+        let numbered = named.is_none() && last_pass == 5;
+        let key = (last_pass > 3).then(|| self.module_key(&release, kernel.as_ref(), &title, numbered)).flatten();
+        let module = named.unwrap_or_else(|| self.default_name(&release, &limits, &scripts, numbered));
+        let naming = Naming { module, title, kernel_release: release.clone(), guru: self.options.guru, limits };
+        if let Some(finished) = key.as_ref().filter(|_| !self.options.keep).and_then(|key| finished::find(&cache, key)) {
+            self.pass(|| format!("Pass 2-4: using cached module \"{}.ko\" in {}.", naming.module, clock.times()));
+            return self.finish(finished, &naming.module, numbered, last_pass, &release);
+        }
         let clock = Clock::start();
         let program = self.elaborate(&scripts, kernel.as_ref(), &release)?;
         self.pass(|| {
@@ -110,7 +129,6 @@ impl Session {
             return self.print_lines(described(&program).into_iter());
         }
         let clock = Clock::start();
-        let naming = self.naming(&script, &release, named.clone(), limits, &scripts);
         let plan = plan::plan(&program, &self.sources, naming);
         let units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
         self.pass(|| format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times()));
@@ -118,21 +136,62 @@ impl Session {
             return self.print_lines([units.script].into_iter().chain(units.embedded));
         }
         let clock = Clock::start();
-        let cache = Cache::open(&self.options.cache_settings());
         let built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
-        let module = built.module;
         self.pass(|| {
             let notes = if built.notes.is_empty() { String::new() } else { format!(" ({})", built.notes.join("; ")) };
             format!("Pass 4: compiled C into \"{}.ko\" in {}{notes}.", plan.naming.module, clock.times())
         });
-        if last_pass == 4 {
-            return self.deliver(&module, &plan.naming.module);
+        let finished = self.finished(&built, &program)?;
+        if let Some(key) = key.filter(|_| finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()))) {
+            let inputs = kernel.as_ref().map(Kernel::consulted).unwrap_or_default().into_iter();
+            let inputs = inputs.chain(finished::module_listing(&release)).chain(built.inputs).chain(self.options.objects.iter().cloned());
+            let inputs = inputs.chain(program.targets.iter().map(|target| PathBuf::from(&target.path)));
+            finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.naming.title));
+            self.tell_notices(&cache);
         }
+        self.finish(finished, &plan.naming.module, numbered, last_pass, &release)
+    }
+
+    /// The module that pass 4 made, with what was said about it.
+    fn finished(&self, built: &kbuild::Built, program: &Program) -> Result<Finished, Failed> {
+        let module = std::fs::read(&built.module);
+        let module = module.map_err(|error| self.fail(&format!("reading {}: {error}", built.module.display()), &[]))?;
+        let modules = program.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
+        Ok(Finished { module, warnings: self.warnings.clone(), modules })
+    }
+
+    /// What is left to do with a module named `name`, kept or new.
+    fn finish(&mut self, mut finished: Finished, name: &str, numbered: bool, last_pass: u8, release: &str) -> Result<Outcome, Failed> {
+        if self.directory.is_none() {
+            self.directory = Some(self.scratch()?);
+            if !self.options.no_warnings {
+                eprint!("{}", finished.warnings);
+            }
+        }
+        if last_pass == 4 {
+            return self.deliver(&finished.module, name);
+        }
+        let stem = name.strip_suffix(&finished::numbered("", 0)).filter(|_| numbered);
+        let own = stem.map_or_else(|| name.to_string(), |stem| finished::numbered(stem, std::process::id()));
+        finished::rename(&mut finished.module, name, &own);
+        let directory = self.directory.as_ref().map(Scratch::path).unwrap_or(Path::new("."));
+        let module = directory.join(format!("{own}.ko"));
+        std::fs::write(&module, &finished.module).map_err(|error| self.fail(&format!("writing {}: {error}", module.display()), &[]))?;
         self.pass(|| "Pass 5: starting run.".to_string());
         if self.options.guest {
-            return self.run_in_guest(&module, &program, &release);
+            return self.run_in_guest(&module, &finished.modules, release);
         }
         Ok(Outcome::Run { arguments: self.loader_arguments(&module), directory: self.kept_directory() })
+    }
+
+    /// What finds the module in the cache; None if it cannot be built, which pass 4 will say.
+    fn module_key(&self, release: &str, kernel: Option<&Kernel>, title: &str, numbered: bool) -> Option<Key> {
+        let build = kbuild::identity(&build_dir(kernel, release), self.options.runtime.as_deref()).ok()?;
+        Some(finished::key(&finished::Facts { options: &self.options, sources: &self.sources, release, build: &build, title, numbered }))
+    }
+
+    fn scratch(&self) -> Result<Scratch, Failed> {
+        Scratch::new().map_err(|error| self.fail(&format!("making a temporary directory in {}: {error}", std::env::temp_dir().display()), &[]))
     }
 
     fn usage(&self, message: &str) -> Failed {
@@ -347,10 +406,11 @@ impl Session {
         Ok(files)
     }
 
-    fn elaborate(&self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
+    fn elaborate(&mut self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
         let options = elaborate::Options { guru: self.options.guru, display_globals: !self.options.no_global_var_display };
         let mut resolver = Resolver::new(kernel, release, &self.options.objects);
         let (program, problems) = elaborate::elaborate(&self.sources, scripts, &options, &mut resolver);
+        self.warnings = problems.iter().map(|problem| render::render(&self.sources, problem, false)).collect();
         self.tell("Pass 2: analysis", &problems)?;
         if program.probes.is_empty() {
             return Err(self.fail("the script has no probes", &["Pass 2: analysis failed.".to_string()]));
@@ -374,40 +434,25 @@ impl Session {
         self.print_lines(found.into_iter())
     }
 
-    fn naming(&self, script: &Script, release: &str, named: Option<String>, limits: Limits, scripts: &[ast::Script]) -> Naming {
-        let title = match script {
-            Script::File(path) => path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned()),
-            Script::Stdin | Script::Text(_) => "<input>".into(),
-        };
-        let module = named.unwrap_or_else(|| self.default_name(release, &limits, scripts));
-        Naming { module, title, kernel_release: release.to_string(), guru: self.options.guru, limits }
-    }
-
-    /// `spile_` and a hash of what the module is made of; one that is run at once also has the process in its name, so
-    /// that the same script can run twice.
-    fn default_name(&self, release: &str, limits: &Limits, scripts: &[ast::Script]) -> String {
+    /// `spile_` and a hash of what the module is made of; one that is run at once also has a number in its name, the
+    /// process's when it is run (`finish`), so that the same script can run twice.
+    fn default_name(&self, release: &str, limits: &Limits, scripts: &[ast::Script], numbered: bool) -> String {
         let mut hash = Sha256::new();
         hash.update(format!("{release} {limits:?} {}", self.options.guru));
         for script in scripts {
             hash.update(&self.sources.file(script.file).bytes);
         }
         let digest: String = hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        match self.options.last_pass {
-            Some(4) => format!("spile_{digest}"),
-            _ => format!("spile_{digest}_{}", std::process::id()),
-        }
+        let stem = format!("spile_{digest}");
+        if numbered { finished::numbered(&stem, 0) } else { stem }
     }
 
     fn compile(&mut self, plan: &Plan, units: &Units, kernel: Option<&Kernel>, release: &str, cache: &Cache) -> Result<kbuild::Built, Failed> {
-        let directory = Scratch::new();
-        let directory = directory.map_err(|error| {
-            self.fail(&format!("making a temporary directory in {}: {error}", std::env::temp_dir().display()), &[])
-        })?;
+        let directory = self.scratch()?;
         let work = directory.path().to_path_buf();
-        let build_dir = kernel.map_or_else(|| Path::new("/lib/modules").join(release).join("build"), Kernel::build_dir);
         let request = kbuild::Request {
             release: release.to_string(),
-            build_dir,
+            build_dir: build_dir(kernel, release),
             module: plan.naming.module.clone(),
             sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
             runtime: self.options.runtime.clone(),
@@ -419,11 +464,16 @@ impl Session {
         directory.share_with_programs(false);
         self.directory = Some(directory);
         self.tell_notices(cache);
-        built.map_err(|error| {
+        let built = built.map_err(|error| {
             let failed = self.fail(&error.to_string(), &error.notes());
             eprintln!("Pass 4: compilation failed.");
             failed
-        })
+        })?;
+        for warning in built.warnings.iter().filter(|_| !self.options.no_warnings) {
+            eprintln!("WARNING: {warning}");
+        }
+        self.warnings.extend(built.warnings.iter().map(|warning| format!("WARNING: {warning}\n")));
+        Ok(built)
     }
 
     /// With `-v`: what kept the cache from being used.
@@ -434,11 +484,11 @@ impl Session {
     }
 
     /// `-p4`: the module in the current directory, there at once or not at all.
-    fn deliver(&mut self, module: &Path, name: &str) -> Result<Outcome, Failed> {
+    fn deliver(&mut self, module: &[u8], name: &str) -> Result<Outcome, Failed> {
         let target = PathBuf::from(format!("{name}.ko"));
         let written = (|| {
             let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(".")?;
-            file.write_all(&std::fs::read(module)?)?;
+            file.write_all(module)?;
             file.as_file().sync_all()?;
             let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
             file.as_file().set_permissions(permissions)?;
@@ -489,7 +539,7 @@ impl Session {
     }
 
     /// `--guest`: what the loader prints there is printed here; `-o` names a file here.
-    fn run_in_guest(&mut self, module: &Path, program: &Program, release: &str) -> Result<Outcome, Failed> {
+    fn run_in_guest(&mut self, module: &Path, targets: &[String], release: &str) -> Result<Outcome, Failed> {
         let failed = |session: &Session, error: &dyn std::fmt::Display| session.fail(&error.to_string(), &[]);
         let kernel = crate::guest::Kernel::find(release).map_err(|error| failed(self, &error))?;
         let loader = std::env::current_exe().map_err(|error| failed(self, &error))?;
@@ -501,14 +551,13 @@ impl Session {
         }
         let objects: Vec<PathBuf> = self.options.objects.clone();
         let in_object = |name: &str| objects.iter().any(|path| crate::guest::module_name(&path.to_string_lossy()) == name);
-        let names = program.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty());
         let session = crate::guest::Session {
             kernel,
             module: module.to_path_buf(),
             loader,
             arguments: self.session_arguments().into_iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             command: self.options.command.clone(),
-            modules: names.filter(|name| !in_object(name)).collect(),
+            modules: targets.iter().filter(|name| !in_object(name)).cloned().collect(),
             extra_modules: objects.clone(),
         };
         match session.run(streams).map_err(|error| failed(self, &error))? {
@@ -519,6 +568,18 @@ impl Session {
             crate::guest::Ended::Died { console } => Err(self.fail("the guest's kernel died", &[console])),
         }
     }
+}
+
+/// The script as its module names it.
+fn title(script: &Script) -> String {
+    match script {
+        Script::File(path) => path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned()),
+        Script::Stdin | Script::Text(_) => "<input>".into(),
+    }
+}
+
+fn build_dir(kernel: Option<&Kernel>, release: &str) -> PathBuf {
+    kernel.map_or_else(|| Path::new("/lib/modules").join(release).join("build"), Kernel::build_dir)
 }
 
 fn as_warnings(diagnostics: Vec<Diagnostic>) -> impl Iterator<Item = Diagnostic> {

@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod driver;
 pub mod elaborate;
 pub mod emit;
+pub mod finished;
 pub mod glob;
 pub mod guest;
 pub mod kbuild;

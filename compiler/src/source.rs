@@ -83,6 +83,11 @@ impl SourceMap {
         FileId(self.files.len() as u32 - 1)
     }
 
+    /// In the order of their ids.
+    pub fn files(&self) -> impl Iterator<Item = &SourceFile> {
+        self.files.iter()
+    }
+
     pub fn file(&self, id: FileId) -> &SourceFile {
         &self.files[id.0 as usize]
     }

@@ -1,4 +1,5 @@
 //! The command line: stap's options, and what is printed around the passes.
 
+pub mod cache;
 pub mod options;
 pub mod passes;

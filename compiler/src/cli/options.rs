@@ -120,6 +120,10 @@ pub struct Options {
     #[arg(long)]
     pub kbuild: bool,
 
+    /// Look at what is kept from earlier runs, or remove it
+    #[arg(long, value_name = "ACTION", value_enum)]
+    pub cache: Option<super::cache::Action>,
+
     /// Neither read nor write the cache
     #[arg(long)]
     pub disable_cache: bool,

@@ -98,6 +98,17 @@ impl Kernel {
         self.modules.names()
     }
 
+    /// The files that answers came from so far, and those that would have been taken before them had they been there.
+    pub fn consulted(&self) -> Vec<PathBuf> {
+        let opened = self.opened.borrow();
+        let mut files: Vec<PathBuf> = opened.keys().cloned().collect();
+        files.extend(opened.values().map(|object| object.debug_path().to_path_buf()));
+        if opened.values().any(|object| object.is_kernel()) {
+            files.extend(self.vmlinux_places());
+        }
+        files
+    }
+
     fn opened(
         &self,
         path: &Path,
