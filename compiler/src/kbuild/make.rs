@@ -34,7 +34,7 @@ pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables
     environment(&mut make, work);
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     make.arg("-C").arg(&request.build_dir).arg(format!("M={}", work.display())).arg(format!("-j{jobs}")).args(&compiler.make);
-    make.args(["--no-print-directory", "V=1"]).args(variables).args(targets).stdin(Stdio::null());
+    make.arg("--no-print-directory").args(variables).args(targets).stdin(Stdio::null());
     let output = make.output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => BuildError::NoMake,
         _ => BuildError::Failed { log: format!("running make: {error}") },
@@ -52,7 +52,7 @@ pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables
     }
 }
 
-/// The compiler's messages that are errors.
+/// Messages of the compiler and of modpost that are errors.
 pub(super) fn errors_in(log: &str) -> Vec<String> {
-    log.lines().filter(|line| line.contains("error:")).map(str::to_string).collect()
+    log.lines().filter(|line| line.contains("error:") || line.starts_with("ERROR: modpost:")).map(str::to_string).collect()
 }

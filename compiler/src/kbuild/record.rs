@@ -18,7 +18,7 @@ pub(super) fn record(request: &Request, runtime: &Runtime, compiler: &Compiler, 
     let (script, embedded) = (reference("script.c"), reference("embedded.c"));
     make::write(&work.join("script.c"), &script)?;
     make::write(&work.join("embedded.c"), &embedded)?;
-    let variables = [format!("SPILE_MODULE={REFERENCE}"), "SPILE_EMBEDDED=1".into(), "SPILE_PLAIN=1".into()];
+    let variables = [format!("SPILE_MODULE={REFERENCE}"), "SPILE_EMBEDDED=1".into(), "SPILE_PLAIN=1".into(), "V=1".into()];
     let log = make::run(request, compiler, work, &variables, &["modules"])?;
     let plain = make::read(&work.join("spile_plain.o"))?;
     let steps = read(work, &log).and_then(|steps| {
