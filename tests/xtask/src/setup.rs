@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
-const TOOLS: [(&str, &str); 7] = [
+const TOOLS: [(&str, &str); 8] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
@@ -21,6 +21,8 @@ const TOOLS: [(&str, &str); 7] = [
     ("/usr/bin/make", "make"),
     // Its example scripts are parsed by a test.
     ("/usr/share/doc/systemtap-doc/copyright", "systemtap-doc"),
+    // So is its library.
+    ("/usr/share/doc/systemtap-common/copyright", "systemtap-common"),
 ];
 const IMAGE: &str = "linux-image-cloud-amd64";
 const HEADERS: &str = "linux-headers-cloud-amd64";
