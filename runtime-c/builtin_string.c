@@ -8,6 +8,7 @@
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
+#include "guard.h"
 #include "text.h"
 
 unsigned int spile_fn_substr(struct spile_context *c, struct spile_string s, spile_long start,
@@ -50,16 +51,45 @@ spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s, struc
 
 spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position)
 {
-	if (position < 0 || position >= s.length)
+	if (position < 0 || position >= spile_script.string_bytes) {
+		spile_fail_text(c, "no position %lld in a string", position);
 		return 0;
-	return (unsigned char)s.text[position];
+	}
+	return position < s.length ? (unsigned char)s.text[position] : 0;
 }
 
+/* Value of a digit in base 36; more for what is none. */
+static unsigned int string_digit(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	if (digit >= 'a' && digit <= 'z')
+		return digit - 'a' + 10;
+	if (digit >= 'A' && digit <= 'Z')
+		return digit - 'A' + 10;
+	return 36;
+}
+
+/* As the kernel's simple_strtoll(), which knows the digits of base 16 alone. */
 spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile_long base)
 {
+	bool negative = s.length && s.text[0] == '-';
+	unsigned int at = negative;
+	spile_ulong value = 0;
+
 	if (base < 0 || base == 1 || base > 36)
 		return 0;
-	return simple_strtoll(s.text, NULL, base);
+	/* The NUL behind the text is no digit. */
+	if ((base == 0 || base == 16) && s.length > at + 2 && s.text[at] == '0' &&
+	    (s.text[at + 1] | 0x20) == 'x' && string_digit(s.text[at + 2]) < 16) {
+		base = 16;
+		at += 2;
+	} else if (base == 0) {
+		base = s.text[at] == '0' ? 8 : 10;
+	}
+	for (; at < s.length && string_digit(s.text[at]) < base; at++)
+		value = value * base + string_digit(s.text[at]);
+	return negative ? spile_negate(value) : (spile_long)value;
 }
 
 unsigned int spile_fn_str_replace(struct spile_context *c, struct spile_string s, struct spile_string old,
@@ -87,19 +117,30 @@ unsigned int spile_fn_string_quoted(struct spile_context *c, struct spile_string
 
 unsigned int spile_fn_text_str(struct spile_context *c, struct spile_string s, char *out)
 {
-	struct spile_text text = spile_text_in(out, spile_script.string_bytes);
-	unsigned int i;
+	return spile_text_escape(out, spile_script.string_bytes, s.text, s.length);
+}
 
-	for (i = 0; i < s.length && text.at < text.end; i++)
-		spile_text_escaped(&text, s.text[i], '"');
-	return spile_text_end(&text);
+unsigned int spile_fn_text_strn(struct spile_context *c, struct spile_string s, spile_long most,
+				spile_long quoted, char *out)
+{
+	if (most <= 0 || most >= spile_script.string_bytes)
+		most = spile_script.string_bytes - 1;
+	if (!quoted)
+		return spile_text_escape(out, most + 1, s.text, s.length);
+	/* The shortest that tells of having been cut: ""... */
+	return spile_text_quote(out, max(most, 5LL) + 1, s.text, s.length);
+}
+
+unsigned int spile_fn_tokenize_next(struct spile_context *c, struct spile_string delimiters, char *out)
+{
+	return spile_fn_tokenize(c, SPILE_LITERAL(""), delimiters, out);
 }
 
 unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
 			       struct spile_string delimiters, char *out)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
-	unsigned int start;
+	unsigned int start, end;
 
 	if (s.length) {
 		cpu->token_end = spile_string_copy(cpu->tokens, s);
@@ -113,7 +154,9 @@ unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
 	while (cpu->token_at < cpu->token_end &&
 	       !memchr(delimiters.text, cpu->tokens[cpu->token_at], delimiters.length))
 		cpu->token_at++;
-	return spile_string_copy(out, (struct spile_string){
-		cpu->tokens + start, cpu->token_at - start
-	});
+	end = cpu->token_at;
+	/* Its delimiter is used up: the next call may name others. */
+	if (cpu->token_at < cpu->token_end)
+		cpu->token_at++;
+	return spile_string_copy(out, (struct spile_string){ cpu->tokens + start, end - start });
 }

@@ -136,16 +136,39 @@ static inline spile_long spile_fn_strlen(struct spile_context *c, struct spile_s
 	(void)c;
 	return text.length;
 }
+static inline spile_long spile_fn_isdigit(struct spile_context *c, struct spile_string text)
+{
+	(void)c;
+	return text.length && text.text[0] >= '0' && text.text[0] <= '9';
+}
 unsigned int spile_fn_substr(struct spile_context *c, struct spile_string s, spile_long start, spile_long length, char *out);
 spile_long spile_fn_isinstr(struct spile_context *c, struct spile_string s, struct spile_string part);
 spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s, struct spile_string part);	/* -1: not there */
-spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position);
-spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile_long base);
+spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position);	/* 0 behind the text; error where no string reaches */
+spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile_long base);	/* base 0 and 2..36, else 0; wraps around */
 unsigned int spile_fn_str_replace(struct spile_context *c, struct spile_string s, struct spile_string old, struct spile_string new_text, char *out);
 unsigned int spile_fn_string_quoted(struct spile_context *c, struct spile_string s, char *out);
 unsigned int spile_fn_text_str(struct spile_context *c, struct spile_string s, char *out);
+/* At most `most` bytes, 0: as many as a string has. */
+unsigned int spile_fn_text_strn(struct spile_context *c, struct spile_string s, spile_long most, spile_long quoted, char *out);
 /* tokenize(s, delimiters) begins, tokenize("", delimiters) goes on: the text is kept per CPU within one handler run. */
 unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s, struct spile_string delimiters, char *out);
+unsigned int spile_fn_tokenize_next(struct spile_context *c, struct spile_string delimiters, char *out);
+
+/* The low 2, 4 or 8 bytes as they lie in memory in an order of bytes: zero-extended. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define SPILE_BIG_ENDIAN(bits, x) __builtin_bswap##bits(x)
+#define SPILE_LITTLE_ENDIAN(bits, x) (x)
+#else
+#define SPILE_BIG_ENDIAN(bits, x) (x)
+#define SPILE_LITTLE_ENDIAN(bits, x) __builtin_bswap##bits(x)
+#endif
+static inline spile_long spile_fn_big_endian2(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(16, (unsigned short)x); }
+static inline spile_long spile_fn_big_endian4(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(32, (unsigned int)x); }
+static inline spile_long spile_fn_big_endian8(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(64, (spile_ulong)x); }
+static inline spile_long spile_fn_little_endian2(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(16, (unsigned short)x); }
+static inline spile_long spile_fn_little_endian4(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(32, (unsigned int)x); }
+static inline spile_long spile_fn_little_endian8(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(64, (spile_ulong)x); }
 
 /* builtin_regex.c: what the last =~ of this handler run matched. Error if there was none, if it failed, and for a group that its pattern does not have. */
 unsigned int spile_fn_matched(struct spile_context *c, spile_long n, char *out);	/* "" for a group that did not take part */

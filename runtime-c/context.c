@@ -80,6 +80,7 @@ bool spile_context_run(struct spile_site *site, enum spile_state state,
 	c->next = 0;
 	c->frame = cpu->frame;
 	cpu->match.groups = 0;
+	cpu->token_end = 0;
 
 	if (probe->lock_count && unlikely(!spile_lock_all(probe->locks, probe->lock_count))) {
 		local_inc(&counts->lock_skipped);

@@ -38,19 +38,48 @@ void spile_text_number(struct spile_text *text, __u64 value, unsigned int base)
 		spile_text_byte(text, digits[--count]);
 }
 
+/* Bytes of one that is escaped, at most, and the NUL behind them. */
+enum { ESCAPED_BYTES = 5 };
+
+unsigned int spile_text_escape(char *out, unsigned int bytes, const char *text, unsigned int length)
+{
+	struct spile_text escaped = spile_text_in(out, bytes);
+	char one[ESCAPED_BYTES];
+	unsigned int i;
+
+	for (i = 0; i < length; i++) {
+		struct spile_text spelled = spile_text_in(one, sizeof(one));
+
+		spile_text_escaped(&spelled, text[i], '"');
+		if (escaped.end - escaped.at < spelled.at - spelled.start)
+			break;
+		spile_text_bytes(&escaped, one, spelled.at - spelled.start);
+	}
+	return spile_text_end(&escaped);
+}
+
 unsigned int spile_text_quote(char *out, unsigned int bytes, const char *text, unsigned int length)
 {
-	enum { ESCAPE_MAX = 4, TAIL = sizeof("\"...") - 1 };
+	enum { TAIL = sizeof("\"...") - 1 };
 	struct spile_text quoted = spile_text_in(out, bytes);
+	char one[ESCAPED_BYTES];
+	char *cut;	/* the last place that leaves room for the tail */
 	unsigned int i;
 
 	spile_text_byte(&quoted, '"');
+	cut = quoted.at;
 	for (i = 0; i < length; i++) {
-		if (quoted.end - quoted.at < ESCAPE_MAX + TAIL) {
+		struct spile_text spelled = spile_text_in(one, sizeof(one));
+
+		spile_text_escaped(&spelled, text[i], '"');
+		if (quoted.end - quoted.at < spelled.at - spelled.start + 1) {
+			quoted.at = cut;
 			spile_text_literal(&quoted, "\"...");
 			return spile_text_end(&quoted);
 		}
-		spile_text_escaped(&quoted, text[i], '"');
+		spile_text_bytes(&quoted, one, spelled.at - spelled.start);
+		if (quoted.end - quoted.at >= TAIL)
+			cut = quoted.at;
 	}
 	spile_text_byte(&quoted, '"');
 	return spile_text_end(&quoted);

@@ -357,7 +357,15 @@ static void texts(void)
 	length = spile_text_quote(out, sizeof(out), "ab\"\x80", 4);
 	expect("quote", out, length, "\"ab\\\"\\200\"", 10);
 	length = spile_text_quote(out, sizeof(out), "abcdefghijklmnop", 16);
-	expect("quote, cut", out, length, "\"abcdefg\"...", 12);
+	expect("quote, cut", out, length, "\"abcdefghij\"...", 15);
+	length = spile_text_quote(out, sizeof(out), "abcdefghijklm", 13);
+	expect("quote, just fits", out, length, "\"abcdefghijklm\"", 15);
+	length = spile_text_quote(out, sizeof(out), "abcdefghi\001\001", 11);
+	expect("quote, cut before an escape", out, length, "\"abcdefghi\"...", 14);
+	length = spile_text_quote(out, 6, "abcd", 4);
+	expect("quote, least room", out, length, "\"\"...", 5);
+	length = spile_text_escape(out, 6, "a\nb\001", 4);
+	expect("escape, no half ones", out, length, "a\\nb", 4);
 	length = spile_text_quote(out, sizeof(out), "", 0);
 	expect("quote nothing", out, length, "\"\"", 2);
 }
