@@ -46,6 +46,7 @@ struct spile_cpu {
 	char *scratch;			/* spile_script.scratch_bytes */
 	char *message;			/* spile_message_bytes() */
 	char *tokens;			/* spile_script.string_bytes; what tokenize() has still to split */
+	char *values;			/* of aggregates (map_init.c) */
 	char *ring_data;
 	struct spile_ring_header *ring;	/* shared with the loader, who may write anything into it; 0 before SPILE_SETUP */
 

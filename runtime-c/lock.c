@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reader-writer try-locks of globals.
+ * Try-locks of globals, of two kinds: for readers and a writer, and for every CPU
+ * by itself (LOCAL) or one for all (ALL).
  *
  * The kernel's own locks are not used: they are probe-able functions, carry
  * debugging, and sleep on PREEMPT_RT. Any context; bounded by SPILE_LOCK_WAIT_NS.
+ *
+ * LOCAL writes only memory of its own CPU, so any number of CPUs feed aggregates
+ * without waiting for each other's cache lines. ALL pays for it: it looks at every CPU.
  */
 #include <linux/atomic.h>
 #include <linux/cache.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 
 #include "lock.h"
@@ -16,33 +21,101 @@
 #include "session.h"
 
 struct lock {
-	atomic_t holders;	/* readers, or -1: a writer */
+	atomic_t holders;	/* readers; or -1: a writer, or one that has ALL or waits for it */
 } ____cacheline_aligned_in_smp;
 
 static struct lock *all_locks;
 
-/* Acquire order on success: what the last holder wrote is seen. */
-static __always_inline bool try_lock(struct lock *lock, bool write)
+/* On each CPU a byte for each lock: 1 while a handler there holds it LOCAL. */
+static DEFINE_PER_CPU(u8 *, local_holders);
+
+static __always_inline bool try_read(struct lock *lock)
 {
 	int holders = atomic_read(&lock->holders);
 
-	if (write)
-		return !holders && atomic_cmpxchg_acquire(&lock->holders, 0, -1) == 0;
 	return holders >= 0 &&
 	       atomic_cmpxchg_acquire(&lock->holders, holders, holders + 1) == holders;
 }
 
-/* Release order: what was written under the lock is visible before it is free. */
-static __always_inline void unlock(struct lock *lock, bool write)
+static __always_inline bool try_write(struct lock *lock)
 {
-	if (write)
-		atomic_set_release(&lock->holders, 0);
-	else
-		atomic_dec_return_release(&lock->holders);
+	return !atomic_read(&lock->holders) && atomic_cmpxchg_acquire(&lock->holders, 0, -1) == 0;
+}
+
+static __always_inline bool try_local(unsigned int index)
+{
+	u8 *mine = &this_cpu_read(local_holders)[index];
+
+	/*
+	 * The store of our byte before the load of holders, and in try_all() the
+	 * store of holders before the loads of the bytes: of two that come at
+	 * the same time one at least sees the other. xchg orders it so, and
+	 * what follows behind it.
+	 */
+	xchg(mine, 1);
+	if (likely(!atomic_read(&all_locks[index].holders)))
+		return true;
+	smp_store_release(mine, 0);
+	return false;
+}
+
+static bool is_local_anywhere(unsigned int index)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		/* Acquire: what was fed under a byte that is 0 again is seen. */
+		if (smp_load_acquire(&per_cpu(local_holders, cpu)[index]))
+			return true;
+	return false;
+}
+
+/* Holders stays -1 when this fails because of others' bytes: nobody new comes
+ * in while we wait for those to leave. *claimed tells. */
+static bool try_all(unsigned int index, bool *claimed)
+{
+	struct lock *lock = &all_locks[index];
+
+	if (!*claimed) {
+		if (atomic_read(&lock->holders) || atomic_cmpxchg(&lock->holders, 0, -1) != 0)
+			return false;
+		*claimed = true;
+	}
+	return !is_local_anywhere(index);
+}
+
+/* Acquire order on success: what the last holder wrote is seen. claimed: try_all's. */
+static __always_inline bool try_lock(unsigned int index, enum spile_lock_mode mode, bool *claimed)
+{
+	switch (mode) {
+	case SPILE_LOCK_READ:
+		return try_read(&all_locks[index]);
+	case SPILE_LOCK_WRITE:
+		return try_write(&all_locks[index]);
+	case SPILE_LOCK_LOCAL:
+		return try_local(index);
+	default:
+		return try_all(index, claimed);
+	}
+}
+
+/* Release order: what was written under the lock is visible before it is free. */
+static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode)
+{
+	switch (mode) {
+	case SPILE_LOCK_READ:
+		atomic_dec_return_release(&all_locks[index].holders);
+		break;
+	case SPILE_LOCK_LOCAL:
+		smp_store_release(&this_cpu_read(local_holders)[index], 0);
+		break;
+	default:
+		atomic_set_release(&all_locks[index].holders, 0);
+	}
 }
 
 /* The lock was held: try on until *deadline, which the first wait of a run sets. */
-static noinline bool wait_for(struct lock *lock, bool write, u64 *deadline)
+static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, bool *claimed, u64 *deadline)
 {
 	u64 now = ktime_get_mono_fast_ns();
 	u64 started = now;
@@ -51,11 +124,13 @@ static noinline bool wait_for(struct lock *lock, bool write, u64 *deadline)
 		*deadline = now + SPILE_LOCK_WAIT_NS;
 	do {
 		cpu_relax();
-		if (try_lock(lock, write))
+		if (try_lock(index, mode, claimed))
 			return true;
 		now = ktime_get_mono_fast_ns();
 		/* An NMI in the middle of a clock update may see time go back. */
 	} while (now < *deadline && now >= started);
+	if (*claimed)
+		atomic_set_release(&all_locks[index].holders, 0);
 	return false;
 }
 
@@ -65,10 +140,11 @@ bool spile_lock_all(const unsigned int *locks, unsigned int count)
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		struct lock *lock = &all_locks[locks[i] >> 1];
-		bool write = locks[i] & 1;
+		unsigned int index = locks[i] >> 2;
+		enum spile_lock_mode mode = locks[i] & 3;
+		bool claimed = false;
 
-		if (likely(try_lock(lock, write)) || wait_for(lock, write, &deadline))
+		if (likely(try_lock(index, mode, &claimed)) || wait_for(index, mode, &claimed, &deadline))
 			continue;
 		spile_unlock_all(locks, i);
 		return false;
@@ -79,22 +155,40 @@ bool spile_lock_all(const unsigned int *locks, unsigned int count)
 void spile_unlock_all(const unsigned int *locks, unsigned int count)
 {
 	while (count--)
-		unlock(&all_locks[locks[count] >> 1], locks[count] & 1);
+		unlock(locks[count] >> 2, locks[count] & 3);
 }
 
 int spile_lock_init(void)
 {
+	size_t local_bytes = ALIGN(spile_script.lock_count, SMP_CACHE_BYTES);
+	int cpu;
+
 	if (!spile_script.lock_count)
 		return 0;
 	all_locks = kvcalloc(spile_script.lock_count, sizeof(*all_locks), GFP_KERNEL);
 	if (!all_locks)
 		return -ENOMEM;
-	spile_session_charge(spile_script.lock_count * sizeof(*all_locks));
+	for_each_possible_cpu(cpu) {
+		u8 *bytes = kzalloc_node(local_bytes, GFP_KERNEL, cpu_to_node(cpu));
+
+		if (!bytes) {
+			spile_lock_exit();
+			return -ENOMEM;
+		}
+		per_cpu(local_holders, cpu) = bytes;
+	}
+	spile_session_charge(spile_script.lock_count * sizeof(*all_locks) + local_bytes * num_possible_cpus());
 	return 0;
 }
 
 void spile_lock_exit(void)
 {
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		kfree(per_cpu(local_holders, cpu));
+		per_cpu(local_holders, cpu) = NULL;
+	}
 	kvfree(all_locks);
 	all_locks = NULL;
 }

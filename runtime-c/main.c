@@ -12,6 +12,7 @@
 #include "control.h"
 #include "kernel_id.h"
 #include "lock.h"
+#include "map_init.h"
 #include "module_notifier.h"
 #include "ring.h"
 #include "site.h"
@@ -29,6 +30,9 @@ static int __init spile_init(void)
 	error = spile_context_init();
 	if (error)
 		goto err_context;
+	error = spile_maps_init();
+	if (error)
+		goto err_maps;
 	error = spile_lock_init();
 	if (error)
 		goto err_lock;
@@ -46,6 +50,8 @@ err_control:
 err_modules:
 	spile_lock_exit();
 err_lock:
+	spile_maps_exit();
+err_maps:
 	spile_context_exit();
 err_context:
 	spile_sites_exit();
@@ -59,6 +65,7 @@ static void __exit spile_exit_module(void)
 	spile_modules_exit();
 	spile_ring_exit_all();
 	spile_lock_exit();
+	spile_maps_exit();
 	spile_context_exit();
 	spile_sites_exit();
 }

@@ -1,19 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files that also compile in user space (format.c, pretty.c, their
- * test) need from either world: fixed-width types, memory functions, and the
+ * What the files that also compile in user space (format.c, pretty.c, map.c,
+ * stats.c, iterate.c and more, for their tests) need from either world:
+ * fixed-width types, memory functions, the order of loads and stores, and the
  * little-endian unaligned reads that bytecode is made of.
  */
 #ifndef SPILE_PORTABLE_H
 #define SPILE_PORTABLE_H
 
 #ifdef __KERNEL__
+#include <linux/atomic.h>
+#include <linux/cache.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/processor.h>
 #include <linux/types.h>
 #include <linux/string.h>
+#define SPILE_CACHE_ALIGNED ____cacheline_aligned_in_smp
 #else
 #include <linux/types.h>
+#include <sched.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
+#define SPILE_CACHE_ALIGNED __attribute__((aligned(64)))
+#define READ_ONCE(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
+#define WRITE_ONCE(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+#define smp_load_acquire(at) __atomic_load_n((at), __ATOMIC_ACQUIRE)
+#define smp_store_release(at, value) __atomic_store_n((at), (value), __ATOMIC_RELEASE)
+#define smp_rmb() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define smp_wmb() __atomic_thread_fence(__ATOMIC_RELEASE)
+#define cmpxchg(at, old, new) __sync_val_compare_and_swap((at), (old), (new))
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define cpu_relax() sched_yield()	/* who is waited for may want this CPU */
 #endif
 
 #include "abi/abi.h"

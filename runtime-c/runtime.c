@@ -30,6 +30,11 @@
 #include "ring.c"
 #include "record.c"
 
+#include "map_init.c"
+#include "map.c"
+#include "stats.c"
+#include "iterate.c"
+
 #include "arithmetic.c"
 #include "string.c"
 #include "regex.c"

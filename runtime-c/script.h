@@ -97,7 +97,7 @@ struct spile_probe {
 	spile_long value;		/* BEGIN END ERROR: order; TIMER: period in ns */
 	spile_ulong random;		/* TIMER, JIFFIES */
 	struct spile_perf perf;		/* PERF */
-	const unsigned int *locks;	/* globals locked for the whole handler: (index << 1) | write, ascending */
+	const unsigned int *locks;	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */
 	unsigned int lock_count;
 };
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * String values. Any context; bounded by spile_script.string_bytes.
+ * String values. Any context; bounded by spile_script.string_bytes. Compiles in
+ * user space too.
  */
-#include <linux/kernel.h>
-#include <linux/string.h>
-
+#include "portable.h"
 #include "script.h"
 
 unsigned int spile_string_copy(char *out, struct spile_string s)

@@ -1,25 +1,38 @@
-//! Those units of runtime-c that also compile in user space (format.c, pretty.c, text.c) against their expectations.
+//! Those units of runtime-c that also compile in user space against their expectations: C programs in runtime-c/tests.
 //!
-//! Compiled here with address and undefined-behaviour sanitizers; a case that differs is named in the output.
+//! Compiled here with sanitizers; a case that differs is named in the output.
 
 use std::path::Path;
 use std::process::Command;
 
-#[test]
-fn units_of_the_runtime_give_the_expected_text() {
+/// Compiles a program of runtime-c/tests with the runtime's files that it tests, and runs it: it must say nothing.
+fn run(name: &str, sanitizers: &str, files: &[&str], arguments: &[&str]) {
     let runtime = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("abi lies in runtime-c");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("runtime-units");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{sanitizers}"));
     let compiled = Command::new("cc")
-        .args(["-g", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"])
-        .arg("-fsanitize=address,undefined")
+        .args(["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-pthread"])
+        .arg(format!("-fsanitize={sanitizers}"))
         .arg("-o")
         .arg(&program)
-        .args(["tests/units.c", "format.c", "pretty.c", "text.c"].map(|file| runtime.join(file)))
+        .arg(runtime.join("tests").join(format!("{name}.c")))
+        .args(files.iter().map(|file| runtime.join(file)))
         .output()
         .expect("running cc");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
 
-    let ran = Command::new(&program).output().expect("running the units");
+    let ran = Command::new(&program).args(arguments).output().expect("running the units");
     let output = [ran.stdout, ran.stderr].concat();
     assert!(ran.status.success() && output.is_empty(), "{}", String::from_utf8_lossy(&output));
+}
+
+#[test]
+fn units_of_the_runtime_give_the_expected_text() {
+    run("units", "address,undefined", &["format.c", "pretty.c", "text.c"], &[]);
+}
+
+const MAPS: [&str; 4] = ["map.c", "stats.c", "iterate.c", "string.c"];
+
+#[test]
+fn arrays_and_aggregates_do_what_a_list_would() {
+    run("maps", "address,undefined", &MAPS, &[]);
 }

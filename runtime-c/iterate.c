@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * foreach: over the elements of an array or the buckets of a histogram, as they
+ * were made or sorted.
+ *
+ * Any context. Sorting is a heap sort, n log n whatever the data; it stops when
+ * `limit` elements are in their place, so the first ten of thousands cost little
+ * more than looking at each once. Elements that compare alike stay in the order
+ * of their making, because that decides between them.
+ */
+#include "map.h"
+#include "stats.h"
+
+/* What decides between two elements, or buckets. */
+struct order {
+	const struct spile_table *table;
+	const __u64 *buckets;	/* of a histogram: elements are bucket numbers */
+	int sort;		/* key, or SPILE_SORT_VALUE; buckets: by their counts */
+	bool text;		/* what is compared is a string */
+	bool descending;
+};
+
+static __s64 long_of(const struct order *order, unsigned int number)
+{
+	const struct spile_element *element = spile_element(order->table, number);
+
+	return *(const __s64 *)(order->sort == SPILE_SORT_VALUE ? spile_element_value(order->table, element)
+				: spile_element_key(order->table, element, order->sort));
+}
+
+static struct spile_string text_of(const struct order *order, unsigned int number)
+{
+	const struct spile_element *element = spile_element(order->table, number);
+
+	return spile_slot_string(order->sort == SPILE_SORT_VALUE ? spile_element_value(order->table, element)
+				 : spile_element_key(order->table, element, order->sort));
+}
+
+/* Whether `a` comes before `b`, another one. */
+static bool comes_before(const struct order *order, unsigned int a, unsigned int b)
+{
+	int difference;
+
+	if (order->buckets) {
+		__u64 one = order->buckets[a], two = order->buckets[b];
+
+		if (order->sort != SPILE_SORT_VALUE)
+			return order->descending ? a > b : a < b;
+		if (one != two)
+			return order->descending ? one > two : one < two;
+		return a < b;
+	}
+	if (order->text) {
+		difference = spile_string_compare(text_of(order, a), text_of(order, b));
+	} else {
+		__s64 one = long_of(order, a), two = long_of(order, b);
+
+		difference = one < two ? -1 : one > two;
+	}
+	if (difference)
+		return order->descending ? difference > 0 : difference < 0;
+	return spile_element(order->table, a)->sequence < spile_element(order->table, b)->sequence;
+}
+
+/* Puts `number` into the heap of `count` at `at` or below; whichever comes first is on top. */
+static void sift_down(const struct order *order, unsigned int *heap, unsigned int count,
+		      unsigned int at, unsigned int number)
+{
+	unsigned int child;
+
+	for (; (child = 2 * at + 1) < count; at = child) {
+		if (child + 1 < count && comes_before(order, heap[child + 1], heap[child]))
+			child++;
+		if (!comes_before(order, heap[child], number))
+			break;
+		heap[at] = heap[child];
+	}
+	heap[at] = number;
+}
+
+/* The first `wanted` of `count` elements, in reverse, to the end of `elements`. */
+static void sort_first(const struct order *order, unsigned int *elements, unsigned int count, unsigned int wanted)
+{
+	unsigned int i, left;
+
+	for (i = count / 2; i-- > 0; )
+		sift_down(order, elements, count, i, elements[i]);
+	for (left = count; left > count - wanted; left--) {
+		unsigned int first = elements[0];
+
+		sift_down(order, elements, left - 1, 0, elements[left - 1]);
+		elements[left - 1] = first;
+	}
+}
+
+static unsigned int limited(unsigned int count, spile_long limit)
+{
+	return limit >= 0 && limit < count ? limit : count;
+}
+
+/* What the sort is by, where it is an extractor, becomes the elements' value: the
+ * global's lock is held for all CPUs. */
+static void extract_all(const struct spile_table *table, enum spile_extractor extractor,
+			const unsigned int *elements, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		struct spile_few_stats all;
+
+		spile_stats_collect(table, elements[i], &all);
+		spile_stats_extract(&all, extractor, spile_element_value(table, spile_element(table, elements[i])));
+	}
+}
+
+static void sort_elements(const struct spile_table *table, int sort, int descending,
+			  unsigned int *elements, unsigned int count, unsigned int wanted)
+{
+	const struct spile_map *map = table->map;
+	struct order order = { .table = table, .sort = sort, .descending = descending };
+
+	if (sort >= SPILE_SORT_VALUE) {
+		order.sort = SPILE_SORT_VALUE;
+		order.text = map->value == SPILE_VALUE_STRING;
+		if (map->value == SPILE_VALUE_STATS)
+			extract_all(table, sort == SPILE_SORT_VALUE ? SPILE_COUNT : sort - SPILE_SORT_EXTRACTOR,
+				    elements, count);
+	} else {
+		order.text = map->string_keys >> sort & 1;
+	}
+	sort_first(&order, elements, count, wanted);
+}
+
+static void reverse(unsigned int *elements, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count / 2; i++) {
+		unsigned int other = elements[i];
+
+		elements[i] = elements[count - 1 - i];
+		elements[count - 1 - i] = other;
+	}
+}
+
+/* Numbers of all elements of the slice, as they were made; 0 elements without room for them. */
+static unsigned int list_elements(const struct spile_table *table, const union spile_key *keys, unsigned int any,
+				  unsigned int *elements)
+{
+	unsigned int number, count = 0;
+
+	for (number = elements ? table->oldest : 0; number; number = spile_element(table, number)->newer)
+		if (spile_map_matches(table, spile_element(table, number), keys, any))
+			elements[count++] = number;
+	return count;
+}
+
+void spile_iterate(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map,
+		   const union spile_key *keys, unsigned int any, int sort, int descending, spile_long limit,
+		   unsigned int *order)
+{
+	const struct spile_table *table = spile_table_of(map);
+	unsigned int count;
+
+	(void)c;
+	it->map = map;
+	it->at = 0;
+	it->next = table->oldest;
+	it->order = NULL;
+	it->buckets = NULL;
+	if (sort == SPILE_SORT_NONE && !keys) {
+		it->left = limited(table->count, limit);
+		return;
+	}
+	it->order = order;
+	count = list_elements(table, keys, any, order);
+	it->left = limited(count, limit);
+	/* spile_next() takes them from the end. */
+	it->next = count;
+	if (sort == SPILE_SORT_NONE)
+		reverse(order, count);
+	else
+		sort_elements(table, sort, descending, order, count, it->left);
+}
+
+void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map,
+			     const union spile_key *keys, int sort, int descending, spile_long limit,
+			     unsigned int *order, spile_ulong *buckets)
+{
+	const struct spile_table *table = spile_table_of(map);
+	unsigned int count = spile_histogram_buckets(&map->stats);
+	struct order by = { .sort = sort, .descending = descending, .buckets = buckets };
+	unsigned int i;
+
+	(void)c;
+	it->map = map;
+	it->at = 0;
+	it->order = order;
+	it->buckets = buckets;
+	it->left = limited(count, limit);
+	it->next = count;
+	spile_stats_collect_buckets(table, map->keys ? spile_map_find(table, keys) : 0, buckets);
+	for (i = 0; i < count; i++)
+		order[i] = i;
+	if (sort == SPILE_SORT_NONE)
+		reverse(order, count);
+	else
+		sort_first(&by, order, count, it->left);
+}
+
+int spile_next(struct spile_iterator *it)
+{
+	if (!it->left || !it->next)
+		return 0;
+	it->left--;
+	if (it->order) {
+		it->at = it->order[--it->next];
+		return 1;
+	}
+	it->at = it->next;
+	it->next = spile_element(spile_table_of(it->map), it->at)->newer;
+	return 1;
+}
+
+static inline const struct spile_element *current_element(const struct spile_iterator *it)
+{
+	return spile_element(spile_table_of(it->map), it->at);
+}
+
+spile_long spile_iterator_long(const struct spile_iterator *it, unsigned int key)
+{
+	if (it->buckets)
+		return it->at;
+	return *(spile_long *)spile_element_key(spile_table_of(it->map), current_element(it), key);
+}
+
+struct spile_string spile_iterator_text(const struct spile_iterator *it, unsigned int key)
+{
+	return spile_slot_string(spile_element_key(spile_table_of(it->map), current_element(it), key));
+}
+
+spile_long spile_iterator_value(const struct spile_iterator *it)
+{
+	if (it->buckets)
+		return it->buckets[it->at];
+	return *(spile_long *)spile_element_value(spile_table_of(it->map), current_element(it));
+}
+
+struct spile_string spile_iterator_value_text(const struct spile_iterator *it)
+{
+	return spile_slot_string(spile_element_value(spile_table_of(it->map), current_element(it)));
+}

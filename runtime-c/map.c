@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Elements of arrays: found by hash, kept in the order of their making.
+ *
+ * Any context, NMI included; nothing is allocated and nobody sleeps. A chain has
+ * one element on average; keys chosen to collide do not, because the hash
+ * depends on numbers drawn at load.
+ */
+#include "map.h"
+#include "stats.h"
+
+enum {
+	MAKING_TRIES = 1 << 22,	/* some 100 ms: a holder has interrupts off, only a hypervisor stops it */
+};
+
+struct spile_table *spile_tables;
+
+static inline __u64 load8(const char *at)
+{
+	__u64 value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static inline __u64 load4(const char *at)
+{
+	__u32 value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static inline __u64 fold(__u64 a, __u64 b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (__u64)product ^ (__u64)(product >> 64);
+}
+
+static inline __u64 hash_text(const char *text, unsigned int length, __u64 seed, __u64 other)
+{
+	__u64 hash = seed ^ ((__u64)length << 32);
+	__u64 a, b;
+
+	for (; length > 16; length -= 16, text += 16)
+		hash = fold(load8(text) ^ other, load8(text + 8) ^ hash);
+	if (length >= 8) {
+		a = load8(text);
+		b = load8(text + length - 8);
+	} else if (length >= 4) {
+		a = load4(text);
+		b = load4(text + length - 4);
+	} else if (length) {
+		a = (unsigned char)text[0] << 8 | (unsigned char)text[length >> 1];
+		b = (unsigned char)text[length - 1];
+	} else {
+		a = b = 0;
+	}
+	return fold(a ^ other, b ^ hash);
+}
+
+/* One long: the upper half of its product with a random odd number, which keeps
+ * apart any two keys but for one pair in 2^31 (multiply-shift hashing). */
+static inline unsigned int hash_of_long(const struct spile_table *table, spile_long key)
+{
+	return ((__u64)key * table->seeds[0]) >> 32;
+}
+
+static unsigned int hash_of_keys(const struct spile_table *table, const union spile_key *keys)
+{
+	const struct spile_map *map = table->map;
+	__u64 hash = 0;
+	unsigned int i;
+
+	for (i = 0; i < map->keys; i++) {
+		if (map->string_keys >> i & 1)
+			hash += hash_text(keys[i].text.text, keys[i].text.length,
+					  table->seeds[i], table->seeds[SPILE_MAX_KEYS]);
+		else
+			hash += (__u64)keys[i].number * table->seeds[i];
+	}
+	return hash >> 32;
+}
+
+static inline bool same_text(const char *a, const char *b, unsigned int length)
+{
+	unsigned int i;
+
+	if (length >= 8) {
+		for (i = 0; i + 8 < length; i += 8)
+			if (load8(a + i) != load8(b + i))
+				return false;
+		return load8(a + length - 8) == load8(b + length - 8);
+	}
+	if (length >= 4)
+		return load4(a) == load4(b) && load4(a + length - 4) == load4(b + length - 4);
+	for (i = 0; i < length; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
+bool spile_map_matches(const struct spile_table *table, const struct spile_element *element,
+		       const union spile_key *keys, unsigned int any)
+{
+	const struct spile_map *map = table->map;
+	unsigned int i;
+
+	if (!keys)
+		return true;
+	for (i = 0; i < map->keys; i++) {
+		const void *mine = spile_element_key(table, element, i);
+
+		if (any >> i & 1)
+			continue;
+		if (map->string_keys >> i & 1) {
+			const struct spile_slot *slot = mine;
+			/* Read once: of an element that is being replaced it changes. */
+			unsigned int length = READ_ONCE(slot->length);
+
+			if (length != keys[i].text.length || !same_text(slot->text, keys[i].text.text, length))
+				return false;
+		} else if (*(const spile_long *)mine != keys[i].number) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static inline unsigned int *bucket_of(const struct spile_table *table, unsigned int hash)
+{
+	return &table->buckets[hash >> table->bucket_shift];
+}
+
+static inline spile_long long_key(const struct spile_element *element)
+{
+	return *(const spile_long *)(element + 1);
+}
+
+static inline unsigned int hash_of(const struct spile_table *table, const union spile_key *keys)
+{
+	return table->single_long ? hash_of_long(table, keys[0].number) : hash_of_keys(table, keys);
+}
+
+static inline bool has_keys(const struct spile_table *table, const struct spile_element *element,
+			    const union spile_key *keys, unsigned int hash)
+{
+	if (table->single_long)
+		return long_key(element) == keys[0].number;
+	return element->hash == hash && spile_map_matches(table, element, keys, 0);
+}
+
+static inline unsigned int find_element(const struct spile_table *table, const union spile_key *keys, unsigned int hash)
+{
+	unsigned int number = *bucket_of(table, hash);
+
+	while (number) {
+		const struct spile_element *element = spile_element(table, number);
+
+		if (has_keys(table, element, keys, hash))
+			break;
+		number = element->next;
+	}
+	return number;
+}
+
+unsigned int spile_map_find(const struct spile_table *table, const union spile_key *keys)
+{
+	return find_element(table, keys, hash_of(table, keys));
+}
+
+/* Out of its bucket's chain and out of the order. */
+static void unlink_element(struct spile_table *table, unsigned int number)
+{
+	struct spile_element *element = spile_element(table, number);
+	unsigned int *link = bucket_of(table, element->hash);
+
+	while (*link != number)
+		link = &spile_element(table, *link)->next;
+	WRITE_ONCE(*link, element->next);
+
+	if (element->older)
+		spile_element(table, element->older)->newer = element->newer;
+	else
+		table->oldest = element->newer;
+	if (element->newer)
+		spile_element(table, element->newer)->older = element->older;
+	else
+		table->newest = element->older;
+	table->count--;
+}
+
+static void write_slot(struct spile_slot *slot, struct spile_string s)
+{
+	unsigned int length = s.length;
+
+	if (length >= spile_script.string_bytes)
+		length = spile_script.string_bytes - 1;
+	memmove(slot->text, s.text, length);	/* may be this very slot's */
+	slot->text[length] = 0;
+	WRITE_ONCE(slot->length, length);
+}
+
+static void write_keys(struct spile_table *table, struct spile_element *element, const union spile_key *keys)
+{
+	const struct spile_map *map = table->map;
+	unsigned int i;
+
+	for (i = 0; i < map->keys; i++) {
+		void *mine = spile_element_key(table, element, i);
+
+		if (map->string_keys >> i & 1)
+			write_slot(mine, keys[i].text);
+		else
+			*(spile_long *)mine = keys[i].number;
+	}
+}
+
+/* An element for new keys; 0 when the table is full. Its value is the last one's. */
+static unsigned int make_element(struct spile_table *table, const union spile_key *keys, unsigned int hash)
+{
+	const struct spile_map *map = table->map;
+	struct spile_element *element;
+	unsigned int number;
+	unsigned int *bucket;
+
+	if (table->free) {
+		number = table->free;
+		element = spile_element(table, number);
+		table->free = element->next;
+	} else if (table->used < map->entries) {
+		number = ++table->used;
+		element = spile_element(table, number);
+	} else if (map->wrap && table->oldest) {
+		number = table->oldest;
+		element = spile_element(table, number);
+		/*
+		 * Another CPU may be looking at it (find_concurrently). It
+		 * takes keys for its own only if the generation was even
+		 * before and the same after.
+		 */
+		WRITE_ONCE(element->generation, element->generation + 1);
+		smp_wmb();	/* the odd generation before the new keys */
+		unlink_element(table, number);
+	} else {
+		return 0;
+	}
+
+	write_keys(table, element, keys);
+	element->hash = hash;
+	element->sequence = ++table->sequence;
+	smp_wmb();	/* the new keys before the even generation */
+	WRITE_ONCE(element->generation, (element->generation | 1) + 1);
+
+	element->older = table->newest;
+	element->newer = 0;
+	if (table->newest)
+		spile_element(table, table->newest)->newer = number;
+	else
+		table->oldest = number;
+	table->newest = number;
+	table->count++;
+
+	bucket = bucket_of(table, hash);
+	WRITE_ONCE(element->next, *bucket);
+	/* Release: who finds the element sees it whole. Pairs with find_concurrently(). */
+	smp_store_release(bucket, number);
+	return number;
+}
+
+static void fail_overflow(struct spile_context *c, const struct spile_map *map)
+{
+	if (map->sized)
+		spile_fail_text(c, "Array overflow, check size limit (%u)", map->entries);
+	else
+		spile_fail_text(c, "Array overflow, check MAXMAPENTRIES");
+}
+
+/* Found or made; *made tells which. 0 and an error when there is no room. */
+static inline unsigned int find_or_make(struct spile_context *c, struct spile_table *table,
+					const union spile_key *keys, bool *made)
+{
+	unsigned int hash = hash_of(table, keys);
+	unsigned int number = find_element(table, keys, hash);
+
+	*made = false;
+	if (spile_unlikely(!number)) {
+		*made = true;
+		number = make_element(table, keys, hash);
+		if (!number)
+			fail_overflow(c, table->map);
+	}
+	return number;
+}
+
+/*
+ * As find_element(), while other CPUs may be making elements. Chains then only grow,
+ * unless the array wraps: an element may leave its chain and join another while
+ * we stand on it. What is found is right, because the generation did not change
+ * while the keys were compared; what is not found is looked for again by whoever
+ * then makes it. A walk that strays is ended by its bound.
+ */
+static inline unsigned int find_concurrently(const struct spile_table *table, const union spile_key *keys,
+					     unsigned int hash, __u64 *generation)
+{
+	unsigned int number = smp_load_acquire(bucket_of(table, hash));
+	unsigned int steps = 0;
+
+	while (number && steps++ <= table->map->entries) {
+		const struct spile_element *element = spile_element(table, number);
+
+		*generation = smp_load_acquire(&element->generation);
+		if (has_keys(table, element, keys, hash) && !(*generation & 1)) {
+			smp_rmb();	/* the keys before the generation again */
+			if (READ_ONCE(element->generation) == *generation)
+				return number;
+		}
+		number = smp_load_acquire(&element->next);
+	}
+	return 0;
+}
+
+/* Bounded wait for those that are making elements on other CPUs. On this CPU
+ * nobody can be: this handler owns its context. */
+static bool begin_making(struct spile_table *table)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < MAKING_TRIES; tries++) {
+		if (!READ_ONCE(table->making) && cmpxchg(&table->making, 0, 1) == 0)
+			return true;
+		cpu_relax();
+	}
+	return false;
+}
+
+static unsigned int feed_new(struct spile_context *c, struct spile_table *table,
+			     const union spile_key *keys, unsigned int hash, __u64 *generation)
+{
+	unsigned int number;
+
+	if (!begin_making(table)) {
+		spile_fail_text(c, "array '%s' is busy", table->map->name);
+		return 0;
+	}
+	/* Another CPU may have made it meanwhile. */
+	number = find_element(table, keys, hash);
+	if (!number)
+		number = make_element(table, keys, hash);
+	if (number)
+		*generation = spile_element(table, number)->generation;
+	smp_store_release(&table->making, 0);
+	if (!number)
+		fail_overflow(c, table->map);
+	return number;
+}
+
+unsigned int spile_map_feed(struct spile_context *c, struct spile_table *table,
+			    const union spile_key *keys, __u64 *generation)
+{
+	unsigned int hash = hash_of(table, keys);
+	unsigned int number = find_concurrently(table, keys, hash, generation);
+
+	if (spile_unlikely(!number))
+		number = feed_new(c, table, keys, hash, generation);
+	return number;
+}
+
+static void delete_element(struct spile_table *table, unsigned int number)
+{
+	unlink_element(table, number);
+	spile_element(table, number)->next = table->free;
+	table->free = number;
+}
+
+spile_long spile_map_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys)
+{
+	const struct spile_table *table = spile_table_of(map);
+	unsigned int number = spile_map_find(table, keys);
+
+	(void)c;
+	return number ? *(spile_long *)spile_element_value(table, spile_element(table, number)) : 0;
+}
+
+struct spile_string spile_map_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys)
+{
+	const struct spile_table *table = spile_table_of(map);
+	unsigned int number = spile_map_find(table, keys);
+
+	(void)c;
+	if (!number)
+		return SPILE_LITERAL("");
+	return spile_slot_string(spile_element_value(table, spile_element(table, number)));
+}
+
+/* The next element at or after `number` in the order that the slice lets through. */
+static unsigned int skip_to_match(const struct spile_table *table, unsigned int number,
+				  const union spile_key *keys, unsigned int any)
+{
+	while (number && !spile_map_matches(table, spile_element(table, number), keys, any))
+		number = spile_element(table, number)->newer;
+	return number;
+}
+
+int spile_map_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any)
+{
+	const struct spile_table *table = spile_table_of(map);
+
+	(void)c;
+	if (!map->keys)
+		return 1;
+	if (!any)
+		return spile_map_find(table, keys) != 0;
+	return skip_to_match(table, table->oldest, keys, any) != 0;
+}
+
+void spile_map_set_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value)
+{
+	struct spile_table *table = spile_table_of(map);
+	bool made;
+	unsigned int number = find_or_make(c, table, keys, &made);
+
+	if (number)
+		*(spile_long *)spile_element_value(table, spile_element(table, number)) = value;
+}
+
+void spile_map_set_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
+			struct spile_string value)
+{
+	struct spile_table *table = spile_table_of(map);
+	bool made;
+	unsigned int number = find_or_make(c, table, keys, &made);
+
+	if (number)
+		write_slot(spile_element_value(table, spile_element(table, number)), value);
+}
+
+spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta)
+{
+	struct spile_table *table = spile_table_of(map);
+	bool made;
+	unsigned int number = find_or_make(c, table, keys, &made);
+	spile_long *value;
+
+	if (spile_unlikely(!number))
+		return 0;
+	value = spile_element_value(table, spile_element(table, number));
+	if (spile_unlikely(made))
+		*value = 0;
+	return *value = spile_add(*value, delta);
+}
+
+void spile_map_delete(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any)
+{
+	struct spile_table *table = spile_table_of(map);
+	unsigned int number, next;
+
+	if (!map->keys) {
+		spile_map_clear(c, map);
+		return;
+	}
+	if (!any) {
+		number = spile_map_find(table, keys);
+		if (number)
+			delete_element(table, number);
+		return;
+	}
+	for (number = table->oldest; number; number = next) {
+		next = spile_element(table, number)->newer;
+		if (spile_map_matches(table, spile_element(table, number), keys, any))
+			delete_element(table, number);
+	}
+}
+
+void spile_map_clear(struct spile_context *c, const struct spile_map *map)
+{
+	struct spile_table *table = spile_table_of(map);
+
+	(void)c;
+	if (!map->keys)
+		spile_stats_reset_everywhere(table);
+	/* Each one by itself: the buckets of a large array may be far more than its elements. */
+	while (table->oldest)
+		delete_element(table, table->oldest);
+}
+
+void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local)
+{
+	enum { FEWEST_BUCKETS = 2, MOST_BITS = 31 };
+	unsigned int offset = sizeof(struct spile_element);
+	unsigned int bits = FEWEST_BUCKETS;
+	unsigned int i;
+
+	table->map = map;
+	if (map->value == SPILE_VALUE_STATS) {
+		table->local = *local;
+		table->local_stride = spile_stats_bytes(&map->stats);
+		/* Element 0 is that of a map without keys. */
+		*local += (size_t)table->local_stride * (map->keys ? (size_t)map->entries + 1 : 1);
+	}
+	if (!map->keys)
+		return;
+
+	for (i = 0; i < map->keys; i++) {
+		table->keys[i] = offset;
+		offset += map->string_keys >> i & 1 ? spile_slot_bytes() : sizeof(spile_long);
+	}
+	table->value = offset;
+	offset += map->value == SPILE_VALUE_STRING ? spile_slot_bytes() : sizeof(spile_long);
+	table->stride = offset;
+	table->single_long = map->keys == 1 && !(map->string_keys & 1);
+
+	while (bits < MOST_BITS && 1u << bits < map->entries)
+		bits++;
+	table->bucket_shift = 32 - bits;
+	table->elements_bytes = (size_t)offset * ((size_t)map->entries + 1);
+	table->buckets_bytes = sizeof(*table->buckets) << bits;
+}

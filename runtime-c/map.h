@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Arrays and aggregates: one table for each spile_map of the script. All memory
+ * is made at load (map_init.c); map.c finds, makes and deletes elements, stats.c
+ * feeds and reads aggregates, iterate.c walks and sorts. These three compile in
+ * user space too, where tests/maps.c has its own contexts and memory.
+ *
+ * A table of numbers or strings is used under its global's lock alone. The keys
+ * of an array of aggregates are one table for all CPUs, the values lie in each
+ * CPU's own memory, by the element's number: feeding an element that exists
+ * writes nothing that another CPU reads but under SPILE_LOCK_ALL. Making an
+ * element is possible on several CPUs at once: `making` is held for that.
+ */
+#ifndef SPILE_MAP_H
+#define SPILE_MAP_H
+
+#include "portable.h"
+#include "script.h"
+
+#ifdef __KERNEL__
+#include "context.h"
+#include "guard.h"
+
+static inline char *spile_map_values(struct spile_context *c)
+{
+	return spile_cpu_of(c)->values;
+}
+#else
+void spile_fail_text(struct spile_context *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* This CPU's memory for aggregates. */
+char *spile_map_values(struct spile_context *c);
+#define noinline __attribute__((noinline))
+#endif
+
+/* In front of an element's keys and value. */
+struct spile_element {
+	unsigned int next;	/* in its bucket, or on the free list; 0: none */
+	unsigned int hash;
+	unsigned int older;	/* order of making; 0: none */
+	unsigned int newer;
+	__u64 generation;	/* odd while keys are being written; a new one for each use of the element, from 2 */
+	__u64 sequence;		/* of its making: counts up */
+};
+
+/* A string key or value: as long as spile_script.string_bytes allows. */
+struct spile_slot {
+	unsigned int length;
+	char text[];
+};
+
+struct spile_table {
+	/* Constant after load, read by every CPU. Elements are numbered from 1. */
+	const struct spile_map *map;
+	char *elements;			/* element E at elements + E * stride */
+	unsigned int *buckets;		/* first element of each */
+	unsigned int bucket_shift;	/* of a hash of 32 bits */
+	unsigned int stride;
+	unsigned int single_long;	/* the key is one long, at sizeof(struct spile_element) */
+	unsigned int value;		/* offset in the element; of an aggregate: its key while sorted */
+	size_t elements_bytes;
+	size_t buckets_bytes;
+	size_t local;			/* offset in a CPU's values */
+	unsigned int local_stride;
+	unsigned int keys[SPILE_MAX_KEYS];	/* offsets in the element */
+	__u64 seeds[SPILE_MAX_KEYS + 1];	/* random, odd */
+
+	/* Under the global's lock; of an aggregate under `making` or SPILE_LOCK_ALL. */
+	int making SPILE_CACHE_ALIGNED;
+	unsigned int count;
+	unsigned int used;		/* elements that have ever been used */
+	unsigned int free;		/* elements deleted */
+	unsigned int oldest;
+	unsigned int newest;
+	__u64 sequence;
+};
+
+extern struct spile_table *spile_tables;	/* by spile_map.index */
+
+/* Memory of aggregates by CPU number, 0 for a CPU that cannot be; this many. */
+extern char **spile_map_areas;
+extern unsigned int spile_map_area_count;
+
+static inline struct spile_table *spile_table_of(const struct spile_map *map)
+{
+	return &spile_tables[map->index];
+}
+
+static inline struct spile_element *spile_element(const struct spile_table *table, unsigned int number)
+{
+	return (struct spile_element *)(table->elements + (size_t)number * table->stride);
+}
+
+static inline void *spile_element_key(const struct spile_table *table, const struct spile_element *element, unsigned int key)
+{
+	return (char *)element + table->keys[key];
+}
+
+static inline void *spile_element_value(const struct spile_table *table, const struct spile_element *element)
+{
+	return (char *)element + table->value;
+}
+
+static inline struct spile_string spile_slot_string(const struct spile_slot *slot)
+{
+	return (struct spile_string){ slot->text, slot->length };
+}
+
+/* Bytes of a string slot in an element. */
+static inline unsigned int spile_slot_bytes(void)
+{
+	return (sizeof(struct spile_slot) + spile_script.string_bytes + 7) & ~7u;
+}
+
+/* The element with these keys, 0 if there is none. Bounded by the elements of one bucket. */
+unsigned int spile_map_find(const struct spile_table *table, const union spile_key *keys);
+
+/* The same for whoever feeds an aggregate: made if absent; 0 and an error if it
+ * cannot be. *generation: of the element that had the keys when it was looked at. */
+unsigned int spile_map_feed(struct spile_context *c, struct spile_table *table,
+			    const union spile_key *keys, __u64 *generation);
+
+/* Whether the keys that `any` leaves are the element's. keys 0: yes. */
+bool spile_map_matches(const struct spile_table *table, const struct spile_element *element,
+		       const union spile_key *keys, unsigned int any);
+
+/* Offsets and sizes of a new table, zeroed before. The memory for its elements and buckets is then to
+ * be put there, zeroed, as many bytes as it says. *local: its place in a CPU's values, advanced by what it takes there. */
+void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);
+
+#endif

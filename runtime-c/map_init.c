@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Memory of arrays and aggregates: all of it is made when the module is loaded.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/printk.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "context.h"
+#include "map.h"
+#include "map_init.h"
+#include "session.h"
+#include "stats.h"
+
+/* Elements and buckets of one table in one piece; the buckets come last. */
+static size_t table_bytes(const struct spile_table *table)
+{
+	return ALIGN(table->elements_bytes, SMP_CACHE_BYTES) + table->buckets_bytes;
+}
+
+/* What all tables need; lays them out. local: bytes for each CPU. */
+static size_t lay_out(size_t *local)
+{
+	size_t bytes = 0;
+	unsigned int i;
+
+	*local = 0;
+	for (i = 0; i < spile_script.map_count; i++) {
+		spile_map_layout(&spile_tables[i], spile_script.maps[i], local);
+		bytes += table_bytes(&spile_tables[i]);
+	}
+	return bytes;
+}
+
+/*
+ * An array of a size that this machine does not have must fail here and not make
+ * the kernel look for memory everywhere first, ending processes on its way.
+ */
+static int check_memory(size_t shared, size_t local)
+{
+	size_t all;
+
+	if (!check_mul_overflow(local, (size_t)num_possible_cpus(), &all) &&
+	    !check_add_overflow(all, shared, &all) &&
+	    (all >> PAGE_SHIFT) < (unsigned long)si_mem_available() / 4 * 3)
+		return 0;
+	pr_err("%s: refused: its arrays need %zu KiB, and %zu KiB for each of %u CPUs; %lu KiB are free\n",
+	       spile_script.name, shared >> 10, local >> 10, num_possible_cpus(),
+	       (unsigned long)si_mem_available() << (PAGE_SHIFT - 10));
+	return -ENOMEM;
+}
+
+static int make_table(struct spile_table *table)
+{
+	unsigned int i;
+	char *memory;
+
+	get_random_bytes(table->seeds, sizeof(table->seeds));
+	/* Only odd factors keep different keys different. */
+	for (i = 0; i < ARRAY_SIZE(table->seeds); i++)
+		table->seeds[i] |= 1;
+	if (!table->map->keys)
+		return 0;
+	memory = vzalloc(table_bytes(table));
+	if (!memory)
+		return -ENOMEM;
+	table->elements = memory;
+	table->buckets = (unsigned int *)(memory + ALIGN(table->elements_bytes, SMP_CACHE_BYTES));
+	return 0;
+}
+
+static int make_areas(size_t local)
+{
+	int i;
+
+	spile_map_areas = kcalloc(nr_cpu_ids, sizeof(*spile_map_areas), GFP_KERNEL);
+	if (!spile_map_areas)
+		return -ENOMEM;
+	spile_map_area_count = nr_cpu_ids;
+	for_each_possible_cpu(i) {
+		char *area = vzalloc_node(local, cpu_to_node(i));
+
+		if (!area)
+			return -ENOMEM;
+		spile_map_areas[i] = area;
+		per_cpu_ptr(&spile_cpus, i)->values = area;
+	}
+	return 0;
+}
+
+int spile_maps_init(void)
+{
+	size_t shared, local;
+	unsigned int i;
+	int error = 0;
+
+	if (!spile_script.map_count)
+		return 0;
+	/* Pages: a table's parts are aligned to cache lines. */
+	spile_tables = vzalloc(array_size(spile_script.map_count, sizeof(*spile_tables)));
+	if (!spile_tables)
+		return -ENOMEM;
+	shared = lay_out(&local);
+	error = check_memory(shared, local);
+	for (i = 0; i < spile_script.map_count && !error; i++)
+		error = make_table(&spile_tables[i]);
+	if (!error && local)
+		error = make_areas(local);
+	if (error) {
+		spile_maps_exit();
+		return error;
+	}
+	for (i = 0; i < spile_script.map_count; i++)
+		if (!spile_script.maps[i]->keys)
+			spile_stats_reset_everywhere(&spile_tables[i]);
+	spile_session_charge(spile_script.map_count * sizeof(*spile_tables) + shared + local * num_possible_cpus());
+	return 0;
+}
+
+void spile_maps_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < spile_map_area_count; i++)
+		vfree(spile_map_areas[i]);
+	spile_map_area_count = 0;
+	kfree(spile_map_areas);
+	spile_map_areas = NULL;
+	for (i = 0; spile_tables && i < spile_script.map_count; i++)
+		vfree(spile_tables[i].elements);
+	vfree(spile_tables);
+	spile_tables = NULL;
+}

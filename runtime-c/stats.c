@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Aggregates: fed on each CPU by itself, merged when they are read.
+ *
+ * Any context, NMI included. Feeding is bounded by the search for the element,
+ * reading by the number of CPUs.
+ */
+#include "map.h"
+#include "stats.h"
+
+char **spile_map_areas;
+unsigned int spile_map_area_count;
+
+static const __s64 GREATEST = 0x7fffffffffffffffll;
+
+unsigned int spile_histogram_buckets(const struct spile_stats_kind *kind)
+{
+	__u64 buckets;
+
+	switch (kind->histogram) {
+	case SPILE_HISTOGRAM_LOG:
+		return 128;
+	case SPILE_HISTOGRAM_LINEAR:
+		/* The compiler has checked; whatever it is, it must not leave our memory. */
+		if (kind->width <= 0 || kind->high < kind->low)
+			return SPILE_MAX_BUCKETS;
+		buckets = ((__u64)kind->high - (__u64)kind->low) / (__u64)kind->width;
+		return buckets > SPILE_MAX_BUCKETS - 3 ? SPILE_MAX_BUCKETS : buckets + 3;
+	default:
+		return 0;
+	}
+}
+
+unsigned int spile_histogram_index(const struct spile_stats_kind *kind, spile_long value)
+{
+	if (kind->histogram == SPILE_HISTOGRAM_LOG) {
+		/* 64 is 0; 65 is 1, 66 is 2 and 3, 67 is 4 to 7; 63 is -1, 62 is -2 and -3. */
+		if (!value)
+			return 64;
+		if (value > 0)
+			return 128 - __builtin_clzll(value);
+		return __builtin_clzll(0 - (__u64)value);
+	}
+	if (value < kind->low)
+		return 0;
+	if (kind->width > 0) {
+		__u64 bucket = ((__u64)value - (__u64)kind->low) / (__u64)kind->width;
+		unsigned int last = spile_histogram_buckets(kind) - 1;
+
+		return bucket < last ? bucket + 1 : last;
+	}
+	return 0;
+}
+
+void spile_stats_reset(struct spile_stats *stats, const struct spile_stats_kind *kind)
+{
+	stats->count = 0;
+	stats->sum = 0;
+	stats->min = GREATEST;
+	stats->max = -GREATEST - 1;
+	memset(stats + 1, 0, spile_stats_bytes(kind) - sizeof(*stats));
+}
+
+/* What not every aggregate keeps. */
+static noinline void feed_rest(struct spile_stats *stats, const struct spile_stats_kind *kind, spile_long value)
+{
+	if (kind->variance) {
+		struct spile_squares *squares = spile_stats_squares(stats);
+		unsigned __int128 square = (__int128)value * value;
+
+		squares->low += square;
+		squares->high += squares->low < square;
+	}
+	if (kind->histogram != SPILE_HISTOGRAM_NONE)
+		spile_stats_buckets(stats, kind)[spile_histogram_index(kind, value)]++;
+}
+
+void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value)
+{
+	struct spile_table *table = spile_table_of(map);
+	struct spile_stats *stats = (struct spile_stats *)(spile_map_values(c) + table->local);
+
+	if (map->keys) {
+		__u64 generation;
+		unsigned int number = spile_map_feed(c, table, keys, &generation);
+
+		if (spile_unlikely(!number))
+			return;
+		stats = (struct spile_stats *)((char *)stats + (size_t)number * table->local_stride);
+		/* The element was another's when this CPU last fed it. */
+		if (spile_unlikely(stats->generation != generation)) {
+			spile_stats_reset(stats, &map->stats);
+			stats->generation = generation;
+		}
+	}
+	stats->count++;
+	stats->sum += value;
+	if (value < stats->min)
+		stats->min = value;
+	if (value > stats->max)
+		stats->max = value;
+	if (map->stats.variance || map->stats.histogram != SPILE_HISTOGRAM_NONE)
+		feed_rest(stats, &map->stats, value);
+}
+
+/* Divides rest:*word, a number of 128 bits, by divisor, which is greater than rest. Returns the new rest. */
+static __u64 divide_word(__u64 rest, __u64 *word, __u64 divisor)
+{
+#if defined(__x86_64__)
+	/* rest < divisor: the quotient fits, the instruction cannot fault. */
+	__asm__("divq %2" : "+a"(*word), "+d"(rest) : "r"(divisor) : "cc");
+#else
+	int bit;
+
+	for (bit = 63; bit >= 0; bit--) {
+		bool carry = rest >> 63;
+
+		rest = rest << 1 | (*word >> bit & 1);
+		*word &= ~(1ull << bit);
+		if (carry || rest >= divisor) {
+			rest -= divisor;
+			*word |= 1ull << bit;
+		}
+	}
+#endif
+	return rest;
+}
+
+static unsigned __int128 magnitude(__int128 value)
+{
+	return value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
+}
+
+/* Truncated. */
+static spile_long average(const struct spile_stats *stats)
+{
+	unsigned __int128 sum = magnitude(stats->sum);
+	__u64 low = sum;
+
+	/* At most 2^63 for each value: the upper half is less than their count. */
+	divide_word(sum >> 64, &low, stats->count);
+	return stats->sum < 0 ? (spile_long)(0 - low) : (spile_long)low;
+}
+
+enum { WORDS = 4 };	/* of 64 bits, the lowest first: room for count * squares and for sum^2 */
+
+static void multiply(__u64 product[WORDS], const __u64 *a, unsigned int a_words, const __u64 *b, unsigned int b_words)
+{
+	unsigned int i, j;
+
+	memset(product, 0, WORDS * sizeof(*product));
+	for (i = 0; i < a_words; i++) {
+		__u64 carry = 0;
+
+		for (j = 0; j < b_words; j++) {
+			unsigned __int128 part = (unsigned __int128)a[i] * b[j] + product[i + j] + carry;
+
+			product[i + j] = part;
+			carry = part >> 64;
+		}
+		product[i + b_words] = carry;
+	}
+}
+
+static void divide(__u64 number[WORDS], __u64 divisor)
+{
+	__u64 rest = 0;
+	int i;
+
+	for (i = WORDS - 1; i >= 0; i--)
+		rest = divide_word(rest, &number[i], divisor);
+}
+
+/* (count * squares - sum^2) / (count * (count - 1)), exact, rounded down. */
+static spile_long variance(const struct spile_stats *stats, const struct spile_squares *squares)
+{
+	unsigned __int128 sum = magnitude(stats->sum);
+	__u64 square_sum[3] = { squares->low, squares->low >> 64, squares->high };
+	__u64 sum_words[2] = { sum, sum >> 64 };
+	__u64 number[WORDS], subtrahend[WORDS];
+	bool borrow = false;
+	int i;
+
+	if (stats->count < 2)
+		return -1;
+	multiply(number, square_sum, 3, &stats->count, 1);
+	multiply(subtrahend, sum_words, 2, sum_words, 2);
+	for (i = 0; i < WORDS; i++) {
+		unsigned __int128 part = (unsigned __int128)number[i] - subtrahend[i] - borrow;
+
+		number[i] = part;
+		borrow = part >> 64;
+	}
+	/* Rounding down twice is rounding down once. */
+	divide(number, stats->count);
+	divide(number, stats->count - 1);
+	return number[1] | number[2] | number[3] || number[0] > (__u64)GREATEST ? GREATEST : (spile_long)number[0];
+}
+
+bool spile_stats_extract(const struct spile_few_stats *all, enum spile_extractor extractor, spile_long *result)
+{
+	const struct spile_stats *stats = &all->stats;
+
+	*result = 0;
+	switch (extractor) {
+	case SPILE_COUNT:
+		*result = stats->count;
+		return true;
+	case SPILE_SUM:
+		*result = stats->sum;
+		return true;
+	default:
+		break;
+	}
+	if (!stats->count)
+		return false;
+	switch (extractor) {
+	case SPILE_MIN:
+		*result = stats->min;
+		break;
+	case SPILE_MAX:
+		*result = stats->max;
+		break;
+	case SPILE_AVERAGE:
+		*result = average(stats);
+		break;
+	default:
+		*result = variance(stats, &all->squares);
+	}
+	return true;
+}
+
+/* What a CPU has been fed for an element; 0 if nothing. */
+static struct spile_stats *part_of(const struct spile_table *table, unsigned int number, unsigned int cpu)
+{
+	struct spile_stats *part;
+
+	if (!spile_map_areas[cpu] || (table->map->keys && !number))
+		return NULL;
+	part = (struct spile_stats *)(spile_map_areas[cpu] + table->local + (size_t)number * table->local_stride);
+	if (table->map->keys && part->generation != spile_element(table, number)->generation)
+		return NULL;
+	return part;
+}
+
+static void add_squares(struct spile_squares *squares, const struct spile_squares *more)
+{
+	squares->low += more->low;
+	squares->high += more->high + (squares->low < more->low);
+}
+
+void spile_stats_collect(const struct spile_table *table, unsigned int number, struct spile_few_stats *into)
+{
+	static const struct spile_stats_kind few = { .variance = 1 };
+	struct spile_stats *stats = &into->stats;
+	unsigned int cpu;
+
+	spile_stats_reset(stats, &few);
+	for (cpu = 0; cpu < spile_map_area_count; cpu++) {
+		struct spile_stats *part = part_of(table, number, cpu);
+
+		if (!part)
+			continue;
+		stats->count += part->count;
+		stats->sum += part->sum;
+		if (part->min < stats->min)
+			stats->min = part->min;
+		if (part->max > stats->max)
+			stats->max = part->max;
+		if (table->map->stats.variance)
+			add_squares(&into->squares, spile_stats_squares(part));
+	}
+}
+
+__u64 spile_stats_collect_buckets(const struct spile_table *table, unsigned int number, __u64 *buckets)
+{
+	const struct spile_stats_kind *kind = &table->map->stats;
+	unsigned int count = spile_histogram_buckets(kind);
+	__u64 values = 0;
+	unsigned int cpu, i;
+
+	memset(buckets, 0, count * sizeof(*buckets));
+	for (cpu = 0; cpu < spile_map_area_count; cpu++) {
+		struct spile_stats *part = part_of(table, number, cpu);
+
+		if (!part)
+			continue;
+		values += part->count;
+		for (i = 0; i < count; i++)
+			buckets[i] += spile_stats_buckets(part, kind)[i];
+	}
+	return values;
+}
+
+void spile_stats_reset_everywhere(struct spile_table *table)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < spile_map_area_count; cpu++)
+		if (spile_map_areas[cpu])
+			spile_stats_reset((struct spile_stats *)(spile_map_areas[cpu] + table->local), &table->map->stats);
+}
+
+/* The element's number; 0 in a map without keys, and where there is none. */
+static inline unsigned int number_of(const struct spile_table *table, const union spile_key *keys)
+{
+	return table->map->keys ? spile_map_find(table, keys) : 0;
+}
+
+static void fail_empty(struct spile_context *c)
+{
+	spile_fail_text(c, "empty aggregate");
+}
+
+spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
+			   enum spile_extractor extractor)
+{
+	const struct spile_table *table = spile_table_of(map);
+	struct spile_few_stats all;
+	spile_long result;
+
+	spile_stats_collect(table, number_of(table, keys), &all);
+	if (!spile_stats_extract(&all, extractor, &result))
+		fail_empty(c);
+	return result;
+}
+
+int spile_histogram_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long index)
+{
+	(void)c;
+	(void)keys;
+	return index >= 0 && index < spile_histogram_buckets(&map->stats);
+}
+
+spile_long spile_histogram_bucket(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
+				  spile_long index)
+{
+	const struct spile_table *table = spile_table_of(map);
+	unsigned int number = number_of(table, keys);
+	__u64 values = 0, bucket = 0;
+	unsigned int cpu;
+
+	if (!spile_histogram_has(c, map, keys, index)) {
+		spile_fail_text(c, "histogram index out of range");
+		return 0;
+	}
+	for (cpu = 0; cpu < spile_map_area_count; cpu++) {
+		struct spile_stats *part = part_of(table, number, cpu);
+
+		if (!part)
+			continue;
+		values += part->count;
+		bucket += spile_stats_buckets(part, &map->stats)[index];
+	}
+	if (!values)
+		fail_empty(c);
+	return bucket;
+}
+
+char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_map *map, const union spile_key *keys)
+{
+	const struct spile_table *table = spile_table_of(map);
+	unsigned int bytes = spile_histogram_buckets(&map->stats) * sizeof(__u64);
+
+	if (!at)
+		return at;
+	/* Added up where they are aligned, then moved to their place behind the length. */
+	if (!spile_stats_collect_buckets(table, number_of(table, keys), (__u64 *)(at + 8)))
+		fail_empty(c);
+	memmove(at + 4, at + 8, bytes);
+	memset(at + 4 + bytes, 0, 4);
+	*(__u32 *)at = bytes;
+	return at + SPILE_STRING_PART(bytes);
+}

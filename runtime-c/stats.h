@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an aggregate keeps of the values fed to it, and the arithmetic on that.
+ * Sums are kept in 128 bits and sums of squares in 192, so that whatever the
+ * values and whatever their number (below 2^64), averages and variances are
+ * those of exact arithmetic.
+ */
+#ifndef SPILE_STATS_H
+#define SPILE_STATS_H
+
+#include "portable.h"
+#include "script.h"
+
+struct spile_table;
+
+/* Numbers of 128 bits in memory that is aligned to 8. */
+typedef __int128 spile_s128 __attribute__((aligned(8)));
+typedef unsigned __int128 spile_u128 __attribute__((aligned(8)));
+
+struct spile_stats {
+	__u64 generation;	/* of the element that it belongs to; another one: there is nothing here */
+	__u64 count;
+	spile_s128 sum;
+	__s64 min;		/* of nothing: the greatest number, so that every value is less */
+	__s64 max;
+	/* As spile_stats_kind asks for them:
+	 *     struct spile_squares
+	 *     __u64 buckets[spile_histogram_buckets()] */
+};
+
+struct spile_squares {
+	spile_u128 low;		/* sum of the squares */
+	__u64 high;
+};
+
+static inline unsigned int spile_stats_buckets_at(const struct spile_stats_kind *kind)
+{
+	return sizeof(struct spile_stats) + (kind->variance ? sizeof(struct spile_squares) : 0);
+}
+
+static inline unsigned int spile_stats_bytes(const struct spile_stats_kind *kind)
+{
+	return spile_stats_buckets_at(kind) + spile_histogram_buckets(kind) * sizeof(__u64);
+}
+
+/* Of one that keeps them. */
+static inline struct spile_squares *spile_stats_squares(struct spile_stats *stats)
+{
+	return (struct spile_squares *)(stats + 1);
+}
+
+static inline __u64 *spile_stats_buckets(struct spile_stats *stats, const struct spile_stats_kind *kind)
+{
+	return (__u64 *)((char *)stats + spile_stats_buckets_at(kind));
+}
+
+/* An aggregate without its histogram. */
+struct spile_few_stats {
+	struct spile_stats stats;
+	struct spile_squares squares;
+};
+
+/* Makes it one of no values. Leaves the generation. */
+void spile_stats_reset(struct spile_stats *stats, const struct spile_stats_kind *kind);
+
+/* Resets the aggregate of a map without keys on every CPU. SPILE_LOCK_ALL. */
+void spile_stats_reset_everywhere(struct spile_table *table);
+
+/* All CPUs' values of an element in one; number 0: that of a map without keys, else of nothing.
+ * SPILE_LOCK_ALL. Bounded by the CPUs. */
+void spile_stats_collect(const struct spile_table *table, unsigned int number, struct spile_few_stats *into);
+
+/* The same for the histogram; returns how many values there are. */
+__u64 spile_stats_collect_buckets(const struct spile_table *table, unsigned int number, __u64 *buckets);
+
+/* @count and so on. False for MIN, MAX, AVERAGE and VARIANCE of nothing, *result is 0 then.
+ * SUM is the low 64 bits of the sum. VARIANCE: of a sample, the sum of squared distances from the
+ * mean divided by count - 1, rounded down; of one value -1; the greatest long where it is greater. */
+bool spile_stats_extract(const struct spile_few_stats *all, enum spile_extractor extractor, spile_long *result);
+
+/* The bucket that a value belongs to; kind is not NONE. */
+unsigned int spile_histogram_index(const struct spile_stats_kind *kind, spile_long value);
+
+#endif

@@ -1,0 +1,806 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * map.c, stats.c and iterate.c in user space, under sanitizers: random operations
+ * against a model that is a plain list, aggregates against plain arithmetic, and
+ * several CPUs (threads) feeding one array at once. Prints what differs and exits
+ * with 1.
+ *
+ *     cc -fsanitize=address,undefined -pthread -o maps maps.c ../map.c ../stats.c ../iterate.c ../string.c && ./maps
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../map.h"
+#include "../stats.h"
+
+enum { CPUS = 4, STRING_BYTES = 24, MOST = 64 };
+
+const struct spile_script spile_script = { .string_bytes = STRING_BYTES };
+
+static struct spile_context contexts[CPUS];
+static char failure[CPUS][128];
+static int failures;
+
+void spile_fail_text(struct spile_context *c, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(failure[c - contexts], sizeof(failure[0]), format, arguments);
+	va_end(arguments);
+	c->error = SPILE_E_MESSAGE;
+}
+
+char *spile_map_values(struct spile_context *c)
+{
+	return spile_map_areas[c - contexts];
+}
+
+static bool failed_with(struct spile_context *c, const char *want)
+{
+	bool same = c->error == SPILE_E_MESSAGE && !strcmp(failure[c - contexts], want);
+
+	c->error = SPILE_OK;
+	return same;
+}
+
+#define CHECK(condition) \
+	((condition) ? (void)0 : (void)(failures++, printf("%s:%d: %s\n", __func__, __LINE__, #condition)))
+
+static uint64_t random_state = 0x5eed;
+
+static uint64_t draw(uint64_t below)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state % below;
+}
+
+static void load(const struct spile_map *map)
+{
+	size_t local = 0;
+	unsigned int i;
+
+	spile_tables = aligned_alloc(64, sizeof(*spile_tables));
+	memset(spile_tables, 0, sizeof(*spile_tables));
+	spile_map_layout(spile_tables, map, &local);
+	spile_tables->elements = calloc(1, spile_tables->elements_bytes + 1);
+	spile_tables->buckets = calloc(1, spile_tables->buckets_bytes + 1);
+	for (i = 0; i <= SPILE_MAX_KEYS; i++)
+		spile_tables->seeds[i] = (draw(UINT64_MAX) << 1) | 1;
+	spile_map_areas = calloc(CPUS, sizeof(*spile_map_areas));
+	spile_map_area_count = CPUS;
+	/* CPU 1 cannot be. */
+	for (i = 0; i < CPUS; i++)
+		if (i != 1)
+			spile_map_areas[i] = calloc(1, local + 1);
+	if (map->value == SPILE_VALUE_STATS && !map->keys)
+		spile_stats_reset_everywhere(spile_tables);
+	memset(contexts, 0, sizeof(contexts));
+}
+
+static void unload(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < CPUS; i++)
+		free(spile_map_areas[i]);
+	free(spile_map_areas);
+	free(spile_tables->elements);
+	free(spile_tables->buckets);
+	free(spile_tables);
+}
+
+/* ---- Arrays of longs and strings against a list of elements in the order of their making. */
+
+struct value {
+	spile_long number;
+	char text[STRING_BYTES];
+};
+
+struct model {
+	const struct spile_map *map;
+	unsigned int count;
+	struct {
+		struct value keys[SPILE_MAX_KEYS];
+		struct value value;
+	} elements[MOST];
+};
+
+/* Few different ones, so that elements meet; ends that have to be told apart. */
+static void draw_value(struct value *value, unsigned int variety)
+{
+	static const char *const texts[] = {
+		"", "a", "b", "ab", "abc", "abcd", "abce", "abcdefg", "abcdefgh", "abcdefgi", "bbcdefgh",
+		"abcdefghijklmnop", "abcdefghijklmnopq", "abcdefghijklmnopqrstuvw", "\xff", "a\xff",
+	};
+	static const spile_long numbers[] = { 0, 1, -1, INT64_MAX, INT64_MIN, 2, 1ll << 32, -(1ll << 32), 1ll << 63 };
+
+	memset(value, 0, sizeof(*value));
+	value->number = draw(3) ? (spile_long)draw(variety) : numbers[draw(sizeof(numbers) / sizeof(*numbers))];
+	strcpy(value->text, texts[draw(min(variety, sizeof(texts) / sizeof(*texts)))]);
+}
+
+static struct spile_string string_of(const struct value *value)
+{
+	return (struct spile_string){ value->text, strlen(value->text) };
+}
+
+static bool is_text(const struct spile_map *map, unsigned int key)
+{
+	return map->string_keys >> key & 1;
+}
+
+static void keys_of(const struct spile_map *map, const struct value *values, union spile_key *keys)
+{
+	unsigned int i;
+
+	for (i = 0; i < map->keys; i++) {
+		if (is_text(map, i))
+			keys[i].text = string_of(&values[i]);
+		else
+			keys[i].number = values[i].number;
+	}
+}
+
+static bool model_matches(const struct model *model, unsigned int element, const struct value *keys, unsigned int any)
+{
+	unsigned int i;
+
+	for (i = 0; keys && i < model->map->keys; i++) {
+		const struct value *mine = &model->elements[element].keys[i];
+
+		if (any >> i & 1)
+			continue;
+		if (is_text(model->map, i) ? strcmp(mine->text, keys[i].text) : mine->number != keys[i].number)
+			return false;
+	}
+	return true;
+}
+
+static int model_find(const struct model *model, const struct value *keys)
+{
+	unsigned int i;
+
+	for (i = 0; i < model->count; i++)
+		if (model_matches(model, i, keys, 0))
+			return i;
+	return -1;
+}
+
+static void model_remove(struct model *model, unsigned int element)
+{
+	model->count--;
+	memmove(&model->elements[element], &model->elements[element + 1],
+		(model->count - element) * sizeof(model->elements[0]));
+}
+
+/* -1: no room. */
+static int model_make(struct model *model, const struct value *keys)
+{
+	int element = model_find(model, keys);
+
+	if (element >= 0)
+		return element;
+	if (model->count == model->map->entries) {
+		if (!model->map->wrap)
+			return -1;
+		model_remove(model, 0);
+	}
+	memset(&model->elements[model->count], 0, sizeof(model->elements[0]));
+	memcpy(model->elements[model->count].keys, keys, model->map->keys * sizeof(*keys));
+	return model->count++;
+}
+
+static int model_compare(const struct model *model, unsigned int a, unsigned int b, int sort)
+{
+	const struct value *one, *two;
+	bool text;
+
+	if (sort == SPILE_SORT_VALUE) {
+		one = &model->elements[a].value;
+		two = &model->elements[b].value;
+		text = model->map->value == SPILE_VALUE_STRING;
+	} else {
+		one = &model->elements[a].keys[sort];
+		two = &model->elements[b].keys[sort];
+		text = is_text(model->map, sort);
+	}
+	if (text)
+		return strcmp(one->text, two->text);
+	return one->number < two->number ? -1 : one->number > two->number;
+}
+
+/* The slice in order; insertion sort is stable. */
+static unsigned int model_order(const struct model *model, const struct value *keys, unsigned int any,
+				int sort, int descending, unsigned int *order)
+{
+	unsigned int count = 0, i, at;
+
+	for (i = 0; i < model->count; i++) {
+		if (!model_matches(model, i, keys, any))
+			continue;
+		at = count++;
+		while (sort != SPILE_SORT_NONE && at > 0) {
+			int difference = model_compare(model, order[at - 1], i, sort);
+
+			if (descending ? difference >= 0 : difference <= 0)
+				break;
+			order[at] = order[at - 1];
+			at--;
+		}
+		order[at] = i;
+	}
+	return count;
+}
+
+static bool same(struct spile_string got, const struct value *want)
+{
+	return got.length == strlen(want->text) && !memcmp(got.text, want->text, got.length) && !got.text[got.length];
+}
+
+static void check_iteration(const struct model *model, const struct value *slice, unsigned int any)
+{
+	const struct spile_map *map = model->map;
+	int sort = (int)draw(map->keys + 2) - 1, descending = draw(2);
+	spile_long limit = draw(2) ? -1 : (spile_long)draw(model->count + 3);
+	unsigned int wanted[MOST], order[MOST];
+	union spile_key keys[SPILE_MAX_KEYS];
+	struct spile_iterator it;
+	unsigned int count, i, key;
+
+	if (sort == (int)map->keys)
+		sort = SPILE_SORT_VALUE;
+	if (slice)
+		keys_of(map, slice, keys);
+	count = model_order(model, slice, any, sort, descending, wanted);
+	if (limit >= 0 && limit < count)
+		count = limit;
+	spile_iterate(&contexts[0], &it, map, slice ? keys : NULL, any, sort, descending, limit,
+		      sort == SPILE_SORT_NONE && !slice ? NULL : order);
+	for (i = 0; i < count; i++) {
+		CHECK(spile_next(&it));
+		for (key = 0; key < map->keys; key++) {
+			const struct value *want = &model->elements[wanted[i]].keys[key];
+
+			if (is_text(map, key))
+				CHECK(same(spile_iterator_text(&it, key), want));
+			else
+				CHECK(spile_iterator_long(&it, key) == want->number);
+		}
+		if (map->value == SPILE_VALUE_STRING)
+			CHECK(same(spile_iterator_value_text(&it), &model->elements[wanted[i]].value));
+		else
+			CHECK(spile_iterator_value(&it) == model->elements[wanted[i]].value.number);
+	}
+	CHECK(!spile_next(&it));
+	CHECK(!spile_next(&it));
+}
+
+static void random_operation(struct model *model)
+{
+	const struct spile_map *map = model->map;
+	struct spile_context *c = &contexts[0];
+	unsigned int any = draw(4) ? 0 : draw(1u << map->keys);
+	struct value keys[SPILE_MAX_KEYS], value;
+	union spile_key their_keys[SPILE_MAX_KEYS];
+	unsigned int i;
+	int element;
+
+	for (i = 0; i < map->keys; i++)
+		draw_value(&keys[i], map->keys < 3 ? 30 : 2);
+	draw_value(&value, 30);
+	keys_of(map, keys, their_keys);
+
+	switch (draw(10)) {
+	case 0 ... 3:
+		element = model_make(model, keys);
+		if (map->value == SPILE_VALUE_STRING) {
+			spile_map_set_text(c, map, their_keys, string_of(&value));
+		} else if (draw(2)) {
+			spile_map_set_long(c, map, their_keys, value.number);
+		} else {
+			if (element >= 0)
+				value.number = (uint64_t)value.number + (uint64_t)model->elements[element].value.number;
+			CHECK(spile_map_add(c, map, their_keys, (uint64_t)value.number -
+				(element >= 0 ? (uint64_t)model->elements[element].value.number : 0)) ==
+			      (element >= 0 ? value.number : 0));
+		}
+		if (element < 0)
+			CHECK(failed_with(c, map->sized ? "Array overflow, check size limit (7)"
+					  : "Array overflow, check MAXMAPENTRIES"));
+		else
+			model->elements[element].value = value;
+		CHECK(!c->error);
+		break;
+	case 4:
+		element = model_find(model, keys);
+		if (map->value == SPILE_VALUE_STRING)
+			CHECK(same(spile_map_text(c, map, their_keys),
+				   element < 0 ? &(struct value){ 0 } : &model->elements[element].value));
+		else
+			CHECK(spile_map_long(c, map, their_keys) ==
+			      (element < 0 ? 0 : model->elements[element].value.number));
+		break;
+	case 5:
+		for (i = 0; i < model->count && !model_matches(model, i, keys, any); i++)
+			;
+		CHECK(spile_map_has(c, map, their_keys, any) == (i < model->count));
+		break;
+	case 6:
+		spile_map_delete(c, map, their_keys, any);
+		for (i = 0; i < model->count; )
+			if (model_matches(model, i, keys, any))
+				model_remove(model, i);
+			else
+				i++;
+		break;
+	case 7:
+		if (!draw(20)) {
+			spile_map_clear(c, map);
+			model->count = 0;
+		}
+		break;
+	case 8:
+		check_iteration(model, NULL, 0);
+		break;
+	default:
+		check_iteration(model, keys, draw(1u << map->keys));
+	}
+	CHECK(spile_tables->count == model->count);
+}
+
+static void arrays(void)
+{
+	static const struct spile_map maps[] = {
+		{ .name = "a", .keys = 1, .entries = 40 },
+		{ .name = "b", .keys = 1, .entries = 7, .sized = 1 },
+		{ .name = "c", .keys = 1, .entries = 7, .wrap = 1 },
+		{ .name = "d", .keys = 1, .string_keys = 1, .entries = 10, .value = SPILE_VALUE_STRING },
+		{ .name = "e", .keys = 1, .string_keys = 1, .entries = 5, .wrap = 1, .value = SPILE_VALUE_STRING },
+		{ .name = "f", .keys = 2, .string_keys = 2, .entries = 50 },
+		{ .name = "g", .keys = 3, .string_keys = 5, .entries = 20, .wrap = 1, .value = SPILE_VALUE_STRING },
+		{ .name = "h", .keys = 4, .entries = 30 },
+		{ .name = "i", .keys = 9, .string_keys = 0x155, .entries = MOST },
+		{ .name = "j", .keys = 1, .entries = 1, .wrap = 1 },
+	};
+	static struct model model;
+	unsigned int i, step;
+
+	for (i = 0; i < sizeof(maps) / sizeof(*maps) && !failures; i++) {
+		load(&maps[i]);
+		model.map = &maps[i];
+		model.count = 0;
+		for (step = 0; step < 30000 && !failures; step++)
+			random_operation(&model);
+		if (failures)
+			printf("in array %s\n", maps[i].name);
+		unload();
+	}
+}
+
+/* Keys that differ in high bits or by a stride must not share buckets. */
+static void spread(void)
+{
+	static const struct spile_map map = { .name = "a", .keys = 1, .entries = 4096 };
+	static const uint64_t strides[] = { 1, 8, 4096, 1ull << 20, 1ull << 32, 1ull << 52 };
+	unsigned int i, k, longest;
+
+	for (i = 0; i < sizeof(strides) / sizeof(*strides); i++) {
+		load(&map);
+		for (k = 0; k < map.entries; k++) {
+			union spile_key key = { .number = k * strides[i] };
+
+			spile_map_set_long(&contexts[0], &map, &key, k);
+		}
+		for (k = 0, longest = 0; k < map.entries; k++) {
+			unsigned int length = 0, number = spile_tables->buckets[k];
+
+			for (; number; number = spile_element(spile_tables, number)->next)
+				length++;
+			if (length > longest)
+				longest = length;
+		}
+		CHECK(spile_tables->count == map.entries);
+		CHECK(longest < 40);
+		unload();
+	}
+}
+
+/* ---- Aggregates. */
+
+static struct spile_context *any_cpu(void)
+{
+	static const unsigned int possible[] = { 0, 2, 3 };
+
+	return &contexts[possible[draw(3)]];
+}
+
+static void expect_stats(const struct spile_map *map, const union spile_key *keys, enum spile_extractor extractor,
+			 spile_long want, const char *what)
+{
+	spile_long got = spile_stats_get(&contexts[0], map, keys, extractor);
+
+	if (got == want && !contexts[0].error)
+		return;
+	failures++;
+	printf("%s, extractor %d: got %lld (error %d), expected %lld\n", what, extractor, got, contexts[0].error, want);
+	contexts[0].error = SPILE_OK;
+}
+
+/* Feeds the values on random CPUs and compares all extractors. */
+static void feed(const struct spile_map *map, const spile_long *values, unsigned int count, const char *what,
+		 spile_long average, spile_long variance)
+{
+	spile_long sum = 0, least = INT64_MAX, greatest = INT64_MIN;
+	unsigned int i;
+
+	load(map);
+	for (i = 0; i < count; i++) {
+		spile_stats_add(any_cpu(), map, NULL, values[i]);
+		sum = spile_add(sum, values[i]);
+		least = min(values[i], least);
+		greatest = values[i] > greatest ? values[i] : greatest;
+	}
+	expect_stats(map, NULL, SPILE_COUNT, count, what);
+	expect_stats(map, NULL, SPILE_SUM, sum, what);
+	expect_stats(map, NULL, SPILE_MIN, least, what);
+	expect_stats(map, NULL, SPILE_MAX, greatest, what);
+	expect_stats(map, NULL, SPILE_AVERAGE, average, what);
+	expect_stats(map, NULL, SPILE_VARIANCE, variance, what);
+	spile_map_clear(&contexts[0], map);
+	expect_stats(map, NULL, SPILE_COUNT, 0, what);
+	expect_stats(map, NULL, SPILE_SUM, 0, what);
+	for (i = SPILE_MIN; i <= SPILE_VARIANCE; i++) {
+		CHECK(spile_stats_get(&contexts[0], map, NULL, i) == 0);
+		CHECK(failed_with(&contexts[0], "empty aggregate"));
+	}
+	unload();
+}
+
+static const struct spile_map scalar = {
+	.name = "s", .value = SPILE_VALUE_STATS, .stats = { .variance = 1, .histogram = SPILE_HISTOGRAM_LOG },
+};
+
+#define FEED(average, variance, ...) do { \
+		const spile_long values_[] = { __VA_ARGS__ }; \
+		feed(&scalar, values_, sizeof(values_) / sizeof(*values_), #__VA_ARGS__, average, variance); \
+	} while (0)
+
+static void extremes(void)
+{
+	FEED(5, -1, 5);
+	FEED(2, 1, 1, 2, 3);
+	FEED(3, 5, 1, 2, 3, 4, 8, 4);	/* 110 - 22 * 22 / 6 is 29.3, a fifth of that 5.9 */
+	FEED(-3, 12, -5, -5, 1);
+	FEED(0, INT64_MAX, INT64_MIN, INT64_MAX);
+	FEED(INT64_MIN, 0, INT64_MIN, INT64_MIN, INT64_MIN);
+	FEED(INT64_MAX, 0, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX);
+	FEED(INT64_MAX - 1, 2, INT64_MAX, INT64_MAX - 2);
+	FEED(INT64_MIN + 1, 2, INT64_MIN, INT64_MIN + 2);
+	FEED(-1, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -4, INT64_MAX, INT64_MIN);
+}
+
+/* Variance does not change when all values move: near the ends of the numbers it
+ * must be what it is near 0, where 128 bits are enough to compute it. */
+static void moved(void)
+{
+	spile_long values[200];
+	unsigned int round, i, count;
+
+	for (round = 0; round < 300; round++) {
+		uint64_t spread = 1ull << draw(31);
+		__int128 sum = 0, squares = 0, average;
+		spile_long base, variance;
+
+		count = 2 + draw(198);
+		base = round % 3 == 0 ? 0 : round % 3 == 1 ? INT64_MAX - (spile_long)spread : INT64_MIN;
+		for (i = 0; i < count; i++) {
+			spile_long value = draw(spread);
+
+			sum += value;
+			squares += (__int128)value * value;
+			values[i] = base + value;
+		}
+		variance = (count * squares - sum * sum) / ((__int128)count * (count - 1));
+		average = ((__int128)base * count + sum) / count;
+		feed(&scalar, values, count, "moved", average, variance);
+	}
+}
+
+static void histogram_indices(void)
+{
+	static const struct spile_stats_kind log = { .histogram = SPILE_HISTOGRAM_LOG };
+	static const struct spile_stats_kind linear = { .histogram = SPILE_HISTOGRAM_LINEAR, .low = -10, .high = 15, .width = 10 };
+	static const struct spile_stats_kind widest = {
+		.histogram = SPILE_HISTOGRAM_LINEAR, .low = INT64_MIN, .high = INT64_MAX, .width = 1ll << 58,
+	};
+	static const struct spile_stats_kind wrong[] = {
+		{ .histogram = SPILE_HISTOGRAM_LINEAR, .low = 0, .high = 1000, .width = 1 },
+		{ .histogram = SPILE_HISTOGRAM_LINEAR, .low = 10, .high = 0, .width = 1 },
+		{ .histogram = SPILE_HISTOGRAM_LINEAR, .low = 0, .high = 10, .width = 0 },
+	};
+	static const struct { spile_long value; unsigned int index; } logs[] = {
+		{ 0, 64 }, { 1, 65 }, { 2, 66 }, { 3, 66 }, { 4, 67 }, { 7, 67 }, { 8, 68 }, { INT64_MAX, 127 },
+		{ 1ll << 62, 127 }, { (1ll << 62) - 1, 126 },
+		{ -1, 63 }, { -2, 62 }, { -3, 62 }, { -4, 61 }, { INT64_MIN, 0 }, { INT64_MIN + 1, 1 },
+	}, linears[] = {
+		{ -11, 0 }, { INT64_MIN, 0 }, { -10, 1 }, { -1, 1 }, { 0, 2 }, { 9, 2 }, { 10, 3 }, { 15, 3 }, { 19, 3 },
+		{ 20, 4 }, { INT64_MAX, 4 },
+	};
+	unsigned int i;
+
+	CHECK(spile_histogram_buckets(&log) == 128);
+	CHECK(spile_histogram_buckets(&linear) == 5);
+	CHECK(spile_histogram_buckets(&widest) == 66);
+	for (i = 0; i < sizeof(logs) / sizeof(*logs); i++)
+		CHECK(spile_histogram_index(&log, logs[i].value) == logs[i].index);
+	for (i = 0; i < sizeof(linears) / sizeof(*linears); i++)
+		CHECK(spile_histogram_index(&linear, linears[i].value) == linears[i].index);
+	CHECK(spile_histogram_index(&widest, INT64_MAX) == 64);
+	CHECK(spile_histogram_index(&widest, INT64_MIN) == 1);
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		CHECK(spile_histogram_buckets(&wrong[i]) <= SPILE_MAX_BUCKETS);
+		CHECK(spile_histogram_index(&wrong[i], INT64_MAX) < spile_histogram_buckets(&wrong[i]));
+		CHECK(spile_histogram_index(&wrong[i], INT64_MIN) < spile_histogram_buckets(&wrong[i]));
+		CHECK(spile_histogram_index(&wrong[i], 5) < spile_histogram_buckets(&wrong[i]));
+	}
+}
+
+/* Arrays of aggregates on several CPUs: every read merges; a deleted element and
+ * one that left a wrapping array begin anew everywhere. */
+static void aggregates(void)
+{
+	static const struct spile_map maps[] = {
+		{ .name = "a", .keys = 1, .entries = 20, .value = SPILE_VALUE_STATS,
+		  .stats = { .variance = 1, .histogram = SPILE_HISTOGRAM_LINEAR, .low = 0, .high = 50, .width = 10 } },
+		{ .name = "b", .keys = 1, .entries = 8, .wrap = 1, .value = SPILE_VALUE_STATS },
+	};
+	enum { KEYS = 30, VALUES = 60 };
+	static struct { unsigned int made, count; spile_long values[VALUES]; } model[KEYS];
+	unsigned int i, step, k, v, order[MOST], live, clock;
+	const struct spile_map *map;
+	struct spile_iterator it;
+
+	for (i = 0; i < 2; i++) {
+		map = &maps[i];
+		load(map);
+		memset(model, 0, sizeof(model));
+		clock = live = 0;
+		for (step = 0; step < 30000 && !failures; step++) {
+			union spile_key key = { .number = draw(KEYS) };
+			spile_long value = draw(100), sum = 0;
+			struct spile_context *c = any_cpu();
+
+			k = key.number;
+			switch (draw(6)) {
+			default:
+				if (model[k].count == VALUES)
+					break;
+				spile_stats_add(c, map, &key, value);
+				if (!model[k].count) {
+					if (live == map->entries && !map->wrap) {
+						CHECK(failed_with(c, "Array overflow, check MAXMAPENTRIES"));
+						break;
+					}
+					if (live == map->entries) {
+						unsigned int oldest = k, other;
+
+						for (other = 0; other < KEYS; other++)
+							if (model[other].count && (oldest == k || model[other].made < model[oldest].made))
+								oldest = other;
+						model[oldest].count = 0;
+						live--;
+					}
+					model[k].made = ++clock;
+					live++;
+				}
+				model[k].values[model[k].count++] = value;
+				break;
+			case 3:
+				if (draw(4))
+					break;
+				spile_map_delete(c, map, &key, 0);
+				live -= model[k].count != 0;
+				model[k].count = 0;
+				break;
+			case 4:
+				for (v = 0; v < model[k].count; v++)
+					sum += model[k].values[v];
+				CHECK(spile_map_has(c, map, &key, 0) == (model[k].count != 0));
+				expect_stats(map, &key, SPILE_COUNT, model[k].count, map->name);
+				expect_stats(map, &key, SPILE_SUM, sum, map->name);
+				if (model[k].count) {
+					expect_stats(map, &key, SPILE_AVERAGE, sum / model[k].count, map->name);
+				} else {
+					CHECK(spile_stats_get(c, map, &key, SPILE_MAX) == 0);
+					CHECK(failed_with(c, "empty aggregate"));
+				}
+				if (map->stats.histogram && model[k].count) {
+					unsigned int in_third = 0;
+
+					for (v = 0; v < model[k].count; v++)
+						in_third += model[k].values[v] / 10 == 2;
+					CHECK(spile_histogram_bucket(c, map, &key, 3) == in_third);
+					CHECK(!c->error);
+				}
+				break;
+			case 5: {
+				spile_long last = INT64_MAX;
+
+				spile_iterate(c, &it, map, NULL, 0, SPILE_SORT_EXTRACTOR + SPILE_SUM, 1, -1, order);
+				for (v = 0; spile_next(&it); v++) {
+					k = spile_iterator_long(&it, 0);
+					key.number = k;
+					CHECK(model[k].count);
+					CHECK(spile_stats_get(c, map, &key, SPILE_SUM) <= last);
+					last = spile_stats_get(c, map, &key, SPILE_SUM);
+				}
+				CHECK(v == live);
+			}
+			}
+		}
+		unload();
+	}
+}
+
+static void histograms(void)
+{
+	static const struct spile_map map = {
+		.name = "h", .value = SPILE_VALUE_STATS,
+		.stats = { .histogram = SPILE_HISTOGRAM_LINEAR, .low = 0, .high = 20, .width = 10 },
+	};
+	static const spile_long values[] = { -5, 0, 5, 12, 13, 14, 100, 101 };
+	static const struct { int sort, descending; spile_long limit; spile_long want[6]; } orders[] = {
+		{ SPILE_SORT_NONE, 0, -1, { 0, 1, 2, 3, 4, -1 } },
+		{ 0, 1, -1, { 4, 3, 2, 1, 0, -1 } },
+		{ SPILE_SORT_VALUE, 1, -1, { 2, 1, 4, 0, 3, -1 } },
+		{ SPILE_SORT_VALUE, 0, 2, { 3, 0, -1 } },
+	};
+	struct spile_context *c = &contexts[0];
+	unsigned int order[SPILE_MAX_BUCKETS], i, k;
+	spile_ulong buckets[SPILE_MAX_BUCKETS];
+	struct spile_iterator it;
+	_Alignas(8) char payload[8 * 5 + 8];
+	uint64_t put[5];
+
+	load(&map);
+	CHECK(spile_histogram_bucket(c, &map, NULL, 0) == 0);
+	CHECK(failed_with(c, "empty aggregate"));
+	CHECK(spile_put_histogram(c, payload, &map, NULL) == payload + sizeof(payload));
+	CHECK(failed_with(c, "empty aggregate"));
+	for (i = 0; i < sizeof(values) / sizeof(*values); i++)
+		spile_stats_add(any_cpu(), &map, NULL, values[i]);
+	CHECK(spile_histogram_bucket(c, &map, NULL, 2) == 3);
+	CHECK(spile_histogram_bucket(c, &map, NULL, 4) == 2);
+	CHECK(!c->error);
+	CHECK(spile_histogram_bucket(c, &map, NULL, 5) == 0);
+	CHECK(failed_with(c, "histogram index out of range"));
+	CHECK(spile_histogram_bucket(c, &map, NULL, -1) == 0);
+	CHECK(failed_with(c, "histogram index out of range"));
+	CHECK(spile_histogram_has(c, &map, NULL, 4) && !spile_histogram_has(c, &map, NULL, 5));
+
+	memset(payload, 0xee, sizeof(payload));
+	CHECK(spile_put_histogram(c, payload, &map, NULL) == payload + sizeof(payload));
+	CHECK(payload[0] == 40 && !payload[1]);
+	memcpy(put, payload + 4, sizeof(put));
+	CHECK(put[0] == 1 && put[1] == 2 && put[2] == 3 && put[3] == 0 && put[4] == 2);
+	CHECK(!payload[44] && !payload[47]);
+	CHECK(!spile_put_histogram(c, NULL, &map, NULL));
+
+	for (i = 0; i < sizeof(orders) / sizeof(*orders); i++) {
+		spile_iterate_histogram(c, &it, &map, NULL, orders[i].sort, orders[i].descending, orders[i].limit, order, buckets);
+		for (k = 0; spile_next(&it); k++) {
+			CHECK(spile_iterator_long(&it, 0) == orders[i].want[k]);
+			CHECK(spile_iterator_value(&it) == (spile_long)put[orders[i].want[k]]);
+		}
+		CHECK(orders[i].want[k] == -1);
+	}
+	unload();
+}
+
+/* ---- Several CPUs at once. */
+
+enum { THREADS = CPUS - 1, ROUNDS = 200000, SHARED_KEYS = 500 };
+
+static const struct spile_map *shared_map;
+static spile_long fed[CPUS][SHARED_KEYS];
+
+static void *feed_on(void *argument)
+{
+	struct spile_context *c = argument;
+	unsigned int cpu = c - contexts;
+	uint64_t state = 0x1234567 * (cpu + 1);
+	unsigned int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		struct value text;
+		union spile_key key;
+		unsigned int k;
+
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		k = state % SHARED_KEYS;
+		snprintf(text.text, sizeof(text.text), "process-%u", k);
+		key.number = k;
+		if (shared_map->string_keys)
+			key.text = string_of(&text);
+		spile_stats_add(c, shared_map, &key, 1);
+		fed[cpu][k]++;
+	}
+	return NULL;
+}
+
+static void at_once(const struct spile_map *map)
+{
+	pthread_t threads[CPUS];
+	unsigned int cpu, k, live = 0;
+	spile_long total = 0;
+
+	load(map);
+	shared_map = map;
+	memset(fed, 0, sizeof(fed));
+	for (cpu = 0; cpu < CPUS; cpu++)
+		if (cpu != 1)
+			pthread_create(&threads[cpu], NULL, feed_on, &contexts[cpu]);
+	for (cpu = 0; cpu < CPUS; cpu++)
+		if (cpu != 1)
+			pthread_join(threads[cpu], NULL);
+	for (k = 0; k < SHARED_KEYS; k++) {
+		struct value text;
+		union spile_key key = { .number = k };
+		spile_long all = 0, count;
+
+		snprintf(text.text, sizeof(text.text), "process-%u", k);
+		if (map->string_keys)
+			key.text = string_of(&text);
+		for (cpu = 0; cpu < CPUS; cpu++)
+			all += fed[cpu][k];
+		count = spile_stats_get(&contexts[0], map, &key, SPILE_COUNT);
+		live += spile_map_has(&contexts[0], map, &key, 0);
+		total += count;
+		if (!map->wrap)
+			CHECK(count == all);
+		else
+			CHECK(count <= all);
+	}
+	for (cpu = 0; cpu < CPUS; cpu++)
+		if (contexts[cpu].error)
+			failures++, printf("CPU %u: %s\n", cpu, failure[cpu]);
+	CHECK(live == spile_tables->count);
+	CHECK(live == (map->wrap ? map->entries : SHARED_KEYS));
+	CHECK(map->wrap || total == THREADS * ROUNDS);
+	unload();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct spile_map maps[] = {
+		{ .name = "a", .keys = 1, .entries = SHARED_KEYS, .value = SPILE_VALUE_STATS },
+		{ .name = "b", .keys = 1, .string_keys = 1, .entries = SHARED_KEYS, .value = SPILE_VALUE_STATS },
+		{ .name = "c", .keys = 1, .string_keys = 1, .entries = 50, .wrap = 1, .value = SPILE_VALUE_STATS },
+		{ .name = "d", .keys = 1, .entries = 1, .wrap = 1, .value = SPILE_VALUE_STATS },
+	};
+	unsigned int i;
+
+	(void)argv;
+	/* With any argument: only what a thread sanitizer can judge. Replacing elements of a
+	 * wrapping array is a race by design, settled by generations. */
+	if (argc == 1) {
+		arrays();
+		spread();
+		extremes();
+		moved();
+		histogram_indices();
+		aggregates();
+		histograms();
+	}
+	for (i = 0; i < (argc == 1 ? 4 : 2); i++)
+		at_once(&maps[i]);
+	return failures != 0;
+}
