@@ -7,6 +7,7 @@
  * raw bytes and %M the hex digits of memory.
  */
 #include "format.h"
+#include "histogram.h"
 #include "payload.h"
 #include "pretty.h"
 
@@ -251,6 +252,12 @@ unsigned int spile_format_render(const unsigned char *format, unsigned int forma
 			if (!spile_pretty_render(&text, code.at, count, &payload))
 				goto end;
 			code.at += count;
+			break;
+		case SPILE_FORMAT_HISTOGRAM:
+			if (!spile_code_has(&code, SPILE_HISTOGRAM_CODE) ||
+			    !spile_histogram_render(&text, code.at, &payload))
+				goto end;
+			code.at += SPILE_HISTOGRAM_CODE;
 			break;
 		default:
 			goto end;

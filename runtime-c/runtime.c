@@ -40,6 +40,7 @@
 #include "regex.c"
 #include "text.c"
 #include "format.c"
+#include "histogram.c"
 #include "pretty.c"
 
 #include "builtin_context.c"

@@ -6,6 +6,7 @@
 
 use spile_abi::format::{Directive, Flags, Piece, Size};
 
+use crate::histogram;
 use crate::payload::{Payload, Short};
 use crate::pretty;
 use crate::text::{Digits, Text};
@@ -22,8 +23,7 @@ pub fn render(pieces: &[Piece], payload: &mut Payload<'_>, text: &mut Text) -> R
             directive.render(payload, text)
         }
         Piece::Pretty(description) => pretty::render(description, payload, text),
-        // No compiler makes one yet.
-        Piece::Histogram(_) => Err(Short),
+        Piece::Histogram(kind) => histogram::render(*kind, payload, text),
     })
 }
 

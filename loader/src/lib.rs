@@ -15,6 +15,7 @@ pub mod elf;
 pub mod error;
 pub mod file;
 pub mod format;
+pub mod histogram;
 pub mod load;
 pub mod merge;
 pub mod options;

@@ -1,11 +1,11 @@
 //! The loader and the module's runtime make the same text of the same format and payload: thousands of random ones go
-//! through both. The C side is runtime-c/format.c, pretty.c and text.c, compiled here with sanitizers.
+//! through both. The C side is runtime-c/format.c, histogram.c, pretty.c and text.c, compiled here with sanitizers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use spile_abi::format::{Directive, Flags, Piece, Pretty, PrettyOp, PrettyStyle, Size, decode, encode};
+use spile_abi::format::{Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size, decode, encode};
 use spilerun::format::render;
 use spilerun::payload::Payload;
 use spilerun::text::Text;
@@ -87,7 +87,8 @@ impl Random {
     }
 
     fn piece(&mut self) -> Piece {
-        match self.below(6) {
+        match self.below(7) {
+            5 => Piece::Histogram(self.histogram()),
             0 => Piece::Literal(self.bytes(10)),
             1 => {
                 let size = self.below(40) as u32;
@@ -95,6 +96,22 @@ impl Random {
             }
             _ => Piece::Directive(self.directive()),
         }
+    }
+
+    fn histogram(&mut self) -> Histogram {
+        if self.below(2) == 0 {
+            return Histogram::Log;
+        }
+        let low = self.one_of(&[0, -100, 1000, i64::MIN]);
+        Histogram::Linear { low, high: low + self.below(1000) as i64, width: 1 + self.below(300) as i64 }
+    }
+
+    /// Counts of a histogram's buckets, most of them 0.
+    fn counts(&mut self, histogram: Histogram) -> Vec<u8> {
+        let most = self.one_of(&[2, 60, 5_000, u64::MAX]);
+        let few = self.one_of(&[1, 3, 20]);
+        let count = |random: &mut Random| if random.below(few) == 0 { random.below(most) } else { 0 };
+        (0..histogram.buckets()).flat_map(|_| count(self).to_le_bytes()).collect()
     }
 
     fn part(&mut self, most: u64, payload: &mut Vec<u8>) {
@@ -129,6 +146,10 @@ impl Random {
                         b's' | b'm' | b'M' => self.part(30, &mut payload),
                         _ => payload.extend(self.long().to_le_bytes()),
                     }
+                }
+                Piece::Histogram(histogram) => {
+                    let counts = self.counts(*histogram);
+                    self.part_of(counts, &mut payload);
                 }
                 Piece::Pretty(pretty) => {
                     let zeros = self.below(2) == 0;
@@ -169,7 +190,7 @@ fn compiled() -> PathBuf {
     let mut cc = Command::new("cc");
     cc.args(["-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-fsanitize=address,undefined"]);
     cc.arg("-iquote").arg(&runtime).arg(loader.join("tests/parity.c"));
-    cc.args(["format.c", "pretty.c", "text.c"].map(|file| runtime.join(file))).arg("-o").arg(&program);
+    cc.args(["format.c", "histogram.c", "pretty.c", "text.c"].map(|file| runtime.join(file))).arg("-o").arg(&program);
     let output = cc.output().expect("running cc");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program

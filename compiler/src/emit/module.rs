@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use super::{embedded, regex, routine, text};
-use crate::plan::{Map, Plan, Probe, Storage, place_of};
-use crate::program::uses::Access;
+use crate::plan::{LockMode, Map, Plan, Probe, Storage, place_of};
 use crate::program::{Attachment, Constant, Histogram, Holds, Sample, Type};
 
 const TEMPLATE: &str = include_str!("templates/script.c.tera");
@@ -125,7 +124,15 @@ fn map_fields(map: &Map) -> Vec<String> {
 }
 
 fn lock_list(probe: &Probe) -> String {
-    let locks = probe.locks.iter().map(|&(lock, access)| (lock << 1 | u32::from(access != Access::Read)).to_string());
+    let locks = probe.locks.iter().map(|&(lock, mode)| {
+        let mode = match mode {
+            LockMode::Read => "READ",
+            LockMode::Write => "WRITE",
+            LockMode::Local => "LOCAL",
+            LockMode::All => "ALL",
+        };
+        format!("{lock} << 2 | SPILE_LOCK_{mode}")
+    });
     let locks: Vec<String> = locks.collect();
     locks.join(", ")
 }

@@ -172,9 +172,9 @@ impl Builder<'_, '_> {
         };
         let limit = foreach.limit.as_ref().map(|limit| self.value(limit));
         let order = match foreach.sort {
+            _ if histogram => program::MAX_BUCKETS,
             // Elements that a slice lets through are found first, as those that are sorted.
-            None if histogram || foreach.slice.is_empty() => 0,
-            Some(_) if histogram => program::MAX_BUCKETS,
+            None if foreach.slice.is_empty() => 0,
             _ => self.entries(map),
         };
         let iterator = self.iterator(Iterator { order, buckets: histogram });

@@ -12,9 +12,10 @@ mod tables;
 use code::{Frame, Routine};
 use routine::{Around, Builder, c_name};
 use tables::Tables;
+pub use globals::LockMode;
 pub use tables::EmbeddedExpression;
 
-use crate::program::uses::{self, Access, Uses, Walk};
+use crate::program::uses::{self, Uses, Walk};
 use crate::program::{Attachment, Automaton, Constant, EmbeddedC, FunctionBody, Holds, Place, Program, Type};
 use crate::source::SourceMap;
 use spile_abi::meta::{self, Meta};
@@ -121,7 +122,7 @@ pub struct Probe {
     /// Data of one kretprobe instance.
     pub entry_bytes: u32,
     /// What is taken for the handler, ascending.
-    pub locks: Vec<(u32, Access)>,
+    pub locks: Vec<(u32, LockMode)>,
 }
 
 /// The translation unit with the script's own C.
@@ -219,8 +220,11 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         builder.declare(&probe.locals, 0);
         builder.statements(&probe.body);
         routines.push(builder.finish(name.clone(), comment, Vec::new(), None, Frame::Handler));
-        let mut taken: Vec<(u32, Access)> =
-            handler_uses[index].iter().filter_map(|(global, &access)| Some((locks[global.index()]?, access))).collect();
+        let mut taken: Vec<(u32, LockMode)> =
+            handler_uses[index]
+                .iter()
+                .filter_map(|(id, &access)| Some((locks[id.index()]?, globals::mode(&program.globals[id.index()], access))))
+                .collect();
         taken.sort_unstable();
         probes.push(Probe {
             point: probe.point.clone(),

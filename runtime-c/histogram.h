@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Drawing histograms. Compiles in user space too.
+ */
+#ifndef SPILE_HISTOGRAM_H
+#define SPILE_HISTOGRAM_H
+
+#include "payload.h"
+#include "text.h"
+
+enum {
+	SPILE_HISTOGRAM_CODE = 1 + 3 * 8,	/* bytes of a SPILE_FORMAT_HISTOGRAM behind its op */
+};
+
+/* Writes the chart that the format's code describes, with counts from the payload. False: there is none left, or no such histogram. */
+bool spile_histogram_render(struct spile_text *text, const unsigned char *code, struct spile_payload *payload);
+
+#endif
