@@ -50,8 +50,8 @@ fn read(work: &Path, log: &str) -> Result<Steps, String> {
     for commands in [&mut script, &mut embedded] {
         let compile = commands.first_mut().ok_or("Kbuild recorded no compilation")?;
         without_dependencies(compile);
-        // Neither changes what is made: paths of the work directory would be different in every run.
-        compile.extend(["-pipe".into(), "-ffile-prefix-map=\u{1}=spile".into()]);
+        // Compiler and assembler at the same time; the object is the same.
+        compile.push("-pipe".into());
     }
     module.first_mut().map(recipe::generalize_objects).ok_or("Kbuild recorded no link")?;
     last.retain(|words| words.as_slice() != ["true"]);

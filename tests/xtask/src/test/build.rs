@@ -24,10 +24,12 @@ pub struct Workshop {
     pub modules: Vec<PathBuf>,
     /// Where the compiled scripts of a test go: a directory each, by its number.
     pub work: PathBuf,
+    /// Modules are made by Kbuild itself.
+    pub kbuild: bool,
 }
 
 impl Workshop {
-    pub fn open(root: &Path, place: Place) -> Result<Workshop> {
+    pub fn open(root: &Path, place: Place, kbuild: bool) -> Result<Workshop> {
         let modules: Result<Vec<_>> = [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, &place)).into_iter().collect();
         let work = root.join("target/tests");
         if work.is_dir() {
@@ -40,6 +42,7 @@ impl Workshop {
             place,
             modules: modules?,
             work,
+            kbuild,
         })
     }
 
@@ -54,6 +57,9 @@ impl Workshop {
         command.args(["-r", &self.place.kernel.release]);
         for module in &self.modules {
             command.arg("-d").arg(module);
+        }
+        if self.kbuild {
+            command.arg("--kbuild");
         }
         command
     }
@@ -91,6 +97,7 @@ impl Workshop {
                 fs::create_dir_all(&directory)?;
                 let mut command = Command::new("sh");
                 command.arg(&test.path).current_dir(&directory).stdin(Stdio::null());
+                command.env("XTASK", std::env::current_exe().unwrap_or_default());
                 command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
                 let modules: Vec<String> = self.modules.iter().map(|module| format!("-d {}", module.display())).collect();
                 command.env("MODULES", modules.join(" "));

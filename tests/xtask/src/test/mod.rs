@@ -33,6 +33,9 @@ pub struct Options {
     /// Keeps what the tests wrote in target/tests/ (that of failed tests is kept anyway)
     #[arg(long)]
     keep: bool,
+    /// Has the scripts' modules made by Kbuild itself (spile --kbuild)
+    #[arg(long)]
+    kbuild: bool,
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -50,7 +53,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if !others.is_empty() {
         println!("{} tests are not for {}", others.len(), place.kernel.release);
     }
-    let workshop = Workshop::open(&root, place)?;
+    let workshop = Workshop::open(&root, place, options.kbuild)?;
     script_tests(&workshop, &tests, &report, options.keep)?;
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

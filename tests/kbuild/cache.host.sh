@@ -1,0 +1,67 @@
+# Shows: what the cache gives, and that nothing wrong with it does any harm.
+# stdout: ^first: .*\(runtime: built\)
+# stdout: ^again: .*using cached module
+# stdout: ^poisoned: .*\(runtime: built
+# stdout: ^option: .*\(runtime: cached; embedded C: cached\)
+# stdout: ^disabled: .*without a cache, the runtime is compiled with each script
+# stdout: ^damaged: 3 entries made again, module right$
+# stdout: ^header changed: .*\(runtime: cached\)
+# stdout: ^four at once: 4 modules, runtime built 1 times$
+# stdout: ^unusable: works, and says .*is not used: Not a directory
+# stdout: ^full: works, and says .*cannot be written .*No space left
+# stdout: ^others can write: works, and says .*others can write there
+# stdout: ^cleared: .*0 entries, 0 bytes
+
+export SPILE_CACHE_DIR=$PWD/cache
+echo 'long long from_header = 1;' >own.h
+cat >kept.stp <<EOF
+%{
+#include "$PWD/own.h"
+%}
+function get:long () %{ STAP_RETURN(from_header); %}
+probe begin { println(get()) exit() }
+EOF
+build() { "$SPILE" -r "$RELEASE" -g -v -p4 -m kept "$@" kept.stp 2>&1 >/dev/null; }
+pass4() { echo "$1: $(grep 'Pass 4\|Pass 2-4')"; }
+build | pass4 first
+cp kept.ko right.ko
+build | pass4 again
+build --poison-cache | pass4 poisoned
+build -DMAXERRORS=7 | pass4 option
+build --disable-cache | pass4 disabled
+
+for entry in cache/*/*; do
+	# In the middle, where it is part of an object.
+	printf 'damage' | dd of="$entry" bs=1 seek=$(($(wc -c <"$entry") / 2)) conv=notrunc 2>/dev/null
+done
+rm kept.ko
+count=$(build | grep -c 'was damaged, and is made again')
+echo "damaged: $count entries made again, module $(cmp kept.ko right.ko && echo right)"
+
+sleep 0.1
+echo 'long long from_header = 2;' >own.h
+build | pass4 'header changed'
+
+export SPILE_CACHE_DIR=$PWD/cache4
+echo 'probe begin { exit() }' >four.stp
+for one in 1 2 3 4; do
+	mkdir "four$one"
+	(cd "four$one" && exec "$SPILE" -r "$RELEASE" -v -p4 -m "four" ../four.stp >/dev/null 2>../four$one.err) &
+done
+wait
+for one in 2 3 4; do cmp four1/four.ko four$one/four.ko; done
+echo "four at once: $(ls four?/four.ko | wc -l) modules, runtime built $(cat four?.err | grep -c 'runtime: built') times"
+
+odd() { build | sed -n "s/^NOTE: \(.*$2.*\)/$1: works, and says \1/p" | head -1; test -s kept.ko && rm kept.ko; }
+touch file
+SPILE_CACHE_DIR=$PWD/file/cache odd unusable 'is not used'
+mkdir full others
+# In a namespace of its own, so that nothing stays mounted.
+cat >full.sh <<'EOF'
+mount -t tmpfs -o size=64k,mode=700 tmpfs full && SPILE_CACHE_DIR=$PWD/full "$SPILE" -r "$RELEASE" -g -v -p4 -m kept kept.stp 2>&1 >/dev/null
+EOF
+unshare -m sh full.sh | sed -n 's/^NOTE: \(.*cannot be written.*\)/full: works, and says \1/p' | head -1
+chmod 777 others
+SPILE_CACHE_DIR=$PWD/others odd 'others can write' 'others can'
+"$SPILE" --cache clear >/dev/null
+echo "cleared: $("$SPILE" --cache size)"

@@ -1,0 +1,42 @@
+# Shows: whatever moment a build is killed at, the next one gives the same module, and nothing of the killed one stays.
+# stdout: ^killed (3[0-9]|40) of 40$
+# stdout: ^modules that differ: 0$
+# stdout: ^damaged entries: 0$
+# stdout: ^left in the temporary directory: 0$
+
+mkdir tmp cache
+export TMPDIR=$PWD/tmp SPILE_CACHE_DIR=$PWD/cache
+cat >killed.stp <<'EOF'
+global n
+function plus:long (x:long) %{ STAP_RETURN(STAP_ARG_x + 1); %}
+probe timer.s(1) { n = plus(n) }
+probe end { println(n) }
+EOF
+build() { "$SPILE" -r "$RELEASE" -g -p4 -m killed killed.stp; }
+build >/dev/null || exit
+cp killed.ko right.ko
+killed=0 differ=0
+for turn in $(seq 40); do
+	# A whole build takes seconds, one with the runtime half a second, one with the embedded unit a twentieth.
+	case $((turn % 8)) in
+	0) "$SPILE" --cache clear >/dev/null ; most=3000 ;;
+	1 | 4) rm -rf cache/module cache/embedded; most=500 ;;
+	2 | 5 | 6) rm -rf cache/module; most=80 ;;
+	*) most=25 ;;
+	esac
+	delay=$(($(od -An -N2 -tu2 /dev/urandom) % most))
+	build >/dev/null 2>&1 &
+	pid=$!
+	sleep "$(printf '%d.%03d' $((delay / 1000)) $((delay % 1000)))"
+	kill -9 "$pid" 2>/dev/null && killed=$((killed + 1))
+	wait "$pid" 2>/dev/null
+	rm -f killed.ko
+	build >/dev/null && cmp -s killed.ko right.ko || differ=$((differ + 1))
+done
+echo "killed $killed of 40"
+echo "modules that differ: $differ"
+# Programs that a killed run had started end by themselves; then the next run removes what they wrote.
+sleep 3
+"$SPILE" --disable-cache -r "$RELEASE" -p4 -m other -e 'probe begin { }' >/dev/null
+echo "damaged entries: $("$SPILE" -v -r "$RELEASE" -g -p4 -m killed killed.stp 2>&1 | grep -c damaged)"
+echo "left in the temporary directory: $(ls -A tmp | wc -l)"

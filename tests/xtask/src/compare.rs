@@ -1,0 +1,21 @@
+//! `cargo xtask compare`: whether two modules are of the same kind, for the tests of the two ways of building.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+
+#[derive(clap::Args)]
+pub struct Options {
+    one: PathBuf,
+    other: PathBuf,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("reading {}", path.display()));
+    let differences = spile::kbuild::differences(&read(&options.one)?, &read(&options.other)?).map_err(|error| anyhow!(error))?;
+    for line in &differences {
+        println!("{line}");
+    }
+    Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
