@@ -3,9 +3,6 @@
  * =~ in programs that ask for what it matched, and the builtins that tell.
  * Any context.
  */
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
@@ -23,7 +20,7 @@ int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *
 		return 0;
 	/* The string may change or go; what was matched stays. */
 	begin = match->ends[0];
-	memcpy(match->text, s.text + begin, match->ends[1] - begin);
+	spile_string_copy(match->text, (struct spile_string){ s.text + begin, match->ends[1] - begin });
 	for (i = 0; i < 2 * regex->groups; i++)
 		if (match->ends[i] >= 0)
 			match->ends[i] -= begin;

@@ -411,7 +411,7 @@ impl Closure {
             // One goes on from where the other is: round a loop that takes nothing.
             (None, _) => 1,
             (_, None) => -1,
-            (Some(first), Some(second)) => by_marks(least).unwrap_or(if first < second { 1 } else { -1 }),
+            (Some(first), Some(second)) => by_marks(least).unwrap_or(if second && !first { 1 } else { -1 }),
         };
         Ok(Order { least, ahead })
     }
