@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser;
 use sha2::{Digest, Sha256};
@@ -13,6 +14,8 @@ use crate::cache::{Cache, Key};
 use crate::cli;
 use crate::cli::options::{Options, Script, module_name};
 use crate::cli::passes::{Clock, memory};
+use crate::cli::progress::Progress;
+use crate::cli::report::{self, Report};
 use crate::diagnostic::{Code, Diagnostic, Severity, render};
 use crate::elaborate;
 use crate::emit::{self, Units};
@@ -50,8 +53,13 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
             return Outcome::Done(ExitCode::from(if error.use_stderr() { 2 } else { 0 }));
         }
     };
+    let started = Instant::now();
     let mut session = Session::new(options);
-    match session.run() {
+    let outcome = session.run();
+    if let Some(form) = session.options.time_report {
+        eprint!("{}", session.report.text(form, started.elapsed(), report::peak_memory()));
+    }
+    match outcome {
         Ok(outcome) => outcome,
         Err(Failed(status)) => Outcome::Done(ExitCode::from(status)),
     }
@@ -64,12 +72,13 @@ struct Session {
     directory: Option<Scratch>,
     /// What was said since pass 1, to be said again when the module is taken from the cache.
     warnings: String,
+    report: Report,
 }
 
 impl Session {
     fn new(options: Options) -> Session {
         let color = options.colored(std::io::stderr().is_terminal());
-        Session { options, sources: SourceMap::new(), color, directory: None, warnings: String::new() }
+        Session { options, sources: SourceMap::new(), color, directory: None, warnings: String::new(), report: Report::default() }
     }
 
     fn run(&mut self) -> Result<Outcome, Failed> {
@@ -101,6 +110,7 @@ impl Session {
         let environment = self.environment(&release, kernel.as_ref(), arguments);
         let clock = Clock::start();
         let (scripts, files) = self.parse(&script, &environment)?;
+        self.report.add("parse", clock.elapsed());
         self.pass(|| format!("Pass 1: parsed user script and {files} library scripts using {}, in {}.", memory(), clock.times()));
         if let Some(pattern) = listing {
             return self.list(&pattern, &scripts, kernel.as_ref(), &release);
@@ -115,12 +125,17 @@ impl Session {
         let key = (last_pass > 3).then(|| self.module_key(&release, kernel.as_ref(), &title, numbered)).flatten();
         let module = named.unwrap_or_else(|| self.default_name(&release, &limits, &scripts, numbered));
         let naming = Naming { module, title, kernel_release: release.clone(), guru: self.options.guru, limits };
+        let clock = Clock::start();
         if let Some(finished) = key.as_ref().filter(|_| !self.options.keep).and_then(|key| finished::find(&cache, key)) {
+            self.report.add("cached module", clock.elapsed());
             self.pass(|| format!("Pass 2-4: using cached module \"{}.ko\" in {}.", naming.module, clock.times()));
             return self.finish(finished, &naming.module, numbered, last_pass, &release);
         }
         let clock = Clock::start();
+        let progress = self.progress("reading debug information");
         let program = self.elaborate(&scripts, kernel.as_ref(), &release)?;
+        drop(progress);
+        self.report.add("elaborate", clock.elapsed());
         self.pass(|| {
             let counts = format!("{}, {}, {}", count(program.probes.len(), "probe"), count(program.functions.len(), "function"), count(program.globals.len(), "global"));
             format!("Pass 2: analyzed script: {counts} using {}, in {}.", memory(), clock.times())
@@ -131,6 +146,7 @@ impl Session {
         let clock = Clock::start();
         let plan = plan::plan(&program, &self.sources, naming);
         let units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
+        self.report.add("translate", clock.elapsed());
         self.pass(|| format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times()));
         if last_pass == 3 {
             return self.print_lines([units.script].into_iter().chain(units.embedded));
@@ -141,6 +157,11 @@ impl Session {
             let notes = if built.notes.is_empty() { String::new() } else { format!(" ({})", built.notes.join("; ")) };
             format!("Pass 4: compiled C into \"{}.ko\" in {}{notes}.", plan.naming.module, clock.times())
         });
+        self.report.add("compile", clock.elapsed());
+        for (stage, took) in &built.stages {
+            self.report.add(format!("compile/{stage}"), *took);
+        }
+        let clock = Clock::start();
         let finished = self.finished(&built, &program)?;
         if let Some(key) = key.filter(|_| finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()))) {
             let inputs = kernel.as_ref().map(Kernel::consulted).unwrap_or_default().into_iter();
@@ -148,6 +169,7 @@ impl Session {
             let inputs = inputs.chain(program.targets.iter().map(|target| PathBuf::from(&target.path)));
             finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.naming.title));
             self.tell_notices(&cache);
+            self.report.add("keep", clock.elapsed());
         }
         self.finish(finished, &plan.naming.module, numbered, last_pass, &release)
     }
@@ -211,6 +233,11 @@ impl Session {
         if self.options.verbose > 0 {
             eprintln!("{}", line());
         }
+    }
+
+    /// Shown until it is dropped, if it takes long.
+    fn progress(&self, text: &str) -> Progress {
+        Progress::start(text, self.options.verbose < 3)
     }
 
     fn print_lines(&self, lines: impl Iterator<Item = String>) -> Result<Outcome, Failed> {
@@ -460,7 +487,9 @@ impl Session {
             verbosity: self.options.verbose,
         };
         directory.share_with_programs(true);
-        let built = kbuild::build(&request, &work, cache);
+        let progress = self.progress("compiling");
+        let built = kbuild::build(&request, &work, cache, &|text| progress.say(text));
+        drop(progress);
         directory.share_with_programs(false);
         self.directory = Some(directory);
         self.tell_notices(cache);

@@ -87,6 +87,7 @@ fn relevant(options: &Options, sources: &SourceMap) -> Options {
     options.no_warnings = false;
     options.disable_cache = false;
     options.poison_cache = false;
+    options.time_report = None;
     // Their program can be what process probes without a path mean.
     let process = sources.files().any(|file| file.origin == crate::source::Origin::User && file.bytes.windows(7).any(|window| window == b"process"));
     if !process {

@@ -3,3 +3,5 @@
 pub mod cache;
 pub mod options;
 pub mod passes;
+pub mod progress;
+pub mod report;

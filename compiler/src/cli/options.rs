@@ -116,6 +116,10 @@ pub struct Options {
     #[arg(long)]
     pub guest: bool,
 
+    /// Say at the end where the time went
+    #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table")]
+    pub time_report: Option<super::report::Form>,
+
     /// Make the module by the kernel's own build alone, without the faster way learnt from it
     #[arg(long)]
     pub kbuild: bool,

@@ -1,6 +1,6 @@
 //! The lines that `-v` prints when a pass is done, as SystemTap prints them.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -24,6 +24,10 @@ impl Clock {
     pub fn start() -> Clock {
         let (user, system) = processor_ms();
         Clock { started: Instant::now(), user, system }
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// `12usr/3sys/15real ms`.

@@ -19,6 +19,7 @@ mod shell;
 mod symvers;
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 pub use compare::differences;
 pub use embed::embedded_tapset;
@@ -53,6 +54,12 @@ pub struct Request {
     pub verbosity: u8,
 }
 
+/// Told what is going on, for people who wait.
+pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// Something that was done, and the time it took.
+pub type Stage = (String, Duration);
+
 /// A module, and how it came about.
 #[derive(Clone, Debug)]
 pub struct Built {
@@ -63,21 +70,29 @@ pub struct Built {
     pub warnings: Vec<String>,
     /// Files outside that went into it and that were only known then.
     pub inputs: Vec<PathBuf>,
+    /// What took how long; programs that ran at the same time both count in full.
+    pub stages: Vec<Stage>,
 }
 
 /// Builds in `work`, which exists and is private.
-pub fn build(request: &Request, work: &Path, cache: &Cache) -> Result<Built, BuildError> {
+pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<Built, BuildError> {
     let looked = request.build_dir.join("Makefile");
     if !looked.exists() {
         return Err(BuildError::NoHeaders { release: request.release.clone(), looked });
     }
     let compiler = compiler::choose(&request.build_dir)?;
     let runtime = Runtime::read(request.runtime.as_deref())?;
-    let mut built = Built { module: PathBuf::new(), notes: Vec::new(), warnings: compiler.warning.iter().cloned().collect(), inputs: Vec::new() };
+    let mut built = Built { module: PathBuf::new(), notes: Vec::new(), warnings: compiler.warning.iter().cloned().collect(), inputs: Vec::new(), stages: Vec::new() };
     let key = key(request, &runtime, &compiler);
-    let Some(recipe) = recipe(request, &runtime, &compiler, &key, work, cache, &mut built.notes)? else {
+    let started = Instant::now();
+    let recipe = recipe(request, &runtime, &compiler, &key, work, cache, &mut built.notes, say)?;
+    built.stages.push(("runtime".into(), started.elapsed()));
+    say("compiling the script");
+    let Some(recipe) = recipe else {
         built.notes.push("without a cache, the runtime is compiled with each script".into());
+        let started = Instant::now();
         built.module = by_kbuild(request, &runtime, &compiler, None, work)?;
+        built.stages.push(("kbuild".into(), started.elapsed()));
         return Ok(built);
     };
     if !request.kbuild {
@@ -96,6 +111,7 @@ pub fn build(request: &Request, work: &Path, cache: &Cache) -> Result<Built, Bui
                         }
                         built.inputs = made.headers;
                         built.module = made.module;
+                        built.stages.extend(made.stages);
                         return Ok(built);
                     }
                     Err(replay::Failure::Refused(error)) => return Err(error),
@@ -105,7 +121,9 @@ pub fn build(request: &Request, work: &Path, cache: &Cache) -> Result<Built, Bui
             Err(ref why) => built.notes.push(format!("modules for this kernel are left to Kbuild: {}", first_lines(why))),
         }
     }
+    let started = Instant::now();
     built.module = by_kbuild(request, &runtime, &compiler, Some(&recipe.plain), work)?;
+    built.stages.push(("kbuild".into(), started.elapsed()));
     Ok(built)
 }
 
@@ -137,7 +155,8 @@ const FORMAT: u32 = 1;
 
 /// The recipe for the request's kernel: kept, or learnt now. None: there is no cache, and to learn it would take as long
 /// each time as Kbuild does.
-fn recipe(request: &Request, runtime: &Runtime, compiler: &Compiler, key: &Key, work: &Path, cache: &Cache, notes: &mut Vec<String>) -> Result<Option<Recipe>, BuildError> {
+#[allow(clippy::too_many_arguments)]
+fn recipe(request: &Request, runtime: &Runtime, compiler: &Compiler, key: &Key, work: &Path, cache: &Cache, notes: &mut Vec<String>, say: Say) -> Result<Option<Recipe>, BuildError> {
     let kept = || cache.get(Kind::Runtime, key).and_then(|entry| Recipe::from_entry(&entry));
     if let Some(recipe) = kept() {
         notes.push("runtime: cached".into());
@@ -146,6 +165,7 @@ fn recipe(request: &Request, runtime: &Runtime, compiler: &Compiler, key: &Key, 
     if cache.directory().is_none() {
         return Ok(None);
     }
+    say(&format!("compiling the runtime for {}, once for each kernel", request.release));
     // Of several that need the same recipe one learns it, the others wait.
     let _lock = cache.lock(Kind::Runtime, key);
     if let Some(recipe) = kept() {

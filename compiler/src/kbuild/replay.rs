@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
 use super::embed::Runtime;
 use super::embedded;
 use super::recipe::{self, Steps, Words};
-use super::{BuildError, Request, make, modpost};
+use super::{BuildError, Request, Stage, make, modpost};
 use crate::cache::{Cache, Key};
 
 /// The C of one module, and its name.
@@ -46,6 +48,15 @@ pub(super) struct Shop<'a> {
     pub(super) work: &'a Path,
     pub(super) directory: &'a Path,
     pub(super) verbosity: u8,
+    /// What ran here.
+    pub(super) stages: Mutex<Vec<Stage>>,
+}
+
+impl Shop<'_> {
+    fn took(&self, what: &str, started: Instant) {
+        let mut stages = self.stages.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        stages.push((what.to_string(), started.elapsed()));
+    }
 }
 
 /// What a program said when it failed.
@@ -73,6 +84,7 @@ pub(super) struct Made {
     pub(super) embedded_cached: bool,
     /// Headers that the embedded unit includes.
     pub(super) headers: Vec<PathBuf>,
+    pub(super) stages: Vec<Stage>,
 }
 
 /// As [`follow`]; the embedded unit's object is taken from the shelf, or put there.
@@ -84,7 +96,7 @@ pub(super) fn follow_with(steps: &Steps, plain: &[u8], source: &Source, runtime:
     make::write(&work.join("spile_plain.o"), plain)?;
     make::write(&work.join("script.c"), source.script)?;
     let directory = if steps.in_work { work } else { &request.build_dir };
-    let shop = Shop { work, directory, verbosity: request.verbosity };
+    let shop = Shop { work, directory, verbosity: request.verbosity, stages: Mutex::default() };
     let (script, embedded) = std::thread::scope(|scope| {
         let embedded = source.embedded.map(|text| scope.spawn(|| embedded::make(steps, text, source.name, &shop, shelf)));
         let script = run_all(&steps.script, source.name, &[], &shop);
@@ -104,15 +116,18 @@ pub(super) fn follow_with(steps: &Steps, plain: &[u8], source: &Source, runtime:
     let linked = make::read(&work.join(format!("{}.o", source.name)))?;
     let source_version = source_version(source);
     let module = modpost::Module { name: source.name, object: &linked, source_version: &source_version };
+    let started = Instant::now();
     let info = modpost::describe(&steps.info, recipe::REFERENCE, &module, &request.build_dir.join("Module.symvers")).map_err(Failure::Unable)?;
     make::write(&work.join(format!("{}.mod.o", source.name)), &info)?;
+    shop.took("versions and information", started);
     run_all(&steps.last, source.name, &[], &shop).map_err(unable)?;
     let module = work.join(format!("{}.ko", source.name));
     if !module.is_file() {
         return Err(Failure::Unable("the last link made no module".into()));
     }
     let (embedded_cached, headers) = embedded.map_or((false, Vec::new()), |made| (made.cached, made.headers));
-    Ok(Made { module, embedded_cached, headers })
+    let stages = shop.stages.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    Ok(Made { module, embedded_cached, headers, stages })
 }
 
 /// Runs commands, one after the other, until one fails.
@@ -127,7 +142,11 @@ fn run(words: &[String], shop: &Shop) -> Result<(), Complaint> {
     make::environment(&mut command, shop.work);
     command.args(arguments).current_dir(shop.directory).stdin(Stdio::null());
     let complaint = |text: String| Complaint { program: program.clone(), text };
+    let started = Instant::now();
     let output = command.output().map_err(|error| complaint(error.to_string()))?;
+    let made = words.iter().skip_while(|word| *word != "-o").nth(1).or(words.last());
+    let made = made.and_then(|path| Path::new(path).file_name()).unwrap_or_default().to_string_lossy();
+    shop.took(&format!("{} for {made}", Path::new(program).file_name().unwrap_or_default().to_string_lossy()), started);
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     if shop.verbosity >= 3 {
         eprintln!("  {}", words.join(" "));

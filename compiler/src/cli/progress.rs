@@ -1,0 +1,108 @@
+//! A line that says what is going on, for people who wait: on standard error, only if that is a terminal, and only after
+//! half a second. It is gone when the work is done.
+
+use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Nothing is shown of what takes no longer.
+const QUIET: Duration = Duration::from_millis(500);
+const STEP: Duration = Duration::from_millis(250);
+
+/// Work that is going on; it ends when this is dropped.
+pub struct Progress {
+    showing: Option<(Sender<String>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    /// `wanted`: not where other lines would come between.
+    pub fn start(text: &str, wanted: bool) -> Progress {
+        Progress::on(text, wanted && std::io::stderr().is_terminal(), std::io::stderr)
+    }
+
+    fn on<W: Write>(text: &str, shown: bool, out: impl Fn() -> W + Send + 'static) -> Progress {
+        let (sender, receiver) = channel();
+        let text = text.to_string();
+        let thread = || std::thread::Builder::new().spawn(move || show(text, &receiver, &out)).ok();
+        Progress { showing: shown.then(thread).flatten().map(|thread| (sender, thread)) }
+    }
+
+    /// What is going on now.
+    pub fn say(&self, text: &str) {
+        if let Some((sender, _)) = &self.showing {
+            let _ = sender.send(text.to_string());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.showing.take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn show<W: Write>(mut text: String, told: &Receiver<String>, out: &dyn Fn() -> W) {
+    let started = Instant::now();
+    let mut shown = false;
+    loop {
+        let wait = if shown { STEP } else { QUIET.saturating_sub(started.elapsed()) };
+        match told.recv_timeout(wait) {
+            Ok(now) => text = now,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if started.elapsed() >= QUIET {
+            shown = true;
+            let _ = write!(out(), "\r\x1b[K{text} ... {:.1} s", started.elapsed().as_secs_f64());
+            let _ = out().flush();
+        }
+    }
+    if shown {
+        let _ = write!(out(), "\r\x1b[K");
+        let _ = out().flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Screen(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Screen {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn shown(time: Duration, shown: bool) -> String {
+        let screen = Screen::default();
+        let other = screen.clone();
+        let progress = Progress::on("first", shown, move || other.clone());
+        progress.say("second");
+        std::thread::sleep(time);
+        drop(progress);
+        let bytes = screen.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn only_what_takes_long_and_only_on_a_terminal() {
+        assert_eq!(shown(Duration::from_millis(20), true), "");
+        assert_eq!(shown(Duration::from_millis(700), false), "");
+        let long = shown(Duration::from_millis(700), true);
+        assert!(long.starts_with("\r\x1b[Ksecond ... 0.") && long.ends_with(" s\r\x1b[K"), "{long:?}");
+    }
+}
