@@ -240,7 +240,8 @@ spile_long spile_fn_user_mode(struct spile_context *c)
 
 spile_long spile_fn_is_return(struct spile_context *c)
 {
-	return c->probe->kind == SPILE_PROBE_KRETPROBE;
+	return c->probe->kind == SPILE_PROBE_KRETPROBE ||
+	       (c->probe->kind == SPILE_PROBE_SYSCALL && c->probe->syscall.returning);
 }
 
 static unsigned int copy_text(char *out, const char *text)
@@ -296,6 +297,8 @@ unsigned int spile_fn_probe_type(struct spile_context *c, char *out)
 		return copy_text(out, "timer");
 	case SPILE_PROBE_TRACEPOINT:
 		return copy_text(out, "kernel_trace");
+	case SPILE_PROBE_SYSCALL:
+		return copy_text(out, "syscall");
 	case SPILE_PROBE_PERF:
 		return copy_text(out, "perf");
 	}

@@ -49,6 +49,8 @@ spile_long spile_fn_returnval(struct spile_context *c)
 
 	if (regs)
 		return (long)regs_return_value(regs);
+	if (c->probe->kind == SPILE_PROBE_SYSCALL)
+		return (long)c->regs[SPILE_SYSCALL_RESULT];
 	spile_fail_text(c, "returnval() has no registers here");
 	return 0;
 }
@@ -141,6 +143,8 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 
 	if (!regs) {
 		if (c->probe->kind == SPILE_PROBE_TRACEPOINT && number >= 1 && number <= c->probe->value)
+			return c->regs[number - 1];
+		if (c->probe->kind == SPILE_PROBE_SYSCALL && number >= 1 && number <= SPILE_SYSCALL_RESULT)
 			return c->regs[number - 1];
 		spile_fail_text(c, "cannot get argument %lld: no registers available", number);
 		return 0;

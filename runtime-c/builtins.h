@@ -57,6 +57,11 @@ void spile_fn_print_regs(struct spile_context *c);
 spile_long spile_fn_stack_size(struct spile_context *c);
 spile_long spile_fn_stack_used(struct spile_context *c);
 
+/* syscall.c */
+unsigned int spile_fn_syscall_name(struct spile_context *c, spile_long number, char *out);
+spile_long spile_fn_syscall_num(struct spile_context *c, struct spile_string name);	/* of 64-bit programs; -1: none */
+spile_long spile_fn___syscall_number(struct spile_context *c);	/* of the call that is probed */
+
 /* builtin_time.c */
 spile_long spile_fn_gettimeofday_s(struct spile_context *c);
 spile_long spile_fn_gettimeofday_ms(struct spile_context *c);

@@ -78,10 +78,10 @@ static inline struct spile_cpu *spile_cpu_of(struct spile_context *c)
 	return container_of(c, struct spile_cpu, context);
 }
 
-/* The probed registers; 0 where the probe has none to show, a tracepoint among them. */
+/* The probed registers; 0 where the probe has none to show, as a tracepoint. */
 static inline struct pt_regs *spile_registers(const struct spile_context *c)
 {
-	return c->probe->kind == SPILE_PROBE_TRACEPOINT ? NULL : (struct pt_regs *)c->regs;
+	return SPILE_REGS_ARE_WORDS(c->probe->kind) ? NULL : (struct pt_regs *)c->regs;
 }
 
 static inline unsigned int spile_message_bytes(void)

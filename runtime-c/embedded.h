@@ -49,7 +49,7 @@
 typedef char string_t[MAXSTRINGLEN];
 
 #define CONTEXT_REGS(context) \
-	((context)->probe->kind == SPILE_PROBE_TRACEPOINT ? NULL : (struct pt_regs *)(context)->regs)
+	(SPILE_REGS_ARE_WORDS((context)->probe->kind) ? NULL : (struct pt_regs *)(context)->regs)
 
 /* embedded.c */
 __printf(2, 3) void spile_embedded_error(struct spile_context *c, const char *format, ...);

@@ -23,6 +23,7 @@
 #include "timer.c"
 #include "tracepoint.c"
 #include "perf.c"
+#include "syscall.c"
 
 #include "guard.c"
 #include "lock.c"

@@ -68,7 +68,19 @@ enum spile_probe_kind {
 	SPILE_PROBE_TIMER,		/* hrtimer: every value ns, plus up to random ns */
 	SPILE_PROBE_JIFFIES,		/* the same in ticks of the kernel's timer */
 	SPILE_PROBE_TRACEPOINT,		/* event: its name; value: arguments, which are the context's regs; target and nothing more of a place */
+	SPILE_PROBE_SYSCALL,		/* the context's regs are words: arguments 1 to 6, result, number */
 	SPILE_PROBE_PERF,		/* a perf event on each CPU */
+};
+
+/* Whether a probe's regs are words of its own kind and no struct pt_regs. */
+#define SPILE_REGS_ARE_WORDS(kind) ((kind) == SPILE_PROBE_TRACEPOINT || (kind) == SPILE_PROBE_SYSCALL)
+
+enum { SPILE_SYSCALL_RESULT = 6, SPILE_SYSCALL_NUMBER };	/* words after the arguments */
+enum { SPILE_NO_SYSCALL = -1, SPILE_ANY_SYSCALL = -2 };
+struct spile_syscall {
+	int number;			/* or one of those above */
+	int compat_number;		/* of 32-bit programs */
+	int returning;
 };
 
 enum spile_sample { SPILE_SAMPLE_PERIOD, SPILE_SAMPLE_FREQUENCY, SPILE_SAMPLE_TICK };
@@ -98,6 +110,7 @@ struct spile_probe {
 	spile_ulong random;		/* TIMER, JIFFIES */
 	struct spile_perf perf;		/* PERF */
 	const unsigned int *locks;	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */
+	struct spile_syscall syscall;	/* SYSCALL */
 	unsigned int lock_count;
 };
 

@@ -27,6 +27,7 @@ struct spile_site {
 			u64 random_state;
 		};
 		struct tracepoint *tracepoint;
+		struct { struct spile_site *next[2]; } syscall;	/* of the same call: of 64-bit programs, of 32-bit ones */
 		struct perf_event **events;	/* PERF: by CPU, 0 where there is none */
 	};
 };
@@ -45,6 +46,7 @@ extern const struct spile_family spile_kretprobe_family;
 extern const struct spile_family spile_timer_family;
 extern const struct spile_family spile_tracepoint_family;
 extern const struct spile_family spile_perf_family;
+extern const struct spile_family spile_syscall_family;
 
 extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
 

@@ -27,6 +27,7 @@ use crate::probe::{self, Resolver};
 use crate::program::Program;
 use crate::scratch::Scratch;
 use crate::source::{FileId, Origin, SourceMap};
+use crate::syscalls;
 use crate::syntax::{self, Environment, Macros, ast};
 use crate::target::{Kernel, SearchOptions};
 
@@ -395,6 +396,10 @@ impl Session {
         for directory in &self.options.library {
             texts.extend(self.read_directory(directory)?);
         }
+        if self.options.tapset.is_none() {
+            let script = syscalls::script(&self.users_texts(&texts));
+            texts.extend(script.map(|script| ("tapset/syscalls.stp".to_string(), script.into_bytes())));
+        }
         let mut macros = Macros::default();
         let (macro_files, script_files): (Vec<_>, Vec<_>) = texts.into_iter().partition(|(name, _)| name.ends_with(".stpm"));
         for (name, bytes) in macro_files {
@@ -409,6 +414,14 @@ impl Session {
             scripts.push(script);
         }
         Ok((scripts, macros))
+    }
+
+    /// What is not spile's own: scripts, what is to be listed, library scripts of `-I`.
+    fn users_texts<'t>(&'t self, library: &'t [(String, Vec<u8>)]) -> Vec<&'t [u8]> {
+        let listed = [&self.options.list, &self.options.variables].into_iter().flatten();
+        let own = library.iter().filter(|(name, _)| !name.starts_with("tapset/")).map(|(_, bytes)| bytes.as_slice());
+        let scripts = self.sources.files().map(|file| file.bytes.as_slice());
+        scripts.chain(listed.map(|pattern| pattern.as_bytes())).chain(own).collect()
     }
 
     /// `.stp` and `.stpm` files below a directory, sorted by path.

@@ -20,4 +20,5 @@ pub mod regex;
 pub mod scratch;
 pub mod source;
 pub mod syntax;
+pub mod syscalls;
 pub mod target;

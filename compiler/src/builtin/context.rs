@@ -31,5 +31,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("stp_pid" "stp_pid" () -> Long [pure] "process id of the script's loader"),
     builtin!("task_current" "task_current" () -> Long [pure] "address of the current task's struct task_struct"),
     builtin!("pid2task" "pid2task" ("pid": Long) -> Long [pure] "address of the struct task_struct of a thread id; 0 if there is none"),
+    builtin!("syscall_name" "syscall_name" ("number": Long) -> String [pure] "name of a system call by its number, as the current process counts; empty if there is none"),
+    builtin!("syscall_num" "syscall_num" ("name": String) -> Long [pure] "number of a system call of 64-bit programs; -1 if there is none"),
+    builtin!("__syscall_number" "__syscall_number" () -> Long [fails pure] "number of the probed system call"),
     builtin!("randint" "randint" ("limit": Long) -> Long [] "a random number from 0 to limit - 1; of no use for secrets"),
 ];

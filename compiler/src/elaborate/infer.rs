@@ -18,8 +18,8 @@ impl<'a> Elaborator<'a> {
                 self.check_condition(condition);
                 self.want(&mut handler.unit, condition, Type::Long);
             }
-            for block in &handler.body {
-                self.infer_block(&mut handler.unit, block);
+            for statement in &handler.body {
+                self.infer_statement(&mut handler.unit, statement, None);
             }
         }
         self.infer_functions();
@@ -41,10 +41,6 @@ impl<'a> Elaborator<'a> {
             errors.push(Error::Condition { what, span: expr.span });
         });
         errors.into_iter().for_each(|error| self.report(error));
-    }
-
-    fn infer_block(&mut self, unit: &mut Unit, block: &'a ast::Block) {
-        self.infer_statements(unit, &block.statements, None);
     }
 
     pub(super) fn infer_statements(&mut self, unit: &mut Unit, statements: &'a [ast::Stmt], function: Option<usize>) {
@@ -200,7 +196,7 @@ impl<'a> Elaborator<'a> {
 
     /// The variable of that name: a global, a local, or a local made now.
     pub(super) fn variable(&mut self, unit: &mut Unit, name: &ast::Name, written: bool) -> TypeVar {
-        if let Some(&id) = unit.names.get(&name.text) {
+        if let Some(id) = self.find_local(unit, name.span.file, &name.text) {
             let local = &mut unit.locals[id.index()];
             local.assigned |= written;
             return local.ty;

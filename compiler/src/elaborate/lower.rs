@@ -80,8 +80,8 @@ impl<'a> Elaborator<'a> {
                 Err(error) => self.report(error),
             }
         }
-        for block in &handler.body {
-            body.extend(self.lower_statements(&mut unit, &block.statements));
+        for statement in &handler.body {
+            body.extend(self.lower_statements(&mut unit, std::slice::from_ref(statement)));
         }
         let locals = self.locals(&unit);
         Probe {
@@ -184,7 +184,7 @@ impl<'a> Elaborator<'a> {
     }
 
     pub(super) fn variable_named(&self, unit: &Unit, name: &str, span: Span) -> Option<Variable> {
-        let local = unit.names.get(name).map(|&id| Variable::Local(id));
+        let local = self.find_local(unit, span.file, name).map(Variable::Local);
         local.or_else(|| self.find_global(span.file, name).map(Variable::Global))
     }
 

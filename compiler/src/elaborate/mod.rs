@@ -19,6 +19,7 @@ mod literal;
 mod lower;
 mod points;
 mod pretty;
+mod prune;
 mod regex;
 pub mod types;
 
@@ -150,7 +151,7 @@ struct Handler<'a> {
     script_point: String,
     span: Span,
     condition: Vec<&'a ast::Expr>,
-    body: Vec<&'a ast::Block>,
+    body: Vec<&'a ast::Stmt>,
     unit: Unit,
 }
 
@@ -243,7 +244,18 @@ impl<'a> Elaborator<'a> {
         self.globals.push(Global { ast: global, ty, shape: Default::default(), read: false, written: false });
     }
 
+    /// The global that a name in `file` means. A library file sees no globals of the user's scripts, so that these may
+    /// have any name.
     fn find_global(&self, file: FileId, name: &str) -> Option<GlobalId> {
-        self.global_names.get(&(Some(file), name)).or_else(|| self.global_names.get(&(None, name))).copied()
+        let library = |file: FileId| self.sources.file(file).origin == crate::source::Origin::Tapset;
+        let seen = |id: &&GlobalId| !library(file) || library(self.globals[id.index()].ast.name.span.file);
+        self.global_names.get(&(Some(file), name)).or_else(|| self.global_names.get(&(None, name)).filter(seen)).copied()
+    }
+
+    /// The local that a name in `file` means. In a handler a global that is seen there comes first: a local of its name
+    /// is a library alias's own.
+    fn find_local(&self, unit: &Unit, file: FileId, name: &str) -> Option<LocalId> {
+        let id = unit.names.get(name).copied();
+        id.filter(|_| unit.site.is_none() || self.find_global(file, name).is_none())
     }
 }

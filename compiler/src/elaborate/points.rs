@@ -30,7 +30,7 @@ impl<'a> Elaborator<'a> {
                     let present = self.expand_point(&point.components, point, &Wrapping::default(), &mut found);
                     for (site, wrapping) in found {
                         let number = handlers.len() as u32;
-                        handlers.push(handler(site, number, wrapping, point, probe));
+                        handlers.push(self.handler(site, number, wrapping, point, probe));
                     }
                     if present && point.sufficient {
                         break;
@@ -140,7 +140,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Aliases whose name the components begin with, each with the components after it.
+    /// Aliases whose name the components begin with, each with the components after it; only those that they name whole,
+    /// if there are such: `a.return` is the alias of that name and not `a` with a suffix.
     fn matching_aliases(&self, components: &[ast::Component]) -> Vec<(&'a ast::Alias, Vec<ast::Component>)> {
         let mut matching = Vec::new();
         for alias in &self.aliases {
@@ -149,6 +150,9 @@ impl<'a> Elaborator<'a> {
                     matching.push((*alias, rest.to_vec()));
                 }
             }
+        }
+        if matching.iter().any(|(_, rest)| rest.is_empty()) {
+            matching.retain(|(_, rest)| rest.is_empty());
         }
         matching
     }
@@ -183,17 +187,17 @@ fn after_alias<'c>(name: &[ast::Component], components: &'c [ast::Component]) ->
     Some(rest)
 }
 
-fn handler<'a>(site: Site, number: u32, around: Wrapping<'a>, point: &'a ast::ProbePoint, probe: &'a ast::Probe) -> Handler<'a> {
-    let mut body = around.prologues;
-    body.push(&probe.body);
-    body.extend(around.epilogues);
-    let unit = Unit { context: Some(site.context.clone()), point: site.point.clone(), site: Some(number), ..Unit::default() };
-    Handler {
-        site,
-        script_point: probe::spelling(&point.components),
-        span: point.span,
-        condition: around.conditions,
-        body,
-        unit,
+impl<'a> Elaborator<'a> {
+    fn handler(&self, site: Site, number: u32, around: Wrapping<'a>, point: &'a ast::ProbePoint, probe: &'a ast::Probe) -> Handler<'a> {
+        let body = self.needed(&around.prologues, &probe.body, &around.epilogues);
+        let unit = Unit { context: Some(site.context.clone()), point: site.point.clone(), site: Some(number), ..Unit::default() };
+        Handler {
+            site,
+            script_point: probe::spelling(&point.components),
+            span: point.span,
+            condition: around.conditions,
+            body,
+            unit,
+        }
     }
 }

@@ -178,6 +178,15 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
             fields.push(format!(".value = {arguments}"));
             "SPILE_PROBE_TRACEPOINT"
         }
+        Attachment::Syscall { numbers, returning } => {
+            let number = |number: Option<u32>| number.map_or("SPILE_NO_SYSCALL".to_string(), |number| number.to_string());
+            let (native, compat) = match numbers {
+                None => ("SPILE_ANY_SYSCALL".to_string(), "SPILE_ANY_SYSCALL".to_string()),
+                Some((native, compat)) => (number(*native), number(*compat)),
+            };
+            fields.push(format!(".syscall = {{ {native}, {compat}, {} }}", u8::from(*returning)));
+            "SPILE_PROBE_SYSCALL"
+        }
         Attachment::Perf { event, config, sample } => {
             let (sample, value) = match sample {
                 Sample::Period(value) => ("PERIOD", *value),

@@ -353,6 +353,7 @@ fn routine_name(index: usize, probe: &crate::program::Probe) -> String {
         Attachment::Kprobe(_) => c_name(&probe.function),
         Attachment::Kretprobe { .. } => format!("{}_return", c_name(&probe.function)),
         Attachment::Tracepoint { name, .. } => c_name(name),
+        Attachment::Syscall { .. } => "syscall".to_string(),
         Attachment::Perf { .. } => "perf".to_string(),
     };
     format!("probe_{index}_{what}")

@@ -9,6 +9,7 @@ pub use location::{locate, why_unavailable};
 mod perf;
 pub mod registers;
 mod session;
+mod syscall;
 mod timer;
 mod tracepoint;
 
@@ -281,7 +282,7 @@ pub struct ProbeFamily {
     pub resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
 }
 
-static FAMILIES: &[&ProbeFamily] = &[&session::FAMILY, &timer::FAMILY, &perf::FAMILY, &function::FAMILY, &tracepoint::FAMILY];
+static FAMILIES: &[&ProbeFamily] = &[&session::FAMILY, &timer::FAMILY, &perf::FAMILY, &function::FAMILY, &tracepoint::FAMILY, &syscall::FAMILY];
 
 /// All forms of all families.
 pub fn forms() -> impl Iterator<Item = &'static Form> {

@@ -26,7 +26,8 @@ fn any_in(statement: &Stmt, test: &dyn Fn(&Stmt) -> bool) -> bool {
         }
 }
 
-fn in_statement<'a>(statement: &'a Stmt, visit: &mut dyn FnMut(&'a Expr)) {
+/// Calls `visit` with every expression of a statement.
+pub fn in_statement<'a>(statement: &'a Stmt, visit: &mut dyn FnMut(&'a Expr)) {
     match &statement.kind {
         StmtKind::Empty | StmtKind::Break | StmtKind::Continue | StmtKind::Next => {}
         StmtKind::Block(block) => expressions(block, visit),

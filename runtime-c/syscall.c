@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Probes at system calls: one callback at each of the tracepoints sys_enter and
+ * sys_exit, which finds the sites of a call by its number. So a call that no
+ * probe is at costs a look into a table, however many probes there are.
+ *
+ * What a handler has for registers are words: the six arguments, the returned
+ * value, the number.
+ */
+#include <linux/compat.h>
+#include <linux/irqflags.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+#include <asm/syscall.h>
+
+#include "script.h"
+#include "builtins.h"
+#include "context.h"
+#include "guard.h"
+#include "session.h"
+#include "site.h"
+
+enum {
+	NUMBERS = 512,		/* more than any table has */
+	ANY = NUMBERS,		/* sites for all calls */
+	WORDS = SPILE_SYSCALL_NUMBER + 1,
+};
+
+/*
+ * Heads of the sites' lists: by direction (1: returns), by kind of program (1:
+ * 32-bit), by number. Written under spile_session.lock, read by hits; a site is
+ * only taken out when its callback has been unregistered.
+ */
+static struct spile_site *heads[2][2][NUMBERS + 1];
+
+static struct {
+	struct tracepoint *tracepoint;	/* 0 before it has been looked for */
+	void *function;			/* while registered */
+} sources[2];
+
+static void run_list(struct spile_site *site, bool compat, unsigned long *words)
+{
+	for (; site; site = READ_ONCE(site->syscall.next[compat]))
+		spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler, words, NULL);
+}
+
+/* Any interruptible context of the calling task. Interrupts wait as in kprobe.c. */
+static void handle_call(bool returning, struct pt_regs *regs, long number, long result)
+{
+	bool compat = in_compat_syscall();
+	struct spile_site *const *by_number = heads[returning][compat];
+	struct spile_site *one = number >= 0 && number < NUMBERS ? READ_ONCE(by_number[number]) : NULL;
+	struct spile_site *any = READ_ONCE(by_number[ANY]);
+	unsigned long words[WORDS];
+	unsigned long flags;
+
+	if (likely(!one && !any))
+		return;
+	syscall_get_arguments(current, regs, words);
+	words[SPILE_SYSCALL_RESULT] = result;
+	words[SPILE_SYSCALL_NUMBER] = number;
+	raw_local_irq_save(flags);
+	run_list(one, compat, words);
+	run_list(any, compat, words);
+	raw_local_irq_restore(flags);
+}
+
+static void handle_enter(void *data, struct pt_regs *regs, long number)
+{
+	handle_call(false, regs, number, 0);
+}
+
+static void handle_exit(void *data, struct pt_regs *regs, long result)
+{
+	handle_call(true, regs, syscall_get_nr(current, regs), result);
+}
+
+static void find_source(struct tracepoint *tracepoint, void *data)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (!strcmp(tracepoint->name, i ? "sys_exit" : "sys_enter"))
+			sources[i].tracepoint = tracepoint;
+}
+
+static int open_source(bool returning)
+{
+	int error;
+
+	if (sources[returning].function)
+		return 0;
+	if (!sources[returning].tracepoint)
+		for_each_kernel_tracepoint(find_source, NULL);
+	if (!sources[returning].tracepoint)
+		return -ENOENT;
+	sources[returning].function = returning ? (void *)handle_exit : (void *)handle_enter;
+	error = tracepoint_probe_register(sources[returning].tracepoint, sources[returning].function, NULL);
+	if (error)
+		sources[returning].function = NULL;
+	return error;
+}
+
+/* At the end, so that sites of one call run in the script's order. */
+static void append(struct spile_site *site, bool compat, int number)
+{
+	struct spile_site **place;
+
+	if (number == SPILE_NO_SYSCALL || number >= NUMBERS)
+		return;
+	place = &heads[site->probe->syscall.returning][compat][number == SPILE_ANY_SYSCALL ? ANY : number];
+	while (*place)
+		place = &(*place)->syscall.next[compat];
+	site->syscall.next[compat] = NULL;
+	smp_store_release(place, site);
+}
+
+static int arm_syscall(struct spile_site *site)
+{
+	const struct spile_syscall *syscall = &site->probe->syscall;
+	int error = open_source(syscall->returning);
+
+	if (error)
+		return error;
+	append(site, false, syscall->number);
+	append(site, true, syscall->compat_number);
+	return 0;
+}
+
+/* They are in no module: all are disarmed at once. */
+static void disarm_syscalls(struct spile_site *const *sites, unsigned int count)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (!sources[i].function)
+			continue;
+		WARN_ON_ONCE(tracepoint_probe_unregister(sources[i].tracepoint, sources[i].function, NULL));
+		sources[i].function = NULL;
+	}
+	tracepoint_synchronize_unregister();
+	memset(heads, 0, sizeof(heads));
+}
+
+const struct spile_family spile_syscall_family = {
+	.arm = arm_syscall,
+	.disarm = disarm_syscalls,
+};
+
+#define SPILE_SYSCALL(number, name) [number] = #name,
+static const char *const native_names[] = {
+#include "syscalls_x86_64.h"
+};
+static const char *const compat_names[] = {
+#include "syscalls_i386.h"
+};
+#undef SPILE_SYSCALL
+
+/* By the kind of program that the current task is; "" for a number without a name. */
+unsigned int spile_fn_syscall_name(struct spile_context *c, spile_long number, char *out)
+{
+	bool compat = current->mm && in_compat_syscall();
+	size_t count = compat ? ARRAY_SIZE(compat_names) : ARRAY_SIZE(native_names);
+	const char *name = "";
+
+	if (number >= 0 && number < count)
+		name = (compat ? compat_names : native_names)[number] ?: "";
+	return spile_string_copy(out, (struct spile_string){ name, strlen(name) });
+}
+
+spile_long spile_fn_syscall_num(struct spile_context *c, struct spile_string name)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(native_names); i++)
+		if (native_names[i] && strlen(native_names[i]) == name.length && !memcmp(native_names[i], name.text, name.length))
+			return i;
+	return -1;
+}
+
+/* A word that the probe of a system call has. */
+static spile_long word(struct spile_context *c, unsigned int index)
+{
+	if (c->probe->kind == SPILE_PROBE_SYSCALL)
+		return (long)c->regs[index];
+	spile_fail_text(c, "not in the probe of a system call");
+	return 0;
+}
+
+spile_long spile_fn___syscall_number(struct spile_context *c)
+{
+	return word(c, SPILE_SYSCALL_NUMBER);
+}
