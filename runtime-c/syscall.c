@@ -22,9 +22,9 @@
 #include "site.h"
 
 enum {
-	NUMBERS = 512,		/* more than any table has */
-	ANY = NUMBERS,		/* sites for all calls */
-	WORDS = SPILE_SYSCALL_NUMBER + 1,
+	SYSCALL_NUMBERS = 512,		/* more than any table has */
+	SYSCALL_ANY = SYSCALL_NUMBERS,		/* sites for all calls */
+	SYSCALL_WORDS = SPILE_SYSCALL_NUMBER + 1,
 };
 
 /*
@@ -32,7 +32,7 @@ enum {
  * 32-bit), by number. Written under spile_session.lock, read by hits; a site is
  * only taken out when its callback has been unregistered.
  */
-static struct spile_site *heads[2][2][NUMBERS + 1];
+static struct spile_site *heads[2][2][SYSCALL_NUMBERS + 1];
 
 static struct {
 	struct tracepoint *tracepoint;	/* 0 before it has been looked for */
@@ -50,9 +50,9 @@ static void handle_call(bool returning, struct pt_regs *regs, long number, long 
 {
 	bool compat = in_compat_syscall();
 	struct spile_site *const *by_number = heads[returning][compat];
-	struct spile_site *one = number >= 0 && number < NUMBERS ? READ_ONCE(by_number[number]) : NULL;
-	struct spile_site *any = READ_ONCE(by_number[ANY]);
-	unsigned long words[WORDS];
+	struct spile_site *one = number >= 0 && number < SYSCALL_NUMBERS ? READ_ONCE(by_number[number]) : NULL;
+	struct spile_site *any = READ_ONCE(by_number[SYSCALL_ANY]);
+	unsigned long words[SYSCALL_WORDS];
 	unsigned long flags;
 
 	if (likely(!one && !any))
@@ -107,9 +107,9 @@ static void append(struct spile_site *site, bool compat, int number)
 {
 	struct spile_site **place;
 
-	if (number == SPILE_NO_SYSCALL || number >= NUMBERS)
+	if (number == SPILE_NO_SYSCALL || number >= SYSCALL_NUMBERS)
 		return;
-	place = &heads[site->probe->syscall.returning][compat][number == SPILE_ANY_SYSCALL ? ANY : number];
+	place = &heads[site->probe->syscall.returning][compat][number == SPILE_ANY_SYSCALL ? SYSCALL_ANY : number];
 	while (*place)
 		place = &(*place)->syscall.next[compat];
 	site->syscall.next[compat] = NULL;
