@@ -130,7 +130,7 @@ impl Session {
         if let Some(finished) = key.as_ref().filter(|_| !self.options.keep).and_then(|key| finished::find(&cache, key)) {
             self.report.add("cached module", clock.elapsed());
             self.pass(|| format!("Pass 2-4: using cached module \"{}.ko\" in {}.", naming.module, clock.times()));
-            return self.finish(finished, &naming.module, numbered, last_pass, &release);
+            return self.finish(finished, &naming.module, numbered, last_pass, &release, &build_dir(kernel.as_ref(), &release));
         }
         let clock = Clock::start();
         let progress = self.progress("reading debug information");
@@ -172,7 +172,7 @@ impl Session {
             self.tell_notices(&cache);
             self.report.add("keep", clock.elapsed());
         }
-        self.finish(finished, &plan.naming.module, numbered, last_pass, &release)
+        self.finish(finished, &plan.naming.module, numbered, last_pass, &release, &build_dir(kernel.as_ref(), &release))
     }
 
     /// The module that pass 4 made, with what was said about it.
@@ -184,15 +184,12 @@ impl Session {
     }
 
     /// What is left to do with a module named `name`, kept or new.
-    fn finish(&mut self, mut finished: Finished, name: &str, numbered: bool, last_pass: u8, release: &str) -> Result<Outcome, Failed> {
+    fn finish(&mut self, mut finished: Finished, name: &str, numbered: bool, last_pass: u8, release: &str, build_dir: &Path) -> Result<Outcome, Failed> {
         if self.directory.is_none() {
             self.directory = Some(self.scratch()?);
             if !self.options.no_warnings {
                 eprint!("{}", finished.warnings);
             }
-        }
-        if last_pass == 4 {
-            return self.deliver(&finished.module, name);
         }
         let stem = name.strip_suffix(&finished::numbered("", 0)).filter(|_| numbered);
         let own = stem.map_or_else(|| name.to_string(), |stem| finished::numbered(stem, std::process::id()));
@@ -200,6 +197,12 @@ impl Session {
         let directory = self.directory.as_ref().map(Scratch::path).unwrap_or(Path::new("."));
         let module = directory.join(format!("{own}.ko"));
         std::fs::write(&module, &finished.module).map_err(|error| self.fail(&format!("writing {}: {error}", module.display()), &[]))?;
+        if let Some(keys) = self.options.signing_keys().map_err(|error| self.fail(&error.to_string(), &error.notes()))? {
+            kbuild::sign(build_dir, &keys, &module).map_err(|error| self.fail(&error.to_string(), &error.notes()))?;
+        }
+        if last_pass == 4 {
+            return self.deliver(&module, &own);
+        }
         self.pass(|| "Pass 5: starting run.".to_string());
         if self.options.guest {
             return self.run_in_guest(&module, &finished.modules, release);
@@ -526,11 +529,11 @@ impl Session {
     }
 
     /// `-p4`: the module in the current directory, there at once or not at all.
-    fn deliver(&mut self, module: &[u8], name: &str) -> Result<Outcome, Failed> {
+    fn deliver(&mut self, module: &Path, name: &str) -> Result<Outcome, Failed> {
         let target = PathBuf::from(format!("{name}.ko"));
         let written = (|| {
             let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(".")?;
-            file.write_all(module)?;
+            file.write_all(&std::fs::read(module)?)?;
             file.as_file().sync_all()?;
             let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
             file.as_file().set_permissions(permissions)?;

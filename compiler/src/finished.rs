@@ -88,6 +88,10 @@ fn relevant(options: &Options, sources: &SourceMap) -> Options {
     options.disable_cache = false;
     options.poison_cache = false;
     options.time_report = None;
+    // What is kept has no signature.
+    options.sign_module = None;
+    options.sign_key = None;
+    options.sign_cert = None;
     // Their program can be what process probes without a path mean.
     let process = sources.files().any(|file| file.origin == crate::source::Origin::User && file.bytes.windows(7).any(|window| window == b"process"));
     if !process {

@@ -169,7 +169,7 @@ impl fmt::Display for Error {
             }
             Error::Unsigned { path, because } => write!(
                 f,
-                "{because}, and {} is not signed: sign it with a key that the kernel knows (scripts/sign-file, mokutil --import)",
+                "{because}, and {} is not signed: sign it with a key that the kernel knows (spile --sign-key, mokutil --import)",
                 path.display()
             ),
             Error::SignatureRejected { path } => write!(

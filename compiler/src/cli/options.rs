@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser};
 
 use crate::cache::Settings;
+use crate::kbuild::{BuildError, Keys};
 use crate::plan::Limits;
 
 /// Compiles SystemTap scripts to kernel modules and runs them.
@@ -120,6 +121,18 @@ pub struct Options {
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table")]
     pub time_report: Option<super::report::Form>,
 
+    /// Sign the module with the keys in a directory; without one, with the machine owner's key (MOK)
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, conflicts_with = "sign_key")]
+    pub sign_module: Option<Option<PathBuf>>,
+
+    /// Sign the module with this private key (PEM); its passphrase is in $KBUILD_SIGN_PIN
+    #[arg(long, value_name = "FILE", requires = "sign_cert")]
+    pub sign_key: Option<PathBuf>,
+
+    /// The certificate of the key (X.509)
+    #[arg(long, value_name = "FILE", requires = "sign_key")]
+    pub sign_cert: Option<PathBuf>,
+
     /// Make the module by the kernel's own build alone, without the faster way learnt from it
     #[arg(long)]
     pub kbuild: bool,
@@ -213,6 +226,15 @@ impl Options {
         let settings = Settings::from_environment();
         let directory = settings.directory.filter(|_| !self.disable_cache);
         Settings { directory, poisoned: self.poison_cache, ..settings }
+    }
+
+    /// What to sign the module with; None: it is not signed.
+    pub fn signing_keys(&self) -> Result<Option<Keys>, BuildError> {
+        match (&self.sign_module, &self.sign_key, &self.sign_cert) {
+            (Some(directory), _, _) => Keys::find(directory.as_deref()).map(Some),
+            (None, Some(key), Some(certificate)) => Ok(Some(Keys { key: key.clone(), certificate: certificate.clone() })),
+            _ => Ok(None),
+        }
     }
 
     /// Whether messages have colours, for a standard error that is a terminal or not.

@@ -103,7 +103,7 @@ mod tests {
     fn headers_of_a_rule() {
         let directory = tempfile::tempdir().unwrap();
         let work = directory.path();
-        let shop = Shop { work, directory: Path::new("/k"), verbosity: 0, stages: Default::default() };
+        let shop = Shop { work, directory: Path::new("/k"), environment: Vec::new(), verbosity: 0, stages: Default::default() };
         let text = format!("{0}/embedded.o: {0}/embedded.c \\\n /usr/h.h ./include/a.h \\\n {0}/runtime-c/script.h\n", work.display());
         std::fs::write(work.join(HEADERS), text).unwrap();
         assert_eq!(read_headers(&shop), [Path::new("/usr/h.h"), Path::new("/k/./include/a.h")]);

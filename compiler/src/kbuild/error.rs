@@ -12,6 +12,12 @@ pub enum BuildError {
     Compile { lines: Vec<String> },
     /// make failed for another reason.
     Failed { log: String },
+    /// The headers have no scripts/sign-file.
+    NoSigner { looked: PathBuf },
+    /// Keys were to be where they usually are.
+    NoKeys { looked: Vec<PathBuf> },
+    /// sign-file refused.
+    Sign { log: String },
     /// A file could not be read or written.
     File { path: PathBuf, error: String },
 }
@@ -27,6 +33,13 @@ impl BuildError {
             BuildError::NoCompiler { wanted } => vec![format!("Debian's package is {wanted}")],
             BuildError::Compile { lines } => lines.clone(),
             BuildError::Failed { log } => vec![log.clone()],
+            BuildError::NoSigner { looked } => vec![format!("looked at {}", looked.display()), "Debian has it in the package linux-kbuild of the kernel's version".into()],
+            BuildError::NoKeys { looked } => looked
+                .iter()
+                .map(|path| format!("looked at {}", path.display()))
+                .chain(["--sign-key FILE --sign-cert FILE name others; mokutil --import CERTIFICATE makes one known to the kernel".into()])
+                .collect(),
+            BuildError::Sign { log } => log.lines().map(str::to_string).collect(),
             BuildError::File { .. } => vec!["is the disk full? TMPDIR and SPILE_CACHE_DIR choose other places".into()],
         }
     }
@@ -40,6 +53,9 @@ impl std::fmt::Display for BuildError {
             BuildError::NoCompiler { wanted } => write!(f, "no compiler: the kernel was built with {wanted}"),
             BuildError::Compile { .. } => write!(f, "the C compiler refused the module"),
             BuildError::Failed { .. } => write!(f, "the kernel's Kbuild failed"),
+            BuildError::NoSigner { .. } => write!(f, "no sign-file to sign the module with"),
+            BuildError::NoKeys { .. } => write!(f, "no key to sign the module with"),
+            BuildError::Sign { .. } => write!(f, "the module could not be signed"),
             BuildError::File { path, error } => write!(f, "{}: {error}", path.display()),
         }
     }

@@ -16,6 +16,7 @@ mod recipe;
 mod record;
 mod replay;
 mod shell;
+mod sign;
 mod symvers;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 pub use compare::differences;
 pub use embed::embedded_tapset;
 pub use error::BuildError;
+pub use sign::{Keys, sign};
 
 use compiler::Compiler;
 use embed::Runtime;
@@ -151,7 +153,7 @@ fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
 }
 
 /// Counts changes of what entries hold, and of how a recipe is learnt.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The recipe for the request's kernel: kept, or learnt now. None: there is no cache, and to learn it would take as long
 /// each time as Kbuild does.

@@ -29,6 +29,8 @@ pub(super) struct Recipe {
 pub(super) struct Steps {
     /// Commands run in the work directory (Kbuild since 6.13), else in the kernel's build directory.
     pub(super) in_work: bool,
+    /// Variables of Kbuild's environment, `NAME=VALUE`.
+    pub(super) environment: Vec<String>,
     /// `script.c` to a finished `script.o`.
     pub(super) script: Vec<Words>,
     /// `embedded.c` to a finished `embedded.o`, with kernel headers.
@@ -55,6 +57,7 @@ impl Recipe {
         };
         let entry = entry
             .with("in work", if steps.in_work { "yes" } else { "no" })
+            .with("environment", steps.environment.join("\n"))
             .with("script", to_text(&steps.script))
             .with("embedded", to_text(&steps.embedded))
             .with("module", to_text(&steps.module))
@@ -72,6 +75,7 @@ impl Recipe {
         let commands = |name: &str| entry.text(name).map(from_text);
         let steps = Steps {
             in_work: entry.text("in work")? == "yes",
+            environment: entry.text("environment")?.lines().map(str::to_string).collect(),
             script: commands("script")?,
             embedded: commands("embedded")?,
             module: commands("module")?,
@@ -167,6 +171,7 @@ mod tests {
     fn kept_and_read_again() {
         let steps = Steps {
             in_work: true,
+            environment: vec!["ARCH=x86".into(), "A=".into()],
             script: vec![words("gcc -c"), words("objtool x")],
             last: vec![vec!["ld".into(), String::new(), "\u{1}/x".into()]],
             info: vec![1, 2],

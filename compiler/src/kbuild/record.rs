@@ -76,7 +76,9 @@ fn read(work: &Path, log: &str) -> Result<Steps, String> {
     if !modpost::is_readable(&info) {
         return Err("Kbuild's objects are not 64-bit ELF".into());
     }
-    Ok(Steps { in_work, script, embedded, module, last, info, files })
+    let environment = std::fs::read_to_string(work.join("spile_environment")).unwrap_or_default();
+    let environment = recipe::generalize(&environment.lines().map(str::to_string).collect::<Vec<_>>(), work);
+    Ok(Steps { in_work, environment, script, embedded, module, last, info, files })
 }
 
 /// The commands of a target in the work directory: `cmd_TARGET := ...`, since 6.3 `savedcmd_TARGET := ...`.

@@ -47,6 +47,8 @@ impl From<BuildError> for Failure {
 pub(super) struct Shop<'a> {
     pub(super) work: &'a Path,
     pub(super) directory: &'a Path,
+    /// `NAME=VALUE`
+    pub(super) environment: Vec<String>,
     pub(super) verbosity: u8,
     /// What ran here.
     pub(super) stages: Mutex<Vec<Stage>>,
@@ -96,7 +98,7 @@ pub(super) fn follow_with(steps: &Steps, plain: &[u8], source: &Source, runtime:
     make::write(&work.join("spile_plain.o"), plain)?;
     make::write(&work.join("script.c"), source.script)?;
     let directory = if steps.in_work { work } else { &request.build_dir };
-    let shop = Shop { work, directory, verbosity: request.verbosity, stages: Mutex::default() };
+    let shop = Shop { work, directory, environment: recipe::specialize(&steps.environment, work, source.name, &[]), verbosity: request.verbosity, stages: Mutex::default() };
     let (script, embedded) = std::thread::scope(|scope| {
         let embedded = source.embedded.map(|text| scope.spawn(|| embedded::make(steps, text, source.name, &shop, shelf)));
         let script = run_all(&steps.script, source.name, &[], &shop);
@@ -140,6 +142,7 @@ fn run(words: &[String], shop: &Shop) -> Result<(), Complaint> {
     let path = if program.contains('/') { shop.directory.join(program) } else { PathBuf::from(program) };
     let mut command = Command::new(path);
     make::environment(&mut command, shop.work);
+    command.envs(shop.environment.iter().filter_map(|variable| variable.split_once('=')));
     command.args(arguments).current_dir(shop.directory).stdin(Stdio::null());
     let complaint = |text: String| Complaint { program: program.clone(), text };
     let started = Instant::now();
