@@ -7,28 +7,26 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::Parser;
 use sha2::{Digest, Sha256};
 
 use crate::cache::{Cache, Key};
 use crate::cli;
-use crate::cli::options::{Options, Script, module_name};
+use crate::cli::options::{Form, Options, Script, module_name};
 use crate::cli::passes::{Clock, memory};
 use crate::cli::progress::Progress;
 use crate::cli::report::{self, Report};
-use crate::diagnostic::{Code, Diagnostic, Severity, render};
+use crate::diagnostic::{Code, Diagnostic, Severity, explain, json, render};
 use crate::elaborate;
 use crate::emit::{self, Units};
 use crate::finished::{self, Finished};
 use crate::kbuild;
-use crate::library;
+use crate::library::{self, Library};
 use crate::plan::{self, Limits, Naming, Plan};
 use crate::probe::{self, Resolver};
 use crate::program::Program;
 use crate::scratch::Scratch;
 use crate::source::{FileId, Origin, SourceMap};
-use crate::syscalls;
-use crate::syntax::{self, Environment, Macros, ast};
+use crate::syntax::{self, Environment, ast};
 use crate::target::{Kernel, SearchOptions};
 
 /// What is left to do when the passes are through.
@@ -42,16 +40,22 @@ pub enum Outcome {
 struct Failed(u8);
 
 const WRONG: Failed = Failed(1);
-const USAGE: Failed = Failed(2);
 
 /// Compiles, and says what to run. `arguments` as the process got them.
 pub fn main(arguments: Vec<OsString>) -> Outcome {
-    let options = match Options::try_parse_from(arguments) {
+    let arguments = match cli::rc::with_words(arguments) {
+        Ok(arguments) => arguments,
+        Err(message) => {
+            eprintln!("spile: {message}");
+            return Outcome::Done(ExitCode::FAILURE);
+        }
+    };
+    let options = match Options::parse_words(arguments) {
         Ok(options) => options,
         Err(error) => {
             // Help and version are no errors and go to standard output.
             let _ = error.print();
-            return Outcome::Done(ExitCode::from(if error.use_stderr() { 2 } else { 0 }));
+            return Outcome::Done(ExitCode::from(u8::from(error.use_stderr())));
         }
     };
     let started = Instant::now();
@@ -83,6 +87,9 @@ impl Session {
     }
 
     fn run(&mut self) -> Result<Outcome, Failed> {
+        if let Some(outcome) = self.describe()? {
+            return Ok(outcome);
+        }
         if self.options.dump_probe_types {
             return self.print_lines(probe::forms().map(|form| form.spelling.to_string()));
         }
@@ -94,6 +101,7 @@ impl Session {
             let lines = cli::cache::run(action, &cache).map_err(|why| self.fail(&why, &[]))?;
             return self.print_lines(lines.into_iter());
         }
+        self.limit_resources()?;
         let limits = self.options.limits().map_err(|message| self.usage(&message))?;
         let named = self.options.module.as_deref().map(module_name).transpose();
         let named = named.map_err(|message| self.usage(&message))?;
@@ -102,10 +110,11 @@ impl Session {
         let kernel = self.open_kernel(&release)?;
         // `-r` may have named a build tree.
         let release = kernel.as_ref().map_or(release, |kernel| kernel.release().to_string());
-        let listing = self.options.list.clone().or(self.options.variables.clone());
+        let listing = self.options.listing();
         let (script, arguments) = match (&listing, self.options.script()) {
             (Some(_), _) => (Script::Text(String::new()), Vec::new()),
             (None, Some(script)) => script,
+            (None, None) if self.options.dump_probe_aliases => (Script::Text(String::new()), Vec::new()),
             (None, None) => return Err(self.usage("a script is missing: give a file, - or -e SCRIPT")),
         };
         let environment = self.environment(&release, kernel.as_ref(), arguments);
@@ -116,6 +125,9 @@ impl Session {
         if let Some(pattern) = listing {
             return self.list(&pattern, &scripts, kernel.as_ref(), &release);
         }
+        if self.options.dump_probe_aliases {
+            return self.print_lines(library::aliases(&scripts).into_iter());
+        }
         if last_pass == 1 {
             let text: Vec<String> = scripts.iter().take(1 + self.options.more.len()).map(syntax::print::script).collect();
             return self.print_lines(text.into_iter());
@@ -125,7 +137,7 @@ impl Session {
         let numbered = named.is_none() && last_pass == 5;
         let key = (last_pass > 3).then(|| self.module_key(&release, kernel.as_ref(), &title, numbered)).flatten();
         let module = named.unwrap_or_else(|| self.default_name(&release, &limits, &scripts, numbered));
-        let naming = Naming { module, title, kernel_release: release.clone(), guru: self.options.guru, limits };
+        let naming = Naming { module, title, kernel_release: release.clone(), guru: self.options.guru, limits, modinfo: self.options.modinfo.clone() };
         let clock = Clock::start();
         if let Some(finished) = key.as_ref().filter(|_| !self.options.keep).and_then(|key| finished::find(&cache, key)) {
             self.report.add("cached module", clock.elapsed());
@@ -166,7 +178,7 @@ impl Session {
         let finished = self.finished(&built, &program)?;
         if let Some(key) = key.filter(|_| finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()))) {
             let inputs = kernel.as_ref().map(Kernel::consulted).unwrap_or_default().into_iter();
-            let inputs = inputs.chain(finished::module_listing(&release)).chain(built.inputs).chain(self.options.objects.iter().cloned());
+            let inputs = inputs.chain(finished::module_listing(&release)).chain(built.inputs).chain(self.options.files());
             let inputs = inputs.chain(program.targets.iter().map(|target| PathBuf::from(&target.path)));
             finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.naming.title));
             self.tell_notices(&cache);
@@ -217,25 +229,95 @@ impl Session {
     }
 
     fn scratch(&self) -> Result<Scratch, Failed> {
-        Scratch::new().map_err(|error| self.fail(&format!("making a temporary directory in {}: {error}", std::env::temp_dir().display()), &[]))
+        let place = self.options.tmpdir.clone().unwrap_or_else(std::env::temp_dir);
+        let made = std::fs::create_dir_all(&place).and_then(|()| Scratch::below(&place));
+        made.map_err(|error| self.fail(&format!("making a temporary directory in {}: {error}", place.display()), &[]))
+    }
+
+    /// What needs no script to be compiled: explanations, the manual, a script put in order.
+    fn describe(&mut self) -> Result<Option<Outcome>, Failed> {
+        let text = if let Some(code) = &self.options.explain {
+            let page = explain::page(code).ok_or_else(|| self.usage(&format!("--explain {code}: there is no message with this code")))?;
+            page.as_bytes().to_vec()
+        } else if let Some(shell) = self.options.completion {
+            cli::describe::completion(shell)
+        } else if self.options.man_page {
+            cli::describe::man_page().map_err(|error| self.fail(&format!("writing the manual page: {error}"), &[]))?
+        } else if self.options.fmt {
+            self.formatted()?
+        } else {
+            return Ok(None);
+        };
+        match std::io::stdout().lock().write_all(&text) {
+            Ok(()) => Ok(Some(Outcome::Done(ExitCode::SUCCESS))),
+            Err(_) => Err(WRONG),
+        }
+    }
+
+    /// `--fmt`: the script with its lines indented; nothing is printed of one that does not parse.
+    fn formatted(&mut self) -> Result<Vec<u8>, Failed> {
+        let Some((script, arguments)) = self.options.script() else {
+            return Err(self.usage("a script is missing: give a file, - or -e SCRIPT"));
+        };
+        let file = self.read(&script)?;
+        let release = running_release();
+        let environment = self.environment(&release, None, arguments);
+        let library = self.open_library(&environment)?;
+        let mut problems = Vec::new();
+        let macros = library.macros(&mut self.sources, &environment, &mut problems).map_err(|error| self.unreadable(&error))?;
+        let (_, wrong) = syntax::parse(&mut self.sources, file, &environment, &macros);
+        problems.extend(wrong);
+        self.tell("Pass 1: parse", &problems)?;
+        Ok(syntax::layout::layout(&self.sources.file(file).bytes))
+    }
+
+    /// `--rlimit-*`: for this process and the programs that it runs.
+    fn limit_resources(&self) -> Result<(), Failed> {
+        for (name, resource, value) in self.options.resources() {
+            let set = nix::sys::resource::setrlimit(resource, value, value);
+            set.map_err(|error| self.usage(&format!("{name}={value}: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// Prints one diagnostic in the form that is asked for.
+    fn show(&self, diagnostic: &Diagnostic) {
+        eprint!("{}", self.shown(diagnostic, self.color));
+    }
+
+    fn shown(&self, diagnostic: &Diagnostic, color: bool) -> String {
+        match self.options.diagnostics {
+            Form::Text => render::render(&self.sources, diagnostic, color),
+            Form::Json => json::render(&self.sources, diagnostic),
+        }
+    }
+
+    /// A line for people: where programs read, there is nothing but diagnostics.
+    fn remark(&self, line: &str) {
+        if self.options.diagnostics == Form::Text {
+            eprintln!("{line}");
+        }
     }
 
     fn usage(&self, message: &str) -> Failed {
-        eprintln!("spile: {message}\nTry 'spile --help' for more information.");
-        USAGE
+        match self.options.diagnostics {
+            Form::Text => eprintln!("spile: {message}\nTry 'spile --help' for more information."),
+            Form::Json => self.show(&Diagnostic::error(Code("E0502"), message)),
+        }
+        WRONG
     }
 
     fn fail(&self, message: &str, notes: &[String]) -> Failed {
         let mut diagnostic = Diagnostic::error(Code("E0500"), message);
         diagnostic.notes = notes.to_vec();
-        eprint!("{}", render::render(&self.sources, &diagnostic, self.color));
+        self.show(&diagnostic);
         WRONG
     }
 
     /// Prints a pass line with `-v`.
     fn pass(&self, line: impl FnOnce() -> String) {
-        if self.options.verbose > 0 {
-            eprintln!("{}", line());
+        if (1..=5).any(|pass| self.options.verbosity(pass) > 0) {
+            self.remark(&line());
         }
     }
 
@@ -261,11 +343,11 @@ impl Session {
             let warning = diagnostic.severity == Severity::Warning;
             failed |= !warning || self.options.strict;
             if !warning || !self.options.no_warnings {
-                eprint!("{}", render::render(&self.sources, diagnostic, self.color));
+                self.show(diagnostic);
             }
         }
         if failed {
-            eprintln!("{pass} failed.");
+            self.remark(&format!("{pass} failed."));
             return Err(WRONG);
         }
         Ok(())
@@ -274,7 +356,7 @@ impl Session {
     /// The pass to stop after; a kernel that is not the running one can only be compiled for.
     fn last_pass(&self) -> Result<u8, Failed> {
         let asked = self.options.last_pass.unwrap_or(5);
-        if self.options.list.is_some() || self.options.variables.is_some() {
+        if self.options.listing().is_some() || self.options.dump_probe_aliases {
             return Ok(asked);
         }
         let foreign = self.options.release.as_ref().is_some_and(|release| *release != running_release());
@@ -283,7 +365,7 @@ impl Session {
                 let message = "-p5 with -r: the module can only run on the kernel it is compiled for; --guest runs it in a guest of that kernel";
                 return Err(self.usage(message));
             }
-            eprintln!("WARNING: kernel release is not the running one: stopping after pass 4; --guest runs the script in a guest of it");
+            self.remark("WARNING: kernel release is not the running one: stopping after pass 4; --guest runs the script in a guest of it");
             return Ok(4);
         }
         if asked == 5 && !self.options.guest {
@@ -318,7 +400,7 @@ impl Session {
         // A host whose own kernel has no packages (a container, a micro-VM) can still compile for one that is installed.
         if !Path::new("/lib/modules").join(&running).is_dir() && self.options.last_pass.is_some_and(|pass| pass < 5) {
             if let Ok(kernel) = crate::guest::Kernel::newest() {
-                eprintln!("NOTE: kernel {running} is not installed here: compiling for {}; -r RELEASE chooses", kernel.release);
+                self.remark(&format!("NOTE: kernel {running} is not installed here: compiling for {}; -r RELEASE chooses", kernel.release));
                 return Ok(kernel.release.clone());
             }
         }
@@ -341,7 +423,7 @@ impl Session {
             arch: std::env::consts::ARCH.to_string(),
             config: kernel.map_or_else(HashMap::new, Kernel::config),
             guru: self.options.guru,
-            compatible: "5.2".into(),
+            compatible: self.options.compatible.clone().unwrap_or_else(|| syntax::LANGUAGE_VERSION.into()),
             arguments,
             privilege: "stapdev".into(),
             runtime: "kernel".into(),
@@ -354,8 +436,9 @@ impl Session {
         for text in self.options.more.clone() {
             files.push(self.sources.add("<input>", text.into_bytes(), Origin::User));
         }
+        let library = self.open_library(environment)?;
         let mut problems = Vec::new();
-        let (library, macros) = self.parse_library(environment, &mut problems)?;
+        let macros = library.macros(&mut self.sources, environment, &mut problems).map_err(|error| self.unreadable(&error))?;
         let mut scripts = Vec::new();
         for file in files {
             let (script, wrong) = syntax::parse(&mut self.sources, file, environment, &macros);
@@ -363,11 +446,32 @@ impl Session {
             scripts.push(script);
         }
         problems.extend(syntax::unused_arguments(&scripts, environment));
+        let points = self.options.listing().map_or_else(Vec::new, |listing| {
+            // What is wrong with it is said when it is listed.
+            let file = self.sources.add("<input>", listing.into_bytes(), Origin::User);
+            syntax::parse_probe_points(&mut self.sources, file).0
+        });
+        let wanted = library::Wanted { scripts: &scripts, points: &points, all: self.options.dump_probe_aliases };
+        let selected = library.select(&mut self.sources, environment, &macros, wanted, &mut problems);
+        scripts.extend(selected.map_err(|error| self.unreadable(&error))?);
+        problems.extend(cli::globals::assign(&mut self.sources, &mut scripts, &self.options.globals));
         self.tell("Pass 1: parse", &problems)?;
-        let count = library.len();
-        let library = library::select(&scripts, library);
-        scripts.extend(library);
-        Ok((scripts, count))
+        Ok((scripts, library.count()))
+    }
+
+    fn open_library(&self, environment: &Environment) -> Result<Library, Failed> {
+        let places = library::Places {
+            instead: self.options.tapset.clone(),
+            further: self.options.library.clone(),
+            release: environment.kernel_release.clone(),
+            arch: environment.arch.clone(),
+        };
+        let cache = Cache::open(&self.options.cache_settings());
+        Library::open(&places, &cache).map_err(|error| self.unreadable(&error))
+    }
+
+    fn unreadable(&self, error: &library::Unreadable) -> Failed {
+        self.fail(&format!("reading library scripts in {}: {}", error.path.display(), error.error), &[])
     }
 
     fn read(&mut self, script: &Script) -> Result<FileId, Failed> {
@@ -388,72 +492,16 @@ impl Session {
         Ok(self.sources.add(name, bytes, Origin::User))
     }
 
-    /// Library scripts: the built-in ones or those of `--tapset`, and those of each `-I`. A file with errors that
-    /// nothing needs does no harm, so its errors are told as warnings.
-    fn parse_library(&mut self, environment: &Environment, problems: &mut Vec<Diagnostic>) -> Result<(Vec<ast::Script>, Macros), Failed> {
-        let mut texts: Vec<(String, Vec<u8>)> = Vec::new();
-        match &self.options.tapset {
-            None => texts.extend(kbuild::embedded_tapset()),
-            Some(directory) => texts.extend(self.read_directory(directory)?),
-        }
-        for directory in &self.options.library {
-            texts.extend(self.read_directory(directory)?);
-        }
-        if self.options.tapset.is_none() {
-            let script = syscalls::script(&self.users_texts(&texts));
-            texts.extend(script.map(|script| ("tapset/syscalls.stp".to_string(), script.into_bytes())));
-        }
-        let mut macros = Macros::default();
-        let (macro_files, script_files): (Vec<_>, Vec<_>) = texts.into_iter().partition(|(name, _)| name.ends_with(".stpm"));
-        for (name, bytes) in macro_files {
-            let file = self.sources.add(name, bytes, Origin::Tapset);
-            problems.extend(as_warnings(syntax::collect_macros(&mut self.sources, file, environment, &mut macros)));
-        }
-        let mut scripts = Vec::new();
-        for (name, bytes) in script_files {
-            let file = self.sources.add(name, bytes, Origin::Tapset);
-            let (script, wrong) = syntax::parse(&mut self.sources, file, environment, &macros);
-            problems.extend(as_warnings(wrong));
-            scripts.push(script);
-        }
-        Ok((scripts, macros))
-    }
-
-    /// What is not spile's own: scripts, what is to be listed, library scripts of `-I`.
-    fn users_texts<'t>(&'t self, library: &'t [(String, Vec<u8>)]) -> Vec<&'t [u8]> {
-        let listed = [&self.options.list, &self.options.variables].into_iter().flatten();
-        let own = library.iter().filter(|(name, _)| !name.starts_with("tapset/")).map(|(_, bytes)| bytes.as_slice());
-        let scripts = self.sources.files().map(|file| file.bytes.as_slice());
-        scripts.chain(listed.map(|pattern| pattern.as_bytes())).chain(own).collect()
-    }
-
-    /// `.stp` and `.stpm` files below a directory, sorted by path.
-    fn read_directory(&self, directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Failed> {
-        let mut files = Vec::new();
-        let failed = |path: &Path, error| self.fail(&format!("reading library scripts in {}: {error}", path.display()), &[]);
-        let mut open = vec![directory.to_path_buf()];
-        while let Some(directory) = open.pop() {
-            let entries = std::fs::read_dir(&directory).map_err(|error| failed(&directory, error))?;
-            for entry in entries {
-                let entry = entry.map_err(|error| failed(&directory, error))?;
-                let (path, kind) = (entry.path(), entry.file_type().map_err(|error| failed(&directory, error))?);
-                if kind.is_dir() {
-                    open.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "stp" || extension == "stpm") {
-                    let bytes = std::fs::read(&path).map_err(|error| failed(&path, error))?;
-                    files.push((path.display().to_string(), bytes));
-                }
-            }
-        }
-        files.sort();
-        Ok(files)
-    }
-
     fn elaborate(&mut self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
-        let options = elaborate::Options { guru: self.options.guru, display_globals: !self.options.no_global_var_display };
-        let mut resolver = Resolver::new(kernel, release, &self.options.objects);
+        let options = elaborate::Options {
+            guru: self.options.guru,
+            display_globals: !self.options.no_global_var_display,
+            unoptimised: self.options.unoptimised,
+            skip_bad_variables: self.options.skip_badvars,
+        };
+        let mut resolver = Resolver::new(kernel, release, &self.options.files());
         let (program, problems) = elaborate::elaborate(&self.sources, scripts, &options, &mut resolver);
-        self.warnings = problems.iter().map(|problem| render::render(&self.sources, problem, false)).collect();
+        self.warnings = problems.iter().map(|problem| self.shown(problem, false)).collect();
         self.tell("Pass 2: analysis", &problems)?;
         if program.probes.is_empty() {
             return Err(self.fail("the script has no probes", &["Pass 2: analysis failed.".to_string()]));
@@ -466,8 +514,8 @@ impl Session {
         let file = self.sources.add("<input>", pattern.as_bytes().to_vec(), Origin::User);
         let (points, problems) = syntax::parse_probe_points(&mut self.sources, file);
         self.tell("Pass 1: parse", &problems)?;
-        let mut resolver = Resolver::new(kernel, release, &self.options.objects);
-        let (mut found, problems) = elaborate::list(&self.sources, &points, library, self.options.variables.is_some(), &mut resolver);
+        let mut resolver = Resolver::new(kernel, release, &self.options.files());
+        let (mut found, problems) = elaborate::list(&self.sources, &points, library, !self.options.variables.is_empty(), &mut resolver);
         found.sort();
         found.dedup();
         if found.is_empty() {
@@ -500,7 +548,8 @@ impl Session {
             sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
             runtime: self.options.runtime.clone(),
             kbuild: self.options.kbuild,
-            verbosity: self.options.verbose,
+            make: self.options.make_variables(),
+            verbosity: self.options.verbosity(4),
         };
         directory.share_with_programs(true);
         let progress = self.progress("compiling");
@@ -511,7 +560,7 @@ impl Session {
         self.tell_notices(cache);
         let built = built.map_err(|error| {
             let failed = self.fail(&error.to_string(), &error.notes());
-            eprintln!("Pass 4: compilation failed.");
+            self.remark("Pass 4: compilation failed.");
             failed
         })?;
         for warning in built.warnings.iter().filter(|_| !self.options.no_warnings) {
@@ -547,7 +596,7 @@ impl Session {
     /// The directory to remove at the end; with `-k` it stays, and is named.
     fn kept_directory(&mut self) -> Option<Scratch> {
         let directory = self.directory.take()?;
-        if !self.options.keep {
+        if !self.options.keep && self.options.tmpdir.is_none() {
             return Some(directory);
         }
         eprintln!("Keeping temporary directory \"{}\"", directory.keep().display());
@@ -576,7 +625,8 @@ impl Session {
         pair("-x", options.pid.map(|pid| pid.to_string().into()));
         pair("-T", options.seconds.map(|seconds| seconds.to_string().into()));
         pair("-s", options.buffer.map(|buffer| buffer.to_string().into()));
-        arguments.extend(std::iter::repeat_n("-v".into(), usize::from(options.verbose.saturating_sub(1))));
+        let account = u8::from(options.timing).max(options.verbosity(5).saturating_sub(1));
+        arguments.extend(std::iter::repeat_n("-v".into(), usize::from(account)));
         if options.no_warnings {
             arguments.push("-w".into());
         }
@@ -594,7 +644,7 @@ impl Session {
             let file = file.map_err(|error| self.fail(&format!("writing {}: {error}", path.display()), &[]))?;
             streams.stdout = Box::new(file);
         }
-        let objects: Vec<PathBuf> = self.options.objects.clone();
+        let objects: Vec<PathBuf> = self.options.files();
         let in_object = |name: &str| objects.iter().any(|path| crate::guest::module_name(&path.to_string_lossy()) == name);
         let session = crate::guest::Session {
             kernel,
@@ -625,10 +675,6 @@ fn title(script: &Script) -> String {
 
 fn build_dir(kernel: Option<&Kernel>, release: &str) -> PathBuf {
     kernel.map_or_else(|| Path::new("/lib/modules").join(release).join("build"), Kernel::build_dir)
-}
-
-fn as_warnings(diagnostics: Vec<Diagnostic>) -> impl Iterator<Item = Diagnostic> {
-    diagnostics.into_iter().map(|diagnostic| Diagnostic { severity: Severity::Warning, ..diagnostic })
 }
 
 fn running_release() -> String {

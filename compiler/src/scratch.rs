@@ -20,12 +20,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one, and removes those of runs that were killed.
-    pub fn new() -> std::io::Result<Scratch> {
-        Scratch::below(&std::env::temp_dir())
-    }
-
-    fn below(place: &Path) -> std::io::Result<Scratch> {
+    /// Makes one in `place`, and removes those of runs that were killed.
+    pub fn below(place: &Path) -> std::io::Result<Scratch> {
         remove_strays(place);
         let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
         let lock = File::create(directory.path().join(LOCK)).ok();

@@ -15,7 +15,7 @@ fn both(text: &str) -> String {
     let environment = Environment { config: HashMap::new(), ..Environment::default() };
     let (script, problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
     assert_eq!(problems, []);
-    let options = Options { guru: true, display_globals: true };
+    let options = Options { guru: true, display_globals: true, ..Options::default() };
     let mut resolver = Resolver::new(None, "6.1.0", &[]);
     let scripts = [script];
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
@@ -26,6 +26,7 @@ fn both(text: &str) -> String {
         kernel_release: "6.1.0".into(),
         guru: true,
         limits: Limits::default(),
+        modinfo: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, naming);
     let units = spile::emit::emit(&plan).unwrap();

@@ -32,7 +32,7 @@ fn compile(text: &[u8]) -> bool {
     if problems.iter().any(|problem| problem.severity == Severity::Error) {
         return false;
     }
-    let options = Options { guru: true, display_globals: true };
+    let options = Options { guru: true, display_globals: true, ..Options::default() };
     let mut resolver = Resolver::new(None, "6.1.0", &[]);
     let scripts = [script];
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
@@ -45,6 +45,7 @@ fn compile(text: &[u8]) -> bool {
         kernel_release: "6.1.0".into(),
         guru: true,
         limits: Limits::default(),
+        modinfo: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, naming);
     spile::emit::emit(&plan).is_ok()

@@ -41,7 +41,7 @@ fn tables(groups: bool) -> String {
     assert_eq!(problems, []);
     let mut resolver = Resolver::new(None, "6.1.0", &[]);
     let scripts = [script];
-    let options = Options { guru: false, display_globals: true };
+    let options = Options { guru: false, display_globals: true, ..Options::default() };
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
     assert_eq!(problems, []);
     let naming = Naming {
@@ -50,6 +50,7 @@ fn tables(groups: bool) -> String {
         kernel_release: "6.1.0".into(),
         guru: false,
         limits: Limits::default(),
+        modinfo: Vec::new(),
     };
     let script = spile::emit::emit(&plan::plan(&program, &sources, naming)).unwrap().script;
     let begin = script.find("/* =~").unwrap();

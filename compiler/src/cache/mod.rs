@@ -37,10 +37,12 @@ pub enum Kind {
     Module,
     /// What debug information was found to hold.
     Index,
+    /// What library scripts may define.
+    Library,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 4] = [Kind::Runtime, Kind::Embedded, Kind::Module, Kind::Index];
+    pub const ALL: [Kind; 5] = [Kind::Runtime, Kind::Embedded, Kind::Module, Kind::Index, Kind::Library];
 
     /// Name of the directory, and in listings.
     pub fn name(self) -> &'static str {
@@ -49,6 +51,7 @@ impl Kind {
             Kind::Embedded => "embedded",
             Kind::Module => "module",
             Kind::Index => "index",
+            Kind::Library => "library",
         }
     }
 }

@@ -1,7 +1,11 @@
 //! The command line: stap's options, and what is printed around the passes.
 
 pub mod cache;
+pub mod describe;
+pub mod globals;
 pub mod options;
 pub mod passes;
 pub mod progress;
 pub mod report;
+pub mod rc;
+mod refused;

@@ -3,11 +3,14 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Parser};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 
 use crate::cache::Settings;
 use crate::kbuild::{BuildError, Keys};
 use crate::plan::Limits;
+use crate::syntax::LANGUAGE_VERSION;
+
+use super::refused;
 
 /// Compiles SystemTap scripts to kernel modules and runs them.
 #[derive(Clone, Debug, Parser)]
@@ -16,8 +19,9 @@ use crate::plan::Limits;
     version,
     disable_version_flag = true,
     override_usage = "spile [OPTIONS] FILE [ARGUMENT]...\n       spile [OPTIONS] -e SCRIPT [ARGUMENT]...\n       spile [OPTIONS] -l PROBE | -L PROBE",
-    after_help = "Exit status: 0 the script ran and ended well; 1 the script has an error, could not be compiled, or ended \
-by a run-time error; 2 the command line is wrong; others are spilerun's, see spilerun --help.\n\
+    after_help = "Options may also stand in the file rc of $SYSTEMTAP_DIR or ~/.systemtap, a line for each set of them.\n\
+Exit status: 0 the script ran and ended well; 1 the command line is wrong, the script has an error, could not be compiled, or \
+ended by a run-time error; others are spilerun's, see spilerun --help.\n\
 What the script prints goes to standard output (or -o); all else goes to standard error."
 )]
 pub struct Options {
@@ -40,6 +44,10 @@ pub struct Options {
     /// Say more; again for more
     #[arg(short = 'v', action = ArgAction::Count)]
     pub verbose: u8,
+
+    /// Say more in single passes: a digit for each of the five
+    #[arg(long = "vp", value_name = "DIGITS", value_parser = pass_digits)]
+    pub verbose_passes: Option<String>,
 
     /// Guru mode: the script may write memory and hold C
     #[arg(short = 'g')]
@@ -89,13 +97,101 @@ pub struct Options {
     #[arg(short = 'd', value_name = "FILE")]
     pub objects: Vec<PathBuf>,
 
-    /// List probe points that match
-    #[arg(short = 'l', value_name = "PROBE", conflicts_with_all = ["text", "more", "variables"])]
-    pub list: Option<String>,
+    /// List probe points that match; may be given more than once
+    #[arg(short = 'l', value_name = "PROBE", conflicts_with_all = ["text", "more", "variables", "last_pass"])]
+    pub list: Vec<String>,
 
-    /// List probe points that match, with their variables
-    #[arg(short = 'L', value_name = "PROBE", conflicts_with_all = ["text", "more"])]
-    pub variables: Option<String>,
+    /// List probe points that match, with their variables; may be given more than once
+    #[arg(short = 'L', value_name = "PROBE", conflicts_with_all = ["text", "more", "last_pass"])]
+    pub variables: Vec<String>,
+
+    /// Unoptimised: what nothing uses is checked and compiled too
+    #[arg(short = 'u')]
+    pub unoptimised: bool,
+
+    /// An account of every probe when the script ends
+    #[arg(short = 't')]
+    pub timing: bool,
+
+    /// Initial value of a global variable
+    #[arg(short = 'G', value_name = "NAME=VALUE", value_parser = assignment)]
+    pub globals: Vec<(String, String)>,
+
+    /// A directive for the kernel's build: CONFIG_DEBUG_INFO=y, CROSS_COMPILE=prefix-
+    #[arg(short = 'B', value_name = "NAME=VALUE", value_parser = assignment)]
+    pub make: Vec<(String, String)>,
+
+    /// An entry of the module's own information, as modinfo(8) shows it
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub modinfo: Vec<(String, String)>,
+
+    /// Architecture to compile for: this machine's
+    #[arg(short = 'a', value_name = "ARCH")]
+    pub architecture: Option<String>,
+
+    /// Use the kernel half of spile from this directory
+    #[arg(short = 'R', value_name = "DIR")]
+    pub runtime: Option<PathBuf>,
+
+    /// Where the script runs: in the kernel
+    #[arg(long = "runtime", value_name = "MODE", value_parser = ["kernel", "dyninst", "bpf"])]
+    pub mode: Option<String>,
+
+    /// Speak the language as SystemTap VERSION did
+    #[arg(long, value_name = "VERSION", value_parser = language_version)]
+    pub compatible: Option<String>,
+
+    /// Run-time errors end the handler in silence, not the script
+    #[arg(long)]
+    pub suppress_handler_errors: bool,
+
+    /// No limit to the time and the statements of a handler (guru mode)
+    #[arg(long, requires = "guru")]
+    pub suppress_time_limits: bool,
+
+    /// A context variable that is not there is 0
+    #[arg(long)]
+    pub skip_badvars: bool,
+
+    /// Symbols of all modules, for backtraces: the kernel's own table has them, so this is always so
+    #[arg(long)]
+    pub all_modules: bool,
+
+    /// The rights that the script needs on the host: stapdev
+    #[arg(long, value_name = "LEVEL", value_parser = ["stapdev", "stapsys", "stapusr"], num_args = 0..=1, require_equals = true, default_missing_value = "stapdev")]
+    pub privilege: Option<String>,
+
+    /// Look for parameters behind a function's prologue: never, or auto, which is the same here
+    #[arg(long, value_name = "WHEN", value_parser = ["never", "auto", "always"], num_args = 0..=1, require_equals = true, default_missing_value = "always")]
+    pub prologue_searching: Option<String>,
+
+    /// Fetch debug information: no
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "yes")]
+    pub download_debuginfo: Option<String>,
+
+    /// The directory to work in, kept
+    #[arg(long, value_name = "DIR")]
+    pub tmpdir: Option<PathBuf>,
+
+    /// Bytes of memory that compiling may take
+    #[arg(long, value_name = "BYTES")]
+    pub rlimit_as: Option<u64>,
+
+    /// Seconds of processor time that compiling may take
+    #[arg(long, value_name = "SECONDS")]
+    pub rlimit_cpu: Option<u64>,
+
+    /// Processes of this user while compiling
+    #[arg(long, value_name = "NUMBER")]
+    pub rlimit_nproc: Option<u64>,
+
+    /// Bytes of stack while compiling
+    #[arg(long, value_name = "BYTES")]
+    pub rlimit_stack: Option<u64>,
+
+    /// Bytes of the largest file that compiling may write
+    #[arg(long, value_name = "BYTES")]
+    pub rlimit_fsize: Option<u64>,
 
     /// No warnings
     #[arg(short = 'w')]
@@ -110,8 +206,28 @@ pub struct Options {
     pub no_global_var_display: bool,
 
     /// Colours in messages
-    #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "never"], default_value = "auto", default_missing_value = "auto", num_args = 0..=1, require_equals = true)]
+    #[arg(long, alias = "colour", value_name = "WHEN", value_parser = ["auto", "always", "never"], default_value = "auto", default_missing_value = "auto", num_args = 0..=1, require_equals = true)]
     pub color: String,
+
+    /// Messages as text, or as one JSON object a line
+    #[arg(long, value_name = "FORM", value_enum, default_value = "text")]
+    pub diagnostics: Form,
+
+    /// What the code of a message means
+    #[arg(long, value_name = "CODE")]
+    pub explain: Option<String>,
+
+    /// Print the script with its lines indented and its blanks put right
+    #[arg(long)]
+    pub fmt: bool,
+
+    /// Print what a shell needs to complete these options
+    #[arg(long, value_name = "SHELL", value_enum)]
+    pub completion: Option<clap_complete::Shell>,
+
+    /// Print the manual page: man -l <(spile --man-page)
+    #[arg(long)]
+    pub man_page: bool,
 
     /// Run in a throw-away guest of an installed kernel
     #[arg(long)]
@@ -149,10 +265,6 @@ pub struct Options {
     #[arg(long)]
     pub poison_cache: bool,
 
-    /// Use the kernel half of spile from this directory
-    #[arg(long, value_name = "DIR")]
-    pub runtime: Option<PathBuf>,
-
     /// Use the library scripts from this directory
     #[arg(long, value_name = "DIR")]
     pub tapset: Option<PathBuf>,
@@ -165,6 +277,10 @@ pub struct Options {
     #[arg(long)]
     pub dump_probe_types: bool,
 
+    /// List the names that the library gives to probe points
+    #[arg(long)]
+    pub dump_probe_aliases: bool,
+
     /// List the functions that scripts may call
     #[arg(long)]
     pub dump_functions: bool,
@@ -172,6 +288,13 @@ pub struct Options {
     /// Version
     #[arg(short = 'V', long, action = ArgAction::Version)]
     version: Option<bool>,
+}
+
+/// How messages are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    Text,
+    Json,
 }
 
 /// Where the script's text comes from.
@@ -182,7 +305,81 @@ pub enum Script {
     Text(String),
 }
 
+/// The command as it is told and completed, with the options that are refused.
+fn command() -> clap::Command {
+    Options::command().args(refused::arguments())
+}
+
 impl Options {
+    /// From the words of a command line, the program's name first. The error prints itself: it is a mistake, or what is
+    /// asked for by -h and -V.
+    pub fn parse_words(words: Vec<OsString>) -> Result<Options, clap::Error> {
+        let mut command = command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        if let Some(reason) = refused::reason(&matches) {
+            return Err(command.error(clap::error::ErrorKind::ArgumentConflict, reason));
+        }
+        let options = Options::from_arg_matches(&matches)?;
+        match options.unserved() {
+            Some(reason) => Err(command.error(clap::error::ErrorKind::InvalidValue, reason)),
+            None => Ok(options),
+        }
+    }
+
+    /// Why a value that stap takes is refused here.
+    fn unserved(&self) -> Option<String> {
+        let machine = std::env::consts::ARCH;
+        if let Some(given) = self.architecture.as_ref().filter(|given| *given != machine) {
+            return Some(format!("-a {given}: only {machine}, what this machine is, can be compiled for; compile on a {given} machine"));
+        }
+        if let Some(mode) = self.mode.as_ref().filter(|mode| *mode != "kernel") {
+            return Some(format!("--runtime={mode}: {}", refused::ONE_RUNTIME));
+        }
+        if self.privilege.as_ref().is_some_and(|level| level != "stapdev") {
+            return Some(format!("--privilege: {}", refused::PRIVILEGE));
+        }
+        if self.prologue_searching.as_ref().is_some_and(|when| when == "always") {
+            return Some(format!("--prologue-searching=always: {}", refused::PROLOGUE));
+        }
+        if self.download_debuginfo.as_ref().is_some_and(|when| when != "no") {
+            return Some("--download-debuginfo: nothing is fetched; install the kernel's debug information (linux-image-RELEASE-dbg, or kernel-debuginfo)".into());
+        }
+        None
+    }
+
+    /// How much pass `number` (1 to 5) says.
+    pub fn verbosity(&self, number: usize) -> u8 {
+        let digit = self.verbose_passes.as_ref().and_then(|digits| digits.as_bytes().get(number.checked_sub(1)?).copied());
+        self.verbose.saturating_add(digit.map_or(0, |digit| digit.saturating_sub(b'0')))
+    }
+
+    /// What `-l` or `-L` ask for, as one list of probe points.
+    pub fn listing(&self) -> Option<String> {
+        let points = if self.list.is_empty() { &self.variables } else { &self.list };
+        (!points.is_empty()).then(|| points.join(", "))
+    }
+
+    /// The files of `-d`. A name without a file is a module of the kernel, or it: their symbols are always known.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let named = |path: &&PathBuf| path.components().count() == 1 && !path.exists();
+        self.objects.iter().filter(|path| !named(path)).cloned().collect()
+    }
+
+    /// The limits of `--rlimit-*`, with the option's name.
+    pub fn resources(&self) -> Vec<(&'static str, nix::sys::resource::Resource, u64)> {
+        use nix::sys::resource::Resource;
+        [
+            ("--rlimit-as", Resource::RLIMIT_AS, self.rlimit_as),
+            ("--rlimit-cpu", Resource::RLIMIT_CPU, self.rlimit_cpu),
+            ("--rlimit-nproc", Resource::RLIMIT_NPROC, self.rlimit_nproc),
+            ("--rlimit-stack", Resource::RLIMIT_STACK, self.rlimit_stack),
+            ("--rlimit-fsize", Resource::RLIMIT_FSIZE, self.rlimit_fsize),
+        ]
+        .into_iter()
+        .filter_map(|(name, resource, value)| Some((name, resource, value?)))
+        .collect()
+    }
+
     /// The script and its arguments; None if there is none.
     pub fn script(&self) -> Option<(Script, Vec<String>)> {
         let mut words = self.words.iter();
@@ -221,6 +418,11 @@ impl Options {
         Ok(limits)
     }
 
+    /// `NAME=VALUE` for the kernel's make.
+    pub fn make_variables(&self) -> Vec<String> {
+        self.make.iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
     /// How the cache is to be used.
     pub fn cache_settings(&self) -> Settings {
         let settings = Settings::from_environment();
@@ -247,6 +449,32 @@ impl Options {
     }
 }
 
+/// `NAME=VALUE`, where the name is an identifier.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a `=` and a value are missing")?;
+    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    if !starts || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Err(format!("{name:?} is no name: letters, digits and _, and no digit first"));
+    }
+    Ok((name.to_string(), value.to_string()))
+}
+
+/// Five digits at the most.
+fn pass_digits(text: &str) -> Result<String, String> {
+    let fits = !text.is_empty() && text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    fits.then(|| text.to_string()).ok_or("a digit for each pass, five at the most: --vp 02".to_string())
+}
+
+/// A version up to the one that is spoken here.
+fn language_version(text: &str) -> Result<String, String> {
+    let parts = |text: &str| text.split('.').map(|part| part.parse::<u32>().ok()).collect::<Option<Vec<u32>>>();
+    match (parts(text), parts(LANGUAGE_VERSION)) {
+        (None, _) => Err("numbers with dots between them: --compatible=4.8".into()),
+        (Some(asked), Some(spoken)) if asked > spoken => Err(format!("the language spoken here is that of SystemTap {LANGUAGE_VERSION}")),
+        _ => Ok(text.to_string()),
+    }
+}
+
 /// Checks a module's name: letters, digits and `_`, not too long for the kernel.
 pub fn module_name(name: &str) -> Result<String, String> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
@@ -264,7 +492,20 @@ mod tests {
     use super::*;
 
     fn parse(words: &[&str]) -> Options {
-        Options::try_parse_from(std::iter::once(&"spile").chain(words)).unwrap()
+        try_parse(words).unwrap()
+    }
+
+    fn try_parse(words: &[&str]) -> Result<Options, clap::Error> {
+        Options::parse_words(std::iter::once(&"spile").chain(words).map(OsString::from).collect())
+    }
+
+    fn refusal(words: &[&str]) -> String {
+        try_parse(words).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
     }
 
     #[test]
@@ -287,6 +528,47 @@ mod tests {
         assert_eq!((limits.max_errors, limits.string_bytes), (3, 1024));
         assert!(parse(&["-D", "MAXSTRINGLEN=1", "x"]).limits().is_err());
         assert!(parse(&["-D", "MAXFOO=1", "x"]).limits().is_err());
+    }
+
+    #[test]
+    fn short_options_stand_together() {
+        let options = parse(&["-gp4", "-kuwtvv", "x.stp"]);
+        assert!(options.guru && options.keep && options.unoptimised && options.no_warnings && options.timing);
+        assert_eq!((options.last_pass, options.verbose), (Some(4), 2));
+        assert_eq!(parse(&["-vp2", "--vp", "03", "x.stp"]).verbosity(2), 4);
+        assert_eq!(parse(&["--vp=10203", "x.stp"]).verbosity(5), 3);
+        assert_eq!(parse(&["-l", "a", "-l", "b"]).listing().as_deref(), Some("a, b"));
+    }
+
+    #[test]
+    fn values_are_checked() {
+        assert_eq!(parse(&["-G", "a=1=2", "x"]).globals, [("a".to_string(), "1=2".to_string())]);
+        assert_eq!(parse(&["-BCONFIG_X=y", "x"]).make_variables(), ["CONFIG_X=y"]);
+        for wrong in [&["-G", "a"][..], &["-G", "1=2"], &["--vp", "x"], &["--vp", "123456"], &["--compatible", "99.1"], &["--compatible=x"], &["-s", "0"], &["-p6"], &["--suppress-time-limits"]] {
+            assert!(try_parse(&[wrong, &["x.stp"]].concat()).is_err(), "{wrong:?}");
+        }
+        assert_eq!(parse(&["--compatible=4.8", "x"]).compatible.as_deref(), Some("4.8"));
+        assert!(parse(&["-g", "--suppress-time-limits", "x"]).suppress_time_limits);
+    }
+
+    /// Each says what to do instead.
+    #[test]
+    fn what_is_refused() {
+        for (words, reason) in [
+            (&["-a", "arm64", "x"][..], "compile on a arm64 machine"),
+            (&["--bpf", "x"], "in the kernel alone"),
+            (&["--runtime=dyninst", "x"], "in the kernel alone"),
+            (&["--unprivileged", "x"], "root"),
+            (&["-P", "x"], ".statement("),
+            (&["--remote", "host", "x"], "-p4"),
+            (&["--use-server", "x"], "-p4"),
+            (&["-F", "x"], "spilerun"),
+            (&["--download-debuginfo", "x"], "install"),
+        ] {
+            let text = refusal(words);
+            assert!(text.contains(reason), "{words:?}: {text}");
+        }
+        assert!(try_parse(&["--download-debuginfo=no", "--prologue-searching=never", "--runtime=kernel", "--privilege=stapdev", "x"]).is_ok());
     }
 
     #[test]

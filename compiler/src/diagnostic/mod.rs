@@ -3,6 +3,8 @@
 //! Each stage has its own error enum with the facts; a function beside it makes the [`Diagnostic`]. This module only
 //! knows how to hold one; [`render`] shows it.
 
+pub mod explain;
+pub mod json;
 pub mod render;
 pub mod suggest;
 
@@ -28,6 +30,13 @@ pub struct Label {
     pub primary: bool,
 }
 
+/// What to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    pub span: Span,
+    pub replacement: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub severity: Severity,
@@ -37,11 +46,13 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// Further facts ("available there: $a, $b") and what to do ("try: apt-get install ..."), a line each.
     pub notes: Vec<String>,
+    /// The nearest right thing, for programs; a note says it to people.
+    pub suggestion: Option<Suggestion>,
 }
 
 impl Diagnostic {
     pub fn error(code: Code, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { severity: Severity::Error, code, message: message.into(), labels: Vec::new(), notes: Vec::new() }
+        Diagnostic { severity: Severity::Error, code, message: message.into(), labels: Vec::new(), notes: Vec::new(), suggestion: None }
     }
 
     pub fn warning(code: Code, message: impl Into<String>) -> Diagnostic {
@@ -56,6 +67,18 @@ impl Diagnostic {
     pub fn also(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.labels.push(Label { span, message: message.into(), primary: false });
         self
+    }
+
+    pub fn replace(mut self, span: Span, replacement: impl Into<String>) -> Diagnostic {
+        self.suggestion = Some(Suggestion { span, replacement: replacement.into() });
+        self
+    }
+
+    /// A note with the names near a wrong one, and the nearest as what to write; nothing if none is near.
+    pub fn near(self, span: Span, near: &[impl AsRef<str>]) -> Diagnostic {
+        let Some(first) = near.first() else { return self };
+        let names: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
+        self.note(format!("did you mean {}?", names.join(", "))).replace(span, first.as_ref())
     }
 
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {

@@ -18,7 +18,7 @@ use super::{Diagnostic, Label, Severity};
 use crate::source::{FileId, SourceMap, Span};
 
 /// Calls shown for one label, innermost first; a longer chain says nothing new.
-const MAX_CALLS: usize = 8;
+pub(super) const MAX_CALLS: usize = 8;
 
 /// The text of a diagnostic, with a newline at its end; with terminal colours if `color`.
 pub fn render(sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> String {

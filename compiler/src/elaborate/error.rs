@@ -110,7 +110,7 @@ impl Error {
                 let known: Vec<&str> = near.iter().map(String::as_str).collect();
                 let diagnostic = error("E0103", format!("unresolved function `{name}`")).at(*span, "");
                 let near = suggest::suggest(name, known);
-                if near.is_empty() { diagnostic } else { diagnostic.note(format!("did you mean {}?", near.join(", "))) }
+                diagnostic.near(*span, &near)
             }
             Error::Arity { name, takes, given, span, declared } => {
                 let takes: Vec<String> = takes.iter().map(usize::to_string).collect();
@@ -147,11 +147,9 @@ impl Error {
             }
             Error::UnknownVariable { name, place, available, span } => {
                 let names: Vec<&str> = available.iter().map(String::as_str).collect();
-                let mut diagnostic = error("E0121", format!("no variable `{name}` at {place}")).at(*span, "");
-                if let near @ [_, ..] = suggest::suggest(name, names.iter().copied()).as_slice() {
-                    diagnostic = diagnostic.note(format!("did you mean {}?", near.join(", ")));
-                }
-                diagnostic.note(format!("available there: {}", and(available, "none")))
+                let diagnostic = error("E0121", format!("no variable `{name}` at {place}")).at(*span, "");
+                let near = suggest::suggest(name, names.iter().copied());
+                diagnostic.near(*span, &near).note(format!("available there: {}", and(available, "none")))
             }
             Error::NoValueThere { name, place, why, available, span } => {
                 let mut diagnostic = error("E0122", format!("`{name}` has no value at {place}")).at(*span, "");
@@ -300,13 +298,10 @@ impl Error {
             Error::Unsupported { what, span } => error("E0190", format!("not in this version: {what}")).at(*span, ""),
             Error::DebugInfo { message, span } => error("E0302", message.clone()).at(*span, ""),
             Error::NeverAssigned { name, near, span } => {
-                let mut diagnostic =
-                    Diagnostic::warning(Code("W0101"), format!("local variable `{name}` is never assigned")).at(*span, "");
                 let near: Vec<&str> = near.iter().map(String::as_str).collect();
-                if let near @ [_, ..] = suggest::suggest(name, near).as_slice() {
-                    diagnostic = diagnostic.note(format!("did you mean {}?", near.join(", ")));
-                }
-                diagnostic
+                Diagnostic::warning(Code("W0101"), format!("local variable `{name}` is never assigned"))
+                    .at(*span, "")
+                    .near(*span, &suggest::suggest(name, near))
             }
         }
     }

@@ -36,11 +36,15 @@ use functions::{Function, Reached};
 use types::{TypeVar, Types};
 
 /// What the command line says about the language.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     pub guru: bool,
     /// Show globals that are written and never read when the session ends.
     pub display_globals: bool,
+    /// Functions that nothing calls are checked and compiled too.
+    pub unoptimised: bool,
+    /// A context variable that is not there is 0.
+    pub skip_bad_variables: bool,
 }
 
 /// Resolves `scripts`: the user's files first, then the library files they need.
@@ -74,7 +78,7 @@ pub fn list<'a>(
     variables: bool,
     resolver: &'a mut Resolver<'a>,
 ) -> (Vec<String>, Vec<Diagnostic>) {
-    let options = Options { guru: true, display_globals: false };
+    let options = Options { guru: true, ..Options::default() };
     let mut elaborator = Elaborator::new(sources, &options, resolver);
     for script in library {
         elaborator.aliases.extend(script.items.iter().filter_map(|item| match item {

@@ -283,5 +283,6 @@ fn modinfo(plan: &Plan) -> Vec<String> {
         let name = if target.name.is_empty() { "kernel" } else { &target.name };
         format!("spile_target={name} {id}")
     });
-    entries.into_iter().chain(targets).map(|entry| text::literal(entry.as_bytes())).collect()
+    let further = naming.modinfo.iter().map(|(name, value)| format!("{name}={value}"));
+    entries.into_iter().chain(targets).chain(further).map(|entry| text::literal(entry.as_bytes())).collect()
 }

@@ -13,13 +13,16 @@ static RUNTIME: Dir = include_dir!("$CARGO_MANIFEST_DIR/../runtime-c");
 static TAPSET: Dir = include_dir!("$CARGO_MANIFEST_DIR/../tapset");
 static MAKEFILE: &[u8] = include_bytes!("../../../Makefile.kbuild");
 
+/// Names of its library scripts, and of those it makes, begin so.
+pub const TAPSET_NAMES: &str = "tapset/";
+
 /// Library scripts, sorted by name.
 pub fn embedded_tapset() -> Vec<(String, Vec<u8>)> {
     let mut files = BTreeMap::new();
     collect(&TAPSET, &mut files);
     let script = |path: &Path| path.extension().is_some_and(|extension| extension == "stp" || extension == "stpm");
     let scripts = files.into_iter().filter(|(path, _)| script(path));
-    scripts.map(|(path, bytes)| (format!("tapset/{}", path.display()), bytes.to_vec())).collect()
+    scripts.map(|(path, bytes)| (format!("{TAPSET_NAMES}{}", path.display()), bytes.to_vec())).collect()
 }
 
 fn collect(directory: &'static Dir, files: &mut BTreeMap<PathBuf, &'static [u8]>) {

@@ -33,7 +33,7 @@ pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables
     let mut make = Command::new("make");
     environment(&mut make, work);
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    make.arg("-C").arg(&request.build_dir).arg(format!("M={}", work.display())).arg(format!("-j{jobs}")).args(&compiler.make);
+    make.arg("-C").arg(&request.build_dir).arg(format!("M={}", work.display())).arg(format!("-j{jobs}")).args(&compiler.make).args(&request.make);
     make.arg("--no-print-directory").args(variables).args(targets).stdin(Stdio::null());
     let output = make.output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => BuildError::NoMake,

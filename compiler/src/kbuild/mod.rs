@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub use compare::differences;
-pub use embed::embedded_tapset;
+pub use embed::{TAPSET_NAMES, embedded_tapset};
 pub use error::BuildError;
 pub use sign::{Keys, sign};
 
@@ -53,6 +53,8 @@ pub struct Request {
     pub runtime: Option<PathBuf>,
     /// Make the module by Kbuild itself.
     pub kbuild: bool,
+    /// `NAME=VALUE` for make.
+    pub make: Vec<String>,
     pub verbosity: u8,
 }
 
@@ -146,7 +148,7 @@ fn tree(build_dir: &Path) -> Inputs {
 fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
     let mut hash = runtime.digest();
     let environment = ["ARCH", "CROSS_COMPILE"].map(|name| std::env::var(name).unwrap_or_default());
-    let facts = format!("{FORMAT}\n{}\n{}\n{:?}\n{environment:?}\n", request.release, compiler.identity, compiler.make);
+    let facts = format!("{FORMAT}\n{}\n{}\n{:?}\n{:?}\n{environment:?}\n", request.release, compiler.identity, compiler.make, request.make);
     sha2::Digest::update(&mut hash, facts);
     sha2::Digest::update(&mut hash, tree(&request.build_dir).to_text());
     Key::new(hash)

@@ -53,6 +53,8 @@ pub struct Naming {
     pub kernel_release: String,
     pub guru: bool,
     pub limits: Limits,
+    /// Further entries of the module's own information: name, value.
+    pub modinfo: Vec<(String, String)>,
 }
 
 #[derive(Debug)]

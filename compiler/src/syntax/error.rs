@@ -410,12 +410,8 @@ fn argument_out_of_range(span: Span, number: u32, quoted: bool, given: usize) ->
 fn unknown_macro(name: &str, span: Span, candidates: &[String]) -> Diagnostic {
     let near = suggest::suggest(name, candidates.iter().map(String::as_str));
     let diagnostic = error("E0010", format!("no macro or operator @{name}")).at(span, "");
-    if near.is_empty() {
-        diagnostic
-    } else {
-        let near: Vec<String> = near.iter().map(|name| format!("@{name}")).collect();
-        diagnostic.note(format!("did you mean {}?", near.join(", ")))
-    }
+    let near: Vec<String> = near.iter().map(|name| format!("@{name}")).collect();
+    diagnostic.near(span, &near)
 }
 
 fn macro_arguments(name: &str, span: Span, parameters: &[String], given: Option<usize>, defined: Span) -> Diagnostic {

@@ -14,9 +14,11 @@ pub mod environment;
 pub mod error;
 mod expected;
 mod items;
+pub mod layout;
 mod lexer;
 pub mod macros;
 mod operand;
+pub mod outline;
 mod preprocess;
 pub mod print;
 mod token;
@@ -42,6 +44,9 @@ use crate::source::{FileId, SourceMap, Span};
 use construct::Builder;
 use error::{MAX_PROBLEMS, SyntaxError};
 use token::{Kind, Token};
+
+/// The version of SystemTap whose language is spoken, unless `--compatible` asks for an older one.
+pub const LANGUAGE_VERSION: &str = "5.2";
 
 /// Bytes of a file that is still taken for a script; spans count in 32 bits.
 const MAX_LENGTH: usize = 1 << 28;

@@ -1,0 +1,103 @@
+//! `-G NAME=VALUE`: initial values from the command line.
+
+use crate::diagnostic::{Code, Diagnostic, suggest};
+use crate::source::{Origin, SourceMap, Span};
+use crate::syntax::ast::{Global, Item, Literal, Script};
+
+/// Gives the globals their values; a diagnostic for each that is not there or is an array.
+///
+/// A value that reads as a number is one, unless the script's own initial value is a string.
+pub fn assign(sources: &mut SourceMap, scripts: &mut [Script], values: &[(String, String)]) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for (name, value) in values {
+        let file = sources.add(format!("<-G {name}>"), value.clone().into_bytes(), Origin::User);
+        let span = Span::new(file, 0, value.len());
+        match find(scripts, name) {
+            None => problems.push(unknown(scripts, name)),
+            Some(global) if global.size.is_some() || global.wrap => problems.push(array(global)),
+            Some(global) => {
+                let string = matches!(global.initial, Some((Literal::String(_), _)));
+                let literal = number(value).filter(|_| !string).map_or_else(|| Literal::String(value.clone().into_bytes()), Literal::Number);
+                global.initial = Some((literal, span));
+            }
+        }
+    }
+    problems
+}
+
+/// The user's global of that name, or the library's.
+fn find<'a>(scripts: &'a mut [Script], name: &str) -> Option<&'a mut Global> {
+    let items = scripts.iter_mut().flat_map(|script| &mut script.items);
+    let mut globals = items.filter_map(|item| match item {
+        Item::Global(global) => Some(global),
+        _ => None,
+    });
+    globals.find(|global| global.name.text == name)
+}
+
+/// Decimal, hexadecimal or octal, as in a script.
+fn number(text: &str) -> Option<i64> {
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let value = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok()?,
+        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8).ok()?,
+        None => digits.parse::<u64>().ok()?,
+    };
+    Some(if negative { (value as i64).wrapping_neg() } else { value as i64 })
+}
+
+fn unknown(scripts: &[Script], name: &str) -> Diagnostic {
+    let names: Vec<&str> = scripts
+        .iter()
+        .flat_map(|script| &script.items)
+        .filter_map(|item| match item {
+            Item::Global(global) => Some(global.name.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let diagnostic = Diagnostic::error(Code("E0503"), format!("-G {name}: there is no global of this name"));
+    match suggest::hint(name, &names, 20) {
+        Some(hint) => diagnostic.note(hint),
+        None => diagnostic.note("the script has no globals"),
+    }
+}
+
+fn array(global: &Global) -> Diagnostic {
+    let name = &global.name;
+    Diagnostic::error(Code("E0503"), format!("-G {}: an array has no initial value", name.text)).at(name.span, "declared as an array here")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::{self, Environment, Macros};
+
+    fn assigned(script: &str, name: &str, value: &str) -> (Option<Literal>, Vec<Diagnostic>) {
+        let mut sources = SourceMap::new();
+        let file = sources.add("a.stp", script.into(), Origin::User);
+        let (script, problems) = syntax::parse(&mut sources, file, &Environment::default(), &Macros::default());
+        assert_eq!(problems, []);
+        let mut scripts = [script];
+        let problems = assign(&mut sources, &mut scripts, &[(name.into(), value.into())]);
+        (find(&mut scripts, name).and_then(|global| global.initial.clone()).map(|(literal, _)| literal), problems)
+    }
+
+    #[test]
+    fn numbers_and_strings() {
+        for (script, value, wanted) in [
+            ("global a", "12", Literal::Number(12)),
+            ("global a = 1", "-0x10", Literal::Number(-16)),
+            ("global a", "x y", Literal::String(b"x y".to_vec())),
+            ("global a = \"s\"", "12", Literal::String(b"12".to_vec())),
+            ("global a", "-9223372036854775808", Literal::Number(i64::MIN)),
+        ] {
+            assert_eq!(assigned(script, "a", value), (Some(wanted), vec![]), "{script} {value}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_value() {
+        assert_eq!(assigned("global abc", "abd", "1").1[0].notes, ["did you mean abc?"]);
+        assert_eq!(assigned("global a[3]", "a", "1").1[0].code, Code("E0503"));
+    }
+}

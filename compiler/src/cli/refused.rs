@@ -1,0 +1,98 @@
+//! Options of stap that are refused, each with what to do instead.
+//!
+//! They are arguments of the command line like the others, so that a script's line is read as stap reads it and the
+//! reason is told; help, manual and completion leave them out.
+
+use clap::{Arg, ArgAction, ArgMatches};
+
+pub const ONE_RUNTIME: &str = "scripts run in the kernel alone; leave the option out";
+pub const PRIVILEGE: &str = "modules are loaded by root; compile with -p4 -m NAME and let root run spilerun NAME.ko";
+pub const PROLOGUE: &str = "parameters are read where debug information says they are; in code compiled without optimisation probe the line \
+behind the prologue: .statement(\"function@file.c:LINE\")";
+const SERVER: &str = "there is no compile server: compile with -p4 -m NAME on a build host and copy NAME.ko, which spilerun runs";
+const REMOTE: &str = "compile with -r RELEASE -p4 -m NAME, copy NAME.ko, and run it there: ssh HOST spilerun NAME.ko";
+const DETACHED: &str = "a script ends with its loader; let a service or nohup run spilerun NAME.ko";
+const BENCHMARK: &str = "it measured SystemTap; `cargo xtask bench` in the sources measures spile";
+
+/// How an option takes its value.
+#[derive(Clone, Copy)]
+enum Takes {
+    Nothing,
+    Maybe,
+    Value,
+}
+
+/// Name (one letter: a short option), value, and the reason.
+const REFUSED: &[(&str, Takes, &str)] = &[
+    ("P", Takes::Nothing, PROLOGUE),
+    ("b", Takes::Nothing, "the CPUs' buffers are always separate, and merged in order without loss; write to one file by -o"),
+    ("q", Takes::Nothing, "no coverage is recorded; -p2 shows what of the library a script uses"),
+    ("F", Takes::Nothing, DETACHED),
+    ("S", Takes::Value, "output goes to one file; let logrotate or split(1) limit it: spile ... | split -b 10M - NAME"),
+    ("i", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
+    ("interactive", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
+    ("monitor", Takes::Maybe, "print what to watch from a timer: probe timer.s(1) { ansi_clear_screen() ... }"),
+    ("remote", Takes::Value, REMOTE),
+    ("remote-prefix", Takes::Nothing, REMOTE),
+    ("use-server", Takes::Maybe, SERVER),
+    ("use-server-on-error", Takes::Maybe, SERVER),
+    ("use-http-server", Takes::Value, SERVER),
+    ("list-servers", Takes::Maybe, SERVER),
+    ("trust-servers", Takes::Maybe, SERVER),
+    ("client-options", Takes::Nothing, SERVER),
+    ("unprivileged", Takes::Nothing, PRIVILEGE),
+    ("sign-module", Takes::Maybe, "sign NAME.ko of -p4 by the kernel's own scripts/sign-file"),
+    ("build-as", Takes::Maybe, "compile as that user with -p4 -m NAME, and run spilerun NAME.ko as root"),
+    ("dyninst", Takes::Nothing, ONE_RUNTIME),
+    ("bpf", Takes::Nothing, ONE_RUNTIME),
+    ("check-version", Takes::Nothing, "try the script in the language of an older version: --compatible=VERSION"),
+    ("semantic-keep-going", Takes::Nothing, "all errors of a pass are always told; --diagnostics=json is for programs"),
+    ("ldd", Takes::Nothing, "symbols of user programs are not carried along; print addresses and look them up by addr2line(1)"),
+    ("sysenv", Takes::Value, "name programs and libraries by their full path in the script"),
+    ("save-uprobes", Takes::Nothing, "uprobes are part of every kernel that is served; leave the option out"),
+    ("target-namespaces", Takes::Value, "run the script where the processes are seen: nsenter -t PID -p spilerun NAME.ko"),
+    ("example", Takes::Value, "give the example's path: spile /usr/share/systemtap/examples/.../NAME.stp"),
+    ("language-server", Takes::Nothing, "an editor can run: spile -p2 --diagnostics=json FILE"),
+    ("debug", Takes::Nothing, "more is told by -v, and each pass is shown by -p1 to -p3"),
+    ("benchmark-sdt", Takes::Nothing, BENCHMARK),
+    ("benchmark-sdt-loops", Takes::Value, BENCHMARK),
+    ("benchmark-sdt-threads", Takes::Value, BENCHMARK),
+    ("clean-cache", Takes::Nothing, "use --cache prune, or --cache clear"),
+];
+
+/// Definitions for the command line.
+pub fn arguments() -> impl Iterator<Item = Arg> {
+    REFUSED.iter().map(|(name, takes, _)| {
+        let arg = Arg::new(*name).hide(true);
+        let mut letters = name.chars();
+        let arg = match (letters.next(), letters.next()) {
+            (Some(letter), None) => arg.short(letter),
+            _ => arg.long(*name),
+        };
+        match takes {
+            Takes::Nothing => arg.action(ArgAction::SetTrue),
+            Takes::Maybe => arg.num_args(0..=1).require_equals(true).default_missing_value(""),
+            Takes::Value => arg.num_args(1).allow_hyphen_values(true),
+        }
+    })
+}
+
+/// The reason against the first of them that is given, with its name.
+pub fn reason(matches: &ArgMatches) -> Option<String> {
+    let given = |name: &&(&str, Takes, &str)| matches.value_source(name.0) == Some(clap::parser::ValueSource::CommandLine);
+    let (name, _, reason) = REFUSED.iter().find(given)?;
+    let dashes = if name.len() == 1 { "-" } else { "--" };
+    Some(format!("{dashes}{name}: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_names_what_to_do() {
+        for (name, _, reason) in REFUSED {
+            assert!(reason.len() > 30 && !reason.ends_with('.'), "{name}: {reason}");
+        }
+    }
+}
