@@ -41,7 +41,6 @@ const REFUSED: &[(&str, Takes, &str)] = &[
     ("trust-servers", Takes::Maybe, SERVER),
     ("client-options", Takes::Nothing, SERVER),
     ("unprivileged", Takes::Nothing, PRIVILEGE),
-    ("sign-module", Takes::Maybe, "sign NAME.ko of -p4 by the kernel's own scripts/sign-file"),
     ("build-as", Takes::Maybe, "compile as that user with -p4 -m NAME, and run spilerun NAME.ko as root"),
     ("dyninst", Takes::Nothing, ONE_RUNTIME),
     ("bpf", Takes::Nothing, ONE_RUNTIME),
