@@ -583,7 +583,6 @@ impl Session {
         let written = (|| {
             let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(".")?;
             file.write_all(&std::fs::read(module)?)?;
-            file.as_file().sync_all()?;
             let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
             file.as_file().set_permissions(permissions)?;
             file.persist(&target).map_err(|error| error.error)

@@ -1,5 +1,6 @@
 //! `cargo xtask`: sets a machine up, shows what the project does, and tests it.
 
+mod bench;
 mod compare;
 mod demo;
 mod fixtures;
@@ -30,6 +31,8 @@ enum Task {
     Demo,
     /// Runs all tests: the unit tests, then the scripts under tests/, in a guest where they need a kernel
     Test(test::Options),
+    /// Measures, and writes what came out into docs/
+    Bench(bench::Options),
     /// Compares two modules: exit status 1 and a line for each difference if the kernel would load something else
     Compare(compare::Options),
     /// Runs shell commands in a guest with the test modules and spilerun, to try things by hand
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Task::Setup => setup::run(None).map(|()| ExitCode::SUCCESS),
         Task::Demo => demo::run(),
         Task::Test(options) => test::run(&options),
+        Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Guest(options) => guest::run(&options),
     };

@@ -1,0 +1,188 @@
+//! How long it takes from a script to its module: runs of `spile -p4`, each beside a run of the same script with
+//! `--kbuild`, in a cache and a directory of their own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use regex::Regex;
+
+use super::median;
+use crate::place::Place;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Runs of each case
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// Leaves docs/bench-build.md as it is
+    #[arg(long)]
+    dry: bool,
+    /// The compiler to measure; default: the one of cargo build
+    #[arg(long, value_name = "FILE")]
+    spile: Option<PathBuf>,
+}
+
+/// What is done before a run, with the cache that the runs before it left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// The script is one that was never seen.
+    Nothing,
+    /// The very same script was compiled.
+    SameScript,
+    EmptyCache,
+}
+
+struct Case {
+    name: &'static str,
+    before: Before,
+    /// `NUMBER` becomes a number of the run.
+    script: &'static str,
+    /// Of [`Options::rounds`], one in so many.
+    share: usize,
+    /// What SystemTap 5.6 takes for it, in ms; from the project's measurements on the same class of machine.
+    systemtap: Option<f64>,
+}
+
+const PLAIN: &str = "probe begin { println(NUMBER) exit() }";
+const FUNCTION: &str = "global n\nprobe kernel.function(\"vfs_read\") { n++ }\nprobe end { println(n, NUMBER) }";
+const EMBEDDED: &str = "function plus:long (x:long) %{ STAP_RETURN(STAP_ARG_x + NUMBER); %}\nprobe begin { println(plus(1)) exit() }";
+const SAME_EMBEDDED: &str = "function plus:long (x:long) %{ STAP_RETURN(STAP_ARG_x + 7); %} probe begin { println(plus(NUMBER)) exit() }";
+const MANY: &str = "global n\nprobe kernel.function(\"*@fs/*.c\").call { n++ }\nprobe end { println(n, NUMBER) }";
+
+const CASES: [Case; 8] = [
+    Case { name: "first script on an empty cache", before: Before::EmptyCache, script: PLAIN, share: 3, systemtap: Some(9500.0) },
+    Case { name: "new script", before: Before::Nothing, script: PLAIN, share: 1, systemtap: Some(1680.0) },
+    Case { name: "new script with a kernel function", before: Before::Nothing, script: FUNCTION, share: 1, systemtap: Some(1680.0) },
+    Case { name: "new script with new embedded C", before: Before::Nothing, script: EMBEDDED, share: 1, systemtap: Some(1680.0) },
+    Case { name: "new script with the same embedded C", before: Before::Nothing, script: SAME_EMBEDDED, share: 1, systemtap: Some(1680.0) },
+    Case { name: "script built before", before: Before::SameScript, script: PLAIN, share: 1, systemtap: None },
+    Case { name: "the same with a kernel function", before: Before::SameScript, script: FUNCTION, share: 1, systemtap: None },
+    Case { name: "new script, all functions of fs/*.c", before: Before::Nothing, script: MANY, share: 3, systemtap: None },
+];
+
+/// One run.
+struct Run {
+    ms: f64,
+    peak_mib: f64,
+}
+
+/// Medians of a case.
+struct Measured {
+    case: &'static Case,
+    ours: f64,
+    kbuild: f64,
+    /// Median of the ratios of pairs, Kbuild's time to ours.
+    ratio: f64,
+    peak_mib: f64,
+}
+
+struct Bench {
+    spile: PathBuf,
+    release: String,
+    directory: tempfile::TempDir,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let place = Place::find(None)?;
+    let root = crate::root();
+    let spile = match &options.spile {
+        Some(file) => file.canonicalize().with_context(|| format!("finding {}", file.display()))?,
+        None => {
+            crate::test::build_programs(&root)?;
+            place.spile()?
+        }
+    };
+    let bench = Bench { spile, release: place.kernel.release, directory: tempfile::tempdir()? };
+    let mut results = Vec::new();
+    for case in &CASES {
+        let result = bench.case(case, options.rounds.div_ceil(case.share).max(1))?;
+        println!("{}", row(&result));
+        results.push(result);
+    }
+    if !options.dry {
+        let file = root.join("docs/bench-build.md");
+        std::fs::write(&file, page(&bench, options, &results)).with_context(|| format!("writing {}", file.display()))?;
+        println!("wrote {}", file.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Bench {
+    fn case(&self, case: &'static Case, rounds: usize) -> Result<Measured> {
+        let cache = |way: &str| self.directory.path().join(format!("cache-{way}"));
+        // What every case but the empty cache begins with: the kernel is known.
+        for way in ["fast", "kbuild"] {
+            self.compile("probe begin { }", &cache(way), way == "kbuild").with_context(|| case.name)?;
+            self.compile(&case.script.replace("NUMBER", "999999"), &cache(way), way == "kbuild").with_context(|| case.name)?;
+        }
+        let mut pairs = Vec::new();
+        for round in 0..rounds {
+            let script = case.script.replace("NUMBER", &round.to_string());
+            let mut pair = Vec::new();
+            for way in ["fast", "kbuild"] {
+                let (cache, kbuild) = (cache(way), way == "kbuild");
+                match case.before {
+                    Before::Nothing => {}
+                    Before::SameScript => drop(self.compile(&script, &cache, kbuild)?),
+                    Before::EmptyCache => std::fs::remove_dir_all(&cache)?,
+                }
+                pair.push(self.compile(&script, &cache, kbuild)?);
+            }
+            pairs.push(pair);
+        }
+        let all = |value: &dyn Fn(&[Run]) -> f64| median(pairs.iter().map(|pair| value(pair)).collect());
+        Ok(Measured {
+            case,
+            ours: all(&|pair| pair[0].ms),
+            kbuild: all(&|pair| pair[1].ms),
+            ratio: all(&|pair| pair[1].ms / pair[0].ms),
+            peak_mib: all(&|pair| pair[0].peak_mib),
+        })
+    }
+
+    fn compile(&self, script: &str, cache: &Path, kbuild: bool) -> Result<Run> {
+        let mut command = Command::new(&self.spile);
+        command.current_dir(self.directory.path()).env("SPILE_CACHE_DIR", cache).stdin(Stdio::null());
+        command.args(["-r", &self.release, "-g", "-p4", "-m", "bench", "--time-report=json", "-e", script]);
+        command.args(kbuild.then_some("--kbuild"));
+        let started = Instant::now();
+        let output = command.output().with_context(|| format!("running {}", self.spile.display()))?;
+        let ms = started.elapsed().as_secs_f64() * 1000.0;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "spile failed on {script}:\n{said}");
+        let peak = Regex::new(r#""peak_kib":(\d+)"#)?.captures(&said).and_then(|found| found[1].parse::<f64>().ok());
+        Ok(Run { ms, peak_mib: peak.context("no time report")? / 1024.0 })
+    }
+}
+
+fn row(result: &Measured) -> String {
+    let systemtap = result.case.systemtap.map_or("-".into(), |ms| format!("{} ms, {:.0} times ours", ms, ms / result.ours));
+    format!(
+        "| {} | {:.0} ms | {:.0} ms, {:.1} times ours | {systemtap} | {:.0} MiB |",
+        result.case.name, result.ours, result.kbuild, result.ratio, result.peak_mib
+    )
+}
+
+fn page(bench: &Bench, options: &Options, results: &[Measured]) -> String {
+    let rows: String = results.iter().map(|result| format!("{}\n", row(result))).collect();
+    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
+    format!(
+        "# From script to module: how long it takes
+
+Written by `cargo xtask bench build` ({} rounds, kernel {}, {cpus} processors). Times are of the whole command `spile -p4`, start
+to end, medians; the ratio is the median of paired runs. \"Kbuild\" is the same with `--kbuild`: the kernel's make links
+the script with the runtime's object, as SystemTap would have to without its own cache. Memory is the largest that spile
+itself had; the compiler that it runs is not in it.
+
+| case | spile | spile --kbuild | SystemTap 5.6 | memory |
+|---|---|---|---|---|
+{rows}
+SystemTap's figures are those measured before on the same class of machine: 9.5 s for its first module, 1.68 s for each new
+script after. Debian's own SystemTap 4.8 builds no module for Debian's kernel 6.1, so there is no paired run.
+`spile -p4 --time-report` shows for any script where its time goes.
+",
+        options.rounds, bench.release
+    )
+}

@@ -1,0 +1,44 @@
+//! `cargo xtask bench`: measures, and writes the page in docs/ that says what came out.
+
+mod build;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+#[derive(clap::Args)]
+pub struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// From script to module: docs/bench-build.md
+    Build(build::Options),
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    match &options.what {
+        What::Build(options) => build::run(options),
+    }
+}
+
+/// The middle of some numbers; of an even count, the lower of the two in the middle.
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.0);
+        assert!(median(vec![]).is_nan());
+    }
+}
