@@ -178,7 +178,10 @@ impl<'s> Session<'s> {
                 break;
             }
             self.begin_command();
-            self.wait()?;
+            // What was just read may have asked for the end: nothing more may come to wake us.
+            if !(self.stop_wanted && self.phase == Phase::Running) {
+                self.wait()?;
+            }
         }
         self.tell_end();
         self.flush()?;

@@ -72,6 +72,12 @@ pub enum Error {
     /// `->` or `[` on a value of which nobody knows what it points to.
     NoPointee { text: String, span: Span },
     UnknownGlobal { name: String, objects: String, span: Span },
+    /// The size of a dereference is none of 1, 2, 4, 8; None: not a number.
+    DerefSize { given: Option<i64>, span: Span },
+    NoRegisters { what: &'static str, point: String, span: Span },
+    RegisterNumber { span: Span },
+    UnknownEnumerator { name: String, span: Span },
+    NotAnEnum { type_name: String, span: Span },
     /// What the condition of a probe point may not hold.
     Condition { what: &'static str, span: Span },
     /// Something of the language that this version does not have.
@@ -292,6 +298,25 @@ impl Error {
             Error::UnknownGlobal { name, objects, span } => {
                 error("E0157", format!("no variable `{name}` in {objects}")).at(*span, "").note("a file tells those of one name apart: @var(\"name@file.c\")")
             }
+            Error::DerefSize { given, span } => {
+                let given = given.map_or("this is no number".into(), |given| format!("{given} is none of them"));
+                error("E0158", "a dereference has 1, 2, 4 or 8 bytes".into()).at(*span, given)
+            }
+            Error::NoRegisters { what, point, span } => error("E0159", format!("no registers for {what} here"))
+                .at(*span, match point.as_str() {
+                    "" => "in a function that no probe with registers calls".into(),
+                    point => format!("probe {point} sees none"),
+                })
+                .note("there are registers in probes at addresses, as kernel.function(\"f\")"),
+            Error::RegisterNumber { span } => error("E0160", "no such register".into())
+                .at(*span, "")
+                .note("registers have their DWARF numbers: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8 to 15 r8 to r15, 16 rip"),
+            Error::UnknownEnumerator { name, span } => {
+                error("E0161", format!("no enumeration has `{name}`")).at(*span, "")
+            }
+            Error::NotAnEnum { type_name, span } => error("E0162", format!("`{type_name}` is no enumeration"))
+                .at(*span, "")
+                .note("name one: @enumname(value, \"enum x\", \"kernel\")"),
             Error::Condition { what, span } => error("E0155", format!("{what} in the condition of a probe point"))
                 .at(*span, "")
                 .note("a condition reads global variables; test all else in the body: if (!...) next"),

@@ -8,6 +8,7 @@ impl Elaborator<'_> {
     pub(super) fn fold(&mut self, unit: &Unit, expr: &Expr) -> Option<i64> {
         match &expr.kind {
             ExprKind::Number(value) => Some(*value),
+            ExprKind::ProbeWrite(name) => Some(i64::from(unit.user_writes.contains(name))),
             ExprKind::Defined(operand) => Some(i64::from(self.is_defined(unit, operand))),
             ExprKind::Unary(UnaryOp::Not, operand) => self.fold(unit, operand).map(|value| i64::from(value == 0)),
             ExprKind::Unary(UnaryOp::Minus, operand) => self.fold(unit, operand).map(i64::wrapping_neg),

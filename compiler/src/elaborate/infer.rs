@@ -319,7 +319,28 @@ impl<'a> Elaborator<'a> {
                 }
             },
             ExprKind::Print(print) => self.infer_print(unit, print, span),
-            ExprKind::Defined(_) | ExprKind::Var { .. } => self.types.known(Type::Long, span),
+            ExprKind::Defined(_) | ExprKind::Var { .. } | ExprKind::ProbeWrite(_) | ExprKind::Enum(_) => {
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::EnumName { value, .. } => {
+                self.want(unit, value, Type::Long);
+                self.types.known(Type::String, span)
+            }
+            ExprKind::Const(_) => {
+                self.check_guru("@const", span);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Register { user, number } => {
+                self.check_guru(if *user { "@uregister" } else { "@kregister" }, span);
+                self.want(unit, number, Type::Long);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Deref { user, size, address } => {
+                self.check_guru(if *user { "@uderef" } else { "@kderef" }, span);
+                self.want(unit, size, Type::Long);
+                self.want(unit, address, Type::Long);
+                self.types.known(Type::Long, span)
+            }
             ExprKind::Matches { left, pattern, pattern_span, .. } => {
                 self.infer_matches(unit, left, pattern, *pattern_span);
                 self.types.known(Type::Long, span)
@@ -494,13 +515,7 @@ impl<'a> Elaborator<'a> {
 
 fn describe(kind: &ExprKind) -> &'static str {
     match kind {
-        ExprKind::Perf(_) => "@perf",
-        ExprKind::Const(_) => "@const",
-        ExprKind::Enum(_) => "@enum",
-        ExprKind::EnumName { .. } => "@enumname",
-        ExprKind::ProbeWrite(_) => "@probewrite",
-        ExprKind::Register { .. } => "@kregister and @uregister",
-        ExprKind::Deref { .. } => "@kderef and @uderef",
+        ExprKind::Perf(_) => "@perf, which is for probes in user space",
         _ => "this expression",
     }
 }

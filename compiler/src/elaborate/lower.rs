@@ -30,6 +30,7 @@ impl<'a> Elaborator<'a> {
             let probe = self.lower_handler(handler);
             program.probes.push(probe);
         }
+        program.functions.append(&mut self.made);
         if self.options.display_globals {
             program.probes.extend(self.display_globals());
         }
@@ -244,6 +245,14 @@ impl<'a> Elaborator<'a> {
                 return self.lower_target(unit, expr);
             }
             Ast::Entry(value) => return self.save(unit, value, span),
+            Ast::ProbeWrite(_) => ExprKind::Long(self.fold(unit, expr).unwrap_or(0)),
+            Ast::Deref { user, size, address } => return self.lower_deref(unit, *user, size, address, span),
+            Ast::Register { user, number } => return self.lower_register(unit, *user, number, span),
+            Ast::Const(text) => return Ok(self.lower_const(text, span)),
+            Ast::Enum(name) => return self.lower_enum(unit, name, span),
+            Ast::EnumName { value, type_name, module } => {
+                return self.lower_enum_name(unit, value, type_name.as_deref(), module.as_deref(), span);
+            }
             Ast::Defined(operand) => ExprKind::Long(i64::from(self.is_defined(unit, operand))),
             Ast::Matches { left, pattern, pattern_span, negated } => {
                 span = self.operator_span(left.span, *pattern_span, span);

@@ -9,6 +9,7 @@ mod autocast;
 mod context;
 mod display;
 mod embedded;
+mod enums;
 pub mod error;
 mod fold;
 mod functions;
@@ -18,6 +19,7 @@ mod iteration;
 mod literal;
 mod lower;
 mod points;
+mod raw;
 mod pretty;
 mod prune;
 mod regex;
@@ -129,6 +131,8 @@ struct Unit {
     site: Option<u32>,
     /// The function that this is.
     function: Option<usize>,
+    /// Names that the user's own body of the probe assigns to (`@probewrite`).
+    user_writes: Vec<String>,
     /// Of a function with `next`: where the arguments of the call are.
     arguments: Vec<LocalId>,
 }
@@ -178,6 +182,8 @@ struct Elaborator<'a> {
     copies: HashMap<(usize, u32), usize>,
     /// By probe site.
     saved: HashMap<u32, Saved>,
+    /// Functions that elaboration adds to the script's own: their numbers come after those.
+    made: Vec<crate::program::Function>,
     flows: Vec<autocast::Flow<'a>>,
     pointees: autocast::Pointees,
     regexes: regex::Regexes,
@@ -200,6 +206,7 @@ impl<'a> Elaborator<'a> {
             reached: Vec::new(),
             copies: HashMap::new(),
             saved: HashMap::new(),
+            made: Vec::new(),
             flows: Vec::new(),
             pointees: HashMap::new(),
             regexes: Default::default(),

@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::probe::{self, PointError, Site};
 use crate::glob;
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, visit};
 
 /// What the aliases on the way to a point have added around the user's body.
 #[derive(Clone, Default)]
@@ -190,7 +190,17 @@ fn after_alias<'c>(name: &[ast::Component], components: &'c [ast::Component]) ->
 impl<'a> Elaborator<'a> {
     fn handler(&self, site: Site, number: u32, around: Wrapping<'a>, point: &'a ast::ProbePoint, probe: &'a ast::Probe) -> Handler<'a> {
         let body = self.needed(&around.prologues, &probe.body, &around.epilogues);
-        let unit = Unit { context: Some(site.context.clone()), point: site.point.clone(), site: Some(number), ..Unit::default() };
+        let mut user_writes = Vec::new();
+        visit::expressions(&probe.body, &mut |expr| match &expr.kind {
+            ast::ExprKind::Assign(_, target, _) | ast::ExprKind::Step { target, .. } => {
+                if let ast::ExprKind::Ident(name) = &target.kind {
+                    user_writes.push(name.clone());
+                }
+            }
+            _ => {}
+        });
+        let (context, point_text) = (site.context.clone(), site.point.clone());
+        let unit = Unit { context: Some(context), point: point_text, site: Some(number), user_writes, ..Unit::default() };
         Handler {
             site,
             script_point: probe::spelling(&point.components),

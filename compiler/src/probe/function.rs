@@ -266,6 +266,10 @@ impl Context for FunctionContext {
         self.returning
     }
 
+    fn has_registers(&self) -> bool {
+        true
+    }
+
     fn has_variables(&self) -> bool {
         true
     }

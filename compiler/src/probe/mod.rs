@@ -107,6 +107,11 @@ pub trait Context {
         false
     }
 
+    /// The handler sees the registers of the code it is at.
+    fn has_registers(&self) -> bool {
+        false
+    }
+
     /// The object whose types casts mean when they name no module.
     fn object(&self) -> Option<Rc<Object>> {
         None
