@@ -69,6 +69,9 @@ bool spile_guard_report(struct spile_cpu *cpu)
 
 	if (c->error == SPILE_E_ABORT)
 		return false;
+	/* As if every handler stood in a try: what no try catches is told as ever. */
+	if (spile_script.suppress_errors && c->error != SPILE_E_ACTIONS)
+		return true;
 	if (c->error != SPILE_E_MESSAGE)
 		length = error_text(cpu, cpu->message, spile_message_bytes());
 	else

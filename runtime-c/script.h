@@ -244,6 +244,7 @@ struct spile_script {
 	unsigned int max_nesting;		/* MAXNESTING */
 	unsigned int max_errors;		/* MAXERRORS */
 	unsigned int max_skipped;		/* MAXSKIPPED */
+	unsigned int suppress_errors;		/* run-time errors end their handler and are counted, no more */
 	spile_ulong overload_interval;		/* STP_OVERLOAD_INTERVAL, in CPU cycles; 0: the default, 1000000000 */
 	spile_ulong overload_threshold;		/* STP_OVERLOAD_THRESHOLD: cycles of it in handlers of one CPU that end the session; 0: 500000000; ~0: never */
 	unsigned long anchor_address;		/* link-time address of register_kprobe, for the kernel's slide; 0: no kernel address used */

@@ -445,7 +445,6 @@ impl Session {
             problems.extend(wrong);
             scripts.push(script);
         }
-        problems.extend(syntax::unused_arguments(&scripts, environment));
         let points = self.options.listing().map_or_else(Vec::new, |listing| {
             // What is wrong with it is said when it is listed.
             let file = self.sources.add("<input>", listing.into_bytes(), Origin::User);
@@ -454,6 +453,8 @@ impl Session {
         let wanted = library::Wanted { scripts: &scripts, points: &points, all: self.options.dump_probe_aliases };
         let selected = library.select(&mut self.sources, environment, &macros, wanted, &mut problems);
         scripts.extend(selected.map_err(|error| self.unreadable(&error))?);
+        // A library script can read them for the user's: argv.
+        problems.extend(syntax::unused_arguments(&scripts, environment));
         problems.extend(cli::globals::assign(&mut self.sources, &mut scripts, &self.options.globals));
         self.tell("Pass 1: parse", &problems)?;
         Ok((scripts, library.count()))

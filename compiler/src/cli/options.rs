@@ -145,7 +145,7 @@ pub struct Options {
     #[arg(long)]
     pub suppress_handler_errors: bool,
 
-    /// No limit to the time and the statements of a handler (guru mode)
+    /// No limit to the time that handlers take, and 2147483647 statements in one run of a handler (guru mode)
     #[arg(long, requires = "guru")]
     pub suppress_time_limits: bool,
 
@@ -396,6 +396,12 @@ impl Options {
     /// Limits after all `-D`; the message says which one is wrong.
     pub fn limits(&self) -> Result<Limits, String> {
         let mut limits = Limits::default();
+        if self.suppress_handler_errors {
+            (limits.suppress_errors, limits.max_skipped) = (true, i32::MAX as u32);
+        }
+        if self.suppress_time_limits {
+            (limits.no_overload, limits.max_actions) = (true, i32::MAX as u32);
+        }
         for define in &self.defines {
             let (name, value) = define.split_once('=').unwrap_or((define, "1"));
             let number = |low: u32, high: u32| match value.parse::<u32>() {

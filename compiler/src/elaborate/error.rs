@@ -85,6 +85,10 @@ pub enum Error {
     /// Reading debug information failed.
     DebugInfo { message: String, span: Span },
     NeverAssigned { name: String, near: Vec<String>, span: Span },
+    /// Warnings about what has no effect.
+    UnreadAssignment { name: String, span: Span },
+    IdleExpression { span: Span },
+    IdleProbe { points: String, span: Span },
 }
 
 fn and(names: &[String], none: &str) -> String {
@@ -97,6 +101,14 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 impl Error {
+    /// A context variable or member that is not there, or has no value there.
+    pub fn is_bad_variable(&self) -> bool {
+        matches!(
+            self,
+            Error::UnknownVariable { .. } | Error::NoValueThere { .. } | Error::NoMember { .. } | Error::UnknownGlobal { .. } | Error::NoContext { point: Some(_), .. }
+        )
+    }
+
     pub fn diagnostic(&self) -> Diagnostic {
         let error = |code, message: String| Diagnostic::error(Code(code), message);
         match self {
@@ -322,6 +334,14 @@ impl Error {
                 .note("a condition reads global variables; test all else in the body: if (!...) next"),
             Error::Unsupported { what, span } => error("E0190", format!("not in this version: {what}")).at(*span, ""),
             Error::DebugInfo { message, span } => error("E0302", message.clone()).at(*span, ""),
+            Error::UnreadAssignment { name, span } => {
+                Diagnostic::warning(Code("W0102"), format!("Eliding assignment to '{name}'")).at(*span, "nothing reads it")
+            }
+            Error::IdleExpression { span } => {
+                Diagnostic::warning(Code("W0103"), "Eliding side-effect-free expression").at(*span, "nothing uses its value")
+            }
+            Error::IdleProbe { points, span } => Diagnostic::warning(Code("W0104"), format!("side-effect-free probe '{points}'"))
+                .at(*span, "its handler does nothing"),
             Error::NeverAssigned { name, near, span } => {
                 let near: Vec<&str> = near.iter().map(String::as_str).collect();
                 Diagnostic::warning(Code("W0101"), format!("local variable `{name}` is never assigned"))

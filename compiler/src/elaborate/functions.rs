@@ -192,6 +192,16 @@ impl<'a> Elaborator<'a> {
         overloads.get(at + 1).copied()
     }
 
+    /// Notes the functions of the user's scripts as called, but for those that need a probe's context.
+    pub(super) fn reach_all(&mut self) {
+        for index in 0..self.functions.len() {
+            let file = self.functions[index].ast.span.file;
+            if self.sources.file(file).origin == Origin::User && !self.is_contextual(index) {
+                self.reach(index);
+            }
+        }
+    }
+
     /// Notes that a function is called.
     fn reach(&mut self, index: usize) {
         if self.functions[index].id.is_some() {

@@ -22,6 +22,9 @@ impl<'a> Elaborator<'a> {
                 self.infer_statement(&mut handler.unit, statement, None);
             }
         }
+        if self.options.unoptimised {
+            self.reach_all();
+        }
         self.infer_functions();
     }
 

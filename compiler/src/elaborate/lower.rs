@@ -375,7 +375,19 @@ impl<'a> Elaborator<'a> {
         self.find(&seen, expr, &mut |elaborator, index| elaborator.lower(unit, index))
     }
 
+    /// With `--skip-badvars` what is not there is 0.
     fn lower_target(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered {
+        let lowered = self.lower_present(unit, expr);
+        let number = !matches!(&expr.kind, ast::ExprKind::Pretty(..)) && !matches!(&expr.kind, ast::ExprKind::Target(name) if is_text(name));
+        match lowered {
+            Err(error) if self.options.skip_bad_variables && number && error.is_bad_variable() => {
+                Ok(Expr { kind: ExprKind::Long(0), ty: Type::Long, span: expr.span })
+            }
+            lowered => lowered,
+        }
+    }
+
+    fn lower_present(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered {
         if self.is_captured(unit, expr) {
             return self.save(unit, expr, expr.span);
         }

@@ -24,6 +24,7 @@ mod pretty;
 mod prune;
 mod regex;
 pub mod types;
+mod unused;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -67,6 +68,9 @@ pub fn elaborate<'a>(
     elaborator.check_globals();
     elaborator.check_types(&handlers);
     let program = if elaborator.failed { Program::default() } else { elaborator.lower_all(scripts, handlers) };
+    if !elaborator.failed && !options.unoptimised {
+        elaborator.warn_of_unused(scripts);
+    }
     iteration::check(&program).into_iter().for_each(|error| elaborator.report(error));
     (program, elaborator.problems)
 }

@@ -263,6 +263,8 @@ fn script_entry(plan: &Plan) -> Entry {
         format!(".max_nesting = {}", plan.max_nesting),
         format!(".max_errors = {}", limits.max_errors),
         format!(".max_skipped = {}", limits.max_skipped),
+        format!(".suppress_errors = {}", u8::from(limits.suppress_errors)),
+        format!(".overload_threshold = {}", if limits.no_overload { "~0UL" } else { "0" }),
         format!(".anchor_address = {:#x}UL", plan.anchor_address),
     ];
     Entry { fields }

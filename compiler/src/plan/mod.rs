@@ -35,11 +35,15 @@ pub struct Limits {
     pub map_entries: u32,
     /// MAXSKIPPED: skipped handler runs borne before the session ends.
     pub max_skipped: u32,
+    /// `--suppress-handler-errors`: a run-time error ends its handler and is counted, no more.
+    pub suppress_errors: bool,
+    /// The time that handlers may take of a CPU is not limited.
+    pub no_overload: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { string_bytes: 512, max_actions: 10_000, max_nesting: None, max_errors: 0, map_entries: 2048, max_skipped: 100 }
+        Limits { string_bytes: 512, max_actions: 10_000, max_nesting: None, max_errors: 0, map_entries: 2048, max_skipped: 100, suppress_errors: false, no_overload: false }
     }
 }
 

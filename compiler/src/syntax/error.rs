@@ -87,6 +87,8 @@ pub enum SyntaxError {
         name: String,
         span: Span,
         candidates: Vec<String>,
+        /// It is an operator, of a later version than `--compatible` names.
+        since: Option<&'static str>,
     },
     /// `given` is `None` without parentheses.
     MacroArguments {
@@ -243,7 +245,10 @@ impl SyntaxError {
             SyntaxError::ArgumentNested { span } => {
                 error("E0004", "a script argument may not refer to script arguments itself").at(*span, "")
             }
-            SyntaxError::UnknownMacro { name, span, candidates } => unknown_macro(name, *span, candidates),
+            SyntaxError::UnknownMacro { name, span, candidates: _, since: Some(since) } => {
+                error("E0010", format!("no macro or operator @{name}")).at(*span, "").note(format!("SystemTap has it since {since}; --compatible asks for an older language"))
+            }
+            SyntaxError::UnknownMacro { name, span, candidates, since: None } => unknown_macro(name, *span, candidates),
             SyntaxError::MacroArguments { name, span, parameters, given, defined } => {
                 macro_arguments(name, *span, parameters, *given, *defined)
             }

@@ -46,7 +46,7 @@ use error::{MAX_PROBLEMS, SyntaxError};
 use token::{Kind, Token};
 
 /// The version of SystemTap whose language is spoken, unless `--compatible` asks for an older one.
-pub const LANGUAGE_VERSION: &str = "5.2";
+pub const LANGUAGE_VERSION: &str = "5.6";
 
 /// Bytes of a file that is still taken for a script; spans count in 32 bits.
 const MAX_LENGTH: usize = 1 << 28;

@@ -146,6 +146,17 @@ impl AtOperator {
         AtOperator::ALL.iter().find(|(name, _)| *name == text).map(|(_, operator)| *operator)
     }
 
+    /// The version of SystemTap that has it first; empty: all that matter.
+    pub fn since(self) -> &'static str {
+        match self {
+            AtOperator::Const | AtOperator::Extract(Extractor::Variance) => "3.1",
+            AtOperator::KernelRegister | AtOperator::UserRegister | AtOperator::KernelDeref | AtOperator::UserDeref => "4.0",
+            AtOperator::Enum => "5.5",
+            AtOperator::EnumName => "5.6",
+            _ => "",
+        }
+    }
+
     /// The word after the `@`.
     pub fn text(self) -> &'static str {
         AtOperator::ALL.iter().find(|(_, operator)| *operator == self).map_or("", |(name, _)| name)

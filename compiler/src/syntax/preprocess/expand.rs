@@ -8,7 +8,9 @@ use crate::syntax::environment::Environment;
 use crate::syntax::error::{DefinitionProblem, MAX_PROBLEMS, SyntaxError};
 use crate::syntax::lexer;
 use crate::syntax::macros::{Macro, Macros};
-use crate::syntax::token::{Argument, AtOperator, Kind, Op, Token};
+use crate::syntax::token::{Argument, AtOperator, Keyword, Kind, Op, Token};
+
+use super::compare_versions;
 
 /// Calls of macros in one file. Scripts make some hundreds; macros that double themselves make 2^n.
 const MAX_CALLS: usize = 100_000;
@@ -139,6 +141,8 @@ impl<'a> Expander<'a> {
                 Kind::AtWord(name) if name == "define" => self.define(span),
                 Kind::AtWord(name) => self.call(&name, span),
                 Kind::Argument(argument) => self.paste(&argument, span),
+                // A word like others before it was reserved.
+                Kind::Keyword(Keyword::Private) if !self.speaks("3.0") => Some(Kind::Ident("private".into())),
                 kind => Some(kind),
             };
             if self.frames.is_empty() && replaced.is_none() {
@@ -211,11 +215,13 @@ impl<'a> Expander<'a> {
             return self.enter(run, span);
         }
         let Some(definition) = self.own.get(name).or_else(|| self.library.get(name)).cloned() else {
-            if let Some(operator) = AtOperator::from_text(name) {
+            let operator = AtOperator::from_text(name);
+            if let Some(operator) = operator.filter(|operator| self.speaks(operator.since())) {
                 return Some(Kind::At(operator));
             }
+            let since = operator.map(AtOperator::since);
             let candidates = self.at_words();
-            self.problems.push(SyntaxError::UnknownMacro { name: name.to_string(), span, candidates });
+            self.problems.push(SyntaxError::UnknownMacro { name: name.to_string(), span, candidates, since });
             return Some(Kind::Poison);
         };
         let mut enclosing = frame.active.as_ref();
@@ -244,6 +250,12 @@ impl<'a> Expander<'a> {
             pasted: false,
         };
         self.enter(run, span)
+    }
+
+    /// Whether `--compatible` reaches this version.
+    fn speaks(&self, since: &str) -> bool {
+        let spoken = self.environment.compatible.as_str();
+        since.is_empty() || spoken.is_empty() || compare_versions(spoken, since).is_ge()
     }
 
     fn enter(&mut self, run: Frame, span: Span) -> Option<Kind> {

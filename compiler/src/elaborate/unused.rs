@@ -1,0 +1,182 @@
+//! Warnings about what has no effect in the user's scripts: assignments that nothing reads, expressions whose value
+//! nothing uses, probes that do nothing. `-u` leaves them out.
+//!
+//! Looks at the trees as they are written, so that one mistake is told once for all sites of a probe.
+
+use std::collections::HashSet;
+
+use super::Elaborator;
+use super::error::Error;
+use crate::source::{Origin, Span};
+use crate::syntax::ast::{self, Block, Expr, ExprKind, Item, PrintForm, Stmt, StmtKind};
+use crate::syntax::{print, visit};
+
+impl<'a> Elaborator<'a> {
+    pub(super) fn warn_of_unused(&mut self, scripts: &'a [ast::Script]) {
+        // A body's variables are also those of the aliases that it may go with.
+        let mut shared = Names::default();
+        for alias in &self.aliases {
+            alias.prologue.iter().chain(&alias.epilogue).for_each(|block| shared.block(block));
+        }
+        for script in scripts.iter().filter(|script| self.sources.file(script.file).origin == Origin::User) {
+            for item in &script.items {
+                match item {
+                    Item::Probe(probe) => {
+                        self.warn_of_body(&probe.body, Some(&shared.read));
+                        if !probe.body.statements.iter().any(has_effect) {
+                            let points: Vec<String> = probe.points.iter().map(print::point).collect();
+                            let span = probe.points.first().map_or(probe.span, |point| point.span);
+                            self.report(Error::IdleProbe { points: points.join(", "), span });
+                        }
+                    }
+                    Item::Function(ast::Function { body: ast::FunctionBody::Script(block), .. }) => self.warn_of_body(block, None),
+                    Item::Alias(alias) => alias.prologue.iter().chain(&alias.epilogue).for_each(|block| self.warn_of_idle(block)),
+                    Item::Function(_) | Item::Global(_) | Item::EmbeddedC(_) => {}
+                }
+            }
+        }
+    }
+
+    /// `read`: names that are read elsewhere.
+    fn warn_of_body(&mut self, block: &'a Block, read: Option<&HashSet<&'a str>>) {
+        let mut names = Names::default();
+        names.block(block);
+        for (name, span) in &names.written {
+            let elsewhere = read.is_some_and(|read| read.contains(name));
+            if !names.read.contains(name) && !elsewhere && self.find_global(span.file, name).is_none() {
+                self.report(Error::UnreadAssignment { name: name.to_string(), span: *span });
+            }
+        }
+        self.warn_of_idle(block);
+    }
+
+    fn warn_of_idle(&mut self, block: &Block) {
+        let mut idle = Vec::new();
+        idle_expressions(&block.statements, &mut idle);
+        idle.into_iter().for_each(|span| self.report(Error::IdleExpression { span }));
+    }
+}
+
+/// Names of variables that are read, and those that are written with where.
+#[derive(Default)]
+struct Names<'a> {
+    read: HashSet<&'a str>,
+    written: Vec<(&'a str, Span)>,
+}
+
+impl<'a> Names<'a> {
+    fn block(&mut self, block: &'a Block) {
+        // What an assignment stores into is met once as its place and once by itself: the second is no reading.
+        let mut places: HashSet<*const Expr> = HashSet::new();
+        visit::expressions(block, &mut |expr| match &expr.kind {
+            ExprKind::Assign(_, place, _) | ExprKind::Step { target: place, .. } => {
+                if let ExprKind::Ident(name) = &place.kind {
+                    places.insert(&**place);
+                    self.written.push((name, place.span));
+                }
+            }
+            ExprKind::Ident(name) if !places.contains(&std::ptr::from_ref(expr)) => {
+                self.read.insert(name);
+            }
+            // It may read any of them.
+            ExprKind::ProbeWrite(name) => {
+                self.read.insert(name);
+            }
+            _ => {}
+        });
+        self.values(&block.statements);
+    }
+
+    /// Assignments and steps whose value is used read their variable.
+    fn values(&mut self, statements: &'a [Stmt]) {
+        for statement in statements {
+            each_value(statement, &mut |expr, used| {
+                if let (true, ExprKind::Assign(_, place, _) | ExprKind::Step { target: place, .. }) = (used, &expr.kind)
+                    && let ExprKind::Ident(name) = &place.kind
+                {
+                    self.read.insert(name);
+                }
+            });
+        }
+    }
+}
+
+/// Calls `visit` with every expression of a statement, and whether its value is used.
+fn each_value<'a>(statement: &'a Stmt, visit: &mut dyn FnMut(&'a Expr, bool)) {
+    let mut within = |expr: &'a Expr, used: bool| {
+        visit::in_expression(expr, &mut |inner| visit(inner, used || !std::ptr::eq(inner, expr)));
+    };
+    match &statement.kind {
+        StmtKind::Empty | StmtKind::Break | StmtKind::Continue | StmtKind::Next => {}
+        StmtKind::Block(block) => block.statements.iter().for_each(|statement| each_value(statement, visit)),
+        StmtKind::Expr(expr) | StmtKind::Delete(expr) => within(expr, false),
+        StmtKind::If { condition, then, otherwise } => {
+            within(condition, true);
+            each_value(then, visit);
+            otherwise.iter().for_each(|otherwise| each_value(otherwise, visit));
+        }
+        StmtKind::While { condition, body } => {
+            within(condition, true);
+            each_value(body, visit);
+        }
+        StmtKind::For { init, condition, step, body } => {
+            init.iter().chain(step).for_each(|expr| within(expr, false));
+            condition.iter().for_each(|expr| within(expr, true));
+            each_value(body, visit);
+        }
+        StmtKind::Foreach(foreach) => {
+            foreach.limit.iter().for_each(|limit| within(limit, true));
+            each_value(&foreach.body, visit);
+        }
+        StmtKind::Return(value) => value.iter().for_each(|value| within(value, true)),
+        StmtKind::Try { body, handler, .. } => {
+            body.statements.iter().chain(&handler.statements).for_each(|statement| each_value(statement, visit));
+        }
+    }
+}
+
+/// Whether running the statement can be noticed.
+fn has_effect(statement: &Stmt) -> bool {
+    match &statement.kind {
+        StmtKind::Empty => false,
+        StmtKind::Block(block) => block.statements.iter().any(has_effect),
+        StmtKind::Expr(expr) => changes(expr),
+        StmtKind::If { condition, then, otherwise } => changes(condition) || has_effect(then) || otherwise.as_deref().is_some_and(has_effect),
+        StmtKind::Try { body, handler, .. } => body.statements.iter().chain(&handler.statements).any(has_effect),
+        _ => true,
+    }
+}
+
+/// Whether the expression does something beside having a value.
+fn changes(expr: &Expr) -> bool {
+    let mut found = false;
+    visit::in_expression(expr, &mut |inner| {
+        found |= match &inner.kind {
+            ExprKind::Assign(..) | ExprKind::Step { .. } | ExprKind::Call(..) | ExprKind::EmbeddedC(_) | ExprKind::Matches { .. } => true,
+            ExprKind::Print(print) => !print.to_string || matches!(print.form, PrintForm::Char),
+            _ => false,
+        };
+    });
+    found
+}
+
+/// Places of expressions that stand as statements and change nothing.
+fn idle_expressions(statements: &[Stmt], found: &mut Vec<Span>) {
+    for statement in statements {
+        match &statement.kind {
+            StmtKind::Expr(expr) if !changes(expr) => found.push(expr.span),
+            StmtKind::Block(block) => idle_expressions(&block.statements, found),
+            StmtKind::If { then, otherwise, .. } => {
+                idle_expressions(std::slice::from_ref(then), found);
+                otherwise.iter().for_each(|otherwise| idle_expressions(std::slice::from_ref(otherwise), found));
+            }
+            StmtKind::While { body, .. } | StmtKind::For { body, .. } => idle_expressions(std::slice::from_ref(body), found),
+            StmtKind::Foreach(foreach) => idle_expressions(std::slice::from_ref(&foreach.body), found),
+            StmtKind::Try { body, handler, .. } => {
+                idle_expressions(&body.statements, found);
+                idle_expressions(&handler.statements, found);
+            }
+            _ => {}
+        }
+    }
+}
