@@ -28,6 +28,7 @@ void spile_attach_place(struct kprobe *kprobe, const struct spile_site *site)
 		kprobe->symbol_name = site->symbol;
 		kprobe->offset = site->probe->address;
 	} else {
-		kprobe->addr = (kprobe_opcode_t *)(site->probe->address + spile_attach_slide());
+		kprobe->addr = (kprobe_opcode_t *)(site->probe->address +
+						   (site->probe->target < 0 ? 0 : spile_attach_slide()));
 	}
 }

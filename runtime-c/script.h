@@ -103,7 +103,7 @@ struct spile_probe {
 	unsigned int entry_bytes;	/* KRETPROBE: saved per instance */
 	unsigned int maxactive;		/* KRETPROBE: 0 for the runtime's default */
 	int target;			/* index into targets; -1: none */
-	const char *symbol;		/* target is a module: anchor symbol, unique in it; 0: address is absolute (kernel, link time) */
+	const char *symbol;		/* target is a module: anchor symbol, unique in it; no target: "symbol" or "module:symbol"; 0: address is absolute (kernel, link time; no target: at run time) */
 	const char *event;		/* by kind, else 0 */
 	unsigned long address;		/* kernel: link-time address; module: bytes after the anchor symbol */
 	spile_long value;		/* BEGIN END ERROR: order; TIMER: period in ns */

@@ -173,9 +173,10 @@ static int make_site(struct spile_site *site, unsigned int index)
 		return -EINVAL;
 	if (probe->symbol) {
 		if (probe->target < 0)
-			return -EINVAL;
-		site->symbol = kasprintf(GFP_KERNEL, "%s:%s",
-					 spile_script.targets[probe->target].name, probe->symbol);
+			site->symbol = kstrdup(probe->symbol, GFP_KERNEL);
+		else
+			site->symbol = kasprintf(GFP_KERNEL, "%s:%s",
+						 spile_script.targets[probe->target].name, probe->symbol);
 		if (!site->symbol)
 			return -ENOMEM;
 	}

@@ -16,7 +16,7 @@ struct spile_site {
 	const struct spile_probe *probe;
 	unsigned int index;		/* in spile_script.probes */
 	bool armed;			/* under spile_session.lock */
-	char *symbol;			/* "module:symbol" of a site in a module, else 0 */
+	char *symbol;			/* "module:symbol" of a site in a module, a symbol without target, else 0 */
 	unsigned long missed;		/* kprobe.nmissed of registrations that are over */
 	unsigned long return_missed;	/* kretprobe.nmissed of the same */
 	union {				/* by probe->kind */

@@ -178,6 +178,14 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
             fields.push(format!(".value = {arguments}"));
             "SPILE_PROBE_TRACEPOINT"
         }
+        Attachment::Symbol { symbol, address, returning, maxactive } => {
+            if !symbol.is_empty() {
+                fields.push(format!(".symbol = {}", string(symbol)));
+            }
+            fields.push(format!(".address = {address:#x}UL"));
+            fields.push(format!(".maxactive = {maxactive}"));
+            if *returning { "SPILE_PROBE_KRETPROBE" } else { "SPILE_PROBE_KPROBE" }
+        }
         Attachment::Syscall { numbers, returning } => {
             let number = |number: Option<u32>| number.map_or("SPILE_NO_SYSCALL".to_string(), |number| number.to_string());
             let (native, compat) = match numbers {

@@ -4,6 +4,7 @@
 //! with the way it is attached and the context variables that its handler may use. `elaborate` knows none of them.
 
 mod function;
+mod kprobe;
 mod location;
 pub use location::{locate, why_unavailable};
 mod perf;
@@ -287,7 +288,7 @@ pub struct ProbeFamily {
     pub resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
 }
 
-static FAMILIES: &[&ProbeFamily] = &[&session::FAMILY, &timer::FAMILY, &perf::FAMILY, &function::FAMILY, &tracepoint::FAMILY, &syscall::FAMILY];
+static FAMILIES: &[&ProbeFamily] = &[&session::FAMILY, &timer::FAMILY, &perf::FAMILY, &function::FAMILY, &tracepoint::FAMILY, &syscall::FAMILY, &kprobe::FAMILY];
 
 /// All forms of all families.
 pub fn forms() -> impl Iterator<Item = &'static Form> {

@@ -1,0 +1,24 @@
+//! The library that comes with spile: every file of it parses, and none is left out of the program.
+
+use spile::source::{Origin, SourceMap};
+use spile::syntax::{self, Environment, Macros};
+
+#[test]
+fn every_file_parses() {
+    let mut sources = SourceMap::new();
+    let mut macros = Macros::default();
+    let environment = Environment::default();
+    let (shared, scripts): (Vec<_>, Vec<_>) = spile::kbuild::embedded_tapset().into_iter().partition(|(name, _)| name.ends_with(".stpm"));
+    assert!(scripts.len() > 20 && !shared.is_empty());
+    for (name, bytes) in shared {
+        let file = sources.add(name.clone(), bytes, Origin::Tapset);
+        let problems = syntax::collect_macros(&mut sources, file, &environment, &mut macros);
+        assert!(problems.is_empty(), "{name}: {problems:?}");
+    }
+    for (name, bytes) in scripts {
+        let file = sources.add(name.clone(), bytes, Origin::Tapset);
+        let (script, problems) = syntax::parse(&mut sources, file, &environment, &macros);
+        assert!(problems.is_empty(), "{name}: {problems:?}");
+        assert!(!script.items.is_empty(), "{name}");
+    }
+}
