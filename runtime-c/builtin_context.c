@@ -307,7 +307,7 @@ unsigned int spile_fn_probe_type(struct spile_context *c, char *out)
 
 unsigned int spile_fn_module_name(struct spile_context *c, char *out)
 {
-	return copy_text(out, spile_script.name);
+	return copy_text(out, THIS_MODULE->name);
 }
 
 spile_long spile_fn_stp_pid(struct spile_context *c)

@@ -3,11 +3,13 @@
  * The misc device spile-NAME: ioctl, mmap, poll for one loader at a time.
  */
 #include <linux/atomic.h>
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "control.h"
@@ -19,15 +21,16 @@ static atomic_t opened = ATOMIC_INIT(0);
 
 static int control_open(struct inode *inode, struct file *file)
 {
-	return atomic_cmpxchg(&opened, 0, 1) ? -EBUSY : 0;
+	if (atomic_cmpxchg(&opened, 0, 1))
+		return -EBUSY;
+	spile_session_attached();
+	return 0;
 }
 
 /* The loader is gone, with its mappings. If it was killed, nobody stopped the session. */
 static int control_release(struct inode *inode, struct file *file)
 {
-	/* Whoever only asked for SPILE_INFO has not begun one. */
-	if (READ_ONCE(spile_session_state) != SPILE_STATE_LOADED)
-		spile_session_stop();
+	spile_session_detached();
 	atomic_set_release(&opened, 0);
 	return 0;
 }
@@ -43,6 +46,8 @@ static long get_info(void __user *argument)
 		.probes = spile_script.probe_count,
 		.errors = atomic_read(&spile_session.errors),
 		.memory_bytes = spile_session.memory_bytes,
+		.flags = (READ_ONCE(spile_session.kept) ? SPILE_INFO_KEPT : 0) |
+			 (READ_ONCE(spile_session.overwrite) ? SPILE_INFO_OVERWRITE : 0),
 	};
 
 	info.skipped = spile_sites_skipped();
@@ -56,6 +61,27 @@ static long set_up(const void __user *argument)
 	if (copy_from_user(&setup, argument, sizeof(setup)))
 		return -EFAULT;
 	return spile_session_setup(&setup);
+}
+
+static long set_global(const void __user *argument)
+{
+	struct spile_set *set = memdup_user(argument, sizeof(*set));
+	int error;
+
+	if (IS_ERR(set))
+		return PTR_ERR(set);
+	error = spile_session_set(set);
+	kfree(set);
+	return error;
+}
+
+static long set_keep(const void __user *argument)
+{
+	struct spile_keep keep;
+
+	if (copy_from_user(&keep, argument, sizeof(keep)))
+		return -EFAULT;
+	return spile_session_keep(&keep);
 }
 
 static long get_counters(void __user *argument)
@@ -86,15 +112,26 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 		return spile_session_stop();
 	case SPILE_COUNTERS:
 		return get_counters((void __user *)argument);
+	case SPILE_SET:
+		return set_global((const void __user *)argument);
+	case SPILE_KEEP:
+		return set_keep((const void __user *)argument);
 	default:
 		return -ENOTTY;
 	}
+}
+
+/* What a loader without the module's file needs. */
+static ssize_t control_read(struct file *file, char __user *to, size_t bytes, loff_t *at)
+{
+	return simple_read_from_buffer(to, bytes, at, spile_script.meta, spile_script.meta_bytes);
 }
 
 static const struct file_operations operations = {
 	.owner = THIS_MODULE,
 	.open = control_open,
 	.release = control_release,
+	.read = control_read,
 	.unlocked_ioctl = control_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = spile_ring_mmap,
@@ -111,7 +148,8 @@ int spile_control_init(void)
 {
 	int error;
 
-	device.name = kasprintf(GFP_KERNEL, SPILE_DEVICE_PREFIX "%s", spile_script.name);
+	/* The module's own name: a loader may have given it another than the script's. */
+	device.name = kasprintf(GFP_KERNEL, SPILE_DEVICE_PREFIX "%s", THIS_MODULE->name);
 	if (!device.name)
 		return -ENOMEM;
 	error = misc_register(&device);

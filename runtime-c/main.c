@@ -15,6 +15,7 @@
 #include "map_init.h"
 #include "module_notifier.h"
 #include "ring.h"
+#include "session.h"
 #include "site.h"
 
 static int __init spile_init(void)
@@ -58,10 +59,11 @@ err_context:
 	return error;
 }
 
-/* Nobody has the device open, so its release has stopped the session. */
+/* Nobody has the device open, so its release has stopped the session, unless it was kept. */
 static void __exit spile_exit_module(void)
 {
 	spile_control_exit();
+	spile_session_stop();
 	spile_modules_exit();
 	spile_ring_exit_all();
 	spile_lock_exit();

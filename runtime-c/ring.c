@@ -13,6 +13,7 @@
 #include "session.h"
 
 u32 spile_ring_bytes __read_mostly;
+bool spile_ring_overwrite __read_mostly;
 
 static DECLARE_WAIT_QUEUE_HEAD(readers);
 
@@ -82,6 +83,40 @@ static bool has_room(struct spile_cpu *cpu, u64 bytes)
 	return cpu->head - tail + bytes <= spile_ring_bytes;
 }
 
+/*
+ * Drops the oldest records until `bytes` fit; each is counted as lost. A reader
+ * of before may have written what it liked over the records, so their lengths
+ * are looked at as a reader would: one that cannot be drops all.
+ */
+static noinline bool make_room(struct spile_cpu *cpu, u64 bytes)
+{
+	u64 tail = cpu->ring->tail;
+	u64 lost = 0;
+
+	if (bytes > spile_ring_bytes / 2)
+		return false;
+	if (cpu->head - tail > spile_ring_bytes || tail % 8)
+		tail = cpu->head;
+	while (cpu->head - tail + bytes > spile_ring_bytes) {
+		u32 offset = tail & (spile_ring_bytes - 1);
+		const struct spile_record *oldest = (const struct spile_record *)(cpu->ring_data + offset);
+		u32 size = READ_ONCE(oldest->bytes);
+
+		if (size < 8 || size % 8 || size > spile_ring_bytes - offset || size > cpu->head - tail) {
+			tail = cpu->head;
+			break;
+		}
+		if (oldest->kind != SPILE_RECORD_PAD)
+			lost++;
+		tail += size;
+	}
+	cpu->tail = tail;
+	WRITE_ONCE(cpu->ring->tail, tail);
+	cpu->lost_records += lost;
+	WRITE_ONCE(cpu->ring->lost_records, cpu->lost_records);
+	return true;
+}
+
 char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id, unsigned int bytes)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
@@ -95,7 +130,8 @@ char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned in
 	to_end = spile_ring_bytes - offset;
 	if (size <= to_end)
 		to_end = 0;
-	if (unlikely(!has_room(cpu, size + to_end))) {
+	if (unlikely(!has_room(cpu, size + to_end)) &&
+	    !(READ_ONCE(spile_ring_overwrite) && make_room(cpu, size + to_end))) {
 		WRITE_ONCE(cpu->ring->lost_records, ++cpu->lost_records);
 		cpu->lost_bytes += size;
 		WRITE_ONCE(cpu->ring->lost_bytes, cpu->lost_bytes);

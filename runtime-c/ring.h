@@ -22,6 +22,9 @@ enum {
 	SPILE_RING_MEMORY_SHARE = 4,	/* all rings together take at most 1/4 of the memory */
 };
 
+/* Nobody reads, and full rings drop what is oldest. Handlers only look at it when
+ * there is no room. */
+extern bool spile_ring_overwrite;
 extern u32 spile_ring_bytes;		/* of each ring's data; 0 before SPILE_SETUP */
 
 /* Makes the rings; bytes as in struct spile_setup. Process context. */

@@ -13,6 +13,7 @@
 #include "kernel_id.c"
 #include "build_id.c"
 #include "session.c"
+#include "setting.c"
 #include "module_notifier.c"
 
 #include "site.c"

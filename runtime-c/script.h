@@ -222,6 +222,17 @@ struct spile_string spile_iterator_value_text(const struct spile_iterator *it);
  * that read, iterate or delete it, over all CPUs, whether they feed it too or not. */
 enum spile_lock_mode { SPILE_LOCK_READ, SPILE_LOCK_WRITE, SPILE_LOCK_LOCAL, SPILE_LOCK_ALL };
 
+/* A global that may be set before the script starts (SPILE_SET). */
+struct spile_setting {
+	void *place;			/* spile_long, or struct spile_setting_text */
+	int is_string;
+};
+/* How generated C holds a global string. */
+struct spile_setting_text {
+	unsigned int length;
+	char text[];			/* spile_script.string_bytes */
+};
+
 /* The module's description, one for each module, defined by generated C. */
 struct spile_script {
 	unsigned int abi;			/* SPILE_ABI_VERSION */
@@ -235,6 +246,10 @@ struct spile_script {
 	unsigned int lock_count;		/* globals that have a lock */
 	const struct spile_map *const *maps;	/* 0 where map_count is 0 */
 	unsigned int map_count;
+	const struct spile_setting *settings;	/* 0 where setting_count is 0 */
+	unsigned int setting_count;
+	const unsigned char *meta;		/* what .spile.meta holds */
+	unsigned int meta_bytes;
 	unsigned int frame_bytes;		/* frame memory for each CPU */
 	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
 	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */

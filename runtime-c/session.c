@@ -10,6 +10,7 @@
 #include "module_notifier.h"
 #include "ring.h"
 #include "session.h"
+#include "setting.h"
 #include "site.h"
 
 int spile_session_state __read_mostly = SPILE_STATE_LOADED;
@@ -152,4 +153,49 @@ int spile_session_stop(void)
 	spile_ring_wake_all();
 	mutex_unlock(&spile_session.lock);
 	return 0;
+}
+
+int spile_session_set(const struct spile_set *set)
+{
+	int error = -EBUSY;
+
+	mutex_lock(&spile_session.lock);
+	if (spile_session_state == SPILE_STATE_LOADED || spile_session_state == SPILE_STATE_READY)
+		error = spile_setting_set(set);
+	mutex_unlock(&spile_session.lock);
+	return error;
+}
+
+int spile_session_keep(const struct spile_keep *keep)
+{
+	if (keep->keep > 1 || keep->overwrite > 1)
+		return -EINVAL;
+	mutex_lock(&spile_session.lock);
+	spile_session.kept = keep->keep;
+	spile_session.overwrite = keep->overwrite;
+	mutex_unlock(&spile_session.lock);
+	return 0;
+}
+
+void spile_session_attached(void)
+{
+	if (!READ_ONCE(spile_ring_overwrite))
+		return;
+	WRITE_ONCE(spile_ring_overwrite, false);
+	/* From here on the tails are the reader's: no handler moves one any more. */
+	spile_context_wait();
+}
+
+void spile_session_detached(void)
+{
+	bool kept;
+
+	mutex_lock(&spile_session.lock);
+	/* Whoever only asked for SPILE_INFO has not begun a session. */
+	kept = spile_session_state == SPILE_STATE_LOADED || spile_session.kept;
+	if (kept && spile_session_state == SPILE_STATE_RUNNING)
+		WRITE_ONCE(spile_ring_overwrite, spile_session.overwrite);
+	mutex_unlock(&spile_session.lock);
+	if (!kept)
+		spile_session_stop();
 }

@@ -26,6 +26,8 @@ struct spile_session {
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */
 	s32 loader;		/* stp_pid() */
+	bool kept;		/* goes on when the device is closed; under lock */
+	bool overwrite;		/* meanwhile rings drop what is oldest; under lock */
 	u64 memory_bytes;	/* all that has been allocated; init and SPILE_SETUP write it */
 };
 extern struct spile_session spile_session;
@@ -33,6 +35,13 @@ extern struct spile_session spile_session;
 int spile_session_setup(const struct spile_setup *setup);
 int spile_session_start(void);
 int spile_session_stop(void);
+int spile_session_set(const struct spile_set *set);
+int spile_session_keep(const struct spile_keep *keep);
+
+/* The device was opened: a reader may come. It was closed: the session ends, or
+ * goes on without one. Process context. */
+void spile_session_attached(void);
+void spile_session_detached(void);
 
 /* Ends the session from within a handler; the loader then calls SPILE_STOP. */
 void spile_session_ask_stop(struct spile_cpu *cpu);

@@ -37,11 +37,11 @@ fn effective_capabilities(status: &str) -> Option<u64> {
 /// Whether the module was compiled for this kernel, and for those builds of its targets that are loaded now.
 pub fn belongs_here(file: &File) -> Result<(), Error> {
     let running = running_release();
-    if file.meta.kernel_release != running {
-        let built_for = file.meta.kernel_release.clone();
+    if file.description.meta.kernel_release != running {
+        let built_for = file.description.meta.kernel_release.clone();
         return Err(Error::OtherRelease { path: file.path.clone(), built_for, running });
     }
-    file.meta.targets.iter().try_for_each(|target| {
+    file.description.meta.targets.iter().try_for_each(|target| {
         let notes = match target.name.as_str() {
             "" => "/sys/kernel/notes".to_string(),
             name => format!("/sys/module/{name}/notes/.note.gnu.build-id"),

@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
-use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Info, Setup};
+use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Info, Keep, Set, Setup};
 use spile_abi::record::RingHeader;
 
 use crate::error::Error;
@@ -48,6 +48,32 @@ impl Device {
 
     pub fn set_up(&self, mut setup: Setup) -> Result<(), Error> {
         self.call(device::SETUP, &mut setup, "setting up the buffers of")
+    }
+
+    /// Gives a global a value. Before [`Device::start`].
+    pub fn set(&self, mut piece: Set) -> Result<(), Error> {
+        self.call(device::SET, &mut piece, "setting a global of")
+    }
+
+    /// Whether the session goes on when the device is closed, and whether full rings then drop what is oldest.
+    pub fn keep(&self, keep: bool, overwrite: bool) -> Result<(), Error> {
+        let mut keep = Keep { keep: keep.into(), overwrite: overwrite.into() };
+        self.call(device::KEEP, &mut keep, "asking to keep the session of")
+    }
+
+    /// What the module's section `.spile.meta` holds.
+    pub fn meta(&self) -> Result<Vec<u8>, Error> {
+        let failed = |errno| Error::Device { name: self.name.clone(), doing: "reading the description of", errno };
+        let mut bytes = Vec::new();
+        let mut buffer = [0u8; 1 << 16];
+        loop {
+            match nix::unistd::read(&self.descriptor, &mut buffer) {
+                Ok(0) => return Ok(bytes),
+                Ok(count) => bytes.extend(buffer.iter().take(count)),
+                Err(Errno::EINTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
     }
 
     /// Returns when the begin probes have run and all is armed.

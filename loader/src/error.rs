@@ -37,6 +37,13 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Of a process that ended with it.
+    pub fn from_status(status: i32) -> Option<Exit> {
+        use Exit::{Busy, Failed, File, Kernel, Mismatch, Output, Permission, Remove, Success, Usage};
+        let all = [Success, Failed, Usage, File, Permission, Mismatch, Busy, Kernel, Output, Remove];
+        all.into_iter().find(|exit| *exit as i32 == status)
+    }
+
     pub fn code(self) -> ExitCode {
         ExitCode::from(self as u8)
     }
@@ -44,20 +51,22 @@ impl Exit {
 
 /// The table in `--help`.
 pub const EXIT_HELP: &str = "\
-INT, TERM, HUP or QUIT end the script in order: its end probes run, all that it printed is written, its module is
-removed. A second one drops what nobody has read by then.
+INT, TERM or HUP end the script in order: its end probes run, all that it printed is written, its module is removed. A
+second one drops what nobody has read by then. QUIT leaves it running without a loader (as -L does); spilerun -A NAME
+attaches to it again. What it prints meanwhile stays in its buffers: when they are full, new records are dropped, or with
+--overwrite the oldest, and counted. USR2 goes to the next output file. A loader that dies ends the session, without --keep.
 
 Exit status:
   0  all went well (also when ended by a signal, by -T, or because nobody reads the output any more)
   1  run-time error in the script, or the command of -c failed
-  2  wrong command line, or no process of the number given with -x
+  2  wrong command line, no process of the number given with -x, or a GLOBAL=VALUE that does not fit
   3  the module's file cannot be used
   4  not permitted: no CAP_SYS_MODULE, modules disabled, signature required
   5  built for another kernel, or for another build of a probed module
   6  a module of this name is loaded already, or in use
   7  the kernel refused to load or start the module for another reason (see dmesg)
   8  the output could not be written
-  9  the module could not be removed";
+  9  the module could not be removed, or there is no such session (-A, -d)";
 
 /// Why there is no session, or why it ended early. Texts come from [`fmt::Display`].
 #[derive(Debug)]
@@ -101,6 +110,12 @@ pub enum Error {
     Strange { name: String, what: String },
     Remove { name: String, errno: Errno },
     NoProcess { pid: i32 },
+    /// A `GLOBAL=VALUE` that does not fit.
+    Setting { given: String, why: String },
+    /// `-R` changes bytes, a signature is over all of them.
+    RenameSigned { path: PathBuf },
+    /// `-A`: nothing runs in it.
+    NotRunning { name: String },
     /// The command of `-c` cannot be started.
     Command { command: String, error: io::Error },
     OpenOutput { path: PathBuf, error: io::Error },
@@ -124,13 +139,13 @@ impl Error {
             | Error::SignatureRejected { .. } => Exit::Permission,
             Error::OtherRelease { .. } | Error::OtherBuild { .. } | Error::RefusedToFit { .. } => Exit::Mismatch,
             Error::NameTaken { .. } | Error::InUse { .. } => Exit::Busy,
-            Error::NotLoaded { .. } | Error::Remove { .. } => Exit::Remove,
+            Error::NotLoaded { .. } | Error::NotRunning { .. } | Error::Remove { .. } => Exit::Remove,
             Error::Load { .. }
             | Error::Node { .. }
             | Error::Device { .. }
             | Error::Strange { .. }
             | Error::System { .. } => Exit::Kernel,
-            Error::NoProcess { .. } => Exit::Usage,
+            Error::NoProcess { .. } | Error::Setting { .. } | Error::RenameSigned { .. } => Exit::Usage,
             Error::Command { .. } => Exit::Failed,
             Error::OpenOutput { .. } => Exit::Output,
         }
@@ -200,7 +215,7 @@ impl fmt::Display for Error {
             ),
             Error::NameTaken { name } => write!(
                 f,
-                "a module {name} is loaded already, and in use: end what runs it, or build with another name (spile -m NAME)"
+                "a module {name} is loaded already, and in use: end what runs it, attach to its session (spilerun -A {name}) or remove it (-d {name}); -R loads another"
             ),
             Error::InUse { name } => write!(f, "module {name} is in use by another spilerun: end that first"),
             Error::NotLoaded { name } => write!(f, "no module {name} of spile is loaded"),
@@ -213,6 +228,13 @@ impl fmt::Display for Error {
             Error::Remove { name, errno } => {
                 write!(f, "module {name} cannot be removed: {}; nothing of it is armed; later, try spilerun -d {name}", errno.desc())
             }
+            Error::Setting { given, why } => write!(f, "{given}: {why}"),
+            Error::RenameSigned { path } => write!(
+                f,
+                "{} is signed, and -R would change it: load it under its own name, or build it with another (spile -m NAME)",
+                path.display()
+            ),
+            Error::NotRunning { name } => write!(f, "no session runs in module {name}: spilerun -d {name} removes it"),
             Error::NoProcess { pid } => write!(f, "there is no process {pid} (-x)"),
             Error::Command { command, error } => write!(f, "'{command}' cannot be started: {error}"),
             Error::OpenOutput { path, error } => write!(f, "{} cannot be written: {error}", path.display()),
@@ -231,6 +253,7 @@ mod tests {
     fn help_names_every_status() {
         let last = Exit::Remove as u8;
         for status in 0..=last {
+            assert_eq!(Exit::from_status(status.into()).map(|exit| exit as u8), Some(status));
             assert!(EXIT_HELP.contains(&format!("\n  {status}  ")), "{status}");
         }
         assert!(!EXIT_HELP.contains(&format!("\n  {}  ", last + 1)));

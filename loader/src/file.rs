@@ -1,8 +1,6 @@
 //! The module's file: where it is, and what its section `.spile.meta` says.
 
 use std::fs;
-use std::io::Read;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use spile_abi::format::Piece;
@@ -11,15 +9,21 @@ use spile_abi::meta::{self, Meta};
 use crate::elf;
 use crate::error::Error;
 
-/// An open `.ko`.
-#[derive(Debug)]
-pub struct File {
-    pub path: PathBuf,
-    /// What was read is what will be loaded.
-    open: fs::File,
+/// What a module says of itself.
+#[derive(Debug, PartialEq)]
+pub struct Description {
     pub meta: Meta,
     /// Decoded [`Meta::formats`].
     pub formats: Vec<Vec<Piece>>,
+}
+
+/// A module's `.ko`.
+#[derive(Debug)]
+pub struct File {
+    pub path: PathBuf,
+    /// What was checked is what will be loaded, whatever becomes of the file meanwhile.
+    pub image: Vec<u8>,
+    pub description: Description,
     /// Whether a signature is appended.
     pub signed: bool,
 }
@@ -47,23 +51,50 @@ impl File {
 
     fn read(path: &Path) -> Result<File, Error> {
         let unreadable = |error| Error::Unreadable { path: path.to_path_buf(), error };
-        let mut open = fs::File::open(path).map_err(unreadable)?;
-        let mut bytes = Vec::new();
-        open.read_to_end(&mut bytes).map_err(unreadable)?;
-        let (meta, formats) = parse(path, &bytes)?;
-        let signed = bytes.ends_with(SIGNATURE_MARK);
-        Ok(File { path: path.to_path_buf(), open, meta, formats, signed })
+        let image = fs::read(path).map_err(unreadable)?;
+        let description = parse(path, &image)?;
+        let signed = image.ends_with(SIGNATURE_MARK);
+        Ok(File { path: path.to_path_buf(), image, description, signed })
     }
 
-    pub fn descriptor(&self) -> impl AsFd + '_ {
-        self.open.as_fd()
+    /// `-R`: the module will be called NAME_PID. The kernel takes the name from the section that holds `struct module`.
+    pub fn rename(&mut self, pid: u32) -> Result<(), Error> {
+        if self.signed {
+            return Err(Error::RenameSigned { path: self.path.clone() });
+        }
+        let old = self.description.meta.name.clone();
+        let suffix = format!("_{pid}");
+        let stem: String = old.chars().take(MAX_NAME - 1 - suffix.len()).collect();
+        let new = stem + &suffix;
+        let place = name_place(&self.image, &old).ok_or_else(|| Error::BadName { path: self.path.clone(), name: old.clone() })?;
+        let field = self.image.get_mut(place..place + MAX_NAME);
+        let field = field.ok_or_else(|| Error::BadName { path: self.path.clone(), name: old })?;
+        field.fill(0);
+        field.iter_mut().zip(new.bytes()).for_each(|(to, from)| *to = from);
+        self.description.meta.name = new;
+        Ok(())
     }
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<(Meta, Vec<Vec<Piece>>), Error> {
+/// Where the field with the module's name begins.
+fn name_place(image: &[u8], name: &str) -> Option<usize> {
+    let section = elf::section(image, ".gnu.linkonce.this_module").ok()??;
+    let start = (section.as_ptr() as usize).checked_sub(image.as_ptr() as usize)?;
+    let mut field = name.as_bytes().to_vec();
+    field.resize(MAX_NAME, 0);
+    Some(start + section.windows(MAX_NAME).position(|window| window == field)?)
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Description, Error> {
+    let section = elf::section(bytes, meta::SECTION).map_err(|error| Error::Elf { path: path.to_path_buf(), error })?;
+    let section = section.ok_or_else(|| Error::NotOurs { path: path.to_path_buf() })?;
+    Description::decode(path, section)
+}
+
+impl Description {
+    /// From the bytes of `.spile.meta`; `path` is for messages.
+    pub fn decode(path: &Path, section: &[u8]) -> Result<Description, Error> {
     let path = || path.to_path_buf();
-    let section = elf::section(bytes, meta::SECTION).map_err(|error| Error::Elf { path: path(), error })?;
-    let section = section.ok_or_else(|| Error::NotOurs { path: path() })?;
     let meta = Meta::decode(section).map_err(|error| Error::Meta { path: path(), error })?;
     // The name becomes part of paths.
     if !is_module_name(&meta.name) || meta.targets.iter().any(|target| !target.name.is_empty() && !is_module_name(&target.name)) {
@@ -73,7 +104,8 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Meta, Vec<Vec<Piece>>), Error> {
         spile_abi::format::decode(format).map_err(|error| Error::Format { path: path(), index, error })
     });
     let formats = decoded.collect::<Result<_, _>>()?;
-    Ok((meta, formats))
+    Ok(Description { meta, formats })
+    }
 }
 
 /// Whether it can be the name of a module as the kernel shows it.
@@ -92,7 +124,7 @@ mod tests {
     use super::*;
     use crate::elf::tests::with_sections;
 
-    fn parse_meta(meta: &Meta) -> Result<(Meta, Vec<Vec<Piece>>), Error> {
+    fn parse_meta(meta: &Meta) -> Result<Description, Error> {
         parse(Path::new("a.ko"), &with_sections(&[(meta::SECTION, &meta.encode())]))
     }
 
@@ -100,9 +132,27 @@ mod tests {
     fn a_module_says_what_it_is() {
         let format = spile_abi::format::encode(&[Piece::Literal(b"x".to_vec())]);
         let meta = Meta { name: "script_1".into(), formats: vec![format], ..Meta::default() };
-        let (read, formats) = parse_meta(&meta).unwrap();
-        assert_eq!(read, meta);
-        assert_eq!(formats, [[Piece::Literal(b"x".to_vec())]]);
+        let formats = vec![vec![Piece::Literal(b"x".to_vec())]];
+        assert_eq!(parse_meta(&meta).unwrap(), Description { meta, formats });
+    }
+
+    #[test]
+    fn a_module_gets_a_name_of_its_own() {
+        let meta = Meta { name: "script_1".into(), ..Meta::default() };
+        let mut module = vec![7; 24];
+        module.extend(b"script_1");
+        module.resize(24 + MAX_NAME, 0);
+        module.extend([7; 100]);
+        let image = with_sections(&[(meta::SECTION, &meta.encode()), (".gnu.linkonce.this_module", &module)]);
+        let description = parse(Path::new("a"), &image).unwrap();
+        let mut file = File { path: "a".into(), image, description, signed: false };
+        file.rename(4711).unwrap();
+        assert_eq!(file.description.meta.name, "script_1_4711");
+        let renamed = elf::section(&file.image, ".gnu.linkonce.this_module").unwrap().unwrap();
+        assert_eq!(&renamed[24..24 + 14], b"script_1_4711\0");
+        assert_eq!((renamed[23], renamed[24 + MAX_NAME]), (7, 7));
+        file.signed = true;
+        assert!(matches!(file.rename(1), Err(Error::RenameSigned { .. })));
     }
 
     #[test]

@@ -10,6 +10,7 @@
 pub mod check;
 pub mod clock;
 pub mod command;
+pub mod daemon;
 pub mod device;
 pub mod elf;
 pub mod error;
@@ -25,7 +26,9 @@ pub mod pretty;
 pub mod record;
 pub mod report;
 pub mod ring;
+pub mod rotate;
 pub mod session;
+pub mod setting;
 pub mod signals;
 pub mod system;
 pub mod tell;
@@ -65,26 +68,81 @@ fn perform(options: &Options) -> Result<Exit, Error> {
             Ok(Exit::Success)
         }
         Task::Run(module) => run(Path::new(module), options),
+        Task::Attach(name) => attach(name, options),
     }
 }
 
 fn run(module: &Path, options: &Options) -> Result<Exit, Error> {
-    let signals = signals::Signals::catch()?;
-    let file = file::File::find(module)?;
+    let mut file = file::File::find(module)?;
     check::belongs_here(&file)?;
     check::may_load_modules()?;
     check::signature_will_do(&file)?;
-    let sinks = output::Sinks::open(options.output.as_deref())?;
+    let settings = setting::parse(&options.settings, &file.description.meta.settings)?;
+    let waiting = match options.daemon.then(daemon::begin).transpose()? {
+        Some(daemon::Fork::Parent(exit)) => return Ok(exit),
+        Some(daemon::Fork::Child(waiting)) => Some(waiting),
+        None => None,
+    };
+    if options.rename {
+        file.rename(std::process::id())?;
+    }
+    let signals = signals::Signals::catch()?;
+    let sinks = output::Sinks::open(options, cpus())?;
     // Held until the module's device is open: a module that another spilerun has just loaded is not a leftover.
     let lock = load::Lock::take();
     load::remove_leftovers(&lock, options.verbose);
-    check::name_is_free(&file.meta.name)?;
+    check::name_is_free(&file.description.meta.name)?;
     let target = command::Target::prepare(options)?;
     let loaded = load::Loaded::load(&file)?;
-    let result = session::run(&loaded, lock, &file, options, target, sinks, &signals);
-    // Unloaded first, then told: also when the session went wrong. A panic unloads by Drop.
+    let result = device::Device::open(&loaded.name).and_then(|device| {
+        drop(lock);
+        let subject = session::Subject {
+            name: &loaded.name,
+            device: &device,
+            description: &file.description,
+            settings: &settings,
+            attached: false,
+        };
+        session::run(&subject, options, target, sinks, &signals, waiting)
+    });
+    finish(loaded, result)
+}
+
+/// `-A`: goes on with a session that nobody reads. What its records mean the module says itself.
+fn attach(name: &str, options: &Options) -> Result<Exit, Error> {
+    check::may_load_modules()?;
+    let waiting = match options.daemon.then(daemon::begin).transpose()? {
+        Some(daemon::Fork::Parent(exit)) => return Ok(exit),
+        Some(daemon::Fork::Child(waiting)) => Some(waiting),
+        None => None,
+    };
+    let signals = signals::Signals::catch()?;
+    let sinks = output::Sinks::open(options, cpus())?;
+    let name = name.strip_suffix(".ko").unwrap_or(name);
+    let device = load::attach(name)?;
+    let description = file::Description::decode(Path::new(name), &device.meta()?)?;
+    let subject = session::Subject { name, device: &device, description: &description, settings: &[], attached: true };
+    // Whatever goes wrong here is no reason to end what runs there.
+    let end = session::run(&subject, options, command::Target::None, sinks, &signals, waiting)?;
+    drop(device);
+    finish(load::Loaded::attached(name), Ok(end))
+}
+
+/// Unloaded first, then told: also when the session went wrong. A panic unloads by Drop.
+fn finish(loaded: load::Loaded, result: Result<session::End, Error>) -> Result<Exit, Error> {
+    if let Ok(session::End { exit, left: true }) = result {
+        loaded.leave();
+        return Ok(exit);
+    }
     let removed = loaded.remove();
-    let exit = result?;
+    let end = result?;
     removed?;
-    Ok(exit)
+    Ok(end.exit)
+}
+
+/// CPUs that can have a ring (nr_cpu_ids is at most this on machines that are not changed while they run).
+fn cpus() -> u32 {
+    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok();
+    let last = possible.as_deref().and_then(|list| list.trim().rsplit([',', '-']).next()?.parse::<u32>().ok());
+    last.map_or(1, |last| last.saturating_add(1))
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use nix::kmod::{DeleteModuleFlags, ModuleInitFlags, delete_module, finit_module};
-use spile_abi::device::{DEVICE_PREFIX, State};
+use nix::kmod::{DeleteModuleFlags, delete_module, init_module};
+use spile_abi::device::{DEVICE_PREFIX, KEPT, State};
 
 use crate::device::Device;
 use crate::error::Error;
@@ -29,11 +29,22 @@ pub struct Loaded {
 
 impl Loaded {
     pub fn load(file: &File) -> Result<Loaded, Error> {
-        let name = file.meta.name.clone();
-        match finit_module(file.descriptor(), c"", ModuleInitFlags::empty()) {
+        let name = file.description.meta.name.clone();
+        // The bytes that were checked: nobody can exchange the file in between.
+        match init_module(&file.image, c"") {
             Ok(()) => Ok(Loaded { name, removed: false }),
             Err(errno) => Err(refusal(file, name, errno)),
         }
+    }
+
+    /// A session goes on in it.
+    pub fn leave(mut self) {
+        self.removed = true;
+    }
+
+    /// A module that is loaded already: its session is to end with this process.
+    pub fn attached(name: &str) -> Loaded {
+        Loaded { name: name.to_string(), removed: false }
     }
 
     pub fn remove(mut self) -> Result<(), Error> {
@@ -52,7 +63,7 @@ impl Drop for Loaded {
     }
 }
 
-/// What the kernel's answer to finit_module(2) means.
+/// What the kernel's answer to init_module(2) means.
 fn refusal(file: &File, name: String, errno: Errno) -> Error {
     match errno {
         Errno::EEXIST => Error::NameTaken { name },
@@ -105,15 +116,45 @@ impl Lock {
     }
 }
 
-/// Whether nobody uses a module of ours: its loader is gone. An error: it does not speak as a module of spile does.
-fn is_leftover(name: &str) -> Result<bool, Error> {
+/// Who uses a module of ours.
+#[derive(Debug)]
+enum Use {
+    /// A loader has it open.
+    Loader,
+    /// Nobody; its session goes on.
+    Detached(Device),
+    /// Nobody: its loader is gone.
+    Leftover,
+}
+
+/// An error: it does not speak as a module of spile does.
+fn find_use(name: &str) -> Result<Use, Error> {
     let device = match Device::open(name) {
         // One opener at a time.
-        Err(Error::InUse { .. }) => return Ok(false),
+        Err(Error::InUse { .. }) => return Ok(Use::Loader),
         opened => opened?,
     };
-    let state = State::from_number(device.info()?.state);
-    Ok(matches!(state, Some(State::Loaded | State::Ready | State::Stopped)))
+    let info = device.info()?;
+    Ok(match State::from_number(info.state) {
+        Some(State::Loaded | State::Ready) => Use::Leftover,
+        // Its output may not have been read.
+        Some(State::Stopped) if info.flags & KEPT == 0 => Use::Leftover,
+        _ => Use::Detached(device),
+    })
+}
+
+/// `-A NAME`: the device of a session that nobody reads.
+pub fn attach(name: &str) -> Result<Device, Error> {
+    let name = name.strip_suffix(".ko").unwrap_or(name);
+    let _lock = Lock::take();
+    if !candidates().iter().any(|candidate| candidate == name) {
+        return Err(Error::NotLoaded { name: name.to_string() });
+    }
+    match find_use(name)? {
+        Use::Loader => Err(Error::InUse { name: name.to_string() }),
+        Use::Leftover => Err(Error::NotRunning { name: name.to_string() }),
+        Use::Detached(device) => Ok(device),
+    }
 }
 
 /// Names of all loaded modules whose device is called like those of ours.
@@ -128,7 +169,7 @@ pub fn remove_leftovers(lock: &Lock, verbose: bool) {
     if lock.0.is_none() {
         return;
     }
-    for name in candidates().into_iter().filter(|name| is_leftover(name).unwrap_or(false)) {
+    for name in candidates().into_iter().filter(|name| matches!(find_use(name), Ok(Use::Leftover))) {
         match remove(&name) {
             Ok(()) => report::say(&format!("NOTICE: removed module {name}, which a killed spilerun had left")),
             Err(error) if verbose => report::say(&format!("NOTICE: {error}")),
@@ -148,8 +189,14 @@ pub fn remove_leftover(name: &str) -> Result<(), Error> {
     if !candidates().iter().any(|candidate| candidate == name) {
         return Err(Error::NotLoaded { name: name.to_string() });
     }
-    match is_leftover(name)? {
-        true => remove(name),
-        false => Err(Error::InUse { name: name.to_string() }),
+    match find_use(name)? {
+        Use::Loader => Err(Error::InUse { name: name.to_string() }),
+        Use::Leftover => remove(name),
+        Use::Detached(device) => {
+            // Its end probes run; what they print is read by nobody.
+            device.stop()?;
+            drop(device);
+            remove(name)
+        }
     }
 }

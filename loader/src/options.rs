@@ -12,14 +12,28 @@ use crate::error::EXIT_HELP;
 pub enum Task {
     /// Load this module (a file, or a name) and run it.
     Run(PathBuf),
-    /// Remove a module that a killed loader has left; `*`: all of them.
+    /// Go on with the session of this module, which nobody reads.
+    Attach(String),
+    /// Remove a module that nobody uses; `*`: all that killed loaders have left.
     Remove(String),
+}
+
+/// `-S SIZE[,N]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// Of one file; the line that reaches it is written whole.
+    pub bytes: u64,
+    /// Files kept; `None`: all.
+    pub files: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub task: Task,
     pub output: Option<PathBuf>,
+    pub rotation: Option<Rotation>,
+    /// Each CPU's output goes to a file of its own, unmerged.
+    pub bulk: bool,
     pub command: Option<String>,
     pub pid: Option<i32>,
     pub verbose: bool,
@@ -28,6 +42,18 @@ pub struct Options {
     pub ring_bytes: Option<u32>,
     /// Nanoseconds after which the session is ended.
     pub timeout: Option<u64>,
+    /// Leave when the probes are armed.
+    pub detach: bool,
+    /// The session outlives its loader, however that ends.
+    pub keep: bool,
+    /// Without a loader, full rings drop what is oldest.
+    pub overwrite: bool,
+    pub daemon: bool,
+    /// Give the module a name that no other has.
+    pub rename: bool,
+    /// `NAME=VALUE`, for globals.
+    pub settings: Vec<String>,
+    pub color: bool,
 }
 
 /// Loads a module that spile built, prints what it prints, and removes it when it ends
@@ -35,12 +61,56 @@ pub struct Options {
 #[command(name = "spilerun", version, after_help = EXIT_HELP)]
 struct Arguments {
     /// The module: a file, or a name to be found in /lib/modules/RELEASE/spile or .../systemtap
-    #[arg(value_name = "MODULE", required_unless_present = "remove")]
+    #[arg(value_name = "MODULE", required_unless_present_any = ["remove", "attach"], conflicts_with_all = ["remove", "attach"])]
     module: Option<PathBuf>,
 
-    /// Write what the script prints to FILE (messages still go to standard error)
+    /// Other values for the script's globals
+    #[arg(value_name = "GLOBAL=VALUE")]
+    settings: Vec<String>,
+
+    /// Write what the script prints to FILE, in which % is expanded as by strftime(3) (messages still go to standard error)
     #[arg(short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// With -o: go to the next file (FILE.0, FILE.1, ...) after SIZE MB, and keep the last N. SIGUSR2 goes to the next at once
+    #[arg(short = 'S', value_name = "SIZE[,N]", value_parser = parse_rotation, requires = "output")]
+    rotation: Option<Rotation>,
+
+    /// Write each CPU's output to a file of its own, FILE_cpuN (without -o: stpd_cpuN), in the order of that CPU
+    #[arg(long)]
+    bulk: bool,
+
+    /// Load, start, and leave: the session goes on, spilerun -A NAME reads what it prints. SIGQUIT does the same later
+    #[arg(short = 'L', conflicts_with_all = ["timeout", "daemon", "command", "pid", "output", "bulk"])]
+    detach: bool,
+
+    /// Attach to the session of module NAME that nobody reads
+    #[arg(short = 'A', value_name = "NAME", conflicts_with_all = ["detach", "megabytes", "command", "pid", "remove", "rename"])]
+    attach: Option<String>,
+
+    /// Keep the session when this process ends in any other way than by INT, TERM, HUP or -T
+    #[arg(long, conflicts_with = "remove")]
+    keep: bool,
+
+    /// While nobody reads, a full buffer drops its oldest records, not the new ones
+    #[arg(long, conflicts_with = "remove")]
+    overwrite: bool,
+
+    /// Run in the background, and print the process's number when the probes are armed; messages go to the file of -o too
+    #[arg(short = 'D', requires = "output", conflicts_with = "command")]
+    daemon: bool,
+
+    /// Give the module a name of its own (NAME_PID), so that several can run
+    #[arg(short = 'R')]
+    rename: bool,
+
+    /// Colours in messages
+    #[arg(short = 'C', value_name = "WHEN", value_parser = ["auto", "always", "never"], default_value = "auto")]
+    color: String,
+
+    /// Taken for staprun's sake: kernels have had user-space probes built in since 3.5
+    #[arg(short = 'u', hide = true)]
+    _uprobes: bool,
 
     /// Run CMD when all probes are armed, with its process as target(), and end with it
     #[arg(short = 'c', value_name = "CMD", conflicts_with = "pid")]
@@ -59,15 +129,15 @@ struct Arguments {
     no_warnings: bool,
 
     /// Buffer of each CPU, in MB (1 to 4095; the module takes what the machine can afford) [default: 4, less with more than 16 CPUs]
-    #[arg(short = 's', value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=4095))]
+    #[arg(short = 's', short_alias = 'b', value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=4095))]
     megabytes: Option<u32>,
 
     /// End after SECONDS (0.001 or more)
     #[arg(short = 'T', value_name = "SECONDS", value_parser = parse_seconds)]
     timeout: Option<u64>,
 
-    /// Remove module NAME that a killed loader has left; '*' for all of them
-    #[arg(short = 'd', value_name = "NAME", conflicts_with_all = ["module", "output", "command", "pid", "megabytes", "timeout"])]
+    /// Remove module NAME that nobody reads, and end its session; '*' for all that killed loaders have left
+    #[arg(short = 'd', value_name = "NAME", conflicts_with_all = ["output", "command", "pid", "megabytes", "timeout", "detach", "daemon", "bulk", "rename"])]
     remove: Option<String>,
 }
 
@@ -79,25 +149,59 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
     Ok((seconds * 1e9) as u64)
 }
 
+/// `SIZE[,N]`, SIZE in MB.
+fn parse_rotation(text: &str) -> Result<Rotation, String> {
+    let (size, files) = match text.split_once(',') {
+        Some((size, files)) => (size, Some(files)),
+        None => (text, None),
+    };
+    let megabytes: u64 = size.parse().map_err(|_| "SIZE is a number of MB".to_string())?;
+    let files = files.map(|files| files.parse::<usize>().ok().filter(|files| *files > 0).ok_or("N is a number of files"));
+    match megabytes {
+        1..=1_048_576 => Ok(Rotation { bytes: megabytes << 20, files: files.transpose()? }),
+        _ => Err("SIZE is from 1 to 1048576 MB".to_string()),
+    }
+}
+
+/// Whether messages have colours.
+fn wants_color(when: &str) -> bool {
+    use std::io::IsTerminal;
+    match when {
+        "always" => true,
+        "never" => false,
+        _ => std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    }
+}
+
 impl Options {
     /// `arguments` begin with the program's name. The error prints itself: it is a mistake, or what -h and -V tell.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error> {
         let arguments = Arguments::try_parse_from(arguments)?;
-        let task = match (arguments.remove, arguments.module) {
-            (Some(name), _) => Task::Remove(name),
-            (None, Some(module)) => Task::Run(module),
+        let task = match (arguments.remove, arguments.attach, arguments.module) {
+            (Some(name), ..) => Task::Remove(name),
+            (None, Some(name), _) => Task::Attach(name),
+            (None, None, Some(module)) => Task::Run(module),
             // SANITY: clap has refused this already.
-            (None, None) => return Err(clap::Error::new(clap::error::ErrorKind::MissingRequiredArgument)),
+            (None, None, None) => return Err(clap::Error::new(clap::error::ErrorKind::MissingRequiredArgument)),
         };
         Ok(Options {
             task,
             output: arguments.output,
+            rotation: arguments.rotation,
+            bulk: arguments.bulk,
             command: arguments.command,
             pid: arguments.pid,
             verbose: arguments.verbose > 0,
             no_warnings: arguments.no_warnings,
             ring_bytes: arguments.megabytes.map(|megabytes| megabytes << 20),
             timeout: arguments.timeout,
+            detach: arguments.detach,
+            keep: arguments.keep,
+            overwrite: arguments.overwrite,
+            daemon: arguments.daemon,
+            rename: arguments.rename,
+            settings: arguments.settings,
+            color: wants_color(&arguments.color),
         })
     }
 }
@@ -122,13 +226,25 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for line in [
-            "spilerun", "spilerun a.ko b.ko", "spilerun a.ko -c true -x 1", "spilerun -d x a.ko", "spilerun a.ko -s 0",
+            "spilerun", "spilerun a.ko -c true -x 1", "spilerun -d x a.ko", "spilerun a.ko -s 0",
             "spilerun a.ko -s 4096", "spilerun a.ko -T 0", "spilerun a.ko -T nan", "spilerun a.ko -T inf",
             "spilerun a.ko -x 0", "spilerun a.ko -x -4",
+            "spilerun -A x a.ko", "spilerun -A x -L", "spilerun -A x -c true", "spilerun a.ko -S 1", "spilerun a.ko -o x -S 0",
+            "spilerun a.ko -o x -S 1,0", "spilerun a.ko -D", "spilerun -d x -A y", "spilerun a.ko -L -T 1", "spilerun a.ko -C sometimes",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }
         assert_eq!(parse("spilerun -d x").unwrap().task, Task::Remove("x".into()));
+    }
+
+    #[test]
+    fn staprun_s_spellings() {
+        let options = parse("spilerun -u -R -b 2 -o log -S 10,3 -D a.ko limit=3 who=me").unwrap();
+        assert_eq!(options.rotation, Some(Rotation { bytes: 10 << 20, files: Some(3) }));
+        assert_eq!(options.settings, ["limit=3", "who=me"]);
+        assert_eq!((options.ring_bytes, options.daemon, options.rename), (Some(2 << 20), true, true));
+        assert_eq!(parse("spilerun -A x").unwrap().task, Task::Attach("x".into()));
+        assert!(parse("spilerun -L a.ko").unwrap().detach);
     }
 
     #[test]

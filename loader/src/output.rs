@@ -3,7 +3,6 @@
 //! Nothing here waits: text is kept until a descriptor takes it, so that the poll loop goes on, sees signals, and stops
 //! the session even while a pipe is full. How much is waiting is the loop's to look at.
 
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -13,6 +12,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{SFlag, fstat};
 
 use crate::error::Error;
+use crate::options::Options;
+use crate::rotate::Files;
 
 /// A pipe that poll(2) calls writable takes this much without waiting (PIPE_BUF).
 const PIPE_CHUNK: usize = 4096;
@@ -36,19 +37,27 @@ struct Sink {
     pending: Vec<u8>,
     /// Of `pending`: already written.
     written: usize,
+    /// Of this file altogether.
+    bytes: u64,
     ended: Option<Ended>,
 }
 
 impl Sink {
     fn new(descriptor: OwnedFd) -> Sink {
         let mode = fstat(&descriptor).map(|status| SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT);
-        Sink { descriptor, is_file: mode == Ok(SFlag::S_IFREG), pending: Vec::new(), written: 0, ended: None }
+        Sink { descriptor, is_file: mode == Ok(SFlag::S_IFREG), pending: Vec::new(), written: 0, bytes: 0, ended: None }
     }
 
     fn push(&mut self, bytes: &[u8]) {
         if self.ended.is_none() {
             self.pending.extend(bytes);
+            self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         }
+    }
+
+    /// Whether the next byte begins a line.
+    fn is_between_lines(&self) -> bool {
+        self.pending.last().is_none_or(|byte| *byte == b'\n')
     }
 
     fn is_empty(&self) -> bool {
@@ -90,60 +99,138 @@ impl Sink {
     }
 }
 
-/// Both ways out.
+/// A stream of what the script prints.
+#[derive(Debug)]
+struct Out {
+    sink: Sink,
+    /// Where the next file comes from; `None`: standard output.
+    files: Option<Files>,
+}
+
+impl Out {
+    fn open(mut files: Files) -> Result<Out, Error> {
+        let file = files.open_next().map_err(|(path, error)| Error::OpenOutput { path, error })?;
+        Ok(Out { sink: Sink::new(file.into()), files: Some(files) })
+    }
+
+    fn print(&mut self, text: &[u8]) {
+        let is_due = self.files.as_ref().is_some_and(|files| self.sink.bytes >= files.limit());
+        // Nothing is torn: a line ends in the file where it began.
+        if is_due && self.sink.is_between_lines() {
+            self.next_file();
+        }
+        self.sink.push(text);
+    }
+
+    fn next_file(&mut self) {
+        let Some(files) = &mut self.files else { return };
+        // A file takes all of it, or the stream has ended.
+        self.sink.write();
+        if self.sink.ended.is_some() || !self.sink.is_empty() {
+            return;
+        }
+        match files.open_next() {
+            Ok(file) => self.sink = Sink::new(file.into()),
+            Err((_, error)) => self.sink.end(Ended::Failed(error)),
+        }
+    }
+}
+
+/// All ways out.
 #[derive(Debug)]
 pub struct Sinks {
-    out: Sink,
+    /// One, or in bulk mode one for each CPU. Never empty.
+    outs: Vec<Out>,
+    /// Which of them is printed to.
+    current: usize,
     /// `None`: standard error is the same as standard output, and order is kept among them.
     err: Option<Sink>,
 }
 
 impl Sinks {
-    /// `path`: of -o; else standard output.
-    pub fn open(path: Option<&Path>) -> Result<Sinks, Error> {
-        let out = match path {
-            Some(path) => fs::File::create(path).map_err(|error| Error::OpenOutput { path: path.to_path_buf(), error })?.into(),
-            None => duplicate(io::stdout().as_fd())?,
-        };
-        Ok(Sinks::new(out, duplicate(io::stderr().as_fd())?))
+    /// Opens what `-o`, `-S` and `--bulk` ask for; `cpus`: their number, for bulk mode.
+    pub fn open(options: &Options, cpus: u32) -> Result<Sinks, Error> {
+        let err = Some(Sink::new(duplicate(io::stderr().as_fd())?));
+        if options.bulk {
+            let name = options.output.as_deref().unwrap_or(Path::new("stpd"));
+            let outs = (0..cpus.max(1)).map(|cpu| Out::open(Files::new(name, Some(cpu), options.rotation)));
+            return Ok(Sinks { outs: outs.collect::<Result<_, _>>()?, current: 0, err });
+        }
+        match &options.output {
+            Some(name) => Ok(Sinks { outs: vec![Out::open(Files::new(name, None, options.rotation))?], current: 0, err }.merged()),
+            None => Ok(Sinks::new(duplicate(io::stdout().as_fd())?, duplicate(io::stderr().as_fd())?)),
+        }
     }
 
-    /// Standard output (or the file in its place) and standard error.
+    /// Standard output (or what stands in its place) and standard error.
     pub fn new(out: OwnedFd, err: OwnedFd) -> Sinks {
-        let is_same = match (fstat(&out), fstat(&err)) {
-            (Ok(one), Ok(other)) => one.st_dev == other.st_dev && one.st_ino == other.st_ino,
-            _ => false,
-        };
-        Sinks { out: Sink::new(out), err: (!is_same).then(|| Sink::new(err)) }
+        let out = Out { sink: Sink::new(out), files: None };
+        Sinks { outs: vec![out], current: 0, err: Some(Sink::new(err)) }.merged()
+    }
+
+    /// Standard error has no sink of its own where it goes to the same place.
+    fn merged(mut self) -> Sinks {
+        let place = |sink: &Sink| fstat(&sink.descriptor).ok().map(|status| (status.st_dev, status.st_ino));
+        let out = self.outs.first().and_then(|out| place(&out.sink));
+        if out.is_some() && out == self.err.as_ref().and_then(place) {
+            self.err = None;
+        }
+        self
+    }
+
+    /// Whose output comes next; of importance in bulk mode only.
+    pub fn select_cpu(&mut self, cpu: u32) {
+        if self.outs.len() > 1 {
+            self.current = (cpu as usize).min(self.outs.len() - 1);
+        }
+    }
+
+    /// To the next file, now.
+    pub fn rotate(&mut self) {
+        self.outs.iter_mut().for_each(Out::next_file);
+    }
+
+    /// From now on messages go where the script prints.
+    pub fn leave_terminal(&mut self) {
+        self.write();
+        self.err = None;
     }
 
     pub fn print(&mut self, text: &[u8]) {
-        self.out.push(text);
+        if let Some(out) = self.outs.get_mut(self.current) {
+            out.print(text);
+        }
+    }
+
+    fn sinks(&self) -> impl Iterator<Item = &Sink> {
+        self.outs.iter().map(|out| &out.sink).chain(&self.err)
+    }
+
+    fn sinks_mut(&mut self) -> impl Iterator<Item = &mut Sink> {
+        self.outs.iter_mut().map(|out| &mut out.sink).chain(&mut self.err)
     }
 
     /// A line for standard error.
     pub fn message(&mut self, line: &str) {
-        let sink = self.err.as_mut().unwrap_or(&mut self.out);
-        sink.push(line.as_bytes());
-        sink.push(b"\n");
+        let out = self.outs.first_mut().map(|out| &mut out.sink);
+        if let Some(sink) = self.err.as_mut().or(out) {
+            sink.push(line.as_bytes());
+            sink.push(b"\n");
+        }
     }
 
     /// Writes what can be written without waiting.
     pub fn write(&mut self) {
-        self.out.write();
-        if let Some(err) = &mut self.err {
-            err.write();
-        }
+        self.sinks_mut().for_each(Sink::write);
     }
 
     /// More is waiting than is good: read no more records.
     pub fn is_full(&self) -> bool {
-        let waiting = |sink: &Sink| sink.pending.len() - sink.written;
-        waiting(&self.out) + self.err.as_ref().map_or(0, waiting) > FULL
+        self.sinks().map(|sink| sink.pending.len() - sink.written).sum::<usize>() > FULL
     }
 
     pub fn is_empty(&self) -> bool {
-        self.out.is_empty() && self.err.as_ref().is_none_or(Sink::is_empty)
+        self.sinks().all(Sink::is_empty)
     }
 
     /// Drops what is waiting, and what the script still prints; false if nothing was waiting.
@@ -151,7 +238,7 @@ impl Sinks {
         if self.is_empty() {
             return false;
         }
-        self.out.end(Ended::Closed);
+        self.outs.iter_mut().for_each(|out| out.sink.end(Ended::Closed));
         if let Some(err) = &mut self.err {
             err.pending.clear();
             err.written = 0;
@@ -161,14 +248,13 @@ impl Sinks {
 
     /// Why what the script prints goes nowhere any more.
     pub fn ended(&self) -> Option<&Ended> {
-        self.out.ended.as_ref()
+        self.outs.iter().find_map(|out| out.sink.ended.as_ref())
     }
 
     /// Descriptors to wait for, with what to wait for: room where something is waiting, else only the reader's end.
     /// None for files, which always take more, and for what has ended.
     pub fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let sinks = [Some(&self.out), self.err.as_ref()];
-        sinks.into_iter().flatten().filter(|sink| sink.ended.is_none() && !sink.is_file).map(|sink| {
+        self.sinks().filter(|sink| sink.ended.is_none() && !sink.is_file).map(|sink| {
             let events = if sink.is_empty() { PollFlags::empty() } else { PollFlags::POLLOUT };
             (sink.descriptor.as_fd(), events)
         })
@@ -177,8 +263,7 @@ impl Sinks {
     /// To be told of what poll(2) found for each of [`Sinks::descriptors`], in their order: the reader may be gone before
     /// there is something to write.
     pub fn found(&mut self, found: &[PollFlags]) {
-        let sinks = [Some(&mut self.out), self.err.as_mut()];
-        let waited = sinks.into_iter().flatten().filter(|sink| sink.ended.is_none() && !sink.is_file);
+        let waited = self.sinks_mut().filter(|sink| sink.ended.is_none() && !sink.is_file);
         for (sink, found) in waited.zip(found) {
             if found.intersects(PollFlags::POLLERR | PollFlags::POLLNVAL) {
                 sink.end(Ended::Closed);
@@ -195,6 +280,7 @@ fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::Read;
 
     fn pipe() -> (fs::File, OwnedFd) {
@@ -274,5 +360,41 @@ mod tests {
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "one\ntwo\nthree\n");
+    }
+
+    fn options(line: &str) -> Options {
+        Options::parse(line.split(' ').map(std::ffi::OsString::from)).unwrap()
+    }
+
+    #[test]
+    fn the_next_file_begins_with_a_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("log");
+        let mut options = options(&format!("spilerun a.ko -o {} -S 1", name.display()));
+        options.rotation = Some(crate::options::Rotation { bytes: 4, files: None });
+        let mut sinks = Sinks::open(&options, 2).unwrap();
+        for text in ["one\n", "t", "wo and more", "\n", "three\n"] {
+            sinks.print(text.as_bytes());
+        }
+        sinks.rotate();
+        sinks.print(b"four\n");
+        sinks.write();
+        let read = |number: u32| fs::read_to_string(directory.path().join(format!("log.{number}"))).unwrap();
+        assert_eq!([0, 1, 2, 3].map(read), ["one\n", "two and more\n", "three\n", "four\n"]);
+    }
+
+    #[test]
+    fn in_bulk_each_cpu_has_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("log");
+        let mut sinks = Sinks::open(&options(&format!("spilerun a.ko --bulk -o {}", name.display())), 2).unwrap();
+        for (cpu, text) in [(0, "a"), (1, "b"), (0, "c"), (7, "d")] {
+            sinks.select_cpu(cpu);
+            sinks.print(text.as_bytes());
+        }
+        sinks.write();
+        let read = |cpu: u32| fs::read_to_string(directory.path().join(format!("log_cpu{cpu}"))).unwrap();
+        assert_eq!([read(0), read(1)], ["ac", "bd"]);
+        assert!(Sinks::open(&options("spilerun a.ko -o /no/such/place"), 1).is_err());
     }
 }

@@ -9,20 +9,21 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use spile_abi::device::{Counters, Info, Setup};
+use spile_abi::device::{Counters, Info, Setup, State};
 
 use crate::clock;
 use crate::command::{Status, Target};
+use crate::daemon::Waiting;
 use crate::device::{Device, MappedRing};
 use crate::error::{Error, Exit};
-use crate::file::File;
-use crate::load::{Loaded, Lock};
+use crate::file::Description;
 use crate::merge::{self, Look, Next};
 use crate::options::Options;
 use crate::output::{Ended, Sinks};
 use crate::record::Reader;
 use crate::report::{self, Losses};
 use crate::ring::Ring;
+use crate::setting::{self, Value};
 use crate::signals::Signals;
 use crate::system::Commands;
 use crate::tell::{After, Teller};
@@ -39,47 +40,76 @@ impl AsMut<Ring> for MappedRing {
     }
 }
 
-/// Runs a loaded module to its end. The device is closed when this returns, so the module can be removed.
+/// The module whose session it is.
+pub struct Subject<'s> {
+    pub name: &'s str,
+    pub device: &'s Device,
+    pub description: &'s Description,
+    /// Values for globals; none for a session that runs already.
+    pub settings: &'s [(u32, Value)],
+    /// The session runs already, and nobody reads it.
+    pub attached: bool,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    pub exit: Exit,
+    /// The session goes on without us.
+    pub left: bool,
+}
+
+/// Runs a loaded module's session to its end, or until it is left. When the device is closed then, the module can be
+/// removed.
 pub fn run(
-    loaded: &Loaded,
-    lock: Lock,
-    file: &File,
+    subject: &Subject<'_>,
     options: &Options,
     target: Target,
     sinks: Sinks,
     signals: &Signals,
-) -> Result<Exit, Error> {
-    let device = Device::open(&loaded.name)?;
-    drop(lock);
+    waiting: Option<Waiting>,
+) -> Result<End, Error> {
+    let Subject { name, device, description, .. } = *subject;
     let info = device.info()?;
     let sites = info.probes as usize;
-    if sites != file.meta.probes.len() {
-        let what = format!("{sites} probes, its file has {}", file.meta.probes.len());
-        return Err(Error::Strange { name: loaded.name.clone(), what });
+    if sites != description.meta.probes.len() {
+        let what = format!("{sites} probes, its description has {}", description.meta.probes.len());
+        return Err(Error::Strange { name: name.to_string(), what });
     }
-    let ring_bytes = options.ring_bytes.unwrap_or_else(|| default_ring_bytes(info.cpus));
-    device.set_up(Setup { ring_bytes, target: target.pid(), ..Setup::default() })?;
+    if !subject.attached {
+        let ring_bytes = options.ring_bytes.unwrap_or_else(|| default_ring_bytes(info.cpus));
+        device.set_up(Setup { ring_bytes, target: target.pid(), ..Setup::default() })?;
+        subject.settings.iter().flat_map(|(index, value)| setting::pieces(*index, value)).try_for_each(|piece| device.set(piece))?;
+    }
+    if options.keep || options.overwrite {
+        device.keep(options.keep, options.overwrite)?;
+    }
     let info = device.info()?;
     let rings = device.map_rings(&info)?;
+    let running = State::from_number(info.state) == Some(State::Running);
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
     let returned = EventFd::from_value_and_flags(0, flags)
         .map_err(|errno| Error::System { doing: "making an event descriptor", error: errno.into() })?;
     let mut session = Session {
-        device: &device,
+        name,
+        device,
         info,
-        file,
+        description,
         options,
         signals,
         returned: &returned,
         call_returned: false,
-        reader: Reader::new(&file.meta, &file.formats),
+        reader: Reader::new(&description.meta, &description.formats),
         rings,
         target,
         sinks,
         teller: Teller::new(options.verbose, options.no_warnings),
         commands: Commands::default(),
-        phase: Phase::Starting,
-        stop_wanted: false,
+        phase: if subject.attached { Phase::Running } else { Phase::Starting },
+        waiting,
+        // A session that has come to its end while nobody read it.
+        stop_wanted: subject.attached && !running,
+        leave_wanted: options.detach,
         signals_seen: 0,
         deadline: None,
         command_due: None,
@@ -125,9 +155,10 @@ impl Drop for Returned<'_> {
 type Call<'scope> = Option<ScopedJoinHandle<'scope, Result<(), Error>>>;
 
 struct Session<'s> {
+    name: &'s str,
     device: &'s Device,
     info: Info,
-    file: &'s File,
+    description: &'s Description,
     options: &'s Options,
     signals: &'s Signals,
     /// Readable when a call has returned.
@@ -140,7 +171,10 @@ struct Session<'s> {
     teller: Teller,
     commands: Commands,
     phase: Phase,
+    /// Who waits for the probes to be armed (-D).
+    waiting: Option<Waiting>,
     stop_wanted: bool,
+    leave_wanted: bool,
     signals_seen: usize,
     /// Time of -T.
     deadline: Option<u64>,
@@ -161,16 +195,25 @@ struct Session<'s> {
 }
 
 impl<'s> Session<'s> {
-    fn run<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<Exit, Error>
+    fn run<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<End, Error>
     where
         's: 'scope,
     {
         if self.options.verbose {
             self.tell_beginning();
         }
-        let mut call = self.call(scope, Device::start);
+        let mut call = match self.phase {
+            Phase::Starting => self.call(scope, Device::start),
+            _ => {
+                self.begin();
+                None
+            }
+        };
         loop {
             call = self.advance(scope, call);
+            if self.leave_wanted && self.phase == Phase::Running && !self.stop_wanted {
+                return self.leave();
+            }
             let is_empty = self.read_records();
             self.sinks.write();
             self.look_at_output();
@@ -188,8 +231,19 @@ impl<'s> Session<'s> {
         self.commands.finish();
         match self.failure.take() {
             Some(error) => Err(error),
-            None => Ok(self.exit),
+            None => Ok(End { exit: self.exit, left: false }),
         }
+    }
+
+    /// The session goes on without us. What has been read is written, the rest stays in the rings.
+    fn leave(&mut self) -> Result<End, Error> {
+        self.device.keep(true, self.options.overwrite)?;
+        self.sinks.message("Disconnecting from systemtap module.");
+        let line = format!("To reconnect, type \"spilerun -A {}\"", self.name);
+        self.sinks.message(&line);
+        self.flush()?;
+        self.commands.finish();
+        Ok(End { exit: self.exit, left: true })
     }
 
     fn call<'scope>(&self, scope: &'scope Scope<'scope, '_>, call: fn(&Device) -> Result<(), Error>) -> Call<'scope>
@@ -234,6 +288,10 @@ impl<'s> Session<'s> {
         if self.failure.is_some() {
             return;
         }
+        if let Some(waiting) = self.waiting.take() {
+            self.sinks.leave_terminal();
+            waiting.armed();
+        }
         // What begin probes printed is written before the command prints.
         self.command_due = Some(clock::now().saturating_add(merge::HOLD_BACK));
         self.deadline = self.options.timeout.map(|timeout| clock::now().saturating_add(timeout));
@@ -266,6 +324,7 @@ impl<'s> Session<'s> {
         while taken < MAX_BATCH && !self.sinks.is_full() {
             match look.next(&mut payload) {
                 Next::Record(record) => {
+                    self.sinks.select_cpu(u32::from(record.cpu));
                     let said = self.reader.read(&record, &payload);
                     match self.teller.tell(said, &mut self.sinks, &mut self.commands) {
                         After::Nothing => {}
@@ -390,6 +449,10 @@ impl<'s> Session<'s> {
         let came = self.signals.read();
         self.signals_seen += came.stops;
         self.stop_wanted |= self.signals_seen > 0;
+        self.leave_wanted |= came.detach;
+        if came.rotate {
+            self.sinks.rotate();
+        }
         if self.signals_seen > 1 && self.sinks.give_up() {
             self.sinks.message("NOTICE: interrupted twice: what was not yet written is dropped");
         }
@@ -414,7 +477,7 @@ impl<'s> Session<'s> {
     }
 
     fn tell_beginning(&mut self) {
-        let meta = &self.file.meta;
+        let meta = &self.description.meta;
         let guru = if meta.guru { ", guru mode" } else { "" };
         let (sites, rings, size) = (meta.probes.len(), self.rings.len(), self.info.ring_bytes >> 10);
         let line = format!(
@@ -449,8 +512,8 @@ impl<'s> Session<'s> {
     }
 
     fn tell_probes(&mut self) {
-        let file = self.file;
-        for (index, probe) in file.meta.probes.iter().enumerate() {
+        let description = self.description;
+        for (index, probe) in description.meta.probes.iter().enumerate() {
             let counters: Counters = match self.device.counters(index as u32) {
                 Ok(counters) => counters,
                 Err(error) => return self.fail(error),

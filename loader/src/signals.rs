@@ -14,18 +14,24 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 use crate::error::Error;
 
 /// Those that end a session.
-const STOPPING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+/// The others: a child's end, leaving the session behind, the next output file.
+const OTHERS: [Signal; 3] = [Signal::SIGCHLD, Signal::SIGQUIT, Signal::SIGUSR2];
 
 static STOPS: AtomicUsize = AtomicUsize::new(0);
+static DETACH: AtomicBool = AtomicBool::new(false);
+static ROTATE: AtomicBool = AtomicBool::new(false);
 static CHILD: AtomicBool = AtomicBool::new(false);
 /// Readable when something has come. There is one for the process, as there is one set of handlers.
 static CAME: OnceLock<EventFd> = OnceLock::new();
 
 /// Runs in any thread at any point: only atomics and write(2).
 extern "C" fn note(signal: libc::c_int) {
-    match signal == libc::SIGCHLD {
-        true => CHILD.store(true, Ordering::Relaxed),
-        false => {
+    match signal {
+        libc::SIGCHLD => CHILD.store(true, Ordering::Relaxed),
+        libc::SIGQUIT => DETACH.store(true, Ordering::Relaxed),
+        libc::SIGUSR2 => ROTATE.store(true, Ordering::Relaxed),
+        _ => {
             STOPS.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -44,6 +50,10 @@ pub struct Came {
     pub stops: usize,
     /// A child has ended.
     pub child: bool,
+    /// The session is to go on without us.
+    pub detach: bool,
+    /// The output is to go to the next file.
+    pub rotate: bool,
 }
 
 /// The handlers stay to the end of the process: what it still has to tidy up is not to be interrupted either.
@@ -60,7 +70,7 @@ impl Signals {
         let event = EventFd::from_value_and_flags(0, flags).map_err(failed)?;
         let came = CAME.get_or_init(|| event);
         let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
-        for signal in STOPPING.into_iter().chain([Signal::SIGCHLD]) {
+        for signal in STOPPING.into_iter().chain(OTHERS) {
             // SAFETY: the handler does only what a handler may do.
             let before = unsafe { sigaction(signal, &action) }.map_err(failed)?;
             // nohup(1) means that a hangup is to be ignored. (Shells have commands in the background ignore SIGINT as well,
@@ -76,7 +86,8 @@ impl Signals {
     pub fn read(&self) -> Came {
         // Emptied first: what comes from here on is written anew.
         let _ = self.came.read();
-        Came { stops: STOPS.swap(0, Ordering::Relaxed), child: CHILD.swap(false, Ordering::Relaxed) }
+        let take = |flag: &AtomicBool| flag.swap(false, Ordering::Relaxed);
+        Came { stops: STOPS.swap(0, Ordering::Relaxed), child: take(&CHILD), detach: take(&DETACH), rotate: take(&ROTATE) }
     }
 }
 
@@ -89,7 +100,7 @@ impl AsFd for Signals {
 /// In a child between fork and exec: as a program expects them.
 pub fn reset() {
     let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-    for signal in STOPPING.into_iter().chain([Signal::SIGCHLD]) {
+    for signal in STOPPING.into_iter().chain(OTHERS) {
         // SAFETY: sets a default; what nohup(1) has set stays.
         let before = unsafe { sigaction(signal, &action) };
         if let Ok(before) = before

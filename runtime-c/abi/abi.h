@@ -5,8 +5,8 @@
  *
  * Fixed-width fields, no pointers, little endian. The Rust twin is src/lib.rs
  * beside this file; a test compiles both and compares every size and offset.
- * Includes nothing: whoever includes it has defined __u16, __u32, __u64 and
- * __s32 (<linux/types.h> in the kernel and in user space).
+ * Includes nothing: whoever includes it has defined __u8 to __u64, __s32 and
+ * __s64 (<linux/types.h> in the kernel and in user space).
  */
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
@@ -17,7 +17,10 @@
  * node is /dev/spile-NAME (mode 0600). One opener at a time (EBUSY). When the
  * last reference goes away while the session runs (the loader was killed), the
  * module disarms every probe by itself; it stays loaded, doing nothing, until
- * the next spilerun removes it. */
+ * the next spilerun removes it. SPILE_KEEP changes that: the session goes on
+ * without a loader, and another one may open the device and read on where the
+ * first has ended (the rings' tails are in their headers).
+ * read(2) gives what the section .spile.meta holds. */
 #define SPILE_DEVICE_PREFIX "spile-"
 
 enum spile_state {
@@ -40,6 +43,29 @@ struct spile_info {
 	__u32 errors;		/* run-time errors so far */
 	__u32 skipped;		/* handler runs skipped so far, all reasons */
 	__u64 memory_bytes;	/* all that the module has allocated */
+	__u32 flags;		/* enum spile_info_flag */
+	__u32 reserved;
+};
+enum spile_info_flag {
+	SPILE_INFO_KEPT = 1,		/* as SPILE_KEEP asked for */
+	SPILE_INFO_OVERWRITE = 2,
+};
+
+/* SPILE_SET: gives a global another value, before SPILE_START (EBUSY later). */
+#define SPILE_SET_BYTES 1024
+struct spile_set {
+	__u32 setting;		/* index into the metadata's table of settings */
+	__u32 offset;		/* a string's bytes come in pieces, in order; 0: the first */
+	__u32 bytes;		/* of the piece; 0 for a number */
+	__u32 reserved;
+	__s64 number;
+	__u8 text[SPILE_SET_BYTES];
+};
+
+/* SPILE_KEEP: what becomes of the session when the device is closed. */
+struct spile_keep {
+	__u32 keep;		/* 1: it goes on */
+	__u32 overwrite;	/* while nobody has the device open, a full ring drops 0: what is new, 1: what is oldest (counted as lost) */
 };
 
 /* SPILE_SETUP: once, before mmap and SPILE_START. */
@@ -82,6 +108,8 @@ struct spile_counters {
 #define SPILE_START	_IO(SPILE_IOC_TYPE, 3)
 #define SPILE_STOP	_IO(SPILE_IOC_TYPE, 4)
 #define SPILE_COUNTERS	_IOWR(SPILE_IOC_TYPE, 5, struct spile_counters)
+#define SPILE_SET	_IOW(SPILE_IOC_TYPE, 6, struct spile_set)
+#define SPILE_KEEP	_IOW(SPILE_IOC_TYPE, 7, struct spile_keep)
 
 /* Start of a ring's header page(s). head and tail count bytes for ever; the
  * place of a byte is its count modulo ring_bytes. A record never wraps: the

@@ -49,6 +49,7 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("globals", &plan.globals.iter().map(|item| global(item, shared(item.id))).collect::<Vec<_>>());
     let maps = plan.globals.iter().filter(|global| matches!(global.storage, Storage::Map(_)));
     context.insert("maps", &maps.map(|global| global.symbol.clone()).collect::<Vec<_>>());
+    context.insert("settings", &plan.settings().map(setting).collect::<Vec<_>>());
     let tables = plan.tables.iter().enumerate();
     context.insert(
         "tables",
@@ -87,6 +88,11 @@ fn global(global: &crate::plan::Global, shared: bool) -> Global {
     };
     let kind = if ty == Type::String { "string" } else { "long" };
     Global { name, kind, initial, length, fields: Vec::new(), shared }
+}
+
+fn setting(global: &crate::plan::Global) -> String {
+    let is_string = matches!(global.storage, Storage::Variable { ty: Type::String, .. });
+    format!("{{ &{}, {} }}", global.symbol, u8::from(is_string))
 }
 
 fn map_fields(map: &Map) -> Vec<String> {
@@ -262,6 +268,10 @@ fn script_entry(plan: &Plan) -> Entry {
         format!(".lock_count = {}", plan.lock_count),
         format!(".maps = {}", if maps == 0 { "0" } else { "maps" }),
         format!(".map_count = {maps}"),
+        format!(".settings = {}", if plan.meta.settings.is_empty() { "0" } else { "settings" }),
+        format!(".setting_count = {}", plan.meta.settings.len()),
+        ".meta = meta".to_string(),
+        ".meta_bytes = sizeof(meta)".to_string(),
         format!(".frame_bytes = {}", plan.frame_bytes),
         format!(".match_registers = {}", plan.match_registers),
         format!(".match_groups = {}", plan.match_groups),

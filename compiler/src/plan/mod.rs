@@ -245,7 +245,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         });
     }
     let frame_bytes = frame::bytes(program, &routines, &names, function_count, max_nesting, naming.limits.string_bytes);
-    let meta = Meta {
+    let mut meta = Meta {
         name: naming.module.clone(),
         title: naming.title.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
@@ -267,14 +267,17 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             .collect(),
         formats: std::mem::take(&mut tables.formats),
         locations: std::mem::take(&mut tables.locations),
+        settings: Vec::new(),
     };
+    let globals = used_globals(program, &handler_uses, naming.limits.map_entries);
+    meta.settings = settable(&globals).map(|global| setting(global, naming.limits.string_bytes)).collect();
     Plan {
         max_nesting,
         frame_bytes,
         scratch_bytes: tables.scratch_bytes,
         lock_count: locks.iter().flatten().count() as u32,
         anchor_address: program.anchor_address.unwrap_or(0),
-        globals: used_globals(program, &handler_uses, naming.limits.map_entries),
+        globals,
         targets: program.targets.clone(),
         routines,
         probes,
@@ -419,6 +422,31 @@ fn used_globals(program: &Program, handlers: &[Uses], map_entries: u32) -> Vec<G
             Global { id, name: global.name.clone(), symbol, storage }
         })
         .collect()
+}
+
+/// Globals that may be set when the module is loaded: plain variables; not the library's private ones, and of several with
+/// one name the first.
+fn settable(globals: &[Global]) -> impl Iterator<Item = &Global> {
+    let is_first = |at: usize, name: &str| !globals.iter().take(at).any(|before| before.name == name);
+    globals.iter().enumerate().filter_map(move |(at, global)| {
+        let is_plain = matches!(global.storage, Storage::Variable { .. });
+        (is_plain && !global.name.starts_with("__") && is_first(at, &global.name)).then_some(global)
+    })
+}
+
+fn setting(global: &Global, string_bytes: u32) -> meta::Setting {
+    let string_bytes = match global.storage {
+        Storage::Variable { ty: Type::String, .. } => string_bytes.saturating_sub(1),
+        _ => 0,
+    };
+    meta::Setting { name: global.name.clone(), string_bytes }
+}
+
+impl Plan {
+    /// Globals in the order of [`Meta::settings`].
+    pub fn settings(&self) -> impl Iterator<Item = &Global> {
+        settable(&self.globals)
+    }
 }
 
 /// The place of a site within its target, for the emitted table.

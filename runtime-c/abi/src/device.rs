@@ -53,6 +53,44 @@ pub struct Info {
     pub skipped: u32,
     /// All that the module has allocated.
     pub memory_bytes: u64,
+    /// [`KEPT`], [`OVERWRITE`].
+    pub flags: u32,
+    /// 0
+    pub reserved: u32,
+}
+
+/// [`Info::flags`]: the session goes on without a loader.
+pub const KEPT: u32 = 1;
+/// [`Info::flags`]: meanwhile full rings drop what is oldest.
+pub const OVERWRITE: u32 = 2;
+
+/// Bytes of a string that one [`SET`] takes.
+pub const SET_BYTES: usize = 1024;
+
+/// Argument of [`SET`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Set {
+    /// Index into [`crate::meta::Meta::settings`].
+    pub setting: u32,
+    /// Where a string's piece belongs; pieces come in order.
+    pub offset: u32,
+    /// Of the piece; 0 for a number.
+    pub bytes: u32,
+    /// 0
+    pub reserved: u32,
+    pub number: i64,
+    pub text: [u8; SET_BYTES],
+}
+
+/// Argument of [`KEEP`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Keep {
+    /// 1: the session goes on when the device is closed.
+    pub keep: u32,
+    /// While nobody has the device open, a full ring drops 0: what is new, 1: what is oldest.
+    pub overwrite: u32,
 }
 
 /// Argument of [`SETUP`].
@@ -113,3 +151,7 @@ pub const START: u64 = ioctl(NONE, 3, 0);
 pub const STOP: u64 = ioctl(NONE, 4, 0);
 /// Takes and gives a [`Counters`].
 pub const COUNTERS: u64 = ioctl(READ | WRITE, 5, size_of::<Counters>());
+/// Takes a [`Set`], before [`START`].
+pub const SET: u64 = ioctl(WRITE, 6, size_of::<Set>());
+/// Takes a [`Keep`], at any time after [`SETUP`].
+pub const KEEP: u64 = ioctl(WRITE, 7, size_of::<Keep>());

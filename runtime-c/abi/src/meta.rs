@@ -29,6 +29,17 @@ pub struct Meta {
     pub formats: Vec<Vec<u8>>,
     /// By location id: `operator '/' at FILE:LINE:COLUMN`; an error reads "MESSAGE near LOCATION in probe POINT".
     pub locations: Vec<String>,
+    /// Globals that may be given another value before the script starts, by the index that SPILE_SET takes.
+    pub settings: Vec<Setting>,
+}
+
+/// A global that is neither array nor aggregate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// As the script calls it.
+    pub name: String,
+    /// Longest string in bytes; 0: it holds a number.
+    pub string_bytes: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,10 +62,41 @@ pub struct Probe {
     pub place: String,
 }
 
+impl Setting {
+    /// Whether it holds a string.
+    pub fn is_string(&self) -> bool {
+        self.string_bytes > 0
+    }
+}
+
+/// A number as users give it for a global: decimal, `0x` hexadecimal or `0` octal, with a sign; what needs all 64 bits
+/// (`0xffffffffffffffff`) is taken as the bits it names. `None`: no number, or more than 64 bits.
+pub fn parse_number(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (radix, digits) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(digits) => (16, digits),
+        None if digits.len() > 1 && digits.starts_with('0') => (8, digits),
+        None => (10, digits),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let value = u64::from_str_radix(digits, radix).ok()?;
+    match negative {
+        true if value <= 1 << 63 => Some((value as i64).wrapping_neg()),
+        true => None,
+        false if radix == 10 => i64::try_from(value).ok(),
+        false => Some(value as i64),
+    }
+}
+
 const MAGIC: &[u8; 8] = b"SPILEMET";
 
 /// Version of the encoding.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Why bytes are no [`Meta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +154,11 @@ impl Meta {
         self.formats.iter().for_each(|format| put_bytes(&mut bytes, format));
         put_count(&mut bytes, self.locations.len());
         self.locations.iter().for_each(|location| put_bytes(&mut bytes, location.as_bytes()));
+        put_count(&mut bytes, self.settings.len());
+        for setting in &self.settings {
+            put_bytes(&mut bytes, setting.name.as_bytes());
+            put_count(&mut bytes, setting.string_bytes as usize);
+        }
         bytes
     }
 
@@ -133,6 +180,7 @@ impl Meta {
             probes: reader.list(Reader::probe)?,
             formats: reader.list(|reader| Ok(reader.counted()?.to_vec()))?,
             locations: reader.list(Reader::text)?,
+            settings: reader.list(Reader::setting)?,
         };
         match reader.bytes.len() {
             0 => Ok(meta),
@@ -195,6 +243,10 @@ impl<'b> Reader<'b> {
         Ok(Target { name: self.text()?, build_id: self.counted()?.to_vec(), path: self.text()? })
     }
 
+    fn setting(&mut self) -> Result<Setting, MetaError> {
+        Ok(Setting { name: self.text()?, string_bytes: self.u32()? })
+    }
+
     fn probe(&mut self) -> Result<Probe, MetaError> {
         Ok(Probe { point: self.text()?, script_point: self.text()?, place: self.text()? })
     }
@@ -238,6 +290,7 @@ mod tests {
                 probes: self.list(|r| Probe { point: r.text(), script_point: r.text(), place: r.text() }),
                 formats: self.list(Random::bytes),
                 locations: self.list(Random::text),
+                settings: self.list(|r| Setting { name: r.text(), string_bytes: r.below(1 << 16) as u32 }),
             }
         }
     }
@@ -278,8 +331,8 @@ mod tests {
     #[test]
     fn counts_beyond_the_bytes_take_no_memory() {
         let mut bytes = Meta::default().encode();
-        // The last four lists' counts are the last 16 bytes.
-        let lists = bytes.len() - 16;
+        // The last five lists' counts are the last 20 bytes.
+        let lists = bytes.len() - 20;
         for list in (lists..bytes.len()).step_by(4) {
             let before = bytes[list..list + 4].to_vec();
             bytes[list..list + 4].fill(0xff);
@@ -289,10 +342,23 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_read_with_their_range() {
+        let cases = [
+            ("42", Some(42)), ("-1", Some(-1)), ("+7", Some(7)), ("0x10", Some(16)), ("-0x10", Some(-16)), ("010", Some(8)), ("0", Some(0)),
+            ("9223372036854775807", Some(i64::MAX)), ("9223372036854775808", None), ("-9223372036854775808", Some(i64::MIN)),
+            ("-9223372036854775809", None), ("0xffffffffffffffff", Some(-1)), ("0x10000000000000000", None), ("", None), ("-", None),
+            ("0x", None), ("1 ", None), ("--1", None), ("0x-1", None), ("09", None), ("ten", None),
+        ];
+        for (text, value) in cases {
+            assert_eq!(parse_number(text), value, "{text}");
+        }
+    }
+
+    #[test]
     fn others_bytes_are_told_apart() {
         assert_eq!(Meta::decode(b""), Err(MetaError::NotMeta));
         assert_eq!(Meta::decode(b"SPILEMET"), Err(MetaError::Truncated));
-        assert_eq!(Meta::decode(b"SPILEMET\x02\0\0\0"), Err(MetaError::Version(2)));
+        assert_eq!(Meta::decode(b"SPILEMET\x01\0\0\0"), Err(MetaError::Version(1)));
         let mut bytes = Meta::default().encode();
         bytes.push(0);
         assert_eq!(Meta::decode(&bytes), Err(MetaError::Trailing(1)));

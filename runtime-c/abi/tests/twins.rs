@@ -7,7 +7,7 @@ use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;
 
-use spile_abi::device::{self, Counters, Info, Setup, State};
+use spile_abi::device::{self, Counters, Info, Keep, Set, Setup, State};
 use spile_abi::format::{self, Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
 
@@ -26,7 +26,9 @@ macro_rules! fields {
 
 fn structures() -> Pairs {
     let mut pairs = Pairs::new();
-    fields!(pairs, "spile_info", Info, abi state cpus header_bytes ring_bytes probes errors skipped memory_bytes);
+    fields!(pairs, "spile_info", Info, abi state cpus header_bytes ring_bytes probes errors skipped memory_bytes flags reserved);
+    fields!(pairs, "spile_set", Set, setting offset bytes reserved number text);
+    fields!(pairs, "spile_keep", Keep, keep overwrite);
     fields!(pairs, "spile_setup", Setup, ring_bytes target flags reserved);
     fields!(pairs, "spile_counters", Counters,
         probe armed hits handled filtered nested lock_skipped low_stack errors return_misses);
@@ -52,6 +54,11 @@ fn numbers() -> Pairs {
         ("SPILE_START", device::START),
         ("SPILE_STOP", device::STOP),
         ("SPILE_COUNTERS", device::COUNTERS),
+        ("SPILE_SET", device::SET),
+        ("SPILE_KEEP", device::KEEP),
+        ("SPILE_SET_BYTES", device::SET_BYTES as u64),
+        ("SPILE_INFO_KEPT", u64::from(device::KEPT)),
+        ("SPILE_INFO_OVERWRITE", u64::from(device::OVERWRITE)),
         kind("SPILE_RECORD_PAD", Kind::Pad),
         kind("SPILE_RECORD_PRINT", Kind::Print),
         kind("SPILE_RECORD_WARN", Kind::Warn),

@@ -1,0 +1,140 @@
+//! Names of output files: `%` expanded as by strftime(3), `_cpuN` in bulk mode, `.N` with rotation; and which of the older
+//! ones go.
+
+use std::collections::VecDeque;
+use std::ffi::{CString, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+
+use crate::options::Rotation;
+
+/// Longest name after expansion.
+const MAX_EXPANDED: usize = 4096;
+
+/// The files of one stream, one after the other.
+#[derive(Debug)]
+pub struct Files {
+    /// As given with `-o`.
+    name: PathBuf,
+    cpu: Option<u32>,
+    rotation: Option<Rotation>,
+    /// Number of the next file.
+    next: u64,
+    /// Written before, the oldest first.
+    written: VecDeque<PathBuf>,
+}
+
+impl Files {
+    pub fn new(name: &Path, cpu: Option<u32>, rotation: Option<Rotation>) -> Files {
+        Files { name: name.to_path_buf(), cpu, rotation, next: 0, written: VecDeque::new() }
+    }
+
+    /// Bytes after which the next file is due.
+    pub fn limit(&self) -> u64 {
+        self.rotation.map_or(u64::MAX, |rotation| rotation.bytes)
+    }
+
+    /// Creates the next file, empty, and removes those that are too many. Without rotation it is the same name again, as
+    /// whoever moved the file away expects: then the file is appended to, so that nothing is lost if nobody has.
+    pub fn open_next(&mut self) -> Result<fs::File, (PathBuf, io::Error)> {
+        let path = self.path();
+        let again = self.next > 0 && self.rotation.is_none();
+        self.next += 1;
+        let mut options = fs::OpenOptions::new();
+        options.create(true);
+        match again {
+            true => options.append(true),
+            false => options.write(true).truncate(true),
+        };
+        let file = options.open(&path).map_err(|error| (path.clone(), error))?;
+        if let Some(most) = self.rotation.and_then(|rotation| rotation.files) {
+            self.written.push_back(path);
+            while self.written.len() > most {
+                // One that somebody else has taken away is gone too.
+                self.written.pop_front().map(fs::remove_file);
+            }
+        }
+        Ok(file)
+    }
+
+    fn path(&self) -> PathBuf {
+        let mut name = expand(self.name.as_os_str().as_bytes());
+        if let Some(cpu) = self.cpu {
+            name.push(format!("_cpu{cpu}"));
+        }
+        if self.rotation.is_some() {
+            name.push(format!(".{}", self.next));
+        }
+        PathBuf::from(name)
+    }
+}
+
+/// strftime(3) with the local time; a name that it cannot expand stays as it is.
+fn expand(name: &[u8]) -> OsString {
+    let as_it_is = || OsString::from_vec(name.to_vec());
+    if !name.contains(&b'%') {
+        return as_it_is();
+    }
+    let Ok(format) = CString::new(name) else { return as_it_is() };
+    let mut buffer = vec![0u8; MAX_EXPANDED];
+    // SAFETY: time(2) takes a null pointer; a `tm` of zeros is one; localtime_r and strftime write to what is given them.
+    let length = unsafe {
+        let now = libc::time(std::ptr::null_mut());
+        let mut parts: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&now, &mut parts);
+        libc::strftime(buffer.as_mut_ptr().cast(), buffer.len(), format.as_ptr(), &parts)
+    };
+    match length {
+        0 => as_it_is(),
+        length => {
+            buffer.truncate(length);
+            OsString::from_vec(buffer)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_expanded_and_numbered() {
+        let year = expand(b"a%Yb%%");
+        let text = year.to_str().unwrap();
+        assert!(text.len() == 7 && text.starts_with("a2") && text.ends_with("b%"), "{text}");
+        assert_eq!(expand(b"plain"), "plain");
+        let rotation = Some(Rotation { bytes: 1, files: None });
+        assert_eq!(Files::new(Path::new("x"), Some(3), rotation).path(), Path::new("x_cpu3.0"));
+        assert_eq!(Files::new(Path::new("x"), None, None).path(), Path::new("x"));
+    }
+
+    #[test]
+    fn only_the_newest_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("log");
+        let mut files = Files::new(&name, None, Some(Rotation { bytes: 1, files: Some(2) }));
+        for _ in 0..4 {
+            files.open_next().unwrap();
+        }
+        let mut left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["log.2", "log.3"]);
+    }
+
+    #[test]
+    fn a_name_that_is_opened_again_keeps_what_is_there() {
+        use std::io::Write;
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("log");
+        let mut files = Files::new(&name, None, None);
+        files.open_next().unwrap().write_all(b"one\n").unwrap();
+        files.open_next().unwrap().write_all(b"two\n").unwrap();
+        assert_eq!(fs::read(&name).unwrap(), b"one\ntwo\n");
+        let missing = Files::new(Path::new("/no/such/place"), None, None).open_next();
+        assert!(missing.is_err_and(|(path, _)| path == Path::new("/no/such/place")));
+    }
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Globals that the loader gives another value before the script starts. */
+#ifndef SPILE_SETTING_H
+#define SPILE_SETTING_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+#include "abi/abi.h"
+
+/* SPILE_SET. Process context, no handler runs yet. EINVAL: no such setting, or a
+ * piece that does not continue the one before; E2BIG: longer than MAXSTRINGLEN. */
+int __must_check spile_setting_set(const struct spile_set *set);
+
+#endif

@@ -1,0 +1,63 @@
+# Shows: -L leaves a session running without a loader, -A goes on reading it, QUIT leaves it again; nothing is lost or told
+# twice; -d ends one that nobody reads. With --keep a killed loader leaves its session too; rmmod ends one in order.
+# script: ticks ticks.stp
+# limit: 60
+# stdout: ^left$
+# stdout: ^in use 6$
+# stdout: ^in order$
+# stdout: ^kept$
+# stdout: ^kept order$
+# stdout: ^deleted$
+# stdout: ^unloaded$
+
+# in_order FILES: the numbers of all ticks, from 1, each once.
+in_order() {
+	grep -h '^tick' "$@" | cut -d ' ' -f 2 >numbers
+	seq "$(wc -l <numbers)" | cmp - numbers
+	[ "$(wc -l <numbers)" -gt "$least" ]
+}
+
+spilerun -L ticks.ko >out.1 2>err
+grep -q 'To reconnect, type "spilerun -A ticks"' err
+loaded ticks
+echo left
+sleep 0.5
+spilerun -A ticks >out.2 2>err &
+loader=$!
+wait_for out.2 'tick 30'
+status=0
+spilerun -A ticks 2>err.2 || status=$?
+echo "in use $status"
+kill -s QUIT $loader
+wait $loader
+loaded ticks
+sleep 0.3
+spilerun -A ticks -T 0.5 >out.3
+gone ticks
+[ "$(grep -h ready out.1 out.2 | wc -l) $(tail -n 1 out.3)" = '1 stopped' ]
+least=100
+in_order out.1 out.2 out.3
+echo in order
+
+start ticks ready --keep
+kill -s KILL $loader
+wait $loader || true
+loaded ticks
+echo kept
+cp ticks.out out.1
+spilerun -A ticks -T 0.3 >out.2
+gone ticks
+least=20
+grep -h '^tick [0-9]* x*$' out.1 out.2 | cut -d ' ' -f 2 | sort -n -u >numbers
+[ "$(tail -n 1 numbers)" = "$(wc -l <numbers)" ]
+echo kept order
+
+spilerun -L ticks.ko 2>/dev/null
+spilerun -d ticks
+gone ticks
+echo deleted
+spilerun -L ticks.ko 2>/dev/null
+sleep 0.2
+rmmod ticks
+gone ticks
+echo unloaded

@@ -1,0 +1,31 @@
+# Shows: what happens to a buffer that nobody reads: without --overwrite the first records stay, with it the last ones; in both
+# cases those that are missing are counted, and add up.
+# script: flood flood.stp
+# limit: 60
+# stdout: ^first: begins with 1, adds up$
+# stdout: ^last: ends with the last, adds up$
+
+# account NAME: what was printed and what was lost are together all that was written.
+account() {
+	lost=$(sed -n 's/^WARNING: \([0-9]*\) records were lost.*/\1/p' err | tail -n 1)
+	printed=$(grep -c '^line' out)
+	written=$(sed -n 's/^written //p' out)
+	[ -n "$lost" ] && [ "$((lost + printed))" -ge "$written" ] && [ "$((lost + printed))" -le "$((written + 2))" ] ||
+		{ echo "$1: lost $lost, printed $printed, written $written"; tail -n 3 out err; return 1; }
+}
+
+spilerun -L -s 1 flood.ko 2>/dev/null
+sleep 3
+spilerun -A flood -T 0.2 >out 2>err
+grep '^line' out | head -n 1 | grep -q '^line 1 '
+account first
+echo first: begins with 1, adds up
+
+spilerun -L -s 1 --overwrite flood.ko 2>/dev/null
+sleep 3
+spilerun -A flood -T 0.2 >out 2>err
+! grep -q '^line 1 ' out
+written=$(sed -n 's/^written //p' out)
+grep -q "^line $written " out
+account last
+echo last: ends with the last, adds up
