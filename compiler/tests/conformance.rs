@@ -1,0 +1,120 @@
+//! The language, feature by feature: tests/language/FEATURE/*.cases, many small scripts a file, each with what passes 1 and
+//! 2 say to it without a kernel. A script to which nothing is said is accepted.
+//!
+//!     === a title | guru | arguments: one two | compatible: 4.0
+//!     probe begin { println(x }
+//!     ---
+//!     error[E0033]: ...
+//!
+//! `SPILE_BLESS=1 cargo test -p spile --test conformance` writes what is said now; the difference is then for reading.
+
+use std::path::{Path, PathBuf};
+
+use spile::diagnostic::{Severity, render::render};
+use spile::elaborate::{self, Options};
+use spile::probe::Resolver;
+use spile::source::{Origin, SourceMap};
+use spile::syntax::{self, Environment, Macros};
+
+struct Case {
+    title: String,
+    script: String,
+    said: String,
+}
+
+/// What stands in a file before its first case, and the cases.
+fn read(text: &str) -> (String, Vec<Case>) {
+    let (mut head, mut cases): (String, Vec<Case>) = Default::default();
+    let mut said = false;
+    for line in text.lines() {
+        if let Some(title) = line.strip_prefix("=== ") {
+            cases.push(Case { title: title.to_string(), script: String::new(), said: String::new() });
+            said = false;
+        } else if let (Some(case), "---") = (cases.last_mut(), line) {
+            assert!(!said, "two --- in {}", case.title);
+            said = true;
+        } else {
+            let text = match cases.last_mut() {
+                None => &mut head,
+                Some(case) if said => &mut case.said,
+                Some(case) => &mut case.script,
+            };
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    (head, cases)
+}
+
+fn write(head: &str, cases: &[Case]) -> String {
+    let case = |case: &Case| format!("=== {}\n{}---\n{}", case.title, case.script, case.said);
+    format!("{head}{}", cases.iter().map(case).collect::<String>())
+}
+
+/// What is said to a case's script.
+fn say(case: &Case) -> String {
+    let mut environment = Environment {
+        kernel_release: "6.1.0-5-amd64".into(),
+        arch: "x86_64".into(),
+        config: [("CONFIG_SMP", "y"), ("CONFIG_HZ", "250")].map(|(name, value)| (name.into(), value.into())).into(),
+        guru: false,
+        compatible: syntax::LANGUAGE_VERSION.into(),
+        arguments: Vec::new(),
+        privilege: "stapdev".into(),
+        runtime: "kernel".into(),
+    };
+    let mut options = Options { display_globals: true, ..Options::default() };
+    for option in case.title.split(" | ").skip(1) {
+        match option.split_once(": ").unwrap_or((option, "")) {
+            ("guru", _) => (environment.guru, options.guru) = (true, true),
+            ("unoptimised", _) => options.unoptimised = true,
+            ("arguments", words) => environment.arguments = words.split(' ').map(str::to_string).collect(),
+            ("compatible", version) => environment.compatible = version.into(),
+            _ => panic!("{}: no option {option}", case.title),
+        }
+    }
+    let mut sources = SourceMap::new();
+    let file = sources.add("case.stp", case.script.clone().into_bytes(), Origin::User);
+    let (script, mut problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
+    let scripts = [script];
+    problems.extend(syntax::unused_arguments(&scripts, &environment));
+    if problems.iter().all(|problem| problem.severity == Severity::Warning) {
+        let mut resolver = Resolver::new(None, "6.1.0-5-amd64", &[]);
+        problems.extend(elaborate::elaborate(&sources, &scripts, &options, &mut resolver).1);
+    }
+    problems.iter().map(|problem| render(&sources, problem, false)).collect()
+}
+
+fn files() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/language");
+    let mut found = Vec::new();
+    for feature in std::fs::read_dir(directory).unwrap() {
+        let entries = std::fs::read_dir(feature.unwrap().path()).unwrap().map(|entry| entry.unwrap().path());
+        found.extend(entries.filter(|path| path.extension().is_some_and(|extension| extension == "cases")));
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn what_is_said_to_each_case() {
+    let bless = std::env::var_os("SPILE_BLESS").is_some();
+    let (mut count, mut wrong) = (0, String::new());
+    for path in files() {
+        let (head, mut cases) = read(&std::fs::read_to_string(&path).unwrap());
+        for case in &mut cases {
+            count += 1;
+            let said = say(case);
+            if said != case.said && !bless {
+                wrong.push_str(&format!("{}: {}\n{}wanted:\n{}said:\n{said}\n", path.display(), case.title, case.script, case.said));
+            }
+            case.said = said;
+        }
+        if bless {
+            std::fs::write(&path, write(&head, &cases)).unwrap();
+        }
+    }
+    println!("{count} cases");
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(count > 250, "{count}");
+}
