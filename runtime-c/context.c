@@ -20,7 +20,7 @@
 
 DEFINE_PER_CPU(struct spile_cpu, spile_cpus);
 
-/* Whether the task's stack has less than SPILE_STACK_MIN bytes left. Interrupt
+/* Whether the task's stack has less than MINSTACKSPACE bytes left. Interrupt
  * and exception stacks are not looked at: they are near empty when entered. */
 static __always_inline bool stack_is_low(void)
 {
@@ -28,7 +28,7 @@ static __always_inline bool stack_is_low(void)
 	unsigned long used_from = (unsigned long)__builtin_frame_address(0) -
 				  (unsigned long)task_stack_page(current);
 
-	return used_from < SPILE_STACK_MIN;	/* below the page: wraps, not this stack */
+	return used_from < spile_script.least_stack;	/* below the page: wraps, not this stack */
 #else
 	return false;
 #endif

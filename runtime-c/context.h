@@ -20,7 +20,6 @@
 #include "abi/abi.h"
 
 enum {
-	SPILE_STACK_MIN = 2048,		/* bytes of kernel stack that must be left for a handler */
 	SPILE_OVERLOAD_SAMPLE = 16,	/* one in so many runs is timed */
 	SPILE_MESSAGE_MAX = 256,	/* bytes of an error message at least, NUL included */
 };

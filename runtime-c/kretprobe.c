@@ -58,6 +58,8 @@ static int arm_return(struct spile_site *site)
 	unsigned int most = probe->maxactive;
 
 	if (!most)
+		most = spile_script.active_returns;
+	if (!most)
 		most = max_t(unsigned int, LEAST_ACTIVE, ACTIVE_PER_CPU * num_possible_cpus());
 	memset(kretprobe, 0, sizeof(*kretprobe));
 	spile_attach_place(&kretprobe->kp, site);

@@ -4,7 +4,7 @@
  * by itself (LOCAL) or one for all (ALL).
  *
  * The kernel's own locks are not used: they are probe-able functions, carry
- * debugging, and sleep on PREEMPT_RT. Any context; bounded by SPILE_LOCK_WAIT_NS.
+ * debugging, and sleep on PREEMPT_RT. Any context; bounded by spile_script.lock_wait.
  *
  * LOCAL writes only memory of its own CPU, so any number of CPUs feed aggregates
  * without waiting for each other's cache lines. ALL pays for it: it looks at every CPU.
@@ -121,7 +121,7 @@ static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, boo
 	u64 started = now;
 
 	if (!*deadline)
-		*deadline = now + SPILE_LOCK_WAIT_NS;
+		*deadline = now + spile_script.lock_wait;
 	do {
 		cpu_relax();
 		if (try_lock(index, mode, claimed))

@@ -11,10 +11,6 @@
 
 #include "script.h"
 
-enum {
-	SPILE_LOCK_WAIT_NS = 1000000,	/* for all locks of a run together */
-};
-
 /* locks: (index << 2) | enum spile_lock_mode, ascending. False: could not be had in time, none is held. */
 bool spile_lock_all(const unsigned int *locks, unsigned int count);
 void spile_unlock_all(const unsigned int *locks, unsigned int count);

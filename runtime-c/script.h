@@ -262,6 +262,9 @@ struct spile_script {
 	unsigned int suppress_errors;		/* run-time errors end their handler and are counted, no more */
 	spile_ulong overload_interval;		/* STP_OVERLOAD_INTERVAL, in CPU cycles; 0: the default, 1000000000 */
 	spile_ulong overload_threshold;		/* STP_OVERLOAD_THRESHOLD: cycles of it in handlers of one CPU that end the session; 0: 500000000; ~0: never */
+	unsigned int lock_wait;			/* MAXTRYLOCK times TRYLOCKDELAY: ns that a handler waits for all its locks */
+	unsigned int least_stack;		/* MINSTACKSPACE: bytes of kernel stack that must be left for a handler */
+	unsigned int active_returns;		/* KRETACTIVE: calls in flight that a KRETPROBE without maxactive follows; 0: by the number of CPUs */
 	unsigned long anchor_address;		/* link-time address of register_kprobe, for the kernel's slide; 0: no kernel address used */
 };
 extern const struct spile_script spile_script;

@@ -85,7 +85,7 @@ pub struct Options {
     #[arg(short = 'k')]
     pub keep: bool,
 
-    /// Set a limit: MAXACTION, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN
+    /// Set a limit: MAXACTION, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN, MAXTRYLOCK and more
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     pub defines: Vec<String>,
 
@@ -402,25 +402,7 @@ impl Options {
         if self.suppress_time_limits {
             (limits.no_overload, limits.max_actions) = (true, i32::MAX as u32);
         }
-        for define in &self.defines {
-            let (name, value) = define.split_once('=').unwrap_or((define, "1"));
-            let number = |low: u32, high: u32| match value.parse::<u32>() {
-                Ok(number) if (low..=high).contains(&number) => Ok(number),
-                _ => Err(format!("-D {define}: {name} is a number from {low} to {high}")),
-            };
-            match name {
-                "MAXSTRINGLEN" => limits.string_bytes = number(16, 65_536)?,
-                "MAXACTION" | "MAXACTION_INTERRUPTIBLE" => limits.max_actions = number(1, i32::MAX as u32)?,
-                "MAXNESTING" => limits.max_nesting = Some(number(1, 200)?),
-                "MAXERRORS" => limits.max_errors = number(0, i32::MAX as u32)?,
-                "MAXMAPENTRIES" => limits.map_entries = number(1, 1 << 24)?,
-                "MAXSKIPPED" => limits.max_skipped = number(0, i32::MAX as u32)?,
-                _ => {
-                    let known = "MAXACTION, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN";
-                    return Err(format!("-D {define}: no such limit; there is {known}"));
-                }
-            }
-        }
+        super::limits::read(&self.defines, &mut limits)?;
         Ok(limits)
     }
 

@@ -282,7 +282,11 @@ fn script_entry(plan: &Plan) -> Entry {
         format!(".max_errors = {}", limits.max_errors),
         format!(".max_skipped = {}", limits.max_skipped),
         format!(".suppress_errors = {}", u8::from(limits.suppress_errors)),
-        format!(".overload_threshold = {}", if limits.no_overload { "~0UL" } else { "0" }),
+        format!(".overload_interval = {}ULL", limits.overload_interval),
+        format!(".overload_threshold = {}", if limits.no_overload { "~0ULL".into() } else { format!("{}ULL", limits.overload_threshold) }),
+        format!(".lock_wait = {}", limits.lock_wait),
+        format!(".least_stack = {}", limits.least_stack),
+        format!(".active_returns = {}", limits.active_returns),
         format!(".anchor_address = {:#x}UL", plan.anchor_address),
     ];
     Entry { fields }

@@ -25,7 +25,7 @@ use spile_abi::meta::{self, Meta};
 pub struct Limits {
     /// MAXSTRINGLEN: bytes of a string with its NUL.
     pub string_bytes: u32,
-    /// MAXACTION: statements of one handler run.
+    /// MAXACTION_INTERRUPTIBLE, or MAXACTION where INTERRUPTIBLE is 0: statements of one handler run.
     pub max_actions: u32,
     /// MAXNESTING; None: what the script needs, 10 more if a function calls itself.
     pub max_nesting: Option<u32>,
@@ -37,13 +37,37 @@ pub struct Limits {
     pub max_skipped: u32,
     /// `--suppress-handler-errors`: a run-time error ends its handler and is counted, no more.
     pub suppress_errors: bool,
-    /// The time that handlers may take of a CPU is not limited.
+    /// STP_NO_OVERLOAD: the time that handlers may take of a CPU is not limited.
     pub no_overload: bool,
+    /// STP_OVERLOAD_INTERVAL and STP_OVERLOAD_THRESHOLD, CPU cycles; 0: the runtime's.
+    pub overload_interval: u64,
+    pub overload_threshold: u64,
+    /// MAXTRYLOCK times TRYLOCKDELAY: ns that a handler waits for its locks before it is skipped.
+    pub lock_wait: u32,
+    /// MINSTACKSPACE: bytes of kernel stack that a handler needs, else it is skipped.
+    pub least_stack: u32,
+    /// KRETACTIVE: calls in flight that a .return probe without .maxactive follows; 0: the runtime's.
+    pub active_returns: u32,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { string_bytes: 512, max_actions: 10_000, max_nesting: None, max_errors: 0, map_entries: 2048, max_skipped: 100, suppress_errors: false, no_overload: false }
+        Limits {
+            string_bytes: 512,
+            max_actions: 10_000,
+            max_nesting: None,
+            max_errors: 0,
+            map_entries: 2048,
+            max_skipped: 100,
+            suppress_errors: false,
+            no_overload: false,
+            overload_interval: 0,
+            overload_threshold: 0,
+            lock_wait: 1_000_000,
+            // Twice SystemTap's: the kernel's own functions that a handler calls want some.
+            least_stack: 2048,
+            active_returns: 0,
+        }
     }
 }
 

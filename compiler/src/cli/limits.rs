@@ -1,0 +1,99 @@
+//! `-D NAME=VALUE`: the limits that guard a script, by the names and with the defaults that SystemTap gives them.
+
+use crate::plan::Limits;
+
+/// Names that [`read`] knows, for help and messages.
+pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, \
+     MAXSTRINGLEN, MAXTRYLOCK, MINSTACKSPACE, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, TRYLOCKDELAY";
+
+/// SystemTap's MAXACTION_INTERRUPTIBLE, where it is not given, is so many times MAXACTION.
+const INTERRUPTIBLE_FACTOR: u32 = 10;
+
+/// Puts all `-D` into the limits; the message says which one is wrong.
+///
+/// MAXACTION alone is what a handler may do with INTERRUPTIBLE=0. Otherwise, and that is the default, it may do
+/// MAXACTION_INTERRUPTIBLE. Our handlers always run with interrupts off; the names mean the same budgets nevertheless.
+pub fn read(defines: &[String], limits: &mut Limits) -> Result<(), String> {
+    let (mut actions, mut interruptible_actions, mut interruptible) = (None, None, true);
+    let (mut tries, mut delay) = (None, None);
+    for define in defines {
+        let (name, value) = define.split_once('=').unwrap_or((define, "1"));
+        let number = |low: u64, high: u64| match value.parse::<u64>() {
+            Ok(number) if (low..=high).contains(&number) => Ok(number),
+            _ => Err(format!("-D {define}: {name} is a number from {low} to {high}")),
+        };
+        let small = |low: u32, high: u32| number(low.into(), high.into()).map(|number| number as u32);
+        let most = i32::MAX as u32;
+        match name {
+            "INTERRUPTIBLE" => interruptible = small(0, 1)? == 1,
+            "KRETACTIVE" => limits.active_returns = small(1, 1 << 20)?,
+            "MAXACTION" => actions = Some(small(1, most)?),
+            "MAXACTION_INTERRUPTIBLE" => interruptible_actions = Some(small(1, most)?),
+            "MAXERRORS" => limits.max_errors = small(0, most)?,
+            "MAXMAPENTRIES" => limits.map_entries = small(1, 1 << 24)?,
+            "MAXNESTING" => limits.max_nesting = Some(small(1, 200)?),
+            "MAXSKIPPED" => limits.max_skipped = small(0, most)?,
+            "MAXSTRINGLEN" => limits.string_bytes = small(16, 65_536)?,
+            "MAXTRYLOCK" => tries = Some(small(1, 1_000_000)?),
+            "MINSTACKSPACE" => limits.least_stack = small(1024, 1 << 15)?,
+            "STP_NO_OVERLOAD" => limits.no_overload = true,
+            "STP_OVERLOAD_INTERVAL" => limits.overload_interval = number(1_000_000, 1 << 40)?,
+            "STP_OVERLOAD_THRESHOLD" => limits.overload_threshold = number(1, 1 << 40)?,
+            "TRYLOCKDELAY" => delay = Some(small(1, 1_000_000)?),
+            _ => return Err(format!("-D {define}: no such limit; there is {NAMES}")),
+        }
+    }
+    let actions = match (interruptible, interruptible_actions, actions) {
+        (true, Some(actions), _) | (false, _, Some(actions)) => Some(actions),
+        (true, None, actions) => actions.map(|actions| actions.saturating_mul(INTERRUPTIBLE_FACTOR).min(i32::MAX as u32)),
+        // Unless --suppress-time-limits has said more.
+        (false, _, None) if limits.max_actions == Limits::default().max_actions => Some(limits.max_actions / INTERRUPTIBLE_FACTOR),
+        (false, _, None) => None,
+    };
+    limits.max_actions = actions.unwrap_or(limits.max_actions);
+    if tries.is_some() || delay.is_some() {
+        let micros = u64::from(tries.unwrap_or(100)) * u64::from(delay.unwrap_or(10));
+        // Nobody waits for longer than the kernel's watchdogs bear.
+        limits.lock_wait = (micros * 1000).min(1_000_000_000) as u32;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(defines: &[&str]) -> Result<Limits, String> {
+        let mut limits = Limits::default();
+        let defines: Vec<String> = defines.iter().map(|define| define.to_string()).collect();
+        read(&defines, &mut limits).map(|()| limits)
+    }
+
+    #[test]
+    fn statements_of_a_handler() {
+        let actions = |defines: &[&str]| limits(defines).map(|limits| limits.max_actions);
+        assert_eq!(actions(&[]), Ok(10_000));
+        assert_eq!(actions(&["MAXACTION=7"]), Ok(70));
+        assert_eq!(actions(&["MAXACTION=7", "MAXACTION_INTERRUPTIBLE=5"]), Ok(5));
+        assert_eq!(actions(&["INTERRUPTIBLE=0"]), Ok(1000));
+        assert_eq!(actions(&["INTERRUPTIBLE=0", "MAXACTION=7", "MAXACTION_INTERRUPTIBLE=5"]), Ok(7));
+        assert_eq!(actions(&["MAXACTION=2147483647"]), Ok(2_147_483_647));
+    }
+
+    #[test]
+    fn time_spent_waiting_for_a_lock() {
+        let wait = |defines: &[&str]| limits(defines).map(|limits| limits.lock_wait);
+        assert_eq!(wait(&[]), Ok(1_000_000));
+        assert_eq!(wait(&["MAXTRYLOCK=1000"]), Ok(10_000_000));
+        assert_eq!(wait(&["TRYLOCKDELAY=1", "MAXTRYLOCK=5"]), Ok(5_000));
+        assert_eq!(wait(&["TRYLOCKDELAY=1000000", "MAXTRYLOCK=1000000"]), Ok(1_000_000_000));
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        assert_eq!(limits(&["MAXERRORS=x"]), Err("-D MAXERRORS=x: MAXERRORS is a number from 0 to 2147483647".into()));
+        assert!(limits(&["MAXSTRINGLEN"]).is_err());
+        assert!(limits(&["MAXFOO=1"]).is_err_and(|message| message.contains("MAXTRYLOCK")));
+        assert!(limits(&["STP_NO_OVERLOAD"]).is_ok_and(|limits| limits.no_overload));
+    }
+}
