@@ -299,6 +299,8 @@ unsigned int spile_fn_probe_type(struct spile_context *c, char *out)
 		return copy_text(out, "kernel_trace");
 	case SPILE_PROBE_SYSCALL:
 		return copy_text(out, "syscall");
+	case SPILE_PROBE_PROCFS:
+		return copy_text(out, "procfs");
 	case SPILE_PROBE_PERF:
 		return copy_text(out, "perf");
 	}

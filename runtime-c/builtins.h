@@ -62,6 +62,11 @@ unsigned int spile_fn_syscall_name(struct spile_context *c, spile_long number, c
 spile_long spile_fn_syscall_num(struct spile_context *c, struct spile_string name);	/* of 64-bit programs; -1: none */
 spile_long spile_fn___syscall_number(struct spile_context *c);	/* of the call that is probed */
 
+/* procfs.c: the text of the file that the handler runs for; those that write return what they are given */
+unsigned int spile_fn___procfs_value(struct spile_context *c, char *out);
+unsigned int spile_fn___procfs_set(struct spile_context *c, struct spile_string text, char *out);
+unsigned int spile_fn___procfs_append(struct spile_context *c, struct spile_string text, char *out);
+
 /* builtin_time.c */
 spile_long spile_fn_gettimeofday_s(struct spile_context *c);
 spile_long spile_fn_gettimeofday_ms(struct spile_context *c);

@@ -54,6 +54,7 @@ struct spile_cpu {
 	struct spile_match match;
 	unsigned int token_at;		/* in tokens */
 	unsigned int token_end;
+	struct spile_procfs *procfs;	/* procfs.c: of the file that a handler is run for, else 0 */
 	u64 random_state;		/* randint(); 0: not seeded */
 	unsigned int runs;		/* of handlers, for SPILE_OVERLOAD_SAMPLE */
 	u64 overload_since;		/* guard.c: begin of the interval, in cycles */

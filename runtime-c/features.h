@@ -10,6 +10,7 @@
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/proc_fs.h>
 
 #include "spile_features.h"	/* made by Makefile.kbuild */
 
@@ -57,6 +58,19 @@ static inline const void *spile_module_rodata(const struct module *module, size_
 #else
 	*bytes = module->core_layout.ro_size - module->core_layout.text_size;
 	return module->core_layout.base + module->core_layout.text_size;
+#endif
+}
+
+/*
+ * pde_data() in lower case: 359745d78351 ("proc: remove PDE_DATA() completely"),
+ * first in 5.17. Can go when 5.10 has.
+ */
+static inline void *spile_pde_data(const struct inode *inode)
+{
+#ifdef SPILE_HAVE_PDE_DATA_LOWER
+	return pde_data(inode);
+#else
+	return PDE_DATA(inode);
 #endif
 }
 

@@ -25,6 +25,7 @@
 #include "tracepoint.c"
 #include "perf.c"
 #include "syscall.c"
+#include "procfs.c"
 
 #include "guard.c"
 #include "lock.c"

@@ -70,6 +70,7 @@ enum spile_probe_kind {
 	SPILE_PROBE_TRACEPOINT,		/* event: its name; value: arguments, which are the context's regs; target and nothing more of a place */
 	SPILE_PROBE_SYSCALL,		/* the context's regs are words: arguments 1 to 6, result, number */
 	SPILE_PROBE_PERF,		/* a perf event on each CPU */
+	SPILE_PROBE_PROCFS,		/* event: path below /proc/systemtap/MODULE */
 };
 
 /* Whether a probe's regs are words of its own kind and no struct pt_regs. */
@@ -81,6 +82,12 @@ struct spile_syscall {
 	int number;			/* or one of those above */
 	int compat_number;		/* of 32-bit programs */
 	int returning;
+};
+
+struct spile_procfs_file {
+	unsigned int rights;		/* of the file's mode */
+	int writes;			/* runs when it is written, else when it is read */
+	unsigned int most;		/* bytes that a reader gets; 0: string_bytes */
 };
 
 enum spile_sample { SPILE_SAMPLE_PERIOD, SPILE_SAMPLE_FREQUENCY, SPILE_SAMPLE_TICK };
@@ -111,6 +118,7 @@ struct spile_probe {
 	struct spile_perf perf;		/* PERF */
 	const unsigned int *locks;	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */
 	struct spile_syscall syscall;	/* SYSCALL */
+	struct spile_procfs_file procfs;	/* PROCFS */
 	unsigned int lock_count;
 };
 

@@ -30,6 +30,8 @@ const struct spile_family *spile_site_family(const struct spile_site *site)
 		return &spile_timer_family;
 	case SPILE_PROBE_TRACEPOINT:
 		return &spile_tracepoint_family;
+	case SPILE_PROBE_PROCFS:
+		return &spile_procfs_family;
 	case SPILE_PROBE_SYSCALL:
 		return &spile_syscall_family;
 	case SPILE_PROBE_PERF:
@@ -100,6 +102,7 @@ void spile_sites_disarm(int target)
 	/* Timers first: they cost least to stop and may be what keeps the machine busy. */
 	disarm_family(&spile_timer_family, target);
 	disarm_family(&spile_perf_family, target);
+	disarm_family(&spile_procfs_family, target);
 	disarm_family(&spile_syscall_family, target);
 	disarm_family(&spile_tracepoint_family, target);
 	disarm_family(&spile_kretprobe_family, target);

@@ -47,6 +47,7 @@ extern const struct spile_family spile_timer_family;
 extern const struct spile_family spile_tracepoint_family;
 extern const struct spile_family spile_perf_family;
 extern const struct spile_family spile_syscall_family;
+extern const struct spile_family spile_procfs_family;
 
 extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
 

@@ -224,6 +224,8 @@ pub enum Attachment {
     Tracepoint { place: Place, name: String, arguments: u32 },
     /// A kprobe at a symbol (`NAME` or `MODULE:NAME`) or, without one, an address of the running kernel.
     Symbol { symbol: String, address: u64, returning: bool, maxactive: u32 },
+    /// A file below /proc/systemtap/MODULE; `most`: bytes of it, 0 for MAXSTRINGLEN.
+    Procfs { path: String, rights: u32, writes: bool, most: u64 },
     /// A system call by its numbers in 64-bit and 32-bit programs; all of them without `numbers`.
     Syscall { numbers: Option<(Option<u32>, Option<u32>)>, returning: bool },
     /// A perf event on each CPU, by the kernel's numbers (perf_event_open(2)).

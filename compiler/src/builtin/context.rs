@@ -34,5 +34,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("syscall_name" "syscall_name" ("number": Long) -> String [pure] "name of a system call by its number, as the current process counts; empty if there is none"),
     builtin!("syscall_num" "syscall_num" ("name": String) -> Long [pure] "number of a system call of 64-bit programs; -1 if there is none"),
     builtin!("__syscall_number" "__syscall_number" () -> Long [fails pure] "number of the probed system call"),
+    builtin!("__procfs_value" "__procfs_value" () -> String [pure] "$value of a procfs probe"),
+    builtin!("__procfs_set" "__procfs_set" ("text": String) -> String [] "$value = text"),
+    builtin!("__procfs_append" "__procfs_append" ("text": String) -> String [] "$value .= text"),
     builtin!("randint" "randint" ("limit": Long) -> Long [] "a random number from 0 to limit - 1; of no use for secrets"),
 ];

@@ -228,6 +228,7 @@ impl<'a> Elaborator<'a> {
             ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)) && !self.is_known(unit, base) => {
                 self.infer_element(unit, expr, true)
             }
+            ExprKind::Target(_) if self.text_variable(unit, expr).is_some() => self.types.known(Type::String, expr.span),
             ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Index(..) | ExprKind::Var { .. } => {
                 if !self.options.guru {
                     self.report(Error::Guru { what: "writing to a context variable", span: expr.span });
@@ -249,7 +250,8 @@ impl<'a> Elaborator<'a> {
             ExprKind::String(_) => self.types.known(Type::String, span),
             ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span }, false),
             ExprKind::Target(name) => {
-                let ty = if super::context::is_text(name) { Type::String } else { Type::Long };
+                let text = super::context::is_text(name) || self.text_variable(unit, expr).is_some();
+                let ty = if text { Type::String } else { Type::Long };
                 self.types.known(ty, span)
             }
             ExprKind::Member(base, _) => {

@@ -242,7 +242,10 @@ impl<'a> Elaborator<'a> {
                 return self.lower(unit, value);
             }
             Ast::Target(_) | Ast::Member(..) | Ast::Index(..) | Ast::AddressOf(_) | Ast::Pretty(..) | Ast::Var { .. } => {
-                return self.lower_target(unit, expr);
+                return match self.text_variable(unit, expr) {
+                    Some(variable) => self.read_text(variable, span),
+                    None => self.lower_target(unit, expr),
+                };
             }
             Ast::Entry(value) => return self.save(unit, value, span),
             Ast::ProbeWrite(_) => ExprKind::Long(self.fold(unit, expr).unwrap_or(0)),
@@ -285,6 +288,9 @@ impl<'a> Elaborator<'a> {
                 if *op == AssignOp::Aggregate {
                     let kind = ExprKind::Feed { aggregate: self.lower_element(unit, left)?, value };
                     return Ok(Expr { kind, ty, span: operator });
+                }
+                if let Some(variable) = self.text_variable(unit, left) {
+                    return self.write_text(variable, *op, *value, operator);
                 }
                 let place = Box::new(self.lower_place(unit, left)?);
                 span = operator;

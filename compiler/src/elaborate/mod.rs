@@ -23,6 +23,7 @@ mod raw;
 mod pretty;
 mod prune;
 mod regex;
+mod text_variable;
 pub mod types;
 mod unused;
 

@@ -192,6 +192,11 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
             fields.push(format!(".maxactive = {maxactive}"));
             if *returning { "SPILE_PROBE_KRETPROBE" } else { "SPILE_PROBE_KPROBE" }
         }
+        Attachment::Procfs { path, rights, writes, most } => {
+            fields.push(format!(".event = {}", string(path)));
+            fields.push(format!(".procfs = {{ 0{rights:o}, {}, {most} }}", u8::from(*writes)));
+            "SPILE_PROBE_PROCFS"
+        }
         Attachment::Syscall { numbers, returning } => {
             let number = |number: Option<u32>| number.map_or("SPILE_NO_SYSCALL".to_string(), |number| number.to_string());
             let (native, compat) = match numbers {

@@ -387,6 +387,7 @@ fn routine_name(index: usize, probe: &crate::program::Probe) -> String {
         Attachment::Kretprobe { .. } => format!("{}_return", c_name(&probe.function)),
         Attachment::Tracepoint { name, .. } => c_name(name),
         Attachment::Symbol { returning, .. } => format!("{}{}", c_name(&probe.function), if *returning { "_return" } else { "" }),
+        Attachment::Procfs { .. } => "procfs".to_string(),
         Attachment::Syscall { .. } => "syscall".to_string(),
         Attachment::Perf { .. } => "perf".to_string(),
     };

@@ -8,6 +8,7 @@ mod kprobe;
 mod location;
 pub use location::{locate, why_unavailable};
 mod perf;
+mod procfs;
 pub mod registers;
 mod session;
 mod syscall;
@@ -76,6 +77,14 @@ pub enum ContextError {
     DebugInfo(String),
 }
 
+/// A context variable that holds text: names of the builtins that read it, set it, and append to it, where it may.
+#[derive(Clone, Copy, Debug)]
+pub struct TextVariable {
+    pub read: &'static str,
+    pub set: Option<&'static str>,
+    pub append: Option<&'static str>,
+}
+
 /// What a site offers to its handler.
 pub trait Context {
     /// The variable `name` (without `$`), `return` among them.
@@ -91,6 +100,11 @@ pub trait Context {
     /// Local variables in scope.
     fn locals(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The variable `name` (without `$`), if it is one that holds text.
+    fn text_variable(&self, _name: &str) -> Option<TextVariable> {
+        None
     }
 
     /// A `$$` word of this kind of probe alone (with its dollars) whose value is known while compiling: `$$name`.
@@ -288,7 +302,7 @@ pub struct ProbeFamily {
     pub resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
 }
 
-static FAMILIES: &[&ProbeFamily] = &[&session::FAMILY, &timer::FAMILY, &perf::FAMILY, &function::FAMILY, &tracepoint::FAMILY, &syscall::FAMILY, &kprobe::FAMILY];
+static FAMILIES: &[&ProbeFamily] = &[&session::FAMILY, &timer::FAMILY, &perf::FAMILY, &function::FAMILY, &tracepoint::FAMILY, &syscall::FAMILY, &kprobe::FAMILY, &procfs::FAMILY];
 
 /// All forms of all families.
 pub fn forms() -> impl Iterator<Item = &'static Form> {

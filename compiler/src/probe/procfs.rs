@@ -1,0 +1,74 @@
+//! `procfs("PATH").read` and `.write`: files below /proc/systemtap/MODULE, which handlers fill and take.
+
+use std::rc::Rc;
+
+use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site, TextVariable};
+use crate::program::Attachment;
+
+pub(super) static FAMILY: ProbeFamily = ProbeFamily {
+    forms: &[
+        Form { spelling: "procfs.read", doc: "/proc/systemtap/MODULE/command is read: $value is what the reader gets" },
+        Form { spelling: "procfs.read.maxsize(number)", doc: "the same, of at most N bytes" },
+        Form { spelling: "procfs.umask(number).read", doc: "the same, without those rights" },
+        Form { spelling: "procfs.umask(number).read.maxsize(number)", doc: "the same, both" },
+        Form { spelling: "procfs.write", doc: "/proc/systemtap/MODULE/command is written: $value is the text" },
+        Form { spelling: "procfs.umask(number).write", doc: "the same, without those rights" },
+        Form { spelling: "procfs(string).read", doc: "/proc/systemtap/MODULE/PATH is read: $value is what the reader gets" },
+        Form { spelling: "procfs(string).read.maxsize(number)", doc: "the same, of at most N bytes" },
+        Form { spelling: "procfs(string).umask(number).read", doc: "the same, without those rights" },
+        Form { spelling: "procfs(string).umask(number).read.maxsize(number)", doc: "the same, both" },
+        Form { spelling: "procfs(string).write", doc: "/proc/systemtap/MODULE/PATH is written: $value is the text" },
+        Form { spelling: "procfs(string).umask(number).write", doc: "the same, without those rights" },
+    ],
+    resolve,
+};
+
+/// Files are their owner's alone where a point does not say otherwise: 0400 and 0200.
+const DEFAULT_UMASK: i64 = 0o077;
+
+/// Bytes that one read of a file gives at the most.
+const MAX_BYTES: i64 = 1 << 20;
+
+fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let first = point.components[0].span;
+    let (path, component) = point.string("procfs").unwrap_or(("command".into(), first));
+    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    if path.len() > 200 || !path.split('/').all(plain) {
+        let expected = "a path of names between single slashes, without `..`".to_string();
+        return Err(PointError::Argument { component, expected });
+    }
+    let in_range = |name: &str, low: i64, high: i64| match point.number(name) {
+        Some((value, component)) if !(low..=high).contains(&value) => Err(PointError::Range { component, low, high }),
+        found => Ok(found.map(|(value, _)| value)),
+    };
+    let umask = in_range("umask", 0, 0o777)?.unwrap_or(DEFAULT_UMASK);
+    let writes = point.has("write");
+    let most = in_range("maxsize", 1, MAX_BYTES)?.unwrap_or(0);
+    let rights = if writes { 0o222 } else { 0o444 } & !umask;
+    Ok(vec![Site {
+        point: point.spelling(),
+        function: String::new(),
+        module: String::new(),
+        attachment: Attachment::Procfs { path, rights: rights as u32, writes, most: most as u64 },
+        context: Rc::new(ProcfsContext { writes }),
+    }])
+}
+
+struct ProcfsContext {
+    writes: bool,
+}
+
+impl Context for ProcfsContext {
+    fn text_variable(&self, name: &str) -> Option<TextVariable> {
+        let (set, append) = if self.writes { (None, None) } else { (Some("__procfs_set"), Some("__procfs_append")) };
+        (name == "value").then_some(TextVariable { read: "__procfs_value", set, append })
+    }
+
+    fn has_variables(&self) -> bool {
+        true
+    }
+
+    fn place(&self) -> String {
+        "a procfs probe, which has $value".into()
+    }
+}
