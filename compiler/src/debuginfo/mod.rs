@@ -20,6 +20,7 @@ mod frame;
 mod functions;
 mod globals;
 mod index;
+mod lines;
 mod location;
 mod registers;
 mod scope;
@@ -36,6 +37,7 @@ use std::rc::Rc;
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
 pub use error::Error;
 pub use functions::{Body, Function, FunctionId, FunctionPattern, InlinedInstance};
+pub use lines::Statement;
 pub use location::{Location, Op, Piece};
 pub use registers::{RETURN_REGISTER, parameter_register};
 pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId};
@@ -44,6 +46,7 @@ pub use variables::{FoundVariable, Unavailable, Variable};
 use frame::Frames;
 use functions::Instances;
 use index::Index;
+use lines::Lines;
 use store::{Damage, Store};
 
 /// Debug information of one object.
@@ -53,14 +56,15 @@ pub struct DebugInfo {
     frames: Frames,
     index: OnceCell<Result<Index, Damage>>,
     instances: Instances,
+    lines: Lines,
 }
 
 impl DebugInfo {
     /// Fails with [`Error::NoDwarf`] where the object has none.
     pub fn open(elf: Rc<Elf>) -> Result<DebugInfo, Error> {
         let store = Store::new(&elf)?;
-        let instances = Instances::new(store.slots.len());
-        Ok(DebugInfo { store, elf, frames: Frames::default(), index: OnceCell::new(), instances })
+        let (instances, lines) = (Instances::new(store.slots.len()), Lines::new(store.slots.len()));
+        Ok(DebugInfo { store, elf, frames: Frames::default(), index: OnceCell::new(), instances, lines })
     }
 
     fn try_index(&self) -> Result<&Index, Damage> {

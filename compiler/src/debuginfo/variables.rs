@@ -28,14 +28,15 @@ pub struct FoundVariable {
 pub enum Unavailable {
     /// No variable of that name is in scope there.
     Unknown,
-    /// It is in scope, and has no value there; places in the same code where it has one, as `FUNCTION+0xOFFSET`.
+    /// It is in scope, and has no value there; where it has one: `line 451`, `lines 455-460`,
+    /// or `FUNCTION+0xOFFSET` where no line is known.
     OptimizedOut { available: Vec<String> },
     /// It has a value that a probe cannot get at; a clause that says why.
     Unsupported(String),
 }
 
 /// Places named for a variable that is optimised out.
-const MAX_AVAILABLE: usize = 3;
+const MAX_AVAILABLE: usize = 5;
 
 /// What an entry says of a variable's place.
 enum Stored {
@@ -120,6 +121,10 @@ impl DebugInfo {
                 return self.locate(variable, &scopes, at);
             }
         }
+        self.optimized_out_or_global(id, name)
+    }
+
+    fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<Result<FoundVariable, Unavailable>, Damage> {
         // The compiler may leave out of a copy what it has optimised out of it.
         if self.variables_in(id.0)?.iter().any(|variable| variable.name == name) {
             return Ok(Err(Unavailable::OptimizedOut { available: Vec::new() }));
@@ -151,7 +156,7 @@ impl DebugInfo {
             return Ok(match location {
                 Ok(location) => Ok(FoundVariable { type_id, location }),
                 Err(Fault::Missing(why)) => Err(Unavailable::Unsupported(why)),
-                Err(Fault::OptimizedOut) => Err(Unavailable::OptimizedOut { available: self.available(unit, entry)? }),
+                Err(Fault::OptimizedOut) => Err(Unavailable::OptimizedOut { available: self.available(variable, unit, entry)? }),
                 Err(Fault::Damage(damage)) => return Err(damage),
             });
         }
@@ -208,28 +213,35 @@ impl DebugInfo {
         Ok(Some(Stored::Nowhere))
     }
 
-    /// Where else the variable has a value: the first places of its location list.
-    fn available(&self, unit: &Unit, entry: &Entry) -> Result<Vec<String>, Damage> {
-        let mut places = Vec::new();
+    /// Where else the variable has a value: lines of the file that declares it, or places in functions.
+    fn available(&self, variable: &Declared, unit: &Unit, entry: &Entry) -> Result<Vec<String>, Damage> {
         let value = entry.attr_value(gimli::DW_AT_location);
         let Some(mut list) = value.map_or(Ok(None), |value| self.store.dwarf.attr_locations(unit, value))? else {
-            return Ok(places);
+            return Ok(Vec::new());
         };
+        let mut ranges = Vec::new();
         while let Some(found) = list.next()? {
-            let begin = found.range.begin;
-            if found.range.begin >= found.range.end || found.data.0.is_empty() || !self.elf.is_code(begin) {
-                continue;
-            }
-            let symbol =
-                self.elf.symbols_before(begin).ok().and_then(|mut symbols| symbols.find(|symbol| symbol.function));
-            if let Some(symbol) = symbol {
-                places.push(format!("{}+{:#x}", symbol.name, begin - symbol.at));
-            }
-            if places.len() == MAX_AVAILABLE {
-                break;
+            let range = found.range.begin..found.range.end;
+            if !range.is_empty() && !found.data.0.is_empty() && self.elf.is_code(range.start) {
+                ranges.push(range);
             }
         }
+        let file = variable.origins.iter().find_map(|(_, _, entry)| match entry.attr_value(gimli::DW_AT_decl_file) {
+            Some(AttributeValue::FileIndex(file)) => Some(file),
+            _ => None,
+        });
+        let mut places = self.lines_of(unit, file.unwrap_or(0), &ranges)?;
+        if places.is_empty() {
+            places.extend(ranges.iter().take(MAX_AVAILABLE).filter_map(|range| self.near_symbol(range.start)));
+        }
+        places.truncate(MAX_AVAILABLE);
         Ok(places)
+    }
+
+    /// `FUNCTION+0xOFFSET`.
+    fn near_symbol(&self, at: u64) -> Option<String> {
+        let symbol = self.elf.symbols_before(at).ok()?.find(|symbol| symbol.function)?;
+        Some(format!("{}+{:#x}", symbol.name, at - symbol.at))
     }
 
     /// A variable outside functions: one of the function's unit, or the definition of one it declares.

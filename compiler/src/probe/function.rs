@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use super::lines::{Beginnings, Lines, covers, parse};
 use super::location::{self, locate};
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site, registers};
 use crate::debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern};
@@ -16,6 +17,8 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         Form { spelling: "kernel.function(string)", doc: "entry of a kernel function, inlined copies included" },
         Form { spelling: "kernel.function(string).call", doc: "entry of a kernel function, inlined copies left out" },
         Form { spelling: "kernel.function(string).inline", doc: "inlined copies of a kernel function" },
+        Form { spelling: "kernel.function(string).exported", doc: "entry of a kernel function that modules may call" },
+        Form { spelling: "module(string).function(string).exported", doc: "entry of a module's function that others may call" },
         Form { spelling: "kernel.function(string).return", doc: "return of a kernel function" },
         Form { spelling: "kernel.function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
         Form { spelling: "module(string).function(string)", doc: "entry of a module's function, inlined copies included" },
@@ -28,17 +31,8 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
 };
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let kernel = resolver.kernel()?;
     let first = point.components[0].span;
-    let failed = |error| PointError::Target { component: first, error: Rc::new(error) };
-    let objects = match point.string("module") {
-        Some((name, _)) if name.contains(['*', '?', '[']) => {
-            let matching = kernel.module_names().into_iter().filter(|module| crate::glob::matches(&name, module));
-            matching.filter_map(|module| kernel.module(&module).ok()).collect()
-        }
-        Some((name, _)) => vec![resolver.module(&name).map_err(failed)?],
-        None => vec![kernel.vmlinux().map_err(failed)?],
-    };
+    let objects = objects(point, resolver)?;
     let mut sites = Vec::new();
     for object in &objects {
         match resolve_in(point, object, resolver) {
@@ -55,12 +49,28 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
+/// The objects that a point's first component names.
+pub(super) fn objects(point: &Point, resolver: &mut Resolver) -> Result<Vec<Rc<Object>>, PointError> {
+    let kernel = resolver.kernel()?;
+    let failed = |error| PointError::Target { component: point.components[0].span, error: Rc::new(error) };
+    Ok(match point.string("module") {
+        Some((name, _)) if name.contains(['*', '?', '[']) => {
+            let matching = kernel.module_names().into_iter().filter(|module| crate::glob::matches(&name, module));
+            matching.filter_map(|module| kernel.module(&module).ok()).collect()
+        }
+        Some((name, _)) => vec![resolver.module(&name).map_err(failed)?],
+        None => vec![kernel.vmlinux().map_err(failed)?],
+    })
+}
+
 /// What the suffix asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     All,
     Call,
     Inline,
+    /// Functions of external linkage.
+    Exported,
     Return,
 }
 
@@ -71,6 +81,7 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         () if point.has("return") => Wanted::Return,
         () if point.has("call") => Wanted::Call,
         () if point.has("inline") => Wanted::Inline,
+        () if point.has("exported") => Wanted::Exported,
         () => Wanted::All,
     };
     let maxactive = match point.number("maxactive") {
@@ -78,7 +89,7 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         Some((value, _)) if (0..=65535).contains(&value) => value as u32,
         Some((_, component)) => return Err(PointError::Range { component, low: 0, high: 65535 }),
     };
-    let pattern = pattern(&text, component)?;
+    let (pattern, lines) = parse(&text).ok_or_else(|| no_place(&text, component))?;
     let wild = pattern.name.contains(['*', '?', '[']);
     let debug = object.debug().map_err(|error| debug_failed(&error))?;
     let functions = debug.find_functions(&pattern).map_err(|error| debug_failed(&error))?;
@@ -87,12 +98,27 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
     }
     let target = resolver.target(object)?;
     let mut finder = Finder { object, target, wanted, maxactive, sites: Vec::new(), inlined: 0, refused: None };
+    let beginnings = match lines {
+        Lines::First => None,
+        _ => Some(Beginnings::new(debug, &pattern).map_err(|error| debug_failed(&error))?),
+    };
+    let mut covered = false;
     for id in functions {
         let function = debug.function(id).map_err(|error| debug_failed(&error))?;
         if wild && function.name.starts_with("__pfx_") {
             continue;
         }
+        if let Some(beginnings) = &beginnings {
+            let statements = debug.statements(id).map_err(|error| debug_failed(&error))?;
+            if !covers(&lines, &function, &beginnings.own(&function, statements)) {
+                continue;
+            }
+        }
+        covered = true;
         finder.add(id, &function);
+    }
+    if !covered {
+        return Err(PointError::NoMatch { component, pattern: text, object: described(object) });
     }
     if !finder.sites.is_empty() {
         return Ok(finder.sites);
@@ -113,24 +139,16 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
     })
 }
 
-fn described(object: &Object) -> String {
+pub(super) fn described(object: &Object) -> String {
     if object.is_kernel() { "the kernel".into() } else { format!("module {}", object.name()) }
 }
 
-/// `FUNCTION[@FILE[:LINE]]`; lines are for statement probes.
-fn pattern(text: &str, component: Span) -> Result<FunctionPattern, PointError> {
-    let (name, file) = match text.split_once('@') {
-        None => (text, None),
-        Some((name, file)) => (name, Some(file)),
-    };
-    if let Some((_, line)) = file.and_then(|file| file.rsplit_once([':', '+'])) {
-        let what = format!("a line (`{line}`) in a function probe");
-        return Err(PointError::Unsupported { component, what });
-    }
-    Ok(FunctionPattern { name: name.to_string(), file: file.map(str::to_string) })
+pub(super) fn no_place(text: &str, component: Span) -> PointError {
+    let what = format!("`{text}` as a place: FUNCTION@FILE:LINE is one, with :*, :LINE-LINE, :LINE,LINE or +LINES after the file");
+    PointError::Unsupported { component, what }
 }
 
-fn nothing(debug: &DebugInfo, pattern: &FunctionPattern, text: &str, component: Span, object: &str) -> PointError {
+pub(super) fn nothing(debug: &DebugInfo, pattern: &FunctionPattern, text: &str, component: Span, object: &str) -> PointError {
     if pattern.name.contains(['*', '?', '[']) || pattern.file.is_some() {
         return PointError::NoMatch { component, pattern: text.to_string(), object: object.to_string() };
     }
@@ -153,7 +171,7 @@ struct Finder<'o> {
 
 impl Finder<'_> {
     fn add(&mut self, id: FunctionId, function: &Function) {
-        if self.wanted != Wanted::Inline {
+        if self.wanted != Wanted::Inline && (self.wanted != Wanted::Exported || function.external) {
             for body in &function.bodies {
                 self.add_site(id, function, body.entry, false);
             }
@@ -165,12 +183,12 @@ impl Finder<'_> {
                 }
             }
             Wanted::Return => self.inlined += function.inlined.len(),
-            Wanted::Call => {}
+            Wanted::Call | Wanted::Exported => {}
         }
     }
 
     fn add_site(&mut self, id: FunctionId, function: &Function, address: Address, inlined: bool) {
-        let Some(place) = self.place(address) else {
+        let Some(place) = place_in(self.object, self.target, address) else {
             self.refused = Some("it is in code that is discarded after initialisation, or has no symbol near it".into());
             return;
         };
@@ -185,6 +203,7 @@ impl Finder<'_> {
         let suffix = match (self.wanted, inlined) {
             (Wanted::Return, _) => ".return",
             (Wanted::Call, _) => ".call",
+            (Wanted::Exported, _) => ".exported",
             (_, true) => ".inline",
             (_, false) => "",
         };
@@ -205,22 +224,25 @@ impl Finder<'_> {
         });
     }
 
-    fn place(&self, address: Address) -> Option<Place> {
-        if self.object.is_kernel() {
-            return Some(Place { target: self.target, symbol: None, address: address.offset });
-        }
-        let anchor = self.object.anchor(address)?;
-        Some(Place { target: self.target, symbol: Some(anchor.symbol), address: anchor.offset })
+}
+
+/// How the running kernel finds an address; None in a module's code without a symbol near it.
+pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> Option<Place> {
+    if object.is_kernel() {
+        return Some(Place { target, symbol: None, address: address.offset });
     }
+    let anchor = object.anchor(address)?;
+    Some(Place { target, symbol: Some(anchor.symbol), address: anchor.offset })
 }
 
 /// Variables at a function's entry or inlined copy, and the return value.
-struct FunctionContext {
-    object: Rc<Object>,
-    function: FunctionId,
-    place: String,
-    address: Address,
-    returning: bool,
+pub(super) struct FunctionContext {
+    pub object: Rc<Object>,
+    pub function: FunctionId,
+    /// For messages.
+    pub place: String,
+    pub address: Address,
+    pub returning: bool,
 }
 
 impl FunctionContext {

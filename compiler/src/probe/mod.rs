@@ -5,12 +5,14 @@
 
 mod function;
 mod kprobe;
+mod lines;
 mod location;
 pub use location::{locate, why_unavailable};
 mod perf;
 mod procfs;
 pub mod registers;
 mod session;
+mod statement;
 mod syscall;
 mod timer;
 mod tracepoint;
@@ -217,6 +219,8 @@ pub enum PointError {
     NoAnchor,
     NoFunction { component: Span, name: String, object: String, near: Vec<String> },
     NoTracepoint { component: Span, name: String, object: String, near: Vec<String> },
+    /// No statement begins on the line; `near`: lines that have one.
+    NoLine { component: Span, pattern: String, near: Vec<u32> },
     /// The pattern matched nothing.
     NoMatch { component: Span, pattern: String, object: String },
     /// Only inlined copies are there, which do not return.
@@ -233,7 +237,8 @@ impl PointError {
         let error = |code, message: String| Diagnostic::error(Code(code), message);
         match self {
             PointError::Unknown { component, follow, name } => {
-                let follow: Vec<&str> = follow.iter().map(String::as_str).collect();
+                // Names in two underscores are the library's own.
+                let follow: Vec<&str> = follow.iter().map(String::as_str).filter(|name| !name.starts_with("__")).collect();
                 let diagnostic = error("E0201", "probe point mismatch".into()).at(*component, "not known here");
                 match suggest::hint(name, &follow, 30) {
                     Some(hint) => diagnostic.note(hint),
@@ -259,6 +264,14 @@ impl PointError {
             PointError::NoTracepoint { component, name, object, near } => {
                 let diagnostic = error("E0210", format!("no tracepoint `{name}` in {object}")).at(*component, "");
                 if near.is_empty() { diagnostic } else { diagnostic.note(format!("did you mean {}?", near.join(", "))) }
+            }
+            PointError::NoLine { component, pattern, near } => {
+                let diagnostic = error("E0212", format!("no statement begins at `{pattern}`")).at(*component, "");
+                let near: Vec<String> = near.iter().take(6).map(u32::to_string).collect();
+                match near.as_slice() {
+                    [] => diagnostic,
+                    near => diagnostic.note(format!("lines that have code: {}; .nearest takes the nearest", near.join(", "))),
+                }
             }
             PointError::NoMatch { component, pattern, object } => {
                 error("E0205", format!("no function in {object} matches `{pattern}`")).at(*component, "")
@@ -302,7 +315,17 @@ pub struct ProbeFamily {
     pub resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
 }
 
-static FAMILIES: &[&ProbeFamily] = &[&session::FAMILY, &timer::FAMILY, &perf::FAMILY, &function::FAMILY, &tracepoint::FAMILY, &syscall::FAMILY, &kprobe::FAMILY, &procfs::FAMILY];
+static FAMILIES: &[&ProbeFamily] = &[
+    &session::FAMILY,
+    &timer::FAMILY,
+    &perf::FAMILY,
+    &function::FAMILY,
+    &statement::FAMILY,
+    &tracepoint::FAMILY,
+    &syscall::FAMILY,
+    &kprobe::FAMILY,
+    &procfs::FAMILY,
+];
 
 /// All forms of all families.
 pub fn forms() -> impl Iterator<Item = &'static Form> {

@@ -297,3 +297,28 @@ fn typed_operations() {
         }
     }
 }
+
+#[test]
+fn lines() {
+    let text = "extern void sink(int);\nint three(int a)\n{\n    sink(a);\n    sink(2);\n    sink(3);\n    return 7;\n}\n";
+    let compiled = Compiled::new(text, &[]);
+    let debug = compiled.open();
+    let id = only(&debug, "three");
+    let statements = debug.statements(id).expect("lines");
+    assert!(statements.iter().all(|statement| statement.file == "test.c"));
+    let entry = debug.function(id).expect("is whole").bodies[0].entry;
+    assert_eq!((statements[0].address, statements[0].line), (entry, 3));
+    for line in 3..=7 {
+        assert!(statements.iter().any(|statement| statement.line == line), "line {line}: {statements:?}");
+    }
+    // After the first call the parameter is gone, and never asked for again.
+    let last = statements.iter().rfind(|statement| statement.line == 6).expect("a line");
+    match debug.variable(id, last.address, "a").expect("is whole") {
+        Err(Unavailable::OptimizedOut { available }) => {
+            assert!(available.iter().any(|place| place.contains('3')), "{available:?}");
+        }
+        // Or its value at the entry is what DWARF knows.
+        Err(Unavailable::Unsupported(why)) => assert!(why.contains("entry"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+}

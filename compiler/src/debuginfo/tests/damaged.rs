@@ -34,6 +34,7 @@ fn walk(bytes: Vec<u8>) {
     };
     for id in found.into_iter().take(8) {
         let Ok(function) = debug.function(id) else { continue };
+        let _ = debug.statements(id);
         let mut variables = debug.parameters(id).unwrap_or_default();
         let bodies = function.bodies.iter().take(4).flat_map(|body| [0, 1, 20].map(|offset| (body.entry, offset)));
         for (entry, offset) in bodies.chain(function.inlined.iter().take(4).map(|instance| (instance.address, 0))) {
@@ -119,7 +120,7 @@ fn every_byte_of_the_entries() {
     let whole = std::fs::read(compiled.path()).expect("an object");
     let elf = object::File::parse(&*whole).expect("an object");
     use object::{Object as _, ObjectSection as _};
-    for name in [".debug_abbrev", ".debug_info", ".debug_loclists", ".debug_rnglists"] {
+    for name in [".debug_abbrev", ".debug_info", ".debug_loclists", ".debug_rnglists", ".debug_line"] {
         let (start, length) = elf.section_by_name(name).and_then(|section| section.file_range()).expect("a section");
         for at in start as usize..(start + length) as usize {
             let mut damaged = whole.clone();

@@ -1,0 +1,117 @@
+//! Which source line an address is of, and where the statements of a function begin: `.debug_line`.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::DebugInfo;
+use super::elf::Address;
+use super::error::Error;
+use super::functions::FunctionId;
+use super::store::{Damage, Store, Unit};
+
+/// The first instruction of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    pub address: Address,
+    /// As [`super::Function::file`]; another one than the function's where a call has been inlined.
+    pub file: String,
+    pub line: u32,
+}
+
+/// Addresses of one line.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub range: Range<u64>,
+    /// Number of the file in the unit's line table.
+    pub file: u64,
+    pub line: u32,
+    /// A breakpoint for the line is well placed at the start (DWARF 5, 6.2.2).
+    pub is_statement: bool,
+}
+
+/// For each unit its rows, sorted by address; read when first asked for.
+pub(super) struct Lines(Vec<OnceLock<Vec<Row>>>);
+
+impl Lines {
+    pub fn new(units: usize) -> Lines {
+        Lines((0..units).map(|_| OnceLock::new()).collect())
+    }
+
+    /// What can be read of the unit's line table.
+    pub fn rows(&self, store: &Store, slot: usize) -> Result<&[Row], Damage> {
+        let cell = self.0.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+        let unit = store.unit(slot)?;
+        Ok(cell.get_or_init(|| read_rows(unit)))
+    }
+}
+
+fn read_rows(unit: &Unit) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let Some(program) = unit.line_program.clone() else { return rows };
+    let mut program = program.rows();
+    let mut open: Option<Row> = None;
+    // Damage ends the table: what comes before it is good.
+    while let Ok(Some((_, row))) = program.next_row() {
+        let at = row.address();
+        if let Some(mut before) = open.take() {
+            // Empty where several statements begin at one address.
+            before.range.end = at.max(before.range.start);
+            rows.push(before);
+        }
+        if !row.end_sequence() {
+            let line = row.line().map_or(0, |line| line.get().min(u64::from(u32::MAX)) as u32);
+            open = Some(Row { range: at..at, file: row.file_index(), line, is_statement: row.is_stmt() });
+        }
+    }
+    rows.sort_by_key(|row| row.range.start);
+    rows
+}
+
+impl DebugInfo {
+    /// The beginnings of statements in the function's bodies, sorted by address; those of inlined calls among them.
+    pub fn statements(&self, id: FunctionId) -> Result<Vec<Statement>, Error> {
+        self.read_statements(id).map_err(|damage| self.damaged(damage))
+    }
+
+    fn read_statements(&self, id: FunctionId) -> Result<Vec<Statement>, Damage> {
+        let mut statements = Vec::new();
+        for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
+            let (unit, entry) = self.store.entry(die)?;
+            let rows = self.lines.rows(&self.store, self.store.slot_of(die)?)?;
+            for range in self.code_ranges(unit, &entry)? {
+                let first = rows.partition_point(|row| row.range.start < range.start);
+                let inside = rows.get(first..).unwrap_or_default().iter().take_while(|row| row.range.start < range.end);
+                for row in inside.filter(|row| row.is_statement && row.line > 0) {
+                    let Some(address) = self.elf.address(row.range.start) else { continue };
+                    let file = self.store.file_name(unit, row.file).unwrap_or_default();
+                    statements.push(Statement { address, file, line: row.line });
+                }
+            }
+        }
+        statements.sort_by_key(|statement| statement.address);
+        statements.dedup();
+        Ok(statements)
+    }
+
+    /// The lines of a file of the unit that have code in the ranges, in words: `line 451`, `lines 455-460`.
+    pub(super) fn lines_of(&self, unit: &Unit, file: u64, ranges: &[Range<u64>]) -> Result<Vec<String>, Damage> {
+        let start = unit.header.debug_info_offset().and_then(|offset| u32::try_from(offset.0).ok()).unwrap_or(0);
+        let rows = self.lines.rows(&self.store, self.store.slot_of(super::store::Die(start))?)?;
+        let mut found: Vec<(u32, u32)> = Vec::new();
+        for range in ranges {
+            let overlaps = |row: &&Row| row.range.start < range.end && range.start < row.range.end;
+            let lines = rows.iter().filter(|row| row.file == file && row.line > 0).filter(overlaps).map(|row| row.line);
+            let (low, high) = lines.fold((u32::MAX, 0), |(low, high), line| (low.min(line), high.max(line)));
+            if low <= high {
+                found.push((low, high));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        let words = found.into_iter().map(|(low, high)| match low == high {
+            true => format!("line {low}"),
+            false => format!("lines {low}-{high}"),
+        });
+        Ok(words.collect())
+    }
+}
