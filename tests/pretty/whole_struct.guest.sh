@@ -13,7 +13,8 @@ for try in 1 2 3 4 5; do
 	fi
 done
 stop INT
-dmesg | sed -n 's/.*ptlrpc: expect //p' >expected
+# Of the last resource dumped; those before it lay elsewhere.
+dmesg | sed -n '/ptlrpc: dump at/h;/ptlrpc: expect /H;${x;p}' | sed -n 's/.*ptlrpc: expect //p' >expected
 right=0
 wrong=0
 while read -r value; do

@@ -4,7 +4,7 @@
 # Serial ports: ttyS0 the console; ttyS1 the script's standard output, ttyS2 its standard error, raw; ttyS3 control.
 # Guest to host on ttyS3: lines "ready", "exit STATUS" and "file NAME BYTES" (then that many bytes).
 # `give FILE [NAME]` sends a file at once.
-# Host to guest: lines "signal NAME", for all processes of the script.
+# Host to guest: lines "signal NAME", for all processes of the script, and "done" when "exit" has come.
 
 /bin/busybox --install -s /bin 2>/dev/null
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
@@ -37,6 +37,8 @@ err=$!
 (
 	echo ready >&5
 	while read -r word name <&5; do
+		# What was written to the ports has arrived: a tty is not drained by a close when others hold it.
+		[ "$word" = done ] && poweroff -f
 		[ "$word" = signal ] || continue
 		while [ ! -s /spile/pid ]; do sleep 0.05; done
 		kill -s "$name" -- "-$(cat /spile/pid)" 2>/dev/null
@@ -60,5 +62,6 @@ for file in *; do
 	[ ! -f "$file" ] || give "$file"
 done
 echo "exit $status" >&5
-exec 5>&-
+# A host that does not answer is gone.
+sleep 10
 poweroff -f

@@ -154,7 +154,11 @@ fn read_control(port: UnixStream, shared: &Shared, file: &mut dyn FnMut(&str, &[
                 });
                 pending.iter().for_each(|name| send_signal(&writer, name));
             }
-            Some(Message::Exit(status)) => shared.update(|state| state.status = Some(status)),
+            Some(Message::Exit(status)) => {
+                shared.update(|state| state.status = Some(status));
+                // A guest that takes no more has ended.
+                let _ = (&writer).write_all(b"done\n");
+            }
             Some(Message::File(name, size)) => {
                 let mut bytes = Vec::new();
                 (&mut port).take(size).read_to_end(&mut bytes)?;
@@ -206,12 +210,15 @@ mod tests {
     fn files_may_hold_any_byte() {
         let (host, mut guest) = UnixStream::pair().expect("a pair of sockets");
         guest.write_all(b"ready\nfile a 6\nexit\n\nfile b 1\n\xffexit 3\n").expect("room for it");
-        drop(guest);
+        guest.shutdown(std::net::Shutdown::Write).expect("no more to say");
         let shared = Shared::default();
         let mut seen = Vec::new();
         read_control(host, &shared, &mut |name, bytes| seen.push((name.to_string(), bytes.to_vec())))
             .expect("read to the end");
         assert_eq!(seen, [("a".to_string(), b"exit\n\n".to_vec()), ("b".to_string(), b"\xff".to_vec())]);
         assert!(shared.update(|state| state.ready && state.status == Some(3)));
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut guest, &mut answer).expect("what the host said");
+        assert_eq!(answer, "done\n");
     }
 }
