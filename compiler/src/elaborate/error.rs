@@ -121,9 +121,14 @@ impl Error {
                         Type::String => "text becomes a number by strtol(text, 10)",
                     })
             }
-            Error::Unresolved { name, span } => error("E0102", format!("unresolved type of `{name}`"))
-                .at(*span, "neither a long nor a string by any of its uses")
-                .note("assign it a number or a text somewhere, or print it with %d or %s"),
+            Error::Unresolved { name, span } => {
+                let function = crate::builtin::all().any(|builtin| builtin.name == name);
+                let note = match function {
+                    true => format!("the function of this name is called with parentheses: {name}()"),
+                    false => "assign it a number or a text somewhere, or print it with %d or %s".to_string(),
+                };
+                error("E0102", format!("unresolved type of `{name}`")).at(*span, "neither a long nor a string by any of its uses").note(note)
+            }
             Error::UnknownFunction { name, span, near } => {
                 let known: Vec<&str> = near.iter().map(String::as_str).collect();
                 let diagnostic = error("E0103", format!("unresolved function `{name}`")).at(*span, "");

@@ -339,7 +339,8 @@ impl<'s> Builder<'s> {
     }
 
     pub fn delete(&self, left: usize, right: usize, target: Deep<Expr>) -> Made<Stmt> {
-        if !matches!(target.node.kind, ExprKind::Ident(_) | ExprKind::Index(..)) {
+        let bucket = matches!(&target.node.kind, ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Histogram { .. }));
+        if bucket || !matches!(target.node.kind, ExprKind::Ident(_) | ExprKind::Index(..)) {
             self.note(SyntaxError::DeleteTarget { span: target.node.span });
         }
         if let ExprKind::Index(_, indexes) = &target.node.kind {
