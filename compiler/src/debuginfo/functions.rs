@@ -124,6 +124,8 @@ impl DebugInfo {
         }
         bodies.sort_by_key(|body| body.entry);
         bodies.dedup_by_key(|body| body.entry);
+        // A weak function that another one replaces: its code has been linked, but has lost its name and is never run.
+        bodies.retain(|body| body.symbol.is_some() || !self.has_symbol(&name));
         let mut inlined = Vec::new();
         for die in self.instances_of(id)? {
             let address = self.instance_address(die)?;
@@ -131,6 +133,9 @@ impl DebugInfo {
         }
         inlined.sort();
         inlined.dedup();
+        if bodies.is_empty() && inlined.is_empty() {
+            bodies.extend(self.body_by_symbol(&name)?);
+        }
         Ok(Function { name, file, line: line as u32, external, return_type, bodies, inlined })
     }
 
@@ -173,6 +178,28 @@ impl DebugInfo {
         let other_parts =
             others.filter_map(|range| Some((self.elf.address(range.start)?, range.end - range.start))).collect();
         Ok(Some(Body { entry: address, size, symbol: self.symbol_at(start, function), other_parts }))
+    }
+
+    fn has_symbol(&self, name: &str) -> bool {
+        self.elf.symbols_named(name).is_ok_and(|mut symbols| symbols.next().is_some())
+    }
+
+    /// gcc merges functions of equal code (`-fipa-icf`) and leaves those that call the other one without ranges: their
+    /// code is known by the symbol alone, if no other function of the name has it.
+    fn body_by_symbol(&self, name: &str) -> Result<Option<Body>, Damage> {
+        let Ok(symbols) = self.elf.symbols_named(name) else { return Ok(None) };
+        let symbols: Vec<&super::Symbol> = symbols.filter(|symbol| symbol.function && self.elf.is_code(symbol.at)).collect();
+        let [symbol] = symbols.as_slice() else { return Ok(None) };
+        for other in self.try_index()?.functions_named(name.as_bytes()) {
+            for die in self.copies(FunctionId(other.die))? {
+                let (unit, entry) = self.store.entry(die)?;
+                if self.code_ranges(unit, &entry)?.iter().any(|range| range.contains(&symbol.at)) {
+                    return Ok(None);
+                }
+            }
+        }
+        let Some(entry) = self.elf.address(symbol.at) else { return Ok(None) };
+        Ok(Some(Body { entry, size: symbol.size, symbol: Some(name.to_string()), other_parts: Vec::new() }))
     }
 
     fn is_cold(&self, at: u64) -> bool {
