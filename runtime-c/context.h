@@ -56,7 +56,6 @@ struct spile_cpu {
 	unsigned int token_end;
 	struct spile_procfs *procfs;	/* procfs.c: of the file that a handler is run for, else 0 */
 	u64 random_state;		/* randint(); 0: not seeded */
-	unsigned int runs;		/* of handlers, for SPILE_OVERLOAD_SAMPLE */
 	u64 overload_since;		/* guard.c: begin of the interval, in cycles */
 	u64 overload_cycles;		/* in handlers since then, as far as sampled */
 	u64 head;			/* ring.c; the header's head is a copy for the loader */
@@ -91,12 +90,10 @@ static inline unsigned int spile_message_bytes(void)
 
 struct spile_site;
 
-/* Runs a handler of a site if the session is in `state` and nothing forbids it,
+/* Runs the handler of a site if the session is in `state` and nothing forbids it,
  * with everything around it: counting, locks, errors. Any context, preemption
  * off. True when the handler ran and ended without an error. */
-bool spile_context_run(struct spile_site *site, enum spile_state state,
-		       void (*handler)(struct spile_context *c),
-		       unsigned long *regs, char *entry);
+bool spile_context_run(struct spile_site *site, enum spile_state state, unsigned long *regs);
 
 /* For the session's own records: process context. claim disables preemption. */
 struct spile_cpu *spile_context_claim(void);

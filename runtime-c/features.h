@@ -7,6 +7,7 @@
 #ifndef SPILE_FEATURES_H
 #define SPILE_FEATURES_H
 
+#include <linux/ftrace.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -73,5 +74,37 @@ static inline void *spile_pde_data(const struct inode *inode)
 	return PDE_DATA(inode);
 #endif
 }
+
+#ifdef CONFIG_DYNAMIC_FTRACE_WITH_REGS
+/*
+ * What a ftrace_ops' function is given, and the registers in it. struct
+ * ftrace_regs instead of struct pt_regs: d19ad0775dcd ("ftrace: Have the callbacks
+ * receive a struct ftrace_regs instead of pt_regs"), first in 5.11; can go when
+ * 5.10 has. Only by arch_ftrace_regs(): 7888af4166d4 ("ftrace: Make ftrace_regs
+ * abstract from direct use"), first in 6.13; can go when 6.12 has.
+ */
+#if defined(SPILE_HAVE_ARCH_FTRACE_REGS)
+typedef struct ftrace_regs spile_ftrace_regs;
+#define spile_ftrace_words(given) (&arch_ftrace_regs(given)->regs)
+#elif defined(SPILE_HAVE_FTRACE_REGS)
+typedef struct ftrace_regs spile_ftrace_regs;
+#define spile_ftrace_words(given) (&(given)->regs)
+#else
+typedef struct pt_regs spile_ftrace_regs;
+#define spile_ftrace_words(given) (given)
+#endif
+
+/*
+ * Without it ftrace put a guard of its own around the call, which drops hits and
+ * does not say so. The other way round, and so nothing to ask for, since
+ * a25d036d939a ("ftrace: Reverse what the RECURSION flag means in the ftrace_ops"),
+ * first in 5.11. Can go when 5.10 has.
+ */
+#ifdef SPILE_HAVE_FTRACE_RECURSION_SAFE
+#define SPILE_FTRACE_UNGUARDED FTRACE_OPS_FL_RECURSION_SAFE
+#else
+#define SPILE_FTRACE_UNGUARDED 0
+#endif
+#endif
 
 #endif

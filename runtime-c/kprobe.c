@@ -1,39 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Probes at an address: kprobes. At a function's entry the kernel puts them on
- * ftrace, elsewhere it turns them into jumps where it can.
+ * Probes at an address. At a function's entry ftrace calls us (entry.c), where the
+ * kernel allows it; elsewhere a kprobe, which the kernel turns into a jump where it can.
+ *
+ * Every site is registered as a kprobe, which looks at the address, refuses what
+ * must not be probed and finds names in modules. One that ftrace serves stays
+ * disabled: it costs nothing then.
  */
-#include <linux/irqflags.h>
 #include <linux/module.h>
 
 #include "attach.h"
 #include "context.h"
+#include "entry.h"
+#include "run.h"
 #include "site.h"
 
-/*
- * Preemption is off. Interrupts may be on (ftrace, jump): they wait, because what
- * an interrupt hits while a handler runs would be lost as nested (measured: one
- * in five ticks of a timer probe under a load of prints), and because the locks
- * of the handler would be held for longer.
- */
+/* Preemption is off. */
 static int handle_hit(struct kprobe *kprobe, struct pt_regs *regs)
 {
-	struct spile_site *site = container_of(kprobe, struct spile_site, kprobe);
-	unsigned long flags;
-
-	raw_local_irq_save(flags);
-	spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler,
-			  (unsigned long *)regs, NULL);
-	raw_local_irq_restore(flags);
+	spile_run_site(container_of(kprobe, struct spile_site, kprobe), (unsigned long *)regs);
 	return 0;
 }
 NOKPROBE_SYMBOL(handle_hit);
 
 static int arm_kprobe_site(struct spile_site *site)
 {
+	int error;
+
 	spile_attach_place(&site->kprobe, site);
 	site->kprobe.pre_handler = handle_hit;
-	return register_kprobe(&site->kprobe);
+	if (!spile_entry_may_be(site))
+		return register_kprobe(&site->kprobe);
+	site->kprobe.flags = KPROBE_FLAG_DISABLED;
+	error = register_kprobe(&site->kprobe);
+	if (!error && !spile_entry_add(site)) {
+		error = enable_kprobe(&site->kprobe);
+		if (error)
+			unregister_kprobe(&site->kprobe);
+	}
+	return error;
+}
+
+/* The entries that were added get their hits from here on, or become kprobes. */
+static void arm_entries(void)
+{
+	int refusal = spile_entry_commit();
+	unsigned int i;
+	int error;
+
+	if (!refusal)
+		return;
+	for (i = 0; i < spile_script.probe_count; i++) {
+		struct spile_site *site = &spile_sites[i];
+
+		if (!spile_entry_refused(site))
+			continue;
+		site->by_entry = false;
+		/* Where ftrace is switched off a kprobe on it would be armed and never hit. */
+		error = refusal == -EBUSY ? refusal : enable_kprobe(&site->kprobe);
+		if (error) {
+			unregister_kprobe(&site->kprobe);
+			spile_site_unarmed(site, error);
+		}
+	}
+	spile_entry_forget_refused();
 }
 
 static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int count)
@@ -42,14 +72,17 @@ static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int co
 	struct kprobe *kprobes[AT_ONCE];
 	unsigned int done, i;
 
+	spile_entry_remove(sites, count);
 	/* One wait for all CPUs serves a whole group. */
 	for (done = 0; done < count; done += i) {
 		for (i = 0; i < AT_ONCE && done + i < count; i++)
 			kprobes[i] = &sites[done + i]->kprobe;
 		unregister_kprobes(kprobes, i);
 	}
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		sites[i]->missed += sites[i]->kprobe.nmissed;
+		sites[i]->by_entry = false;
+	}
 }
 
 static void count_missed_hits(const struct spile_site *site, struct spile_counters *counters)
@@ -59,6 +92,7 @@ static void count_missed_hits(const struct spile_site *site, struct spile_counte
 
 const struct spile_family spile_kprobe_family = {
 	.arm = arm_kprobe_site,
+	.arm_rest = arm_entries,
 	.disarm = disarm_kprobe_sites,
 	.missed = count_missed_hits,
 };

@@ -4,12 +4,12 @@
  * entry is saved by its entry handler in the instance, under a claim of its own;
  * where that did not run, the return of this call is not probed.
  */
-#include <linux/irqflags.h>
 #include <linux/module.h>
 
 #include "attach.h"
 #include "context.h"
 #include "features.h"
+#include "run.h"
 #include "site.h"
 
 enum {
@@ -22,31 +22,19 @@ static struct spile_site *site_of(struct kretprobe_instance *instance)
 	return container_of(spile_get_kretprobe(instance), struct spile_site, kretprobe);
 }
 
-/* Interrupts wait, as in kprobe.c. */
 static int handle_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	struct spile_site *site = site_of(instance);
-	unsigned long flags;
-	bool fine;
 
-	raw_local_irq_save(flags);
-	fine = spile_context_run(site, SPILE_STATE_RUNNING, site->probe->entry_handler,
-				 (unsigned long *)regs, (char *)instance->data);
-	raw_local_irq_restore(flags);
-	return !fine;
+	return !spile_run_hit(site, true, (unsigned long *)regs, (char *)instance->data);
 }
 NOKPROBE_SYMBOL(handle_entry);
 
 static int handle_return(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	struct spile_site *site = site_of(instance);
-	unsigned long flags;
 
-	raw_local_irq_save(flags);
-	spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler,
-			  (unsigned long *)regs,
-			  site->probe->entry_handler ? (char *)instance->data : NULL);
-	raw_local_irq_restore(flags);
+	spile_run_hit(site, false, (unsigned long *)regs, (char *)instance->data);
 	return 0;
 }
 NOKPROBE_SYMBOL(handle_return);

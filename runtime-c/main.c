@@ -10,6 +10,7 @@
 
 #include "context.h"
 #include "control.h"
+#include "entry.h"
 #include "kernel_id.h"
 #include "lock.h"
 #include "map_init.h"
@@ -28,6 +29,9 @@ static int __init spile_init(void)
 	error = spile_sites_init();
 	if (error)
 		return error;
+	error = spile_entry_init();
+	if (error)
+		goto err_entry;
 	error = spile_context_init();
 	if (error)
 		goto err_context;
@@ -55,6 +59,8 @@ err_lock:
 err_maps:
 	spile_context_exit();
 err_context:
+	spile_entry_exit();
+err_entry:
 	spile_sites_exit();
 	return error;
 }
@@ -69,6 +75,7 @@ static void __exit spile_exit_module(void)
 	spile_lock_exit();
 	spile_maps_exit();
 	spile_context_exit();
+	spile_entry_exit();
 	spile_sites_exit();
 }
 

@@ -17,9 +17,7 @@ static void handle_overflow(struct perf_event *event, struct perf_sample_data *d
 	unsigned long flags;
 
 	raw_local_irq_save(flags);
-	spile_context_run(event->overflow_handler_context, SPILE_STATE_RUNNING,
-			  ((struct spile_site *)event->overflow_handler_context)->probe->handler,
-			  (unsigned long *)regs, NULL);
+	spile_context_run(event->overflow_handler_context, SPILE_STATE_RUNNING, (unsigned long *)regs);
 	raw_local_irq_restore(flags);
 }
 

@@ -72,7 +72,7 @@ static void run_handlers(struct spile_procfs *file, bool writes)
 			continue;
 		raw_local_irq_save(flags);
 		this_cpu_ptr(&spile_cpus)->procfs = file;
-		spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler, NULL, NULL);
+		spile_context_run(site, SPILE_STATE_RUNNING, NULL);
 		this_cpu_ptr(&spile_cpus)->procfs = NULL;
 		raw_local_irq_restore(flags);
 		cond_resched();

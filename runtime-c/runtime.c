@@ -19,6 +19,7 @@
 #include "site.c"
 #include "attach.c"
 #include "context.c"
+#include "entry.c"
 #include "kprobe.c"
 #include "kretprobe.c"
 #include "timer.c"

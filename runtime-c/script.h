@@ -42,6 +42,7 @@ struct spile_probe;
  * it behind these fields. */
 struct spile_context {
 	unsigned long *regs;		/* the probed registers: struct pt_regs as words; 0 in begin, end, timers of user origin */
+	spile_long *counters;		/* this CPU's, spile_script.counter_count of them */
 	char *entry;			/* .return: what the entry handler saved; entry handler: where to save it; else 0 */
 	const struct spile_probe *probe;/* running */
 	int error;			/* enum spile_error; set: unwind to the nearest catch or to the end */
@@ -51,6 +52,12 @@ struct spile_context {
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
 	int next;			/* embedded C said STAP_NEXT */
+};
+
+/* All that the handler of a probe with counts_only is given of it. */
+struct spile_counting {
+	unsigned long *regs;
+	spile_long *counters;
 };
 
 static inline spile_long spile_took_next(struct spile_context *c)
@@ -120,6 +127,8 @@ struct spile_probe {
 	struct spile_syscall syscall;	/* SYSCALL */
 	struct spile_procfs_file procfs;	/* PROCFS */
 	unsigned int lock_count;
+	unsigned int counts_only;	/* the handler does nothing but add to counters: it cannot fail, and needs nothing of its context but what spile_counting has */
+	spile_ulong registers;		/* KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs */
 };
 
 /* One object that probes are in. */
@@ -183,6 +192,7 @@ void spile_map_clear(struct spile_context *c, const struct spile_map *map);
 enum spile_extractor {
 	SPILE_COUNT, SPILE_SUM, SPILE_MIN, SPILE_MAX, SPILE_AVERAGE, SPILE_VARIANCE,
 };
+void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spile_long value);	/* <<<, of a map without keys */
 void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value);	/* <<< */
 spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, enum spile_extractor extractor);
 /* @hist_log(x)[index]; "histogram index out of range". LOG: index 64 is the value 0 (0..127); LINEAR: 0 is below low, the last above high. */
@@ -230,6 +240,20 @@ struct spile_string spile_iterator_value_text(const struct spile_iterator *it);
  * that read, iterate or delete it, over all CPUs, whether they feed it too or not. */
 enum spile_lock_mode { SPILE_LOCK_READ, SPILE_LOCK_WRITE, SPILE_LOCK_LOCAL, SPILE_LOCK_ALL };
 
+/* Counters: global longs that armed probes do little with but add to them. `base` is the variable; what is added lies on
+ * each CPU by itself, so that handlers neither wait nor write what other CPUs read. The value is all together. */
+static inline void spile_count(struct spile_context *c, unsigned int index, spile_long value)
+{
+#ifdef __x86_64__
+	/* One instruction: whatever interrupts comes before or after it. */
+	__asm__ volatile("addq %1, %0" : "+m"(c->counters[index]) : "er"(value) : "cc");
+#else
+	c->counters[index] += value;
+#endif
+}
+spile_long spile_counter(unsigned int index, spile_long base);			/* bounded by the CPUs */
+void spile_counter_set(unsigned int index, spile_long *base, spile_long value);
+
 /* A global that may be set before the script starts (SPILE_SET). */
 struct spile_setting {
 	void *place;			/* spile_long, or struct spile_setting_text */
@@ -252,6 +276,7 @@ struct spile_script {
 	const struct spile_target *targets;
 	unsigned int target_count;
 	unsigned int lock_count;		/* globals that have a lock */
+	unsigned int counter_count;
 	const struct spile_map *const *maps;	/* 0 where map_count is 0 */
 	unsigned int map_count;
 	const struct spile_setting *settings;	/* 0 where setting_count is 0 */

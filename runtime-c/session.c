@@ -70,7 +70,7 @@ int spile_session_setup(const struct spile_setup *setup)
 static void run_in_state(struct spile_site *site, enum spile_state state)
 {
 	preempt_disable();
-	spile_context_run(site, state, site->probe->handler, NULL, NULL);
+	spile_context_run(site, state, NULL);
 	preempt_enable();
 	cond_resched();
 }

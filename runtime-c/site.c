@@ -41,15 +41,10 @@ const struct spile_family *spile_site_family(const struct spile_site *site)
 	}
 }
 
-static void arm_site(struct spile_site *site, const struct spile_family *family)
+static void tell_failure(const struct spile_site *site, int error)
 {
 	const struct spile_probe *probe = site->probe;
-	int error = family->arm(site);
 
-	if (!error) {
-		site->armed = true;
-		return;
-	}
 	if (probe->symbol)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "probe %s (%s:%s+0x%lx) registration error [man warning::pass5] (rc %d)",
@@ -64,6 +59,12 @@ static void arm_site(struct spile_site *site, const struct spile_family *family)
 				   probe->point, probe->address, error);
 }
 
+void spile_site_unarmed(struct spile_site *site, int error)
+{
+	site->armed = false;
+	tell_failure(site, error);
+}
+
 void spile_sites_arm(int target)
 {
 	unsigned int i;
@@ -71,11 +72,17 @@ void spile_sites_arm(int target)
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
 		const struct spile_family *family = spile_site_family(site);
+		int error;
 
-		if (family && !site->armed && site->probe->target == target)
-			arm_site(site, family);
+		if (!family || site->armed || site->probe->target != target)
+			continue;
+		error = family->arm(site);
+		site->armed = !error;
+		if (error)
+			tell_failure(site, error);
 		cond_resched();
 	}
+	spile_kprobe_family.arm_rest();
 }
 
 static void disarm_family(const struct spile_family *family, int target)
@@ -172,6 +179,10 @@ static int make_site(struct spile_site *site, unsigned int index)
 
 	site->probe = probe;
 	site->index = index;
+	/* Elsewhere adding to a counter is more than one instruction. */
+	if (IS_ENABLED(CONFIG_X86_64) && probe->counts_only)
+		site->counting = probe->handler;
+	site->counts_at = index * sizeof(struct spile_counts);
 	if (probe->target >= (int)spile_script.target_count)
 		return -EINVAL;
 	if (probe->symbol) {

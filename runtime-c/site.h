@@ -15,7 +15,11 @@
 struct spile_site {
 	const struct spile_probe *probe;
 	unsigned int index;		/* in spile_script.probes */
+	void (*counting)(struct spile_context *c);	/* its handler, if that only counts and may be interrupted: spile_run_counting() */
+	unsigned int counts_at;		/* of its counts in a CPU's, bytes */
 	bool armed;			/* under spile_session.lock */
+	bool by_entry;			/* of a kprobe: ftrace serves it (entry.c) */
+	struct spile_site *same;	/* entry.c: the next at the same function */
 	char *symbol;			/* "module:symbol" of a site in a module, a symbol without target, else 0 */
 	unsigned long missed;		/* kprobe.nmissed of registrations that are over */
 	unsigned long return_missed;	/* kretprobe.nmissed of the same */
@@ -35,6 +39,8 @@ struct spile_site {
 /* Called in process context under spile_session.lock. */
 struct spile_family {
 	int (*arm)(struct spile_site *site);
+	/* After each group of arm(): what is done for all at once; or 0. */
+	void (*arm_rest)(void);
 	/* All of `sites` are armed. When it returns no handler of theirs runs any more. */
 	void (*disarm)(struct spile_site *const *sites, unsigned int count);
 	/* Adds what the kernel missed of an armed site to the counters. */
@@ -53,6 +59,9 @@ extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
 
 /* 0 for begin, end, error, never: they are not armed. */
 const struct spile_family *spile_site_family(const struct spile_site *site);
+
+/* A site that was armed could not be kept so: tells it as arming that failed. */
+void spile_site_unarmed(struct spile_site *site, int error);
 
 /* Arms every site of a target (-1: those that have none). A site that cannot be
  * had is reported with a WARN record and left out. Under spile_session.lock. */

@@ -75,32 +75,39 @@ static noinline void feed_rest(struct spile_stats *stats, const struct spile_sta
 		spile_stats_buckets(stats, kind)[spile_histogram_index(kind, value)]++;
 }
 
-void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value)
+static __always_inline void feed(struct spile_stats *stats, const struct spile_stats_kind *kind, spile_long value)
 {
-	struct spile_table *table = spile_table_of(map);
-	struct spile_stats *stats = (struct spile_stats *)(spile_map_values(c) + table->local);
-
-	if (map->keys) {
-		__u64 generation;
-		unsigned int number = spile_map_feed(c, table, keys, &generation);
-
-		if (spile_unlikely(!number))
-			return;
-		stats = (struct spile_stats *)((char *)stats + (size_t)number * table->local_stride);
-		/* The element was another's when this CPU last fed it. */
-		if (spile_unlikely(stats->generation != generation)) {
-			spile_stats_reset(stats, &map->stats);
-			stats->generation = generation;
-		}
-	}
 	stats->count++;
 	stats->sum += value;
 	if (value < stats->min)
 		stats->min = value;
 	if (value > stats->max)
 		stats->max = value;
-	if (map->stats.variance || map->stats.histogram != SPILE_HISTOGRAM_NONE)
-		feed_rest(stats, &map->stats, value);
+	if (kind->variance || kind->histogram != SPILE_HISTOGRAM_NONE)
+		feed_rest(stats, kind, value);
+}
+
+void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spile_long value)
+{
+	feed((struct spile_stats *)(spile_map_values(c) + spile_table_of(map)->local), &map->stats, value);
+}
+
+void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value)
+{
+	struct spile_table *table = spile_table_of(map);
+	struct spile_stats *stats;
+	__u64 generation;
+	unsigned int number = spile_map_feed(c, table, keys, &generation);
+
+	if (spile_unlikely(!number))
+		return;
+	stats = (struct spile_stats *)(spile_map_values(c) + table->local + (size_t)number * table->local_stride);
+	/* The element was another's when this CPU last fed it. */
+	if (spile_unlikely(stats->generation != generation)) {
+		spile_stats_reset(stats, &map->stats);
+		stats->generation = generation;
+	}
+	feed(stats, &map->stats, value);
 }
 
 /* Divides rest:*word, a number of 128 bits, by divisor, which is greater than rest. Returns the new rest. */

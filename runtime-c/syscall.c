@@ -42,10 +42,10 @@ static struct {
 static void run_list(struct spile_site *site, bool compat, unsigned long *words)
 {
 	for (; site; site = READ_ONCE(site->syscall.next[compat]))
-		spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler, words, NULL);
+		spile_context_run(site, SPILE_STATE_RUNNING, words);
 }
 
-/* Any interruptible context of the calling task. Interrupts wait as in kprobe.c. */
+/* Any interruptible context of the calling task. Interrupts wait (run.h). */
 static void handle_call(bool returning, struct pt_regs *regs, long number, long result)
 {
 	bool compat = in_compat_syscall();

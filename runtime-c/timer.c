@@ -42,8 +42,7 @@ static enum hrtimer_restart handle_tick(struct hrtimer *timer)
 	/* The script's registers are those of the kernel; user space has none to show. */
 	if (regs && user_mode(regs))
 		regs = NULL;
-	spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler,
-			  (unsigned long *)regs, NULL);
+	spile_context_run(site, SPILE_STATE_RUNNING, (unsigned long *)regs);
 	hrtimer_forward_now(timer, next_interval(site));
 	return HRTIMER_RESTART;
 }

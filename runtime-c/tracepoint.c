@@ -7,29 +7,25 @@
  * No header of the tracepoint is needed: the compiler knows its prototype, and
  * the kernel finds it by name.
  */
-#include <linux/irqflags.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
 #include "context.h"
 #include "module_notifier.h"
+#include "run.h"
 #include "site.h"
 
 enum { MOST_ARGUMENTS = 12 };	/* the compiler knows it too (probe/tracepoint.rs) */
 
 /*
- * Any context. Interrupts wait as in kprobe.c, which keeps preemption away too:
- * those of system calls are called with it on since a363d27cdbc2 ("tracing: Allow
- * system call tracepoints to handle page faults"), 6.13.
+ * Any context. Those of system calls are called with preemption on since
+ * a363d27cdbc2 ("tracing: Allow system call tracepoints to handle page faults"), 6.13.
  */
-static void handle_event(struct spile_site *site, unsigned long *arguments)
+static __always_inline void handle_event(struct spile_site *site, unsigned long *arguments)
 {
-	unsigned long flags;
-
-	raw_local_irq_save(flags);
-	spile_context_run(site, SPILE_STATE_RUNNING, site->probe->handler, arguments, NULL);
-	raw_local_irq_restore(flags);
+	spile_run_site(site, arguments);
 }
 
 /* One for each number of arguments, because only those are there to be read. */
@@ -62,9 +58,19 @@ static void *const takers[] = {
 	take_0, take_1, take_2, take_3, take_4, take_5, take_6, take_7, take_8, take_9, take_10, take_11, take_12,
 };
 
+/* The handler only counts, and looks at no argument. */
+static void take_count(void *data)
+{
+	preempt_disable_notrace();
+	spile_run_counting(data);
+	preempt_enable_notrace();
+}
+
 static void *taker_of(const struct spile_site *site)
 {
 	BUILD_BUG_ON(ARRAY_SIZE(takers) != MOST_ARGUMENTS + 1);
+	if (site->counting && !site->probe->registers)
+		return take_count;
 	return takers[clamp_t(spile_long, site->probe->value, 0, MOST_ARGUMENTS)];
 }
 

@@ -441,7 +441,7 @@ static void feed(const struct spile_map *map, const spile_long *values, unsigned
 
 	load(map);
 	for (i = 0; i < count; i++) {
-		spile_stats_add(any_cpu(), map, NULL, values[i]);
+		spile_stats_feed(any_cpu(), map, values[i]);
 		sum = spile_add(sum, values[i]);
 		least = min(values[i], least);
 		greatest = values[i] > greatest ? values[i] : greatest;
@@ -674,7 +674,7 @@ static void histograms(void)
 	CHECK(spile_put_histogram(c, payload, &map, NULL) == payload + sizeof(payload));
 	CHECK(failed_with(c, "empty aggregate"));
 	for (i = 0; i < sizeof(values) / sizeof(*values); i++)
-		spile_stats_add(any_cpu(), &map, NULL, values[i]);
+		spile_stats_feed(any_cpu(), &map, values[i]);
 	CHECK(spile_histogram_bucket(c, &map, NULL, 2) == 3);
 	CHECK(spile_histogram_bucket(c, &map, NULL, 4) == 2);
 	CHECK(!c->error);

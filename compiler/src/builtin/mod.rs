@@ -30,6 +30,10 @@ pub struct Builtin {
     pub guru: bool,
     /// Tells of the last `=~`: patterns of the program then say where they match.
     pub groups: bool,
+    /// Looks at the probed registers.
+    pub registers: bool,
+    /// Calls nothing of the kernel and needs nothing of the context: may run where a probe only counts.
+    pub plain: bool,
     /// One line for listings and the manual.
     pub doc: &'static str,
 }
@@ -58,6 +62,8 @@ macro_rules! builtin {
                 pure: false,
                 guru: false,
                 groups: false,
+                registers: false,
+                plain: false,
                 doc: $doc,
             }
         }

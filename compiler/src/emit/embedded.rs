@@ -111,6 +111,9 @@ fn emit_global(unit: &mut String, global: &Global) {
                     "#define STAP_GLOBAL_GET_{name}({listed}) ((char *)spile_map_text({what}).text)\n\
                      #define STAP_GLOBAL_SET_{name}({with_value}) spile_map_set_text({what}, spile_embedded_string(value))\n"
                 ),
+                Holds::Stats(_) if keys.is_empty() => {
+                    format!("#define STAP_GLOBAL_SET_{name}({with_value}) spile_stats_feed(CONTEXT, &{symbol}, value)\n")
+                }
                 Holds::Stats(_) => format!(
                     "#define STAP_GLOBAL_SET_{name}({with_value}) spile_stats_add({what}, value)\n"
                 ),

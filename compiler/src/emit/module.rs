@@ -74,7 +74,7 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
 fn global(global: &crate::plan::Global, shared: bool) -> Global {
     let name = global.symbol.clone();
     let (ty, initial) = match &global.storage {
-        Storage::Variable { ty, initial } => (*ty, initial),
+        Storage::Variable { ty, initial, .. } => (*ty, initial),
         Storage::Map(map) => {
             return Global { name, kind: "map", initial: String::new(), length: 0, fields: map_fields(map), shared };
         }
@@ -231,6 +231,12 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
         }
         None => fields.push(".target = -1".into()),
     }
+    if probe.counts_only {
+        fields.push(".counts_only = 1".into());
+    }
+    if matches!(probe.attachment, Attachment::Kprobe(_) | Attachment::Symbol { returning: false, .. } | Attachment::Tracepoint { .. }) {
+        fields.push(format!(".registers = {:#x}ULL", probe.registers));
+    }
     if !probe.locks.is_empty() {
         fields.push(format!(".locks = locks_{index}"));
         fields.push(format!(".lock_count = {}", probe.locks.len()));
@@ -271,6 +277,7 @@ fn script_entry(plan: &Plan) -> Entry {
         ".targets = targets".to_string(),
         format!(".target_count = {}", plan.targets.len()),
         format!(".lock_count = {}", plan.lock_count),
+        format!(".counter_count = {}", plan.counter_count),
         format!(".maps = {}", if maps == 0 { "0" } else { "maps" }),
         format!(".map_count = {maps}"),
         format!(".settings = {}", if plan.meta.settings.is_empty() { "0" } else { "settings" }),

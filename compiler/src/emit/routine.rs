@@ -2,7 +2,7 @@
 
 use super::text;
 use crate::plan::code::{Argument, Callee, Frame, Instr, Key, LabelId, MapOp, OUT, Outcome, Parameter, Part, Routine, Text, Value};
-use crate::plan::Plan;
+use crate::plan::{Plan, Storage};
 use crate::program::{Automaton, BinaryOp, Extractor, GlobalId, Type};
 
 /// Spells routines with the names of a plan.
@@ -175,6 +175,13 @@ impl Speller<'_> {
         self.plan.globals.iter().find(|global| global.id == id).map_or("spile_no_such_global", |global| &global.symbol)
     }
 
+    fn counter(&self, id: GlobalId) -> Option<u32> {
+        self.plan.globals.iter().find(|global| global.id == id).and_then(|global| match global.storage {
+            Storage::Variable { counter, .. } => counter,
+            Storage::Map(_) => None,
+        })
+    }
+
     fn label(&self, label: LabelId) -> String {
         if label == OUT { "out".into() } else { format!("label_{}", label.0) }
     }
@@ -192,7 +199,17 @@ impl Speller<'_> {
                 let (left, right) = (self.text(left), self.text(right));
                 self.set_text(*to, buffer.0, &format!("spile_string_concatenate(f->b{}, {left}, {right})", buffer.0));
             }
-            Instr::SetGlobalLong(id, value) => self.line(&format!("{} = {};", self.global(*id), self.value(value))),
+            Instr::SetGlobalLong(id, value) => {
+                let (name, value) = (self.global(*id), self.value(value));
+                self.line(&match self.counter(*id) {
+                    Some(counter) => format!("spile_counter_set({counter}, &{name}, {value});"),
+                    None => format!("{name} = {value};"),
+                });
+            }
+            Instr::Count(id, value) => {
+                let counter = self.counter(*id).unwrap_or(0);
+                self.line(&format!("spile_count(c, {counter}, {});\t/* {} */", self.value(value), self.global(*id)));
+            }
             Instr::SetGlobalText(id, text) => {
                 let (name, text) = (self.global(*id), self.text(text));
                 self.line(&format!("{name}.length = spile_string_copy({name}.text, {text});"));
@@ -332,6 +349,7 @@ impl Speller<'_> {
             MapOp::Add(to, value) => format!("{} = spile_map_add({what}, {});", self.long(*to), self.value(value)),
             MapOp::Delete => format!("spile_map_delete({what}, {any});"),
             MapOp::Clear => format!("spile_map_clear(c, &{});", self.global(map)),
+            MapOp::Feed(value) if keys.is_empty() => format!("spile_stats_feed(c, &{}, {});", self.global(map), self.value(value)),
             MapOp::Feed(value) => format!("spile_stats_add({what}, {});", self.value(value)),
             MapOp::Extract(to, extractor) => format!("{} = spile_stats_get({what}, {});", self.long(*to), extractor_name(*extractor)),
             MapOp::Bucket(to, index) => format!("{} = spile_histogram_bucket({what}, {});", self.long(*to), self.value(index)),
@@ -519,7 +537,13 @@ impl Speller<'_> {
         let spelled = match value {
             Value::Const(value) => return number(*value),
             Value::Long(id) => return self.long(*id).to_string(),
-            Value::Global(id) => return self.global(*id).to_string(),
+            Value::Global(id) => {
+                let name = self.global(*id);
+                return match self.counter(*id) {
+                    Some(counter) => format!("spile_counter({counter}, {name})"),
+                    None => name.to_string(),
+                };
+            }
             Value::Negate(operand) => return format!("spile_negate({})", self.value(operand)),
             Value::Not(operand) => return unary("!", operand),
             Value::Complement(operand) => return unary("~", operand),

@@ -17,6 +17,8 @@ const TRIAL: Duration = Duration::from_secs(10);
 pub enum Acceleration {
     Kvm,
     Tcg,
+    /// By translation, with a clock that goes on by 1 ns for each instruction executed: costs can be counted. One CPU.
+    Counting,
 }
 
 impl Acceleration {
@@ -26,14 +28,20 @@ impl Acceleration {
             Acceleration::Kvm => "kvm",
             // Not thread=multi: until QEMU 8.1 it may go on executing an instruction that another CPU has replaced
             // (measured with 7.2: a bare kprobe on vfs_read, armed and disarmed under load, jumps to address 0).
-            Acceleration::Tcg => "tcg,thread=single",
+            Acceleration::Tcg | Acceleration::Counting => "tcg,thread=single",
         }
+    }
+
+    /// For qemu's `-icount`.
+    pub(super) fn counting(self) -> Option<&'static str> {
+        (self == Acceleration::Counting).then_some("shift=0,sleep=off")
     }
 
     fn word(self) -> &'static str {
         match self {
             Acceleration::Kvm => "kvm",
             Acceleration::Tcg => "tcg",
+            Acceleration::Counting => "counting",
         }
     }
 }

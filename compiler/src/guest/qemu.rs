@@ -60,6 +60,9 @@ pub(super) fn version(qemu: &Path) -> String {
 pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports), Error> {
     let mut command = Command::new(find()?);
     command.args(["-accel", machine.acceleration.argument(), "-cpu", "max"]);
+    if let Some(counting) = machine.acceleration.counting() {
+        command.args(["-icount", counting]);
+    }
     command.args(["-smp", &machine.cpus.to_string(), "-m", &format!("{}M", machine.memory_mib)]);
     command.args(["-display", "none", "-monitor", "none", "-nodefaults", "-no-user-config", "-no-reboot"]);
     command.arg("-kernel").arg(machine.kernel);

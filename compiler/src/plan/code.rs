@@ -216,6 +216,8 @@ pub enum Instr {
     Concatenate { left: Text, right: Text, buffer: BufferId, to: TextId },
     SetGlobalLong(GlobalId, Value),
     SetGlobalText(GlobalId, Text),
+    /// Adds to a counter.
+    Count(GlobalId, Value),
     SaveLong(u32, Value),
     SaveText(u32, Text),
     Divide { to: LongId, modulo: bool, left: Value, right: Value, location: LocationId },
@@ -325,8 +327,32 @@ fn sets_text(instr: &Instr, id: TextId) -> bool {
 
 fn sets_global(instr: &Instr, id: GlobalId) -> bool {
     any(std::slice::from_ref(instr), &|instr| match instr {
-        Instr::SetGlobalLong(to, _) | Instr::SetGlobalText(to, _) => *to == id,
+        Instr::SetGlobalLong(to, _) | Instr::SetGlobalText(to, _) | Instr::Count(to, _) => *to == id,
         Instr::Call { callee: Callee::Routine(_) | Callee::Embedded(_), .. } => true,
         _ => false,
     })
+}
+
+/// Whether a handler does nothing but add to counters, depending on numbers alone: it cannot fail, ends soon, and needs
+/// nothing of the context but the registers.
+pub fn only_counts(code: &[Instr]) -> bool {
+    code.iter().all(|instr| match instr {
+        Instr::Comment(_) | Instr::Label(_) | Instr::Goto(_) => true,
+        Instr::SetLong(_, value) | Instr::Count(_, value) => is_plain(value),
+        Instr::If { condition, then, otherwise } => is_plain(condition) && only_counts(then) && only_counts(otherwise),
+        Instr::Call { callee: Callee::Builtin(symbol), arguments, .. } => {
+            arguments.is_empty() && crate::builtin::all().any(|builtin| builtin.symbol == *symbol && builtin.plain)
+        }
+        _ => false,
+    })
+}
+
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Const(_) | Value::Long(_) | Value::Global(_) | Value::Register(_) | Value::KernelAddress { per_cpu: false, .. } => true,
+        Value::Negate(inner) | Value::Not(inner) | Value::Complement(inner) | Value::SignExtend(inner, _) | Value::Bits(inner, _) => is_plain(inner),
+        Value::Binary(_, left, right) => is_plain(left) && is_plain(right),
+        Value::Conditional(a, b, c) => is_plain(a) && is_plain(b) && is_plain(c),
+        Value::KernelAddress { per_cpu: true, .. } | Value::Compare(..) | Value::Saved(_) | Value::Length(_) => false,
+    }
 }

@@ -2,10 +2,10 @@
 //!
 //! A global that no armed probe writes needs none: begin probes run before anything is armed, end probes after
 //! everything is disarmed. Nor does an aggregate, or an array of them, that armed probes only feed: each CPU has its own
-//! values, and making an element is safe by itself.
+//! values, and making an element is safe by itself. So it is with a number that they only add to: a *counter*.
 
-use crate::program::uses::{Access, Uses};
-use crate::program::{Attachment, Global, Holds, Program};
+use crate::program::uses::{Access, Uses, Walk};
+use crate::program::{Attachment, Global, GlobalId, Holds, Program, Type};
 
 /// How a handler takes a lock (script.h, enum spile_lock_mode).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,24 +19,60 @@ pub enum LockMode {
 }
 
 /// How a handler that does this with a global takes its lock.
-pub(super) fn mode(global: &Global, access: Access) -> LockMode {
-    match (global.holds, access) {
-        (Holds::Stats(_), Access::Feed) => LockMode::Local,
-        (Holds::Stats(_), _) => LockMode::All,
-        (Holds::Value(_), Access::Read) => LockMode::Read,
-        (Holds::Value(_), _) => LockMode::Write,
+pub(super) fn mode(global: &Global, counter: Option<u32>, access: Access) -> LockMode {
+    let own = counter.is_some() || matches!(global.holds, Holds::Stats(_));
+    match (own, access) {
+        (true, Access::Feed) => LockMode::Local,
+        (true, _) => LockMode::All,
+        (false, Access::Read) => LockMode::Read,
+        (false, _) => LockMode::Write,
     }
 }
 
+/// Whether the probe runs beside no other: before any is armed, or after all are disarmed.
+fn is_serial(attachment: &Attachment) -> bool {
+    matches!(attachment, Attachment::Begin { .. } | Attachment::End { .. } | Attachment::Error { .. } | Attachment::Never)
+}
+
+/// By global: its number among the counters, None where it is none. A counter is kept on each CPU by itself; reading one
+/// goes over all CPUs, so besides the probes that add to it only timers and files in /proc may use it. C text of the script has no counters.
+pub(super) fn counters(program: &Program, handlers: &[Uses]) -> Vec<Option<u32>> {
+    let mut counted = vec![false; program.globals.len()];
+    let mut other = vec![false; program.globals.len()];
+    for (probe, uses) in program.probes.iter().zip(handlers) {
+        for (global, &access) in uses {
+            match access {
+                _ if is_serial(&probe.attachment) => {}
+                Access::Feed => counted[global.index()] = true,
+                _ if matches!(probe.attachment, Attachment::Timer { .. } | Attachment::Procfs { .. }) => {}
+                _ => other[global.index()] = true,
+            }
+        }
+    }
+    for global in embedded_globals(program) {
+        other[global.index()] = true;
+    }
+    let mut next = 0..;
+    let of = |(index, global): (usize, &Global)| {
+        let is = global.scalar() == Some(Type::Long) && counted[index] && !other[index];
+        if is { next.next() } else { None }
+    };
+    program.globals.iter().enumerate().map(of).collect()
+}
+
+/// Globals that C text of the script says it uses.
+fn embedded_globals(program: &Program) -> impl Iterator<Item = GlobalId> {
+    let mut found = Vec::new();
+    let walks = Walk::of_functions(program).into_iter().chain(program.probes.iter().map(|probe| Walk::of(&probe.body)));
+    walks.for_each(|walk| found.extend(walk.embedded));
+    found.into_iter()
+}
+
 /// By global: the index of its lock, None where it needs none.
-pub(super) fn locks(program: &Program, handlers: &[Uses]) -> Vec<Option<u32>> {
+pub(super) fn locks(program: &Program, handlers: &[Uses], counters: &[Option<u32>]) -> Vec<Option<u32>> {
     let mut strongest: Vec<Option<Access>> = vec![None; program.globals.len()];
     for (probe, uses) in program.probes.iter().zip(handlers) {
-        let serial = matches!(
-            probe.attachment,
-            Attachment::Begin { .. } | Attachment::End { .. } | Attachment::Error { .. } | Attachment::Never
-        );
-        if serial {
+        if is_serial(&probe.attachment) {
             continue;
         }
         for (global, &access) in uses {
@@ -51,9 +87,9 @@ pub(super) fn locks(program: &Program, handlers: &[Uses]) -> Vec<Option<u32>> {
     let mut next = 0;
     strongest
         .into_iter()
-        .zip(&program.globals)
-        .map(|(access, global)| {
-            let own = matches!(global.holds, Holds::Stats(_));
+        .zip(program.globals.iter().zip(counters))
+        .map(|(access, (global, counter))| {
+            let own = counter.is_some() || matches!(global.holds, Holds::Stats(_));
             let needed = match access {
                 None | Some(Access::Read) => false,
                 Some(Access::Feed) => !own,
@@ -65,4 +101,70 @@ pub(super) fn locks(program: &Program, handlers: &[Uses]) -> Vec<Option<u32>> {
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Probe, Place, TargetId, Target};
+    use crate::source::{FileId, Span};
+
+    fn span() -> Span {
+        Span::new(FileId(0), 0, 0)
+    }
+
+    fn program(attachments: Vec<Attachment>) -> Program {
+        let probe = |attachment| Probe {
+            point: String::new(),
+            script_point: String::new(),
+            function: String::new(),
+            module: String::new(),
+            attachment,
+            locals: Vec::new(),
+            saved: Vec::new(),
+            body: Vec::new(),
+            span: span(),
+        };
+        let global = Global {
+            name: "n".into(),
+            holds: Holds::Value(Type::Long),
+            keys: Vec::new(),
+            size: None,
+            wrap: false,
+            initial: None,
+            span: span(),
+        };
+        let target = Target { name: String::new(), build_id: Vec::new(), build_id_address: None, path: String::new() };
+        Program { globals: vec![global], probes: attachments.into_iter().map(probe).collect(), targets: vec![target], ..Program::default() }
+    }
+
+    /// Whether the one global is a counter, and whether it has a lock.
+    fn planned(probes: Vec<(Attachment, Access)>) -> (bool, bool) {
+        let (attachments, accesses): (Vec<_>, Vec<_>) = probes.into_iter().unzip();
+        let program = program(attachments);
+        let uses: Vec<Uses> = accesses.into_iter().map(|access| Uses::from([(GlobalId(0), access)])).collect();
+        let counters = counters(&program, &uses);
+        let locks = locks(&program, &uses, &counters);
+        (counters[0].is_some(), locks[0].is_some())
+    }
+
+    fn entry() -> Attachment {
+        Attachment::Kprobe(Place { target: TargetId(0), symbol: None, address: 16 })
+    }
+
+    fn timer() -> Attachment {
+        Attachment::Timer { period: 1000, random: 0, jiffies: false }
+    }
+
+    #[test]
+    fn what_is_only_added_to_is_a_counter() {
+        assert_eq!(planned(vec![(entry(), Access::Feed), (Attachment::End { order: 0 }, Access::Write)]), (true, false));
+        // A timer that prints it, or sets it back, waits for those that add.
+        assert_eq!(planned(vec![(entry(), Access::Feed), (timer(), Access::Read)]), (true, true));
+        assert_eq!(planned(vec![(entry(), Access::Feed), (timer(), Access::Write)]), (true, true));
+        // Reading is dear, so not where it may be frequent.
+        assert_eq!(planned(vec![(entry(), Access::Feed), (entry(), Access::Read)]), (false, true));
+        assert_eq!(planned(vec![(entry(), Access::Write)]), (false, true));
+        assert_eq!(planned(vec![(entry(), Access::Read)]), (false, false));
+    }
 }

@@ -92,6 +92,7 @@ pub struct Plan {
     pub frame_bytes: u32,
     pub scratch_bytes: u32,
     pub lock_count: u32,
+    pub counter_count: u32,
     pub anchor_address: u64,
     pub globals: Vec<Global>,
     pub targets: Vec<crate::program::Target>,
@@ -121,7 +122,8 @@ pub struct Global {
 /// How a global is held.
 #[derive(Debug)]
 pub enum Storage {
-    Variable { ty: Type, initial: Option<Constant> },
+    /// `counter`: its number, if what is added to it lies on each CPU by itself.
+    Variable { ty: Type, initial: Option<Constant>, counter: Option<u32> },
     Map(Map),
 }
 
@@ -151,6 +153,10 @@ pub struct Probe {
     pub entry_handler: Option<String>,
     /// Data of one kretprobe instance.
     pub entry_bytes: u32,
+    /// The handler does nothing but add to counters, without a lock.
+    pub counts_only: bool,
+    /// Words of the probed registers that the handler may look at: bit N for word N.
+    pub registers: u64,
     /// What is taken for the handler, ascending.
     pub locks: Vec<(u32, LockMode)>,
 }
@@ -191,10 +197,12 @@ pub struct EmbeddedFunction {
 
 /// Plans the module of a program.
 pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
-    let function_uses = uses::function_uses(&Walk::of_functions(program));
-    let handler_uses: Vec<Uses> =
-        program.probes.iter().map(|probe| Walk::of(&probe.body).with_calls(&function_uses)).collect();
-    let locks = globals::locks(program, &handler_uses);
+    let function_walks = Walk::of_functions(program);
+    let function_uses = uses::function_uses(&function_walks);
+    let handler_walks: Vec<Walk> = program.probes.iter().map(|probe| Walk::of(&probe.body)).collect();
+    let handler_uses: Vec<Uses> = handler_walks.iter().map(|walk| walk.with_calls(&function_uses)).collect();
+    let counters = globals::counters(program, &handler_uses);
+    let locks = globals::locks(program, &handler_uses, &counters);
     let nesting = frame::nesting(program);
     let max_nesting = naming.limits.max_nesting.unwrap_or(nesting.needed);
     let names = function_names(program);
@@ -216,7 +224,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             FunctionBody::Script(statements) => {
                 let comment = format!("function {} ({})", function.name, sources.place(function.span));
                 let offsets = function.site.and_then(|site| saved.get(site as usize)).map_or(&[][..], |saved| &saved.offsets);
-                let mut builder = Builder::new(around(program, &mut tables, &names, &naming, offsets));
+                let mut builder = Builder::new(around(program, &mut tables, &names, &naming, offsets, &counters));
                 let parameters = builder.declare(&function.locals, function.parameters);
                 builder.charge(statements, function.span);
                 builder.statements(statements);
@@ -239,21 +247,23 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         let comment = format!("probe {} ({})", probe.point, sources.place(probe.span));
         let entry_handler = (!probe.saved.is_empty()).then(|| format!("{name}_entry"));
         if let Some(symbol) = &entry_handler {
-            let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets));
+            let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets, &counters));
             for (expr, &offset) in probe.saved.iter().zip(&saved.offsets) {
                 builder.save(offset, expr);
             }
             let comment = format!("{comment}: values at the function's entry");
             routines.push(builder.finish(symbol.clone(), comment, Vec::new(), None, Frame::Handler));
         }
-        let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets));
+        let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets, &counters));
         builder.declare(&probe.locals, 0);
         builder.statements(&probe.body);
-        routines.push(builder.finish(name.clone(), comment, Vec::new(), None, Frame::Handler));
+        let routine = builder.finish(name.clone(), comment, Vec::new(), None, Frame::Handler);
+        let only_counts = code::only_counts(&routine.code);
+        routines.push(routine);
         let mut taken: Vec<(u32, LockMode)> =
             handler_uses[index]
                 .iter()
-                .filter_map(|(id, &access)| Some((locks[id.index()]?, globals::mode(&program.globals[id.index()], access))))
+                .filter_map(|(id, &access)| Some((locks[id.index()]?, globals::mode(&program.globals[id.index()], counters[id.index()], access))))
                 .collect();
         taken.sort_unstable();
         probes.push(Probe {
@@ -265,6 +275,8 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             handler: name,
             entry_handler,
             entry_bytes: saved.bytes,
+            counts_only: only_counts && taken.is_empty(),
+            registers: handler_walks[index].registers_with_calls(&function_walks),
             locks: taken,
         });
     }
@@ -293,13 +305,14 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         locations: std::mem::take(&mut tables.locations),
         settings: Vec::new(),
     };
-    let globals = used_globals(program, &handler_uses, naming.limits.map_entries);
+    let globals = used_globals(program, &handler_uses, &counters, naming.limits.map_entries);
     meta.settings = settable(&globals).map(|global| setting(global, naming.limits.string_bytes)).collect();
     Plan {
         max_nesting,
         frame_bytes,
         scratch_bytes: tables.scratch_bytes,
         lock_count: locks.iter().flatten().count() as u32,
+        counter_count: counters.iter().flatten().count() as u32,
         anchor_address: program.anchor_address.unwrap_or(0),
         globals,
         targets: program.targets.clone(),
@@ -346,8 +359,9 @@ fn around<'p, 's>(
     functions: &'p [(String, bool)],
     naming: &'p Naming,
     saved: &'p [u32],
+    counters: &'p [Option<u32>],
 ) -> Around<'p, 's> {
-    Around { program, tables, functions, limits: &naming.limits, saved }
+    Around { program, tables, functions, limits: &naming.limits, saved, counters }
 }
 
 fn located(code: &EmbeddedC, sources: &SourceMap) -> Located {
@@ -416,7 +430,7 @@ fn saved_offsets(saved: &[crate::program::Expr], string_bytes: u32) -> Saved {
     Saved { offsets, bytes }
 }
 
-fn used_globals(program: &Program, handlers: &[Uses], map_entries: u32) -> Vec<Global> {
+fn used_globals(program: &Program, handlers: &[Uses], counters: &[Option<u32>], map_entries: u32) -> Vec<Global> {
     let mut used: Vec<_> = handlers.iter().flat_map(|uses| uses.keys().copied()).collect();
     used.sort_unstable();
     used.dedup();
@@ -430,7 +444,7 @@ fn used_globals(program: &Program, handlers: &[Uses], map_entries: u32) -> Vec<G
             let suffix = if *count > 1 { format!("_{count}") } else { String::new() };
             let symbol = format!("global_{}{suffix}", c_name(&global.name));
             let storage = match global.scalar() {
-                Some(ty) => Storage::Variable { ty, initial: global.initial.clone() },
+                Some(ty) => Storage::Variable { ty, initial: global.initial.clone(), counter: counters[id.index()] },
                 None => {
                     maps += 1;
                     Storage::Map(Map {

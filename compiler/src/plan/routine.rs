@@ -3,6 +3,7 @@
 use super::code::*;
 use super::map::key;
 use super::tables::Tables;
+use crate::program::uses::counted;
 use crate::program::{self, BinaryOp, Expr, ExprKind, LValue, Program, PrintPiece, Stmt, StmtKind, Type};
 use crate::source::Span;
 use spile_abi::format::{Piece, Size};
@@ -16,6 +17,8 @@ pub(super) struct Around<'p, 's> {
     pub limits: &'p super::Limits,
     /// Byte offsets of saved values in the instance's data.
     pub saved: &'p [u32],
+    /// By global: its number among the counters.
+    pub counters: &'p [Option<u32>],
 }
 
 /// Builds one routine.
@@ -329,6 +332,7 @@ impl<'p, 's> Builder<'p, 's> {
     pub(super) fn effect(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Print(print) => self.print(print),
+            ExprKind::Update { op, .. } if self.is_count(expr) => self.count(*op, expr),
             ExprKind::Update { left, op, value, .. } => {
                 self.update(left, *op, value, false, expr);
             }
@@ -347,6 +351,19 @@ impl<'p, 's> Builder<'p, 's> {
             _ => {
                 self.result(expr);
             }
+        }
+    }
+
+    /// Whether it does no more to a counter than add to it.
+    fn is_count(&self, expr: &Expr) -> bool {
+        counted(expr).is_some_and(|(global, _)| self.around.counters[global.index()].is_some())
+    }
+
+    fn count(&mut self, op: BinaryOp, expr: &Expr) {
+        if let Some((global, value)) = counted(expr) {
+            let value = self.value(value);
+            let value = if op == BinaryOp::Subtract { Value::Negate(Box::new(value)) } else { value };
+            self.push(Instr::Count(global, value));
         }
     }
 

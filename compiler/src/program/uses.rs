@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Element, EmbeddedC, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece, Program, Slice, Stmt, StmtKind,
+    BinaryOp, Element, EmbeddedC, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece, Program, Slice, Stmt, StmtKind,
     Variable,
 };
 use crate::source::Span;
@@ -13,7 +13,7 @@ use crate::source::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     Read,
-    /// An aggregate is only fed.
+    /// An aggregate is only fed, a number only added to.
     Feed,
     /// Written, or an aggregate fed and read.
     Write,
@@ -40,7 +40,14 @@ pub struct Walk {
     pub calls: Vec<FunctionId>,
     /// The first place that changes a global.
     pub changes: BTreeMap<GlobalId, Span>,
+    /// Words of the probed registers that may be looked at: bit N for word N.
+    pub registers: u64,
+    /// Globals that C text of the script says it uses.
+    pub embedded: Vec<GlobalId>,
 }
+
+/// Which [`Walk::registers`] there are: all, and whatever else the kernel has of them.
+const ALL_REGISTERS: u64 = u64::MAX;
 
 impl Walk {
     pub fn of(statements: &[Stmt]) -> Walk {
@@ -73,6 +80,20 @@ impl Walk {
         uses
     }
 
+    /// The registers that this looks at with all that it calls.
+    pub fn registers_with_calls(&self, functions: &[Walk]) -> u64 {
+        let mut registers = self.registers;
+        let mut seen = vec![false; functions.len()];
+        let mut open = self.calls.clone();
+        while let Some(callee) = open.pop() {
+            if !std::mem::replace(&mut seen[callee.index()], true) {
+                registers |= functions[callee.index()].registers;
+                open.extend(&functions[callee.index()].calls);
+            }
+        }
+        registers
+    }
+
     fn global(&mut self, id: GlobalId, access: Access, span: Span) {
         self.uses.entry(id).and_modify(|before| *before = before.and(access)).or_insert(access);
         if access != Access::Read {
@@ -91,7 +112,20 @@ impl Walk {
         self.global(element.global, access, span);
     }
 
+    /// An expression whose value nobody uses.
+    fn effect(&mut self, expr: &Expr) {
+        match counted(expr) {
+            Some((global, value)) => {
+                self.expr(value);
+                self.global(global, Access::Feed, expr.span);
+            }
+            None => self.expr(expr),
+        }
+    }
+
     fn embedded(&mut self, code: &EmbeddedC) {
+        self.registers = ALL_REGISTERS;
+        self.embedded.extend(code.globals.iter().map(|&(global, _)| global));
         code.globals.iter().for_each(|&(global, access)| self.global(global, access, code.span));
     }
 
@@ -103,14 +137,15 @@ impl Walk {
         let span = statement.span;
         match &statement.kind {
             StmtKind::Block(statements) => statements.iter().for_each(|statement| self.statement(statement)),
-            StmtKind::Expr(expr) => self.expr(expr),
+            StmtKind::Expr(expr) => self.effect(expr),
             StmtKind::If { condition, then, otherwise } => {
                 self.expr(condition);
                 self.statement(then);
                 otherwise.iter().for_each(|otherwise| self.statement(otherwise));
             }
             StmtKind::Loop { condition, step, body } => {
-                condition.iter().chain(step).for_each(|expr| self.expr(expr));
+                condition.iter().for_each(|expr| self.expr(expr));
+                step.iter().for_each(|expr| self.effect(expr));
                 self.statement(body);
             }
             StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
@@ -143,7 +178,8 @@ impl Walk {
             LValue::Variable(variable) => self.variable(*variable, Access::Write, span),
             LValue::Element(element) => self.element(element, Access::Write, span),
             LValue::Memory { address, .. } => self.expr(address),
-            LValue::Register { .. } => {}
+            // Writing needs the place where they are put back from.
+            LValue::Register { .. } => self.registers = ALL_REGISTERS,
         }
     }
 
@@ -179,7 +215,12 @@ impl Walk {
                 self.calls.push(*function);
                 arguments.iter().for_each(|argument| self.expr(argument));
             }
-            ExprKind::Builtin(_, arguments) => arguments.iter().for_each(|argument| self.expr(argument)),
+            ExprKind::Builtin(builtin, arguments) => {
+                if builtin.registers {
+                    self.registers = ALL_REGISTERS;
+                }
+                arguments.iter().for_each(|argument| self.expr(argument));
+            }
             ExprKind::Assign(left, value) => {
                 self.expr(value);
                 self.place(left, span);
@@ -204,9 +245,21 @@ impl Walk {
                 self.expr(index);
                 self.element(aggregate, Access::Read, span);
             }
-            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Register { .. } | ExprKind::Saved(_) | ExprKind::TookNext | ExprKind::KernelAddress { .. } => {}
+            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Saved(_) | ExprKind::TookNext | ExprKind::KernelAddress { .. } => {}
+            ExprKind::Register { offset } => self.registers |= 1u64.checked_shl(offset / 8).unwrap_or(ALL_REGISTERS),
             ExprKind::EmbeddedC(code) => self.embedded(code),
         }
+    }
+}
+
+/// `global += value` and its kin, as an expression whose value nobody uses: the global, and what is added or taken off.
+pub fn counted(expr: &Expr) -> Option<(GlobalId, &Expr)> {
+    match &expr.kind {
+        ExprKind::Update { left, op: BinaryOp::Add | BinaryOp::Subtract, value, .. } => match **left {
+            LValue::Variable(Variable::Global(global)) => Some((global, value)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

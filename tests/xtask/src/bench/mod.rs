@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures, and writes the page in docs/ that says what came out.
 
 mod build;
+mod runtime;
 
 use std::process::ExitCode;
 
@@ -17,11 +18,14 @@ pub struct Options {
 enum What {
     /// From script to module: docs/bench-build.md
     Build(build::Options),
+    /// What a hit of a probe costs, in a guest that counts instructions: docs/bench-runtime.md
+    Runtime(runtime::Options),
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     match &options.what {
         What::Build(options) => build::run(options),
+        What::Runtime(options) => runtime::run(options),
     }
 }
 

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Probes at function entries, called by ftrace without a kprobe in between. All
+ * sites share two ftrace_ops, so that arming and disarming takes one change of the
+ * kernel's text and one wait however many they are; a hit finds its sites by the
+ * address in a hash table.
+ *
+ * One ops asks for all registers, the other only for those that hold arguments,
+ * which costs a third of it. A function that has a site of the first kind is served
+ * by that for all of its sites: with two ops at one function ftrace calls both by
+ * way of a list.
+ */
+#include <linux/ftrace.h>
+#include <linux/hash.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+
+#include "entry.h"
+#include "features.h"
+#include "run.h"
+
+#if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS) && defined(CONFIG_KPROBES_ON_FTRACE)
+
+/*
+ * Written under spile_session.lock, read by hits. A slot in use has an address;
+ * one given up keeps SLOT_WAS_USED, so that searches go on behind it.
+ */
+struct slot {
+	unsigned long address;		/* as ftrace gives it; 0: never used */
+	struct spile_site *first;	/* of the sites there, in the order of the script */
+	bool whole;			/* served by the ops for all registers */
+	bool pending;			/* added, not yet armed */
+} __aligned(32);
+enum { SLOT_WAS_USED = 1 };
+
+static struct slot *slots;	/* a power of two, at least twice as many as sites */
+static unsigned int slot_bits;
+static unsigned int slot_shift;	/* 64 - slot_bits */
+
+static inline struct slot *slot_at(unsigned long place)
+{
+	return &slots[place & ((1ul << slot_bits) - 1)];
+}
+
+/* Multiplicative, as hash_long(), which would compute the shift each time. */
+static __always_inline unsigned long first_place(unsigned long address)
+{
+	return address * GOLDEN_RATIO_64 >> slot_shift;
+}
+
+static noinline struct slot *find_slot_behind(unsigned long address)
+{
+	unsigned long place = first_place(address), tries;
+	struct slot *slot;
+
+	for (tries = 1; tries < 1ul << slot_bits; tries++) {
+		slot = slot_at(place + tries);
+		/* Acquire: pairs with add_slot(). */
+		if (likely(smp_load_acquire(&slot->address) == address))
+			return slot;
+		if (!slot->address)
+			break;
+	}
+	return NULL;
+}
+
+static __always_inline struct slot *find_slot(unsigned long address)
+{
+	struct slot *slot = &slots[first_place(address)];
+
+	if (likely(smp_load_acquire(&slot->address) == address))
+		return slot;
+	return find_slot_behind(address);
+}
+
+/* Interrupts may be on, and preemption. Nothing that is traced may be called before
+ * the context is claimed (spile_run() counts what comes then as nested). */
+static __always_inline void handle(unsigned long address, unsigned long *regs)
+{
+	struct spile_site *site;
+	struct slot *slot;
+
+	slot = find_slot(address);
+	if (likely(slot))
+		for (site = READ_ONCE(slot->first); site; site = READ_ONCE(site->same))
+			spile_run_site(site, regs);
+}
+
+static void handle_arguments(unsigned long address, unsigned long parent, struct ftrace_ops *ops,
+			     spile_ftrace_regs *regs)
+{
+	handle(address, (unsigned long *)spile_ftrace_words(regs));
+}
+
+static void handle_whole(unsigned long address, unsigned long parent, struct ftrace_ops *ops,
+			 spile_ftrace_regs *regs)
+{
+	struct pt_regs *words = spile_ftrace_words(regs);
+	unsigned long ip = words->ip;
+
+	/* As a breakpoint there would leave it: what kprobes show, whatever they are made of. */
+	words->ip = address + 1;
+	handle(address, (unsigned long *)words);
+	words->ip = ip;
+}
+
+enum { ARGUMENTS, WHOLE, KINDS };
+
+/* Permanent: kernel.ftrace_enabled cannot be switched off under us, as under kprobes. */
+#define ENTRY_FLAGS (FTRACE_OPS_FL_PERMANENT | SPILE_FTRACE_UNGUARDED)
+static struct ftrace_ops ops[KINDS] = {
+	[ARGUMENTS] = { .func = handle_arguments, .flags = ENTRY_FLAGS },
+	[WHOLE] = { .func = handle_whole, .flags = ENTRY_FLAGS | FTRACE_OPS_FL_SAVE_REGS },
+};
+static unsigned int served[KINDS];	/* addresses in the ops' filter */
+static bool registered[KINDS];
+
+/* Words of struct pt_regs that a function's entry has without FTRACE_OPS_FL_SAVE_REGS
+ * (arch/x86/kernel/ftrace_64.S, save_mcount_regs and ftrace_caller). */
+static bool arguments_suffice(const struct spile_site *site)
+{
+#ifdef CONFIG_DYNAMIC_FTRACE_WITH_ARGS
+#define WORD(name) (1ull << offsetof(struct pt_regs, name) / sizeof(long))
+	return !(site->probe->registers &
+		 ~(WORD(di) | WORD(si) | WORD(dx) | WORD(cx) | WORD(r8) | WORD(r9) | WORD(sp)));
+#undef WORD
+#else
+	return false;
+#endif
+}
+
+bool spile_entry_may_be(const struct spile_site *site)
+{
+	/* Of a name in a module that is no target nobody tells us when it goes. */
+	return slots && (site->probe->target >= 0 || (site->symbol && !strchr(site->symbol, ':')));
+}
+
+static struct slot *add_slot(unsigned long address)
+{
+	struct slot *slot = find_slot(address);
+	unsigned long place = first_place(address);
+
+	if (slot)
+		return slot;
+	/* There are more slots than sites: one is free. */
+	for (slot = slot_at(place); slot->address > SLOT_WAS_USED; slot = slot_at(++place))
+		;
+	slot->first = NULL;
+	slot->whole = false;
+	slot->pending = true;
+	/* Release: who finds the address finds the rest. */
+	smp_store_release(&slot->address, address);
+	return slot;
+}
+
+bool spile_entry_add(struct spile_site *site)
+{
+	unsigned long address = (unsigned long)site->kprobe.addr;
+	struct spile_site **last;
+	struct slot *slot;
+
+	if (!(site->kprobe.flags & KPROBE_FLAG_FTRACE))
+		return false;
+	slot = add_slot(address);
+	/* It is armed already, for arguments alone. */
+	if (!slot->pending && !slot->whole && !arguments_suffice(site))
+		return false;
+	if (slot->pending && !arguments_suffice(site))
+		slot->whole = true;
+	site->same = NULL;
+	site->by_entry = true;
+	for (last = &slot->first; *last; last = &(*last)->same)
+		;
+	smp_store_release(last, site);
+	return true;
+}
+
+static bool serve(struct slot *slot)
+{
+	struct ftrace_ops *with = &ops[slot->whole];
+
+	if (ftrace_set_filter_ip(with, slot->address, 0, 0))
+		return false;
+	served[slot->whole]++;
+	return true;
+}
+
+/* ftrace_set_filter_ip() copies the whole filter each time: of thousands all at once, where the kernel can. */
+static bool serve_all(int kind)
+{
+#ifdef SPILE_HAVE_FTRACE_SET_FILTER_IPS
+	unsigned int place, count = 0;
+	unsigned long *addresses = kvmalloc_array(1u << slot_bits, sizeof(*addresses), GFP_KERNEL);
+	int error;
+
+	if (!addresses)
+		return false;
+	for (place = 0; place < 1u << slot_bits; place++)
+		if (slots[place].pending && slots[place].whole == kind)
+			addresses[count++] = slots[place].address;
+	error = count ? ftrace_set_filter_ips(&ops[kind], addresses, count, 0, 0) : -ENOENT;
+	kvfree(addresses);
+	if (error)
+		return false;
+	for (place = 0; place < 1u << slot_bits; place++)
+		if (slots[place].pending && slots[place].whole == kind)
+			slots[place].pending = false;
+	served[kind] += count;
+	return true;
+#else
+	return false;
+#endif
+}
+
+/* Of an ops that is not registered. Not ftrace_free_filter(): that leaves pointers to what it frees. */
+static void forget_filter(int kind)
+{
+	WARN_ON_ONCE(ftrace_set_filter(&ops[kind], NULL, 0, 1));
+	registered[kind] = false;
+	served[kind] = 0;
+}
+
+int spile_entry_commit(void)
+{
+	unsigned int place;
+	int kind, error, result = 0;
+
+	if (!slots)
+		return 0;
+	for (kind = 0; kind < KINDS; kind++) {
+		if (serve_all(kind))
+			continue;
+		/* A filter that was refused as a whole may do without one of its addresses. */
+		for (place = 0; place < 1u << slot_bits; place++)
+			if (slots[place].pending && slots[place].whole == kind && serve(&slots[place]))
+				slots[place].pending = false;
+	}
+	for (kind = 0; kind < KINDS; kind++) {
+		/* An ops without a filter would be called for every function. */
+		if (registered[kind] || !served[kind])
+			continue;
+		error = register_ftrace_function(&ops[kind]);
+		registered[kind] = !error;
+		if (!error)
+			continue;
+		result = error;
+		forget_filter(kind);
+		for (place = 0; place < 1u << slot_bits; place++)
+			if (slots[place].address > SLOT_WAS_USED && slots[place].whole == kind)
+				slots[place].pending = true;
+	}
+	for (place = 0; place < 1u << slot_bits; place++)
+		if (slots[place].pending && !result)
+			result = -EINVAL;
+	return result;
+}
+
+static void leave_slot(struct slot *slot)
+{
+	slot->pending = false;
+	WRITE_ONCE(slot->first, NULL);
+	WRITE_ONCE(slot->address, SLOT_WAS_USED);
+}
+
+bool spile_entry_refused(const struct spile_site *site)
+{
+	struct slot *slot = site->by_entry ? find_slot((unsigned long)site->kprobe.addr) : NULL;
+
+	return slot && slot->pending;
+}
+
+void spile_entry_forget_refused(void)
+{
+	unsigned int place;
+
+	for (place = 0; place < 1u << slot_bits; place++)
+		if (slots[place].pending)
+			leave_slot(&slots[place]);
+}
+
+/* The last address of a filter is not taken out: without any, all functions would be meant. */
+static void stop_serving(struct slot *slot)
+{
+	int kind = slot->whole;
+
+	if (slot->pending)
+		return;
+	if (--served[kind]) {
+		WARN_ON_ONCE(ftrace_set_filter_ip(&ops[kind], slot->address, 1, 0));
+	} else {
+		WARN_ON_ONCE(unregister_ftrace_function(&ops[kind]));
+		forget_filter(kind);
+	}
+}
+
+/*
+ * All sites of an address are in one target, or in the kernel, so they go together.
+ * In a module that goes nothing runs any more, so no hit is under way when its
+ * addresses leave a filter that stays. Else the ops goes, and ftrace waits for
+ * whoever is in it.
+ */
+void spile_entry_remove(struct spile_site *const *sites, unsigned int count)
+{
+	unsigned int place, i;
+	int kind;
+
+	if (!slots)
+		return;
+	if (count && sites[0]->probe->target >= 0 && spile_script.targets[sites[0]->probe->target].name[0]) {
+		for (i = 0; i < count; i++) {
+			struct slot *slot = sites[i]->by_entry ? find_slot((unsigned long)sites[i]->kprobe.addr) : NULL;
+
+			if (slot) {
+				stop_serving(slot);
+				leave_slot(slot);
+			}
+		}
+		return;
+	}
+	for (kind = 0; kind < KINDS; kind++) {
+		if (!registered[kind])
+			continue;
+		WARN_ON_ONCE(unregister_ftrace_function(&ops[kind]));
+		forget_filter(kind);
+	}
+	for (place = 0; place < 1u << slot_bits; place++)
+		if (slots[place].address)
+			leave_slot(&slots[place]);
+}
+
+int spile_entry_init(void)
+{
+	size_t bytes;
+
+	slot_bits = ilog2(roundup_pow_of_two(max(spile_script.probe_count, 1u))) + 1;
+	slot_shift = 64 - slot_bits;
+	bytes = sizeof(*slots) << slot_bits;
+	slots = kvzalloc(bytes, GFP_KERNEL);
+	if (!slots)
+		return -ENOMEM;
+	spile_session_charge(bytes);
+	return 0;
+}
+
+void spile_entry_exit(void)
+{
+	kvfree(slots);
+	slots = NULL;
+}
+
+#else
+
+bool spile_entry_may_be(const struct spile_site *site) { return false; }
+bool spile_entry_add(struct spile_site *site) { return false; }
+int spile_entry_commit(void) { return 0; }
+bool spile_entry_refused(const struct spile_site *site) { return false; }
+void spile_entry_forget_refused(void) { }
+void spile_entry_remove(struct spile_site *const *sites, unsigned int count) { }
+int spile_entry_init(void) { return 0; }
+void spile_entry_exit(void) { }
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Function entries by ftrace. Under spile_session.lock, but for the hits.
+ */
+#ifndef SPILE_ENTRY_H
+#define SPILE_ENTRY_H
+
+#include "site.h"
+
+/* Whether the site is one that ftrace could serve, as far as it can be told before its kprobe is registered. */
+bool spile_entry_may_be(const struct spile_site *site);
+
+/* The site, whose kprobe is registered and disabled, is to be served; false: it must be a kprobe. */
+bool spile_entry_add(struct spile_site *site);
+
+/* Arms what has been added since; an error if some or all of it could not be (spile_entry_refused()):
+ * -EBUSY while ftrace is switched off for the whole kernel. */
+int spile_entry_commit(void);
+bool spile_entry_refused(const struct spile_site *site);
+void spile_entry_forget_refused(void);
+
+/* Those of the sites that are served are so no more, and none of their handlers runs. */
+void spile_entry_remove(struct spile_site *const *sites, unsigned int count);
+
+int __must_check spile_entry_init(void);
+void spile_entry_exit(void);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What stands around every handler run: inline, because it is most of what a
+ * probe costs. Families whose hits are frequent call this; others
+ * spile_context_run(), which is the same out of line.
+ */
+#ifndef SPILE_RUN_H
+#define SPILE_RUN_H
+
+#include <linux/irqflags.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/timex.h>
+
+#include "context.h"
+#include "guard.h"
+#include "lock.h"
+#include "session.h"
+#include "site.h"
+
+/* Whether the task's stack has less than MINSTACKSPACE bytes left. Interrupt
+ * and exception stacks are not looked at: they are near empty when entered. */
+static __always_inline bool spile_stack_is_low(void)
+{
+#ifdef CONFIG_X86
+	unsigned long used_from = current_stack_pointer - (unsigned long)task_stack_page(current);
+
+	return used_from < spile_script.least_stack;	/* below the page: wraps, not this stack */
+#else
+	return false;
+#endif
+}
+
+/* The run ended with an error: tells it, and leaves the context as the next run
+ * expects it. */
+static noinline void spile_run_failed(struct spile_cpu *cpu, struct spile_counts *counts, bool counted)
+{
+	if (!counted)
+		local_inc(&counts->handled);
+	if (spile_guard_report(cpu))
+		local_inc(&counts->errors);
+	cpu->context.error = SPILE_OK;
+	cpu->context.depth = 0;
+	cpu->context.frame = cpu->frame;
+}
+
+static noinline bool spile_run_skipped(struct spile_cpu *cpu, local_t *count)
+{
+	local_inc(count);
+	spile_guard_skipped(cpu);
+	return false;
+}
+
+static inline struct spile_counts *spile_counts_of(struct spile_cpu *cpu, const struct spile_site *site)
+{
+	return (struct spile_counts *)((char *)cpu->counts + site->counts_at);
+}
+
+/* As spile_context_run() (context.h). entering: the entry handler of a .return,
+ * whose hit is counted when it returns, or fails. Between runs a context has no error, depth
+ * 0, and all of its frame free. */
+static __always_inline bool spile_run(struct spile_site *site, enum spile_state state, bool entering,
+				      unsigned long *regs, char *entry)
+{
+	struct spile_cpu *cpu = this_cpu_ptr(&spile_cpus);
+	struct spile_counts *counts = spile_counts_of(cpu, site);
+	const struct spile_probe *probe = site->probe;
+	unsigned int lock_count = probe->lock_count;
+	struct spile_context *c = &cpu->context;
+	bool fine = true;
+	u64 began = 0;
+
+	if (unlikely(READ_ONCE(spile_session_state) != state)) {
+		local_inc(&counts->stopped);
+		return false;
+	}
+	/*
+	 * Plain load and store: only this CPU touches busy, and whoever
+	 * interrupts between the two puts it back before returning.
+	 */
+	if (unlikely(READ_ONCE(cpu->busy))) {
+		local_inc(&counts->nested);
+		return false;
+	}
+	WRITE_ONCE(cpu->busy, 1);
+	barrier();	/* what follows belongs to the owner */
+
+	c->probe = probe;
+	if (unlikely(spile_stack_is_low())) {
+		fine = spile_run_skipped(cpu, &counts->low_stack);
+		goto release;
+	}
+	if (unlikely(local_read(&counts->handled) % SPILE_OVERLOAD_SAMPLE == 0))
+		began = get_cycles();
+
+	c->regs = regs;
+	c->entry = entry;
+	c->actions = spile_script.max_actions;
+	c->location = SPILE_NO_LOCATION;
+	c->next = 0;
+	cpu->match.groups = 0;
+	cpu->token_end = 0;
+
+	if (lock_count && unlikely(!spile_lock_all(probe->locks, lock_count))) {
+		fine = spile_run_skipped(cpu, &counts->lock_skipped);
+		goto release;
+	}
+	if (entering)
+		probe->entry_handler(c);
+	else
+		probe->handler(c);
+	if (lock_count)
+		spile_unlock_all(probe->locks, lock_count);
+
+	if (!entering)
+		local_inc(&counts->handled);
+	if (unlikely(c->error)) {
+		fine = false;
+		spile_run_failed(cpu, counts, !entering);
+	}
+	if (unlikely(began))
+		spile_guard_overload(cpu, began);
+release:
+	barrier();
+	WRITE_ONCE(cpu->busy, 0);
+	return fine;
+}
+
+/*
+ * The same for a probe that only counts (spile_probe.counts_only): its handler
+ * touches nothing but counters, each with one instruction, so it needs neither the
+ * CPU's context nor exclusion, and interrupts may come in between. Preemption off.
+ */
+static noinline void spile_run_counting(struct spile_site *site)
+{
+	struct spile_cpu *cpu = this_cpu_ptr(&spile_cpus);
+	struct spile_counts *counts = spile_counts_of(cpu, site);
+
+	if (unlikely(READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)) {
+		local_inc(&counts->stopped);
+		return;
+	}
+	local_inc(&counts->handled);
+	site->counting(&cpu->context);
+}
+
+/* The same for one that looks at registers: they are no other run's. */
+static noinline void spile_run_counting_by(struct spile_site *site, unsigned long *regs)
+{
+	struct spile_cpu *cpu = this_cpu_ptr(&spile_cpus);
+	struct spile_counts *counts = spile_counts_of(cpu, site);
+	struct spile_counting c = { .regs = regs, .counters = cpu->context.counters };
+
+	BUILD_BUG_ON(offsetof(struct spile_counting, regs) != offsetof(struct spile_context, regs));
+	BUILD_BUG_ON(offsetof(struct spile_counting, counters) != offsetof(struct spile_context, counters));
+	if (unlikely(READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)) {
+		local_inc(&counts->stopped);
+		return;
+	}
+	local_inc(&counts->handled);
+	site->counting((struct spile_context *)&c);
+}
+
+/* A hit while the session runs. Any context, preemption off. Interrupts may be on:
+ * they wait, because what an interrupt hits while a handler runs would be lost as
+ * nested (measured: one in five ticks of a timer probe under a load of prints), and
+ * because the locks of the handler would be held for longer. */
+static __always_inline bool spile_run_hit(struct spile_site *site, bool entering,
+					  unsigned long *regs, char *entry)
+{
+	unsigned long flags;
+	bool fine;
+
+	raw_local_irq_save(flags);
+	fine = spile_run(site, SPILE_STATE_RUNNING, entering, regs, entry);
+	raw_local_irq_restore(flags);
+	return fine;
+}
+
+/* Out of line, so that a probe that only counts need not save the registers that this wants. */
+static noinline void spile_run_whole(struct spile_site *site, unsigned long *regs)
+{
+	spile_run_hit(site, false, regs, NULL);
+}
+
+/* The same for the handler of a site that may be one that only counts. Preemption may be on. */
+static __always_inline void spile_run_site(struct spile_site *site, unsigned long *regs)
+{
+	if (!site->counting) {
+		spile_run_whole(site, regs);
+		return;
+	}
+	preempt_disable_notrace();
+	if (site->probe->registers)
+		spile_run_counting_by(site, regs);
+	else
+		spile_run_counting(site);
+	preempt_enable_notrace();
+}
+
+#endif

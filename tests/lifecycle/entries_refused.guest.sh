@@ -1,0 +1,19 @@
+# Shows: where ftrace is switched off, probes at function entries cannot be had: that is said, the rest of the script
+# runs, and nothing stays behind. With it switched on they can, and it cannot be switched off under them.
+# script: entries tests/lifecycle/entries_refused.stp
+# stdout: ^said$
+# stdout: ^ticks only$
+# stdout: ^held$
+# stdout: ^calls too$
+
+echo 0 >/proc/sys/kernel/ftrace_enabled
+spilerun entries.ko >out 2>err
+grep -q 'registration error' err && echo said
+grep -q '^calls: 0, ticks: 1$' out && echo ticks only
+gone entries
+echo 1 >/proc/sys/kernel/ftrace_enabled
+spilerun entries.ko -c 'echo 0 >/proc/sys/kernel/ftrace_enabled; cat /etc/hostname; sleep 1' >out 2>err
+[ "$(cat /proc/sys/kernel/ftrace_enabled)" = 1 ] && echo held
+grep -q '^calls: 1, ticks: 1$' out && echo calls too
+! grep -q 'registration error' err
+gone entries

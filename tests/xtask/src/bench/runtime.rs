@@ -1,0 +1,355 @@
+//! What a hit of a probe costs: guest instructions above the loop without a probe, in a guest whose clock counts them.
+//!
+//! The loop is busybox's dd with one byte a turn: one vfs_read() and one vfs_write() each. What a turn takes is the
+//! difference between a long run and a short one, without the time that the machine was idle, so what happens once
+//! falls out and what the loader does for each record is in.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use spile::guest::{Acceleration, Guest, Streams};
+
+use crate::fixtures::BARE;
+use crate::place::Place;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Measures only cases whose name has this in it, and leaves docs/bench-runtime.md as it is
+    #[arg(value_name = "PART")]
+    only: Option<String>,
+    /// Fails if a figure is more than 5 % above the one in docs/bench-runtime.md, and leaves that as it is
+    #[arg(long)]
+    check: bool,
+    /// Kernel release or line, as for `test`
+    #[arg(long, value_name = "RELEASE")]
+    kernel: Option<String>,
+}
+
+/// Turns of the short run; the long one has as many more as [`TURNS`].
+const FEW: u32 = 20_000;
+const TURNS: u32 = 100_000;
+/// A figure this much above the last one is a regression.
+const TOLERANCE: f64 = 1.05;
+const PAGE: &str = "docs/bench-runtime.md";
+
+struct Case {
+    name: &'static str,
+    script: &'static str,
+    /// Hits of the probe in one turn of the loop.
+    hits: f64,
+    goal: f64,
+    /// What the module `bare` is to arm; the closest that there is.
+    bare: Option<&'static str>,
+    /// Measured before in the same way: SystemTap 5.6.
+    systemtap: f64,
+    bpftrace: &'static str,
+}
+
+const CASES: [Case; 10] = [
+    Case {
+        name: "count",
+        script: "global n probe kernel.function(\"vfs_read\") { n++ } probe end { println(n) }",
+        hits: 1.0,
+        goal: 150.0,
+        bare: Some("ftrace"),
+        systemtap: 484.0,
+        bpftrace: "kprobe:vfs_read { @ = count(); }",
+    },
+    Case {
+        name: "count, by kprobe",
+        script: "global n probe kprobe.function(\"vfs_read\") { n++ } probe end { println(n) }",
+        hits: 1.0,
+        goal: 200.0,
+        bare: Some("kprobe"),
+        systemtap: 484.0,
+        bpftrace: "kprobe:vfs_read { @ = count(); }",
+    },
+    Case {
+        name: "count, one of 40 probes",
+        script: "global n probe kernel.function(\"vfs_read\"), kernel.function(\"vfs_f*\").call { n++ } probe end { println(n) }",
+        hits: 1.0,
+        goal: 150.0,
+        bare: Some("ftrace"),
+        systemtap: 484.0,
+        bpftrace: "kprobe:vfs_read,kprobe:vfs_f* { @ = count(); }",
+    },
+    Case {
+        name: "s <<< $count",
+        script: "global s probe kernel.function(\"vfs_read\") { s <<< $count } probe end { println(@count(s), @sum(s), @avg(s)) }",
+        hits: 1.0,
+        goal: 170.0,
+        bare: Some("ftrace"),
+        systemtap: 518.0,
+        bpftrace: "kprobe:vfs_read { @ = stats(arg2); }",
+    },
+    Case {
+        name: "a[tid()]++",
+        script: "global a probe kernel.function(\"vfs_read\") { a[tid()]++ } probe end { foreach (t in a) println(a[t]) }",
+        hits: 1.0,
+        goal: 240.0,
+        bare: Some("ftrace"),
+        systemtap: 608.0,
+        bpftrace: "kprobe:vfs_read { @[tid] = count(); }",
+    },
+    Case {
+        name: "a[execname()] <<< $count",
+        script: "global a probe kernel.function(\"vfs_read\") { a[execname()] <<< $count } probe end { foreach (t in a) println(@count(a[t])) }",
+        hits: 1.0,
+        goal: 290.0,
+        bare: Some("ftrace"),
+        systemtap: 698.0,
+        bpftrace: "kprobe:vfs_read { @[comm] = stats(arg2); }",
+    },
+    Case {
+        name: "return: s <<< $return",
+        script: "global s probe kernel.function(\"vfs_read\").return { s <<< $return } probe end { println(@count(s), @sum(s)) }",
+        hits: 1.0,
+        goal: 430.0,
+        bare: Some("return"),
+        systemtap: 769.0,
+        bpftrace: "kretprobe:vfs_read { @ = stats(retval); }",
+    },
+    Case {
+        name: "latency, entry to return",
+        script: "global s probe kernel.function(\"vfs_read\").return { s <<< gettimeofday_ns() - @entry(gettimeofday_ns()) } probe end { println(@count(s), @avg(s)) }",
+        hits: 1.0,
+        goal: 600.0,
+        bare: Some("latency"),
+        systemtap: 2506.0,
+        bpftrace: "kprobe:vfs_read { @start[tid] = nsecs; } kretprobe:vfs_read /@start[tid]/ { @ = stats(nsecs - @start[tid]); delete(@start[tid]); }",
+    },
+    Case {
+        name: "tracepoint sys_enter, count",
+        script: "global n probe kernel.trace(\"sys_enter\") { n++ } probe end { println(n) }",
+        hits: 2.0,
+        goal: 85.0,
+        bare: Some("tracepoint"),
+        systemtap: 381.0,
+        bpftrace: "tracepoint:raw_syscalls:sys_enter { @ = count(); }",
+    },
+    Case {
+        name: "printf(\"%d %d\\n\", pid(), $count)",
+        script: "probe kernel.function(\"vfs_read\") { printf(\"%d %d\\n\", pid(), $count) }",
+        hits: 1.0,
+        goal: 450.0,
+        bare: None,
+        systemtap: 5800.0,
+        bpftrace: "kprobe:vfs_read { printf(\"%d %d\\n\", pid, arg2); }",
+    },
+];
+
+/// What is common to all measurements. `measure` runs while the probes are armed; it leaves what the clock said before,
+/// between and after the two runs, each time with the idle time in the line behind.
+const PRELUDE: &str = r#"
+cat >/root/measure <<'END'
+#!/bin/busybox sh
+clock() {
+	sleep 0.3
+	sed -n -e 's/^now at \([0-9]*\) nsecs/\1/p' -e 's/.*idle_sleeptime *: *\([0-9]*\) nsecs.*/\1/p' /proc/timer_list
+}
+turns() { dd if=/dev/zero of=/dev/null bs=1 count=$1 2>/dev/null; }
+turns 1000
+{ clock; turns FEW; clock; turns MANY; clock; } >/root/clock
+END
+chmod +x /root/measure
+told() { echo "$1:" $(cat /root/clock); rm -f /root/clock; }
+/root/measure; told loop
+"#;
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let place = Place::find(options.kernel.as_deref())?;
+    let root = crate::root();
+    crate::test::build_programs(&root)?;
+    let spilerun = fast_loader(&root)?;
+    let directory = tempfile::tempdir()?;
+    let cases: Vec<&Case> =
+        CASES.iter().filter(|case| options.only.as_ref().is_none_or(|only| case.name.contains(only.as_str()))).collect();
+
+    let mut guest = Guest::new(place.kernel.clone());
+    guest.acceleration(Acceleration::Counting).cpus(1).time_limit(Duration::from_secs(1500));
+    guest.program(spilerun, "/usr/bin/spilerun")?;
+    guest.copy(BARE.build(&root, &place)?, "/root/bare.ko")?;
+    let bpftrace = Path::new("/usr/bin/bpftrace");
+    let with_bpftrace = bpftrace.is_file() && !options.check && options.only.is_none();
+    if with_bpftrace {
+        guest.program(bpftrace, bpftrace)?;
+    }
+    let mut script = PRELUDE.replace("FEW", &FEW.to_string()).replace("MANY", &(FEW + TURNS).to_string());
+    for (number, case) in cases.iter().enumerate() {
+        let module = compile(&place, directory.path(), &format!("bench_{number}"), case.script)?;
+        guest.copy(&module, format!("/root/bench_{number}.ko"))?;
+        script += &commands(number, case, with_bpftrace);
+    }
+    guest.script(&script);
+
+    let said = Shared::default();
+    let complaints = Shared::default();
+    let streams = Streams { stdout: Box::new(said.clone()), stderr: Box::new(complaints.clone()), ..Streams::discard() };
+    let outcome = guest.start(streams)?.wait()?;
+    let figures = figures(&said.text());
+    let complaints = complaints.text();
+    let looped = *figures.get("loop").with_context(|| format!("{:?}\n{}\n{complaints}", outcome.end, said.text()))?;
+    let results: Vec<Measured> = cases.iter().enumerate().map(|(number, case)| measured(number, case, &figures, looped)).collect();
+    let before = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
+    println!("loop without a probe: {looped:.1}");
+    results.iter().for_each(|result| println!("{}", row(result)));
+    if !complaints.trim().is_empty() {
+        println!("the guest said:\n{complaints}");
+    }
+
+    let worse: Vec<String> = results.iter().filter_map(|result| regression(result, &before)).collect();
+    worse.iter().for_each(|line| println!("{line}"));
+    ensure!(results.iter().all(|result| result.ours.is_some()), "not every case could be measured");
+    if options.only.is_none() && !options.check {
+        let file = root.join(PAGE);
+        std::fs::write(&file, page(&place.kernel.release, looped, &results)).with_context(|| format!("writing {}", file.display()))?;
+        println!("wrote {}", file.display());
+    }
+    Ok(if options.check && !worse.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The loader's share of a printf is part of its cost, so it is measured as it ships.
+fn fast_loader(root: &Path) -> Result<PathBuf> {
+    let status = Command::new(crate::test::cargo())
+        .args(["build", "--quiet", "--release", "--package", "spilerun"])
+        .current_dir(root)
+        .status()
+        .context("running cargo build")?;
+    ensure!(status.success(), "spilerun does not build");
+    Ok(root.join("target/release/spilerun"))
+}
+
+fn compile(place: &Place, directory: &Path, name: &str, script: &str) -> Result<PathBuf> {
+    let mut command = Command::new(place.spile()?);
+    command.args(["-r", &place.kernel.release, "-g", "-p4", "-m", name, "-e", script]);
+    let output = command.current_dir(directory).stdin(Stdio::null()).output().context("running spile")?;
+    ensure!(output.status.success(), "spile failed on {script}:\n{}", String::from_utf8_lossy(&output.stderr));
+    Ok(directory.join(format!("{name}.ko")))
+}
+
+/// The guest's part of a case: ours, the bare handler, bpftrace.
+fn commands(number: usize, case: &Case, with_bpftrace: bool) -> String {
+    let mut text = format!("spilerun -o /root/out -c /root/measure /root/bench_{number}.ko && told spile_{number}; rm -f /root/out\n");
+    if let Some(what) = case.bare {
+        text += &format!("insmod /root/bare.ko what={what} && /root/measure && told bare_{number}; rmmod bare\n");
+    }
+    if with_bpftrace {
+        text += &format!("bpftrace -o /root/out -e '{}' -c '/bin/busybox sh /root/measure' && told bpftrace_{number}; rm -f /root/out\n", case.bpftrace);
+    }
+    text
+}
+
+/// Instructions of one turn, by the name of what was armed.
+fn figures(said: &str) -> BTreeMap<String, f64> {
+    let mut figures = BTreeMap::new();
+    for line in said.lines() {
+        let Some((name, numbers)) = line.split_once(": ") else { continue };
+        let numbers: Vec<f64> = numbers.split(' ').filter_map(|number| number.parse().ok()).collect();
+        // Three times the clock and the idle time.
+        if let [a, a_idle, b, b_idle, c, c_idle] = numbers[..] {
+            let (short, long) = ((b - b_idle) - (a - a_idle), (c - c_idle) - (b - b_idle));
+            figures.insert(name.to_string(), (long - short) / f64::from(TURNS));
+        }
+    }
+    figures
+}
+
+struct Measured {
+    case: &'static Case,
+    ours: Option<f64>,
+    bare: Option<f64>,
+    bpftrace: Option<f64>,
+}
+
+fn measured(number: usize, case: &'static Case, figures: &BTreeMap<String, f64>, looped: f64) -> Measured {
+    let above = |what: &str| figures.get(&format!("{what}_{number}")).map(|figure| (figure - looped) / case.hits);
+    Measured { case, ours: above("spile"), bare: above("bare"), bpftrace: above("bpftrace") }
+}
+
+fn row(result: &Measured) -> String {
+    let number = |figure: Option<f64>| figure.map_or("-".into(), |figure| format!("{figure:.0}"));
+    let case = result.case;
+    format!(
+        "| `{}` | {} | {:.0} | {} | {:.0} | {} |",
+        case.name,
+        number(result.ours),
+        case.goal,
+        number(result.bare),
+        case.systemtap,
+        number(result.bpftrace)
+    )
+}
+
+/// What to say of a figure that is worse than the page's.
+fn regression(result: &Measured, page: &str) -> Option<String> {
+    let start = format!("| `{}` | ", result.case.name);
+    let before: f64 = page.lines().find_map(|line| line.strip_prefix(&start))?.split(' ').next()?.parse().ok()?;
+    let now = result.ours?;
+    (now > before * TOLERANCE).then(|| format!("regression: {} took {before:.0}, and takes {now:.0} now", result.case.name))
+}
+
+fn page(release: &str, looped: f64, results: &[Measured]) -> String {
+    let rows: String = results.iter().map(|result| format!("{}\n", row(result))).collect();
+    format!(
+        "# What a hit of a probe costs
+
+Written by `cargo xtask bench runtime` (kernel {release}). Guest instructions for one hit, above a loop without a probe of
+{looped:.0} a turn: `dd bs=1`, which calls `vfs_read()`, where the probes stand, once a turn. The guest's clock counts instructions
+(`qemu -icount`), so the figures are the same on every machine; what the loader does to write a line is in them. \"bare\" is
+a handler in C that only counts, attached in the same way: the least that is possible. `cargo xtask bench runtime --check`
+fails where spile is more than 5 % above its figure here.
+
+| one hit | spile | goal | bare | SystemTap 5.6 | bpftrace |
+|---|---|---|---|---|---|
+{rows}
+SystemTap's figures were measured before in the same way; Debian's own SystemTap 4.8 builds no module for Debian's kernel 6.1.
+bpftrace is Debian's.
+"
+    )
+}
+
+/// Text that another thread writes.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+impl std::io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_the_difference_of_two_runs_without_idle_time() {
+        // A start of 500 in both, 20,000 turns of 2 and 120,000 of 2; 7 and 9 idle.
+        let said = "loop: 1000 0 41507 7 282016 16\nspile_1: 1 2\nnoise\n";
+        assert_eq!(figures(said), BTreeMap::from([("loop".to_string(), 2.0)]));
+    }
+
+    #[test]
+    fn regressions_are_told() {
+        let result = |ours| Measured { case: &CASES[0], ours, bare: None, bpftrace: None };
+        let page = page("6.1", 1434.8, &[result(Some(200.0))]);
+        assert_eq!(regression(&result(Some(209.0)), &page), None);
+        assert!(regression(&result(Some(211.0)), &page).is_some_and(|line| line.contains("200") && line.contains("211")));
+        assert_eq!(regression(&result(Some(300.0)), ""), None);
+    }
+}
