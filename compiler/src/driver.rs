@@ -411,7 +411,7 @@ impl Session {
     fn open_kernel(&self, release: &str) -> Result<Option<Kernel>, Failed> {
         let search = SearchOptions { sysroot: self.options.sysroot.clone(), ..SearchOptions::default() };
         match Kernel::open(release, search) {
-            Ok(kernel) => Ok(Some(kernel)),
+            Ok(kernel) => Ok(Some(kernel.with_cache(Cache::open(&self.options.cache_settings())))),
             Err(error) if self.options.release.is_some() => Err(self.fail(&error.to_string(), &error.notes())),
             Err(_) => Ok(None),
         }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::process::Command;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use spile::debuginfo::{DebugInfo, Elf, FunctionPattern, Type, TypeId};
 use spile::diagnostic::Severity;
@@ -125,7 +125,7 @@ fn object() -> Vec<u8> {
 fn open(bytes: Vec<u8>) -> Result<DebugInfo, spile::debuginfo::Error> {
     let file = tempfile::Builder::new().suffix(".o").tempfile().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
-    DebugInfo::open(Rc::new(Elf::open(file.path())?))
+    DebugInfo::open(Arc::new(Elf::open(file.path())?), None)
 }
 
 /// Asks everything there is to ask; true if it all was answered.

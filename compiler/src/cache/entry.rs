@@ -92,6 +92,40 @@ pub(super) fn read(mut file: File) -> Option<Entry> {
     Some(entry)
 }
 
+/// The bytes of one part, mapped from the file of its entry.
+pub struct Mapped {
+    map: memmap2::Mmap,
+    range: std::ops::Range<usize>,
+}
+
+impl std::ops::Deref for Mapped {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.map.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+/// None: it has no such part, or is damaged; the digest is not looked at.
+pub(super) fn map(file: &File, part: &str) -> Option<Mapped> {
+    // SAFETY: the map is only read. Entries are never changed, only replaced by rename and removed, and nobody else can
+    // write in the cache (`place::usable`).
+    let map = unsafe { memmap2::Mmap::map(file) }.ok()?;
+    let body = map.strip_prefix(MAGIC)?.get(DIGEST..)?;
+    let mut reader = Reader(body);
+    reader.text()?;
+    for _ in 0..reader.u32()? {
+        let name = reader.text()?;
+        let length = usize::try_from(reader.u64()?).ok()?;
+        let start = map.len() - reader.0.len();
+        reader.take(length)?;
+        if name == part {
+            return Some(Mapped { range: start..start + length, map });
+        }
+    }
+    None
+}
+
 /// What an entry is about, from its beginning alone. None: it is none.
 pub(super) fn read_about(file: File) -> Option<String> {
     let mut bytes = Vec::new();

@@ -22,7 +22,7 @@ use nix::fcntl::{Flock, FlockArg};
 use sha2::{Digest, Sha256};
 
 pub use bound::{Listed, size_text};
-pub use entry::Entry;
+pub use entry::{Entry, Mapped};
 pub use inputs::Inputs;
 pub use place::{DEFAULT_LIMIT, Settings};
 
@@ -120,6 +120,20 @@ impl Cache {
             let _ = std::fs::remove_file(&path);
         }
         entry
+    }
+
+    /// One part of an entry as it lies in the file, if it is there and `whole`, which stands for the entry's own check: what
+    /// is mapped is large, and read only in part. A damaged entry is removed.
+    pub fn map(&self, kind: Kind, key: &Key, part: &str, whole: impl Fn(&[u8]) -> bool) -> Option<Mapped> {
+        let path = self.path(kind, key).filter(|_| !self.poisoned)?;
+        let file = File::open(&path).ok()?;
+        let _ = file.set_modified(SystemTime::now());
+        let mapped = entry::map(&file, part).filter(|mapped| whole(mapped));
+        if mapped.is_none() {
+            self.notice(format!("{} was damaged, and is made again", path.display()));
+            let _ = std::fs::remove_file(&path);
+        }
+        mapped
     }
 
     /// Keeps an entry, and then the bound. True: it will be found.

@@ -6,8 +6,8 @@
 //! gives the pair of section and offset back. vmlinux keeps its relocations (`--emit-relocs`), but its contents are
 //! final: relocations are applied to relocatable files alone.
 
-use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use object::elf::{SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE};
 use object::read::elf::{ElfFile64, SectionHeader};
@@ -15,6 +15,8 @@ use object::{
     LittleEndian, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget, SectionFlags,
     SymbolKind,
 };
+
+use rayon::prelude::*;
 
 use super::error::Error;
 use super::file::{self, Bytes};
@@ -53,9 +55,9 @@ pub struct Section {
 }
 
 /// A named place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Symbol {
-    pub name: String,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol<'e> {
+    pub name: &'e str,
     /// In the object's one address space.
     pub(super) at: u64,
     pub size: u64,
@@ -73,15 +75,25 @@ pub struct Elf {
     sections: Vec<Section>,
     build_id: Vec<u8>,
     build_id_at: Option<u64>,
-    symbols: OnceCell<Result<Symbols, Error>>,
+    symbols: OnceLock<Result<Symbols, Error>>,
 }
 
 #[derive(Debug)]
 struct Symbols {
-    /// Sorted by address.
-    all: Vec<Symbol>,
-    /// Indices into `all`, sorted by name.
-    by_name: Vec<u32>,
+    /// Sorted by address, then name.
+    all: Vec<Row>,
+    /// Hash of the name, and index into `all`; sorted.
+    by_name: Vec<(u32, u32)>,
+}
+
+/// A symbol, with its name as a range of the file's bytes.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    at: u64,
+    size: u64,
+    name: (u32, u32),
+    global: bool,
+    function: bool,
 }
 
 impl Elf {
@@ -105,7 +117,7 @@ impl Elf {
             Some((id, at)) => (id, (!relocatable).then_some(at)),
             None => (Vec::new(), None),
         };
-        Ok(Elf { path: path.into(), relocatable, sections, build_id, build_id_at, symbols: OnceCell::new(), bytes })
+        Ok(Elf { path: path.into(), relocatable, sections, build_id, build_id_at, symbols: OnceLock::new(), bytes })
     }
 
     pub fn path(&self) -> &Path {
@@ -125,6 +137,12 @@ impl Elf {
     /// Whether there is a section of this name that is not empty.
     pub fn has_section(&self, name: &str) -> bool {
         self.parse().is_ok_and(|elf| elf.section_by_name(name).is_some_and(|section| section.size() > 0))
+    }
+
+    /// Bytes of the section of this name in the file; 0 if there is none.
+    pub(super) fn section_size(&self, name: &str) -> u64 {
+        let size = |elf: File| Some(elf.section_by_name(name)?.size());
+        self.parse().ok().and_then(size).unwrap_or(0)
     }
 
     /// Names from `.gnu_debuglink`: the file name of the object with the debug information.
@@ -200,30 +218,44 @@ impl Elf {
             } else {
                 Some(0)
             };
-            let Some(at) = base.and_then(|base| base.checked_add(symbol.address())) else {
+            let place = (name.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize).and_then(|start| u32::try_from(start).ok());
+            let (Some(at), Some(start)) = (base.and_then(|base| base.checked_add(symbol.address())), place) else {
                 continue;
             };
             let (size, global) = (symbol.size(), symbol.is_global());
-            all.push(Symbol { name: name.into(), at, size, global, function: symbol.kind() == SymbolKind::Text });
+            let function = symbol.kind() == SymbolKind::Text;
+            all.push(Row { at, size, name: (start, name.len() as u32), global, function });
         }
-        all.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.name.cmp(&b.name)));
-        let mut by_name: Vec<u32> = (0..all.len() as u32).collect();
-        by_name.sort_by(|a, b| all[*a as usize].name.cmp(&all[*b as usize].name));
+        all.par_sort_unstable_by(|a, b| a.at.cmp(&b.at).then_with(|| self.text(a).cmp(self.text(b))));
+        let mut by_name: Vec<(u32, u32)> = all.iter().enumerate().map(|(at, row)| (hash(self.text(row)), at as u32)).collect();
+        by_name.par_sort_unstable();
         Ok(Symbols { all, by_name })
     }
 
+    fn text(&self, row: &Row) -> &str {
+        let (start, length) = (row.name.0 as usize, row.name.1 as usize);
+        let bytes = self.bytes.get(start..start.saturating_add(length)).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    fn symbol(&self, row: &Row) -> Symbol<'_> {
+        Symbol { name: self.text(row), at: row.at, size: row.size, global: row.global, function: row.function }
+    }
+
     /// The symbols of this name.
-    pub fn symbols_named<'e>(&'e self, name: &'e str) -> Result<impl Iterator<Item = &'e Symbol>, Error> {
+    pub fn symbols_named<'e>(&'e self, name: &'e str) -> Result<impl Iterator<Item = Symbol<'e>>, Error> {
         let symbols = self.symbols()?;
-        let from = symbols.by_name.partition_point(|index| symbols.all[*index as usize].name.as_str() < name);
-        let named = symbols.by_name[from..].iter().map(|index| &symbols.all[*index as usize]);
-        Ok(named.take_while(move |symbol| symbol.name == name))
+        let wanted = hash(name);
+        let from = symbols.by_name.partition_point(|(hash, _)| *hash < wanted);
+        let same = symbols.by_name.iter().skip(from).take_while(move |(hash, _)| *hash == wanted);
+        let found = same.filter_map(|(_, index)| symbols.all.get(*index as usize)).map(|row| self.symbol(row));
+        Ok(found.filter(move |symbol| symbol.name == name))
     }
 
     /// The symbols at or before the address, nearest first.
-    pub(super) fn symbols_before(&self, at: u64) -> Result<impl Iterator<Item = &Symbol>, Error> {
+    pub(super) fn symbols_before(&self, at: u64) -> Result<impl Iterator<Item = Symbol<'_>>, Error> {
         let all = &self.symbols()?.all;
-        Ok(all[..all.partition_point(|symbol| symbol.at <= at)].iter().rev())
+        Ok(all[..all.partition_point(|row| row.at <= at)].iter().rev().map(|row| self.symbol(row)))
     }
 
     /// The place of a symbol of this name.
@@ -245,8 +277,8 @@ impl Elf {
         for symbol in self.symbols_before(at)?.take_while(|symbol| symbol.at >= section.start) {
             // Padding before functions (6.2 and later) and assembler's local labels are not in a module's kallsyms.
             let hidden = symbol.name.starts_with("__pfx_") || symbol.name.starts_with('.');
-            if symbol.function && !hidden && self.symbols_named(&symbol.name)?.count() == 1 {
-                return Ok(Some(Anchor { symbol: symbol.name.clone(), offset: at - symbol.at }));
+            if symbol.function && !hidden && self.symbols_named(symbol.name)?.count() == 1 {
+                return Ok(Some(Anchor { symbol: symbol.name.to_string(), offset: at - symbol.at }));
             }
         }
         Ok(None)
@@ -328,6 +360,11 @@ impl Elf {
     pub(super) fn section_start(&self, name: &str) -> Option<u64> {
         self.sections.iter().find(|section| section.name == name).map(|section| section.start)
     }
+}
+
+/// FNV-1a.
+fn hash(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// A debug section's contents.

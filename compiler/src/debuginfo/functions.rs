@@ -6,9 +6,11 @@ use gimli::AttributeValue;
 use rayon::prelude::*;
 
 use super::DebugInfo;
+use super::kept;
 use super::elf::Address;
 use super::error::Error;
-use super::index::NamedFunction;
+use super::scan::NamedFunction;
+use super::known::Known;
 use super::store::{Bytes, Damage, Die, Entry, Store, Unit, flag, number};
 use super::types::TypeId;
 use crate::glob;
@@ -63,6 +65,9 @@ pub struct InlinedInstance {
     pub address: Address,
 }
 
+/// So many functions at once are worth reading all of them: they are kept.
+const MANY: usize = 1000;
+
 /// For each unit, the inlined instances in it: (origin, instance), sorted; read when first asked for.
 pub(super) struct Instances(Vec<OnceLock<Result<Vec<(Die, Die)>, Damage>>>);
 
@@ -76,19 +81,25 @@ impl DebugInfo {
     /// Functions that fit, in the order of their names and then of the units.
     pub fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
         let index = self.index()?;
-        let named: Vec<&NamedFunction> = if glob::is_pattern(&pattern.name) {
-            let fits = |function: &&NamedFunction| {
+        let named: Vec<NamedFunction> = if glob::is_pattern(&pattern.name) {
+            let fits = |function: &NamedFunction| {
                 std::str::from_utf8(function.name).is_ok_and(|name| glob::matches(&pattern.name, name))
             };
-            index.functions.par_iter().filter(fits).collect()
+            index.functions().filter(fits).collect()
         } else {
-            index.functions_named(pattern.name.as_bytes()).iter().collect()
+            index.functions_named(pattern.name.as_bytes()).collect()
         };
+        if named.len() >= MANY {
+            self.know_all()?;
+        }
         let Some(file) = &pattern.file else {
             return Ok(named.into_iter().map(|function| FunctionId(function.die)).collect());
         };
-        let store = &self.store;
-        let fits = |function: &&NamedFunction| -> bool {
+        let (store, known) = (&self.store, self.known());
+        let fits = |function: &NamedFunction| -> bool {
+            if let Some(path) = known.and_then(|known| known.file(function.die)) {
+                return path_fits(file, path);
+            }
             let unit = store.unit_of(function.die);
             let path = unit.ok().and_then(|unit| store.file_name(unit, function.file.into()));
             path.is_some_and(|path| path_fits(file, &path))
@@ -98,17 +109,40 @@ impl DebugInfo {
 
     /// Names of all functions, sorted, each once.
     pub fn function_names(&self) -> Result<Vec<String>, Error> {
-        let names = self.index()?.functions.iter().map(|function| String::from_utf8_lossy(function.name).into_owned());
+        let names = self.index()?.functions().map(|function| String::from_utf8_lossy(function.name).into_owned());
         let mut names: Vec<String> = names.collect();
         names.dedup();
         Ok(names)
     }
 
     pub fn function(&self, id: FunctionId) -> Result<Function, Error> {
-        self.read_function(id).map_err(|damage| self.damaged(damage))
+        match self.known().and_then(|known| known.function(&self.elf, id)) {
+            Some(function) => Ok(function),
+            None => self.read_function(id).map_err(|damage| self.damaged(damage)),
+        }
     }
 
-    fn read_function(&self, id: FunctionId) -> Result<Function, Damage> {
+    /// What is kept of all functions, if it is there.
+    fn known(&self) -> Option<&Known> {
+        self.known.get_or_init(|| Known::find(&self.elf, self.cache.as_deref())).as_ref().or_else(|| self.made.get())
+    }
+
+    /// Reads all functions, where that is worth while; they are kept for the next time.
+    fn know_all(&self) -> Result<(), Error> {
+        if self.known().is_some() || !kept::is_large(&self.elf) {
+            return Ok(());
+        }
+        let mut ids: Vec<FunctionId> = self.index()?.functions().map(|function| FunctionId(function.die)).collect();
+        ids.par_sort_unstable();
+        let functions: Result<Vec<Function>, Damage> = ids.par_iter().map(|id| self.read_function(*id)).collect();
+        let functions = functions.map_err(|damage| self.damaged(damage))?;
+        if let Some(known) = Known::make(&self.elf, self.cache.as_deref(), &ids, &functions) {
+            let _ = self.made.set(known);
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_function(&self, id: FunctionId) -> Result<Function, Damage> {
         let chain = self.store.origins(id.0)?;
         let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry)).unwrap_or_default();
         let file = chain.iter().find_map(|(_, unit, entry)| decl_file(&self.store, unit, entry)).unwrap_or_default();
@@ -188,7 +222,7 @@ impl DebugInfo {
     /// code is known by the symbol alone, if no other function of the name has it.
     fn body_by_symbol(&self, name: &str) -> Result<Option<Body>, Damage> {
         let Ok(symbols) = self.elf.symbols_named(name) else { return Ok(None) };
-        let symbols: Vec<&super::Symbol> = symbols.filter(|symbol| symbol.function && self.elf.is_code(symbol.at)).collect();
+        let symbols: Vec<super::Symbol> = symbols.filter(|symbol| symbol.function && self.elf.is_code(symbol.at)).collect();
         let [symbol] = symbols.as_slice() else { return Ok(None) };
         for other in self.try_index()?.functions_named(name.as_bytes()) {
             for die in self.copies(FunctionId(other.die))? {
@@ -203,7 +237,7 @@ impl DebugInfo {
     }
 
     fn is_cold(&self, at: u64) -> bool {
-        let here = |symbol: &&super::Symbol| symbol.at == at;
+        let here = |symbol: &super::Symbol| symbol.at == at;
         self.elf
             .symbols_before(at)
             .is_ok_and(|mut symbols| symbols.next().filter(here).is_some_and(|symbol| symbol.name.contains(".cold")))
@@ -217,7 +251,7 @@ impl DebugInfo {
             (own, clone, symbol.function, symbol.global)
         };
         let here = self.elf.symbols_before(at).ok()?.take_while(|symbol| symbol.at == at);
-        here.max_by_key(|symbol| rank(symbol)).map(|symbol| symbol.name.clone())
+        here.max_by_key(rank).map(|symbol| symbol.name.to_string())
     }
 
     /// The ranges of code of an entry that are in sections with code, in the order given.

@@ -1,318 +1,106 @@
-//! Names of an object's functions, types and variables, from the top-level entries of all units.
-//!
-//! One pass, in parallel over the units, that steps over everything nested (`DW_AT_sibling`). Strings are not copied.
+//! Names of an object's functions, types and variables: what [`super::scan`] finds, as tables that are kept.
 
-use std::collections::HashMap;
+use super::elf::Elf;
+use super::kept;
+use super::scan::{NamedFunction, Names, TypeTag};
+use super::store::{Damage, Die, Store};
+use super::tables::{Source, Tables, Writer};
+use crate::cache::Cache;
 
-use gimli::{AttributeValue, DwTag, UnitOffset};
-use rayon::prelude::*;
+/// Name, entry, DW_AT_decl_file; by name, then entry.
+const FUNCTIONS: usize = 0;
+/// Origin, copy.
+const COPIES: usize = 1;
+/// Tag, name, entry; by tag, then name.
+const TYPES: usize = 2;
+/// Name, entry; by name, then entry.
+const VARIABLES: usize = 3;
+/// One row: whether copies cross units.
+const FACTS: usize = 4;
+const COLUMNS: [usize; 5] = [3, 2, 3, 2, 1];
 
-use super::store::{Bytes, Damage, Die, Slot, Store, Unit};
+const WHAT: &str = "names";
 
-type Text = &'static [u8];
-
-/// A function's entry that has a name and is no declaration: an ordinary function, or the abstract instance of one that
-/// is inlined somewhere.
-#[derive(Clone, Copy)]
-pub(super) struct NamedFunction {
-    pub name: Text,
-    pub die: Die,
-    /// DW_AT_decl_file, 0 if there is none.
-    pub file: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum TypeTag {
-    Struct,
-    Union,
-    Enum,
-    /// A typedef or a base type: names without a keyword.
-    Plain,
-}
-
-#[derive(Default)]
 pub(super) struct Index {
-    /// Sorted by name, then by entry.
-    pub functions: Vec<NamedFunction>,
-    /// Out-of-line copies (origin, copy), sorted.
-    copies: Vec<(Die, Die)>,
-    /// The first full definition of each.
-    types: HashMap<(TypeTag, Text), Die>,
-    /// Definitions of variables outside functions, sorted.
-    variables: Vec<(Text, Die)>,
+    tables: Tables,
     /// A function's copies may be in other units than itself (link-time optimisation).
     pub crosses_units: bool,
 }
 
-/// What one thread has seen. Types are told apart by where their names' text is, which is cheap, and nearly enough since
-/// the linker merges equal strings.
-#[derive(Default)]
-struct Partial {
-    functions: Vec<NamedFunction>,
-    copies: Vec<(Die, Die)>,
-    types: HashMap<(TypeTag, usize), (Text, Die)>,
-    variables: Vec<(Text, Die)>,
-    crosses_units: bool,
-}
-
 impl Index {
-    pub fn read(store: &Store) -> Result<Index, Damage> {
-        let one = |mut partial: Partial, slot: usize| -> Result<Partial, Damage> {
-            scan(store, slot, &mut partial)?;
-            Ok(partial)
-        };
-        let slots = (0..store.slots.len()).into_par_iter();
-        let all = slots.try_fold(Partial::default, one).try_reduce(Partial::default, |a, b| Ok(a.merge(b)))?;
-        let Partial { mut functions, mut copies, types, mut variables, crosses_units } = all;
-        functions.par_sort_unstable_by(|a, b| (a.name, a.die).cmp(&(b.name, b.die)));
-        copies.par_sort_unstable();
-        variables.par_sort_unstable();
-        let mut named: HashMap<(TypeTag, Text), Die> = HashMap::with_capacity(types.len());
-        for ((tag, _), (name, die)) in types {
-            let first = named.entry((tag, name)).or_insert(die);
-            *first = die.min(*first);
+    /// What was kept, or made and then kept.
+    pub fn open(store: &Store, elf: &Elf, cache: Option<&Cache>) -> Result<Index, Damage> {
+        if let Some(index) = kept::find(elf, cache, WHAT).and_then(Index::of) {
+            return Ok(index);
         }
-        Ok(Index { functions, copies, types: named, variables, crosses_units })
+        let bytes = written(&Names::read(store)?);
+        kept::keep(elf, cache, WHAT, &bytes);
+        Index::of(Source::Made(bytes)).ok_or_else(|| Damage { die: None, message: "more names than an index can have".into() })
     }
 
-    pub fn functions_named(&self, name: &[u8]) -> &[NamedFunction] {
-        let start = self.functions.partition_point(|function| function.name < name);
-        let length = self.functions[start..].partition_point(|function| function.name == name);
-        &self.functions[start..start + length]
+    fn of(bytes: Source) -> Option<Index> {
+        let tables = Tables::open(bytes, &COLUMNS)?;
+        let crosses_units = tables.get(FACTS, 0, 0) != 0;
+        Some(Index { tables, crosses_units })
     }
 
+    /// Sorted by name, then by entry.
+    pub fn functions(&self) -> impl Iterator<Item = NamedFunction<'_>> {
+        (0..self.tables.rows(FUNCTIONS)).map(|row| self.function(row))
+    }
+
+    fn function(&self, row: usize) -> NamedFunction<'_> {
+        let cell = |column| self.tables.get(FUNCTIONS, row, column);
+        NamedFunction { name: self.tables.text(cell(0)), die: Die(cell(1)), file: cell(2) }
+    }
+
+    pub fn functions_named(&self, name: &[u8]) -> impl Iterator<Item = NamedFunction<'_>> {
+        let start = self.tables.first(FUNCTIONS, |row| self.function(row).name < name);
+        let same = (start..self.tables.rows(FUNCTIONS)).map(|row| self.function(row));
+        same.take_while(move |function| function.name == name)
+    }
+
+    /// The first full definition of the type.
     pub fn type_named(&self, tag: TypeTag, name: &[u8]) -> Option<Die> {
-        self.types.get(&(tag, name)).copied()
+        let key = |row| (self.tables.get(TYPES, row, 0), self.tables.text(self.tables.get(TYPES, row, 1)));
+        let wanted = (tag as u32, name);
+        let row = self.tables.first(TYPES, |row| key(row) < wanted);
+        (row < self.tables.rows(TYPES) && key(row) == wanted).then(|| Die(self.tables.get(TYPES, row, 2)))
     }
 
+    /// Out-of-line copies of the function.
     pub fn copies_of(&self, origin: Die) -> impl Iterator<Item = Die> {
-        let start = self.copies.partition_point(|(of, _)| *of < origin);
-        self.copies[start..].iter().take_while(move |(of, _)| *of == origin).map(|(_, copy)| *copy)
+        let start = self.tables.first(COPIES, |row| self.tables.get(COPIES, row, 0) < origin.0);
+        let same = (start..self.tables.rows(COPIES)).take_while(move |row| self.tables.get(COPIES, *row, 0) == origin.0);
+        same.map(|row| Die(self.tables.get(COPIES, row, 1)))
     }
 
+    /// Definitions of variables outside functions.
     pub fn variables_named(&self, name: &[u8]) -> impl Iterator<Item = Die> {
-        let start = self.variables.partition_point(|(of, _)| *of < name);
-        self.variables[start..].iter().take_while(move |(of, _)| *of == name).map(|(_, die)| *die)
+        let text = |row| self.tables.text(self.tables.get(VARIABLES, row, 0));
+        let start = self.tables.first(VARIABLES, |row| text(row) < name);
+        let same = (start..self.tables.rows(VARIABLES)).take_while(move |row| text(*row) == name);
+        same.map(|row| Die(self.tables.get(VARIABLES, row, 1)))
     }
 }
 
-impl Partial {
-    fn merge(mut self, mut other: Partial) -> Partial {
-        if self.types.len() < other.types.len() {
-            std::mem::swap(&mut self, &mut other);
-        }
-        self.functions.append(&mut other.functions);
-        self.copies.append(&mut other.copies);
-        self.variables.append(&mut other.variables);
-        self.crosses_units |= other.crosses_units;
-        for (key, (name, die)) in other.types {
-            let (_, first) = self.types.entry(key).or_insert((name, die));
-            *first = die.min(*first);
-        }
-        self
+fn written(names: &Names) -> Vec<u8> {
+    let mut writer = Writer::new(&COLUMNS);
+    for function in &names.functions {
+        let name = writer.text(function.name);
+        writer.row(FUNCTIONS, &[name, function.die.0, function.file]);
     }
-}
-
-/// What is read of one top-level entry.
-#[derive(Default)]
-struct Seen {
-    name: Option<AttributeValue<Bytes>>,
-    origin: Option<AttributeValue<Bytes>>,
-    specification: Option<AttributeValue<Bytes>>,
-    sibling: Option<usize>,
-    declaration: bool,
-    located: bool,
-    file: u32,
-}
-
-fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage> {
-    let slot = &store.slots[index];
-    let header = &slot.header;
-    let abbreviations = store.dwarf.abbreviations(header)?;
-    let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
-    let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;
-    let Some(root) = raw.read_abbreviation().map_err(failed)? else {
-        return Ok(());
-    };
-    raw.skip_attributes(root.attributes()).map_err(failed)?;
-    if !root.has_children() {
-        return Ok(());
+    for (origin, copy) in &names.copies {
+        writer.row(COPIES, &[origin.0, copy.0]);
     }
-    // Units of other kinds (skeletons, type units) have their entries elsewhere or are of no interest.
-    while !raw.is_empty() {
-        let offset = raw.next_offset();
-        let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
-            break;
-        };
-        let tag = abbreviation.tag();
-        let wanted = is_wanted(tag);
-        let mut seen = Seen::default();
-        let specs = abbreviation.attributes();
-        let mut skipped = 0;
-        for (at, spec) in specs.iter().enumerate() {
-            let name = spec.name();
-            let sibling = name == gimli::DW_AT_sibling && abbreviation.has_children();
-            if !(sibling || wanted && is_read(name)) {
-                continue;
-            }
-            raw.skip_attributes(&specs[skipped..at]).map_err(failed)?;
-            let value = raw.read_attribute(*spec).map_err(failed)?.value();
-            skipped = at + 1;
-            seen.take(name, value);
-        }
-        raw.skip_attributes(&specs[skipped..]).map_err(failed)?;
-        if wanted {
-            add(store, slot, index, tag, offset, &seen, partial)?;
-        }
-        if abbreviation.has_children() {
-            match seen.sibling {
-                // Only forward: a reference back would never end.
-                Some(sibling) if sibling > raw.next_offset().0 => {
-                    raw = header.entries_raw(&abbreviations, Some(UnitOffset(sibling))).map_err(failed)?;
-                }
-                _ => skip_children(&mut raw).map_err(failed)?,
-            }
-        }
+    for (tag, name, die) in &names.types {
+        let name = writer.text(name);
+        writer.row(TYPES, &[*tag as u32, name, die.0]);
     }
-    Ok(())
-}
-
-fn is_wanted(tag: DwTag) -> bool {
-    tag == gimli::DW_TAG_subprogram || tag == gimli::DW_TAG_variable || type_tag(tag).is_some()
-}
-
-fn type_tag(tag: DwTag) -> Option<TypeTag> {
-    Some(match tag {
-        gimli::DW_TAG_structure_type => TypeTag::Struct,
-        gimli::DW_TAG_union_type => TypeTag::Union,
-        gimli::DW_TAG_enumeration_type => TypeTag::Enum,
-        gimli::DW_TAG_typedef | gimli::DW_TAG_base_type => TypeTag::Plain,
-        _ => return None,
-    })
-}
-
-fn is_read(name: gimli::DwAt) -> bool {
-    matches!(
-        name,
-        gimli::DW_AT_name
-            | gimli::DW_AT_abstract_origin
-            | gimli::DW_AT_specification
-            | gimli::DW_AT_declaration
-            | gimli::DW_AT_location
-            | gimli::DW_AT_const_value
-            | gimli::DW_AT_decl_file
-    )
-}
-
-impl Seen {
-    fn take(&mut self, name: gimli::DwAt, value: AttributeValue<Bytes>) {
-        match name {
-            gimli::DW_AT_name => self.name = Some(value),
-            gimli::DW_AT_abstract_origin => self.origin = Some(value),
-            gimli::DW_AT_specification => self.specification = Some(value),
-            gimli::DW_AT_declaration => self.declaration = matches!(value, AttributeValue::Flag(true)),
-            gimli::DW_AT_location | gimli::DW_AT_const_value => self.located = true,
-            gimli::DW_AT_decl_file => {
-                if let AttributeValue::FileIndex(file) = value {
-                    self.file = file as u32;
-                }
-            }
-            gimli::DW_AT_sibling => {
-                if let AttributeValue::UnitRef(offset) = value {
-                    self.sibling = Some(offset.0);
-                }
-            }
-            _ => {}
-        }
+    for (name, die) in &names.variables {
+        let name = writer.text(name);
+        writer.row(VARIABLES, &[name, die.0]);
     }
-}
-
-fn add(
-    store: &Store,
-    slot: &Slot,
-    index: usize,
-    tag: DwTag,
-    offset: UnitOffset,
-    seen: &Seen,
-    partial: &mut Partial,
-) -> Result<(), Damage> {
-    let die = Die(slot.start.saturating_add(offset.0 as u32));
-    if tag == gimli::DW_TAG_subprogram {
-        let origin = match (seen.origin, seen.specification) {
-            (Some(origin), _) => origin,
-            // Another entry has declared it, and has the name.
-            (None, Some(_)) => {
-                let chain = store.origins(die)?;
-                let name =
-                    chain.iter().find_map(|(_, unit, entry)| store.string(unit, entry.attr_value(gimli::DW_AT_name)?));
-                let Some(name) = name else { return Ok(()) };
-                partial.functions.push(NamedFunction { name, die, file: seen.file });
-                return Ok(());
-            }
-            (None, None) => {
-                if let (Some(name), false) = (text(store, index, seen)?, seen.declaration) {
-                    partial.functions.push(NamedFunction { name, die, file: seen.file });
-                }
-                return Ok(());
-            }
-        };
-        let origin = match origin {
-            AttributeValue::UnitRef(offset) => slot.start.checked_add(offset.0 as u32),
-            AttributeValue::DebugInfoRef(offset) => {
-                partial.crosses_units = true;
-                u32::try_from(offset.0).ok()
-            }
-            _ => None,
-        };
-        partial.copies.extend(origin.map(|origin| (Die(origin), die)));
-        return Ok(());
-    }
-    if seen.declaration {
-        return Ok(());
-    }
-    if tag == gimli::DW_TAG_variable && !seen.located {
-        return Ok(());
-    }
-    let name = match (seen.name, seen.specification) {
-        (None, Some(_)) => {
-            let chain = store.origins(die)?;
-            chain.iter().find_map(|(_, unit, entry)| store.string(unit, entry.attr_value(gimli::DW_AT_name)?))
-        }
-        _ => text(store, index, seen)?,
-    };
-    let Some(name) = name else { return Ok(()) };
-    match type_tag(tag) {
-        Some(tag) => {
-            partial.types.entry((tag, name.as_ptr() as usize)).or_insert((name, die));
-        }
-        None => partial.variables.push((name, die)),
-    }
-    Ok(())
-}
-
-/// The name; without parsing the unit as a whole where the form is one of a string's place.
-fn text(store: &Store, index: usize, seen: &Seen) -> Result<Option<Text>, Damage> {
-    Ok(match seen.name {
-        Some(AttributeValue::DebugStrRef(offset)) => store.dwarf.string(offset).ok().map(|text| text.slice()),
-        Some(AttributeValue::String(text)) => Some(text.slice()),
-        Some(value) => {
-            let unit: &Unit = store.unit(index)?;
-            store.string(unit, value)
-        }
-        None => None,
-    })
-}
-
-fn skip_children(raw: &mut gimli::EntriesRaw<Bytes>) -> gimli::Result<()> {
-    let mut depth = 1usize;
-    while depth > 0 && !raw.is_empty() {
-        match raw.read_abbreviation()? {
-            None => depth -= 1,
-            Some(abbreviation) => {
-                raw.skip_attributes(abbreviation.attributes())?;
-                depth += usize::from(abbreviation.has_children());
-            }
-        }
-    }
-    Ok(())
+    writer.row(FACTS, &[u32::from(names.crosses_units)]);
+    writer.finish()
 }

@@ -7,7 +7,7 @@
 //!
 //! Damaged files give an [`Error`], or less than there should be; loops and nesting in them are bounded.
 //!
-//!     let debug = DebugInfo::open(Rc::new(Elf::open(path)?))?;
+//!     let debug = DebugInfo::open(Arc::new(Elf::open(path)?))?;
 //!     for id in debug.find_functions(&FunctionPattern { name: "vfs_read".into(), ..Default::default() })? {
 //!         let entry = debug.function(id)?.bodies[0].entry;
 //!         let count = debug.variable(id, entry, "count")?;        // Location::Register(1): rdx
@@ -20,19 +20,22 @@ mod frame;
 mod functions;
 mod globals;
 mod index;
+mod kept;
+mod known;
 mod lines;
 mod location;
 mod registers;
+mod scan;
 mod scope;
 mod store;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod type_name;
 mod types;
 mod variables;
 
-use std::cell::OnceCell;
-use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
 pub use error::Error;
@@ -43,32 +46,39 @@ pub use registers::{RETURN_REGISTER, parameter_register};
 pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId};
 pub use variables::{FoundVariable, Unavailable, Variable};
 
+use crate::cache::Cache;
 use frame::Frames;
 use functions::Instances;
 use index::Index;
+use known::Known;
 use lines::Lines;
 use store::{Damage, Store};
 
 /// Debug information of one object.
 pub struct DebugInfo {
     store: Store,
-    elf: Rc<Elf>,
+    elf: Arc<Elf>,
     frames: Frames,
-    index: OnceCell<Result<Index, Damage>>,
+    index: OnceLock<Result<Index, Damage>>,
+    /// What an earlier run has kept of all functions, and what this one has made.
+    known: OnceLock<Option<Known>>,
+    made: OnceLock<Known>,
+    cache: Option<Arc<Cache>>,
     instances: Instances,
     lines: Lines,
 }
 
 impl DebugInfo {
-    /// Fails with [`Error::NoDwarf`] where the object has none.
-    pub fn open(elf: Rc<Elf>) -> Result<DebugInfo, Error> {
+    /// Fails with [`Error::NoDwarf`] where the object has none. `cache`: where an index is kept from run to run.
+    pub fn open(elf: Arc<Elf>, cache: Option<Arc<Cache>>) -> Result<DebugInfo, Error> {
         let store = Store::new(&elf)?;
         let (instances, lines) = (Instances::new(store.slots.len()), Lines::new(store.slots.len()));
-        Ok(DebugInfo { store, elf, frames: Frames::default(), index: OnceCell::new(), instances, lines })
+        let (index, known, made) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(DebugInfo { store, elf, frames: Frames::default(), index, known, made, cache, instances, lines })
     }
 
     fn try_index(&self) -> Result<&Index, Damage> {
-        self.index.get_or_init(|| Index::read(&self.store)).as_ref().map_err(Clone::clone)
+        self.index.get_or_init(|| Index::open(&self.store, &self.elf, self.cache.as_deref())).as_ref().map_err(Clone::clone)
     }
 
     fn index(&self) -> Result<&Index, Error> {

@@ -3,8 +3,7 @@
 //! An entry (DIE) is known by its offset in `.debug_info`, [`Die`]. gimli's values borrow the sections' bytes; here they
 //! are kept together with those bytes, in one value that can be shared among threads.
 
-use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use gimli::{AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, SectionId, UnitOffset};
 
@@ -65,7 +64,7 @@ impl Damage {
 
 impl Store {
     /// The caller keeps `elf` for as long as the store.
-    pub fn new(elf: &Rc<Elf>) -> Result<Store, Error> {
+    pub fn new(elf: &Arc<Elf>) -> Result<Store, Error> {
         if !elf.has_section(".debug_info") {
             return Err(Error::NoDwarf { path: elf.path().into() });
         }

@@ -8,7 +8,7 @@ mod vmlinux;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::*;
 
@@ -50,7 +50,7 @@ impl Compiled {
 }
 
 fn open(path: &Path) -> DebugInfo {
-    DebugInfo::open(Rc::new(Elf::open(path).expect("an ELF file"))).expect("has DWARF")
+    DebugInfo::open(Arc::new(Elf::open(path).expect("an ELF file")), None).expect("has DWARF")
 }
 
 /// The one function of the name.

@@ -4,7 +4,7 @@ use gimli::AttributeValue;
 
 use super::DebugInfo;
 use super::error::Error;
-use super::index::TypeTag;
+use super::scan::TypeTag;
 use super::store::{Damage, Die, Entry, MAX_CHAIN, Unit, flag, number};
 
 /// A type of one object.
@@ -18,6 +18,10 @@ pub struct TypeId {
 impl TypeId {
     pub(super) fn new(die: Die) -> TypeId {
         TypeId { die, dimensions: 0 }
+    }
+
+    pub(super) fn die(self) -> Die {
+        self.die
     }
 }
 

@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::error::TargetError;
 use super::module::{self, Modules};
 use super::object::Object;
+use crate::cache::Cache;
 use crate::debuginfo::Elf;
 
 /// Where to look besides the usual places.
@@ -34,6 +36,8 @@ pub struct Kernel {
     own_build: bool,
     modules: Modules,
     opened: RefCell<HashMap<PathBuf, Rc<Object>>>,
+    /// Where indexes of debug information are kept.
+    cache: Option<Arc<Cache>>,
 }
 
 impl Kernel {
@@ -46,7 +50,7 @@ impl Kernel {
         let build_dir =
             build_dir.or_else(|| options.build_dir.clone()).unwrap_or_else(|| root.resolve(&modules_dir.join("build")));
         let modules = Modules::new(modules_dir.clone(), own_build.then(|| build_dir.clone()));
-        let kernel = Kernel { release, options, build_dir, own_build, modules, opened: RefCell::default() };
+        let kernel = Kernel { release, options, build_dir, own_build, modules, opened: RefCell::default(), cache: None };
         let there = modules_dir.is_dir() || kernel.build_dir.is_dir() || kernel.vmlinux_path().is_ok();
         if there {
             return Ok(kernel);
@@ -54,6 +58,13 @@ impl Kernel {
         let mut looked = vec![modules_dir, kernel.build_dir.clone()];
         looked.extend(kernel.vmlinux_places());
         Err(TargetError::NoSuchKernel { release: kernel.release, looked })
+    }
+
+    /// The same; what debug information is found to hold is kept in `cache` from run to run.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Cache) -> Kernel {
+        self.cache = Some(Arc::new(cache));
+        self
     }
 
     pub fn release(&self) -> &str {
@@ -84,7 +95,7 @@ impl Kernel {
     /// The kernel itself.
     pub fn vmlinux(&self) -> Result<Rc<Object>, TargetError> {
         let path = self.vmlinux_path()?;
-        self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?)))
+        self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone())))
     }
 
     /// A module by its name, in which `-` and `_` are the same, or by the path of its file.
@@ -167,7 +178,7 @@ impl Kernel {
         let own = Elf::open(path)?;
         let name = module::name_of(path);
         if own.has_section(".debug_info") {
-            return Ok(Object::new(name, path.into(), false, own));
+            return Ok(Object::new(name, path.into(), false, own, self.cache.clone()));
         }
         let looked = self.debug_places(path, &own);
         for debug in looked.iter().filter(|debug| debug.is_file()) {
@@ -183,7 +194,7 @@ impl Kernel {
                     debug_build_id: elf.build_id().to_vec(),
                 });
             }
-            return Ok(Object::new(name, path.into(), false, elf));
+            return Ok(Object::new(name, path.into(), false, elf, self.cache.clone()));
         }
         Err(TargetError::NoDebugInfo { object: format!("module {name}"), looked, package: self.debug_package() })
     }

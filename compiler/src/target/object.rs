@@ -2,8 +2,9 @@
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
+use crate::cache::Cache;
 use crate::debuginfo::{self, Address, Anchor, DebugInfo, Elf};
 
 /// One object of the kernel.
@@ -12,13 +13,14 @@ pub struct Object {
     path: PathBuf,
     kernel: bool,
     /// The file with debug information; it has the symbols and sections of the loaded one too.
-    elf: Rc<Elf>,
+    elf: Arc<Elf>,
     debug: OnceCell<Result<DebugInfo, debuginfo::Error>>,
+    cache: Option<Arc<Cache>>,
 }
 
 impl Object {
-    pub(super) fn new(name: String, path: PathBuf, kernel: bool, elf: Elf) -> Object {
-        Object { name, path, kernel, elf: Rc::new(elf), debug: OnceCell::new() }
+    pub(super) fn new(name: String, path: PathBuf, kernel: bool, elf: Elf, cache: Option<Arc<Cache>>) -> Object {
+        Object { name, path, kernel, elf: Arc::new(elf), debug: OnceCell::new(), cache }
     }
 
     /// `kernel`, or the module's name as the kernel spells it (`_`, never `-`).
@@ -72,6 +74,6 @@ impl Object {
 
     /// The debug information, opened when first asked for.
     pub fn debug(&self) -> Result<&DebugInfo, debuginfo::Error> {
-        self.debug.get_or_init(|| DebugInfo::open(self.elf.clone())).as_ref().map_err(Clone::clone)
+        self.debug.get_or_init(|| DebugInfo::open(self.elf.clone(), self.cache.clone())).as_ref().map_err(Clone::clone)
     }
 }

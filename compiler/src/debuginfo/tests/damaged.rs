@@ -19,9 +19,9 @@ int global = 1;
 /// Asks everything there is to ask; what comes does not matter.
 fn walk(bytes: Vec<u8>) {
     let Ok(elf) = Elf::new(Path::new("damaged.o"), Bytes::Unpacked(bytes)) else { return };
-    let elf = Rc::new(elf);
+    let elf = Arc::new(elf);
     let _ = elf.symbol_address("first");
-    let Ok(debug) = DebugInfo::open(elf) else { return };
+    let Ok(debug) = DebugInfo::open(elf, None) else { return };
     let _ = debug.function_names();
     for name in ["struct list", "union value", "list_t", "int"] {
         if let Ok(Some(id)) = debug.find_type(name) {

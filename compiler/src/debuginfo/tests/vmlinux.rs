@@ -114,3 +114,46 @@ fn the_whole_kernel() {
     assert!(bodies > 10_000 && located > 20_000, "{bodies} {located}");
     assert!(missing * 50 < located, "{missing} of {located}");
 }
+
+/// What is kept says what is read; a kept index that is cut short or of zeros is made again.
+#[test]
+fn what_is_kept_of_the_kernel() {
+    let Some(path) = installed() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("set");
+    let settings = crate::cache::Settings { directory: Some(directory.path().into()), limit: 1 << 30, poisoned: false };
+    let open = || {
+        let cache = Arc::new(Cache::open(&settings));
+        DebugInfo::open(Arc::new(Elf::open(&path).expect("an ELF file")), Some(cache)).expect("has DWARF")
+    };
+    let all = FunctionPattern { name: "*".into(), file: None };
+    let first = open().find_functions(&all).expect("an index");
+    let kept = || -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(directory.path().join("index")).expect("is there");
+        entries.map(|entry| entry.expect("an entry").path()).collect()
+    };
+    assert_eq!(kept().len(), 2);
+    let check = |debug: &DebugInfo| {
+        assert_eq!(debug.find_functions(&all).expect("an index"), first);
+        assert!(debug.known.get().is_some_and(Option::is_some) || debug.made.get().is_some());
+        for id in first.iter().step_by(211) {
+            assert_eq!(debug.function(*id).expect("is kept"), debug.read_function(*id).expect("is whole"));
+        }
+        let filed = FunctionPattern { name: "vfs_*".into(), file: Some("read_write.c".into()) };
+        let filed = debug.find_functions(&filed).expect("an index");
+        let names: Vec<Function> = filed.iter().map(|id| debug.read_function(*id).expect("is whole")).collect();
+        assert!(names.len() > 10 && names.iter().all(|function| function.file == "fs/read_write.c"), "{names:?}");
+    };
+    check(&open());
+    for path in kept() {
+        let length = std::fs::metadata(&path).expect("is there").len();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).expect("opens");
+        file.set_len(length / 2).expect("cut");
+    }
+    check(&open());
+    for path in kept() {
+        let length = std::fs::metadata(&path).expect("is there").len();
+        std::fs::write(&path, vec![0; length as usize]).expect("written");
+    }
+    check(&open());
+}
