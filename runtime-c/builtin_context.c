@@ -299,6 +299,10 @@ unsigned int spile_fn_probe_type(struct spile_context *c, char *out)
 		return copy_text(out, "kernel_trace");
 	case SPILE_PROBE_SYSCALL:
 		return copy_text(out, "syscall");
+	case SPILE_PROBE_NETFILTER:
+		return copy_text(out, "netfilter");
+	case SPILE_PROBE_WATCH:
+		return copy_text(out, "hwbkpt");
 	case SPILE_PROBE_PROCFS:
 		return copy_text(out, "procfs");
 	case SPILE_PROBE_PERF:

@@ -67,6 +67,17 @@ unsigned int spile_fn___procfs_value(struct spile_context *c, char *out);
 unsigned int spile_fn___procfs_set(struct spile_context *c, struct spile_string text, char *out);
 unsigned int spile_fn___procfs_append(struct spile_context *c, struct spile_string text, char *out);
 
+/* builtin_stack.c: user 1 is the current task's user stack, 0 the kernel's */
+unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char *out);
+unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char *out);
+spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_long depth);
+unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first, spile_long most, char *out);
+void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long full);
+unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, char *out);
+void spile_fn___print_addresses(struct spile_context *c, spile_long user, struct spile_string addresses);
+unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user, struct spile_string addresses, char *out);
+
 /* builtin_time.c */
 spile_long spile_fn_gettimeofday_s(struct spile_context *c);
 spile_long spile_fn_gettimeofday_ms(struct spile_context *c);

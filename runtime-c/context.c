@@ -11,6 +11,7 @@
 #include "context.h"
 #include "run.h"
 #include "session.h"
+#include "stack.h"
 
 DEFINE_PER_CPU(struct spile_cpu, spile_cpus);
 
@@ -70,7 +71,7 @@ static size_t layout(struct spile_cpu *cpu, char *memory)
 {
 	size_t at = 0;
 	size_t counts = at;
-	size_t counters, frame, scratch, message, tokens, registers, ends, matched;
+	size_t counters, frame, scratch, message, tokens, registers, ends, matched, stack, symbol, stack_text;
 
 	at += ALIGN(spile_script.probe_count * sizeof(struct spile_counts), 64);
 	counters = at;
@@ -90,6 +91,12 @@ static size_t layout(struct spile_cpu *cpu, char *memory)
 	matched = at;
 	if (spile_script.match_groups)
 		at += ALIGN(spile_script.string_bytes, 64);
+	stack = at;
+	at += SPILE_STACK_FRAMES * sizeof(unsigned long);
+	symbol = at;
+	at += SPILE_SYMBOL_BYTES;
+	stack_text = at;
+	at += SPILE_STACK_TEXT;
 
 	if (cpu) {
 		cpu->counts = (struct spile_counts *)(memory + counts);
@@ -103,6 +110,9 @@ static size_t layout(struct spile_cpu *cpu, char *memory)
 		cpu->match.registers = (int *)(memory + registers);
 		cpu->match.ends = (int *)(memory + ends);
 		cpu->match.text = memory + matched;
+		cpu->stack = (unsigned long *)(memory + stack);
+		cpu->symbol = memory + symbol;
+		cpu->stack_text = memory + stack_text;
 	}
 	return at;
 }

@@ -45,6 +45,9 @@ struct spile_cpu {
 	char *scratch;			/* spile_script.scratch_bytes */
 	char *message;			/* spile_message_bytes() */
 	char *tokens;			/* spile_script.string_bytes; what tokenize() has still to split */
+	unsigned long *stack;		/* SPILE_STACK_FRAMES of them */
+	char *symbol;			/* SPILE_SYMBOL_BYTES */
+	char *stack_text;		/* SPILE_STACK_TEXT bytes */
 	char *values;			/* of aggregates (map_init.c) */
 	char *ring_data;
 	struct spile_ring_header *ring;	/* shared with the loader, who may write anything into it; 0 before SPILE_SETUP */
@@ -54,6 +57,8 @@ struct spile_cpu {
 	struct spile_match match;
 	unsigned int token_at;		/* in tokens */
 	unsigned int token_end;
+	enum { SPILE_STACK_NONE, SPILE_STACK_KERNEL, SPILE_STACK_USER } stack_kind;	/* what stack holds in this run */
+	unsigned int stack_count;
 	struct spile_procfs *procfs;	/* procfs.c: of the file that a handler is run for, else 0 */
 	u64 random_state;		/* randint(); 0: not seeded */
 	u64 overload_since;		/* guard.c: begin of the interval, in cycles */

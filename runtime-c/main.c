@@ -18,6 +18,7 @@
 #include "ring.h"
 #include "session.h"
 #include "site.h"
+#include "syscall_entry.h"
 
 static int __init spile_init(void)
 {
@@ -42,6 +43,9 @@ static int __init spile_init(void)
 	if (error)
 		goto err_lock;
 	spile_ring_init();
+	error = spile_syscall_entry_init();
+	if (error)
+		goto err_syscall_entry;
 	error = spile_modules_init();
 	if (error)
 		goto err_modules;
@@ -53,6 +57,8 @@ static int __init spile_init(void)
 err_control:
 	spile_modules_exit();
 err_modules:
+	spile_syscall_entry_exit();
+err_syscall_entry:
 	spile_lock_exit();
 err_lock:
 	spile_maps_exit();
@@ -71,6 +77,7 @@ static void __exit spile_exit_module(void)
 	spile_control_exit();
 	spile_session_stop();
 	spile_modules_exit();
+	spile_syscall_entry_exit();
 	spile_ring_exit_all();
 	spile_lock_exit();
 	spile_maps_exit();

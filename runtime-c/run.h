@@ -101,6 +101,7 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 	c->next = 0;
 	cpu->match.groups = 0;
 	cpu->token_end = 0;
+	cpu->stack_kind = SPILE_STACK_NONE;
 
 	if (lock_count && unlikely(!spile_lock_all(probe->locks, lock_count))) {
 		fine = spile_run_skipped(cpu, &counts->lock_skipped);

@@ -26,7 +26,10 @@
 #include "tracepoint.c"
 #include "perf.c"
 #include "syscall.c"
+#include "syscall_entry.c"
 #include "procfs.c"
+#include "netfilter.c"
+#include "watch.c"
 
 #include "guard.c"
 #include "lock.c"
@@ -46,6 +49,7 @@
 #include "format.c"
 #include "histogram.c"
 #include "pretty.c"
+#include "stack.c"
 
 #include "builtin_context.c"
 #include "builtin_errno.c"
@@ -53,6 +57,7 @@
 #include "builtin_memory.c"
 #include "builtin_regex.c"
 #include "builtin_registers.c"
+#include "builtin_stack.c"
 #include "builtin_string.c"
 #include "builtin_time.c"
 #include "embedded.c"

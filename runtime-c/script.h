@@ -78,10 +78,13 @@ enum spile_probe_kind {
 	SPILE_PROBE_SYSCALL,		/* the context's regs are words: arguments 1 to 6, result, number */
 	SPILE_PROBE_PERF,		/* a perf event on each CPU */
 	SPILE_PROBE_PROCFS,		/* event: path below /proc/systemtap/MODULE */
+	SPILE_PROBE_NETFILTER,		/* the context's regs are words: skb, in, out, hook, verdict; the last is taken */
+	SPILE_PROBE_WATCH,		/* data at target + address */
 };
 
 /* Whether a probe's regs are words of its own kind and no struct pt_regs. */
-#define SPILE_REGS_ARE_WORDS(kind) ((kind) == SPILE_PROBE_TRACEPOINT || (kind) == SPILE_PROBE_SYSCALL)
+#define SPILE_REGS_ARE_WORDS(kind) \
+	((kind) == SPILE_PROBE_TRACEPOINT || (kind) == SPILE_PROBE_SYSCALL || (kind) == SPILE_PROBE_NETFILTER)
 
 enum { SPILE_SYSCALL_RESULT = 6, SPILE_SYSCALL_NUMBER };	/* words after the arguments */
 enum { SPILE_NO_SYSCALL = -1, SPILE_ANY_SYSCALL = -2 };
@@ -95,6 +98,18 @@ struct spile_procfs_file {
 	unsigned int rights;		/* of the file's mode */
 	int writes;			/* runs when it is written, else when it is read */
 	unsigned int most;		/* bytes that a reader gets; 0: string_bytes */
+};
+
+enum { SPILE_PACKET_SKB, SPILE_PACKET_IN, SPILE_PACKET_OUT, SPILE_PACKET_HOOK, SPILE_PACKET_VERDICT, SPILE_PACKET_WORDS };
+struct spile_netfilter {
+	unsigned int family;		/* NFPROTO_, NF_INET_ and priority of include/uapi/linux/netfilter.h */
+	unsigned int hook;
+	spile_long priority;
+};
+
+struct spile_watch {
+	unsigned int length;		/* 1, 2, 4 or 8 bytes */
+	int reads;			/* reading counts too */
 };
 
 enum spile_sample { SPILE_SAMPLE_PERIOD, SPILE_SAMPLE_FREQUENCY, SPILE_SAMPLE_TICK };
@@ -126,6 +141,8 @@ struct spile_probe {
 	const unsigned int *locks;	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */
 	struct spile_syscall syscall;	/* SYSCALL */
 	struct spile_procfs_file procfs;	/* PROCFS */
+	struct spile_netfilter netfilter;	/* NETFILTER */
+	struct spile_watch watch;	/* WATCH */
 	unsigned int lock_count;
 	unsigned int counts_only;	/* the handler does nothing but add to counters: it cannot fail, and needs nothing of its context but what spile_counting has */
 	spile_ulong registers;		/* KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs */

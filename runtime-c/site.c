@@ -32,6 +32,10 @@ const struct spile_family *spile_site_family(const struct spile_site *site)
 		return &spile_tracepoint_family;
 	case SPILE_PROBE_PROCFS:
 		return &spile_procfs_family;
+	case SPILE_PROBE_NETFILTER:
+		return &spile_netfilter_family;
+	case SPILE_PROBE_WATCH:
+		return &spile_watch_family;
 	case SPILE_PROBE_SYSCALL:
 		return &spile_syscall_family;
 	case SPILE_PROBE_PERF:
@@ -110,6 +114,8 @@ void spile_sites_disarm(int target)
 	disarm_family(&spile_timer_family, target);
 	disarm_family(&spile_perf_family, target);
 	disarm_family(&spile_procfs_family, target);
+	disarm_family(&spile_netfilter_family, target);
+	disarm_family(&spile_watch_family, target);
 	disarm_family(&spile_syscall_family, target);
 	disarm_family(&spile_tracepoint_family, target);
 	disarm_family(&spile_kretprobe_family, target);

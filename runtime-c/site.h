@@ -6,6 +6,7 @@
 #ifndef SPILE_SITE_H
 #define SPILE_SITE_H
 
+#include <linux/atomic.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 
@@ -31,7 +32,12 @@ struct spile_site {
 			u64 random_state;
 		};
 		struct tracepoint *tracepoint;
-		struct { struct spile_site *next[2]; } syscall;	/* of the same call: of 64-bit programs, of 32-bit ones */
+		struct {
+			struct spile_site *next[2];	/* of the same call: of 64-bit programs, of 32-bit ones */
+			atomic_long_t unsaved;	/* calls whose entry found no place (syscall_entry.c) */
+		} syscall;
+		struct nf_hook_ops *hook;	/* NETFILTER */
+		struct perf_event * __percpu *watch;
 		struct perf_event **events;	/* PERF: by CPU, 0 where there is none */
 	};
 };
@@ -54,6 +60,8 @@ extern const struct spile_family spile_tracepoint_family;
 extern const struct spile_family spile_perf_family;
 extern const struct spile_family spile_syscall_family;
 extern const struct spile_family spile_procfs_family;
+extern const struct spile_family spile_netfilter_family;
+extern const struct spile_family spile_watch_family;
 
 extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
 

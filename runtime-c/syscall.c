@@ -20,6 +20,8 @@
 #include "guard.h"
 #include "session.h"
 #include "site.h"
+#include "run.h"
+#include "syscall_entry.h"
 
 enum {
 	SYSCALL_NUMBERS = 512,		/* more than any table has */
@@ -34,19 +36,45 @@ enum {
  */
 static struct spile_site *heads[2][2][SYSCALL_NUMBERS + 1];
 
+static bool entries_wanted;	/* a return probe that is armed saves what is there at the entry */
+
 static struct {
 	struct tracepoint *tracepoint;	/* 0 before it has been looked for */
 	void *function;			/* while registered */
 } sources[2];
 
+static void run_site(struct spile_site *site, unsigned long *words)
+{
+	struct saved_call *saved;
+
+	if (likely(!site->probe->entry_handler)) {
+		spile_context_run(site, SPILE_STATE_RUNNING, words);
+		return;
+	}
+	/* Without its entry a return is not probed, as with kretprobes. */
+	saved = spile_syscall_saved(site);
+	if (!saved)
+		return;
+	spile_run(site, SPILE_STATE_RUNNING, false, words, spile_syscall_data(saved));
+	spile_syscall_forget(saved);
+}
+
 static void run_list(struct spile_site *site, bool compat, unsigned long *words)
 {
 	for (; site; site = READ_ONCE(site->syscall.next[compat]))
-		spile_context_run(site, SPILE_STATE_RUNNING, words);
+		run_site(site, words);
+}
+
+static void save_list(struct spile_site *site, bool compat, unsigned long *words)
+{
+	for (; site; site = READ_ONCE(site->syscall.next[compat]))
+		if (site->probe->entry_handler)
+			spile_syscall_save(site, words);
 }
 
 /* Any interruptible context of the calling task. Interrupts wait (run.h). */
-static void handle_call(bool returning, struct pt_regs *regs, long number, long result)
+static void handle_call(bool returning, struct pt_regs *regs, long number, long result,
+			void (*act)(struct spile_site *site, bool compat, unsigned long *words))
 {
 	bool compat = in_compat_syscall();
 	struct spile_site *const *by_number = heads[returning][compat];
@@ -61,19 +89,29 @@ static void handle_call(bool returning, struct pt_regs *regs, long number, long 
 	words[SPILE_SYSCALL_RESULT] = result;
 	words[SPILE_SYSCALL_NUMBER] = number;
 	raw_local_irq_save(flags);
-	run_list(one, compat, words);
-	run_list(any, compat, words);
+	act(one, compat, words);
+	act(any, compat, words);
 	raw_local_irq_restore(flags);
+}
+
+/* exit() and exit_group(), which do not return: the tables are the kernel's ABI. */
+static bool is_last(long number)
+{
+	if (in_compat_syscall())
+		return number == 1 || number == 252;
+	return number == 60 || number == 231;
 }
 
 static void handle_enter(void *data, struct pt_regs *regs, long number)
 {
-	handle_call(false, regs, number, 0);
+	if (READ_ONCE(entries_wanted) && !is_last(number))
+		handle_call(true, regs, number, 0, save_list);
+	handle_call(false, regs, number, 0, run_list);
 }
 
 static void handle_exit(void *data, struct pt_regs *regs, long result)
 {
-	handle_call(true, regs, syscall_get_nr(current, regs), result);
+	handle_call(true, regs, syscall_get_nr(current, regs), result, run_list);
 }
 
 static void find_source(struct tracepoint *tracepoint, void *data)
@@ -125,13 +163,21 @@ static int arm_syscall(struct spile_site *site)
 		return error;
 	append(site, false, syscall->number);
 	append(site, true, syscall->compat_number);
-	return 0;
+	if (!site->probe->entry_handler)
+		return 0;
+	WRITE_ONCE(entries_wanted, true);
+	return open_source(false);
+}
+
+static void count_unsaved(const struct spile_site *site, struct spile_counters *counters)
+{
+	counters->return_misses += atomic_long_read(&site->syscall.unsaved);
 }
 
 /* They are in no module: all are disarmed at once. */
 static void disarm_syscalls(struct spile_site *const *sites, unsigned int count)
 {
-	int i;
+	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
 		if (!sources[i].function)
@@ -141,11 +187,15 @@ static void disarm_syscalls(struct spile_site *const *sites, unsigned int count)
 	}
 	tracepoint_synchronize_unregister();
 	memset(heads, 0, sizeof(heads));
+	entries_wanted = false;
+	for (i = 0; i < count; i++)
+		sites[i]->return_missed += atomic_long_xchg(&sites[i]->syscall.unsaved, 0);
 }
 
 const struct spile_family spile_syscall_family = {
 	.arm = arm_syscall,
 	.disarm = disarm_syscalls,
+	.missed = count_unsaved,
 };
 
 #define SPILE_SYSCALL(number, name) [number] = #name,

@@ -226,6 +226,10 @@ pub enum Attachment {
     Symbol { symbol: String, address: u64, returning: bool, maxactive: u32 },
     /// A file below /proc/systemtap/MODULE; `most`: bytes of it, 0 for MAXSTRINGLEN.
     Procfs { path: String, rights: u32, writes: bool, most: u64 },
+    /// Packets at a hook of a protocol family (include/uapi/linux/netfilter.h), initial network namespace.
+    Netfilter { family: u32, hook: u32, priority: i32 },
+    /// `length` bytes of data that are written or, with `reads`, read or written; without a place at an address of the running kernel.
+    Watch { place: Option<Place>, address: u64, length: u32, reads: bool },
     /// A system call by its numbers in 64-bit and 32-bit programs; all of them without `numbers`.
     Syscall { numbers: Option<(Option<u32>, Option<u32>)>, returning: bool },
     /// A perf event on each CPU, by the kernel's numbers (perf_event_open(2)).

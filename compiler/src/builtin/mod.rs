@@ -10,6 +10,7 @@ mod log;
 mod memory;
 mod regex;
 mod registers;
+mod stack;
 mod string;
 mod time;
 
@@ -73,7 +74,7 @@ macro_rules! builtin {
 }
 pub(crate) use builtin;
 
-fn subjects() -> [&'static [Builtin]; 8] {
+fn subjects() -> [&'static [Builtin]; 9] {
     [
         context::BUILTINS,
         time::BUILTINS,
@@ -83,6 +84,7 @@ fn subjects() -> [&'static [Builtin]; 8] {
         errno::BUILTINS,
         regex::BUILTINS,
         registers::BUILTINS,
+        stack::BUILTINS,
     ]
 }
 

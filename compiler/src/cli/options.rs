@@ -25,8 +25,8 @@ ended by a run-time error; others are spilerun's, see spilerun --help.\n\
 What the script prints goes to standard output (or -o); all else goes to standard error."
 )]
 pub struct Options {
-    /// The script: a file, or - for standard input; then its arguments ($1, @1, ...)
-    #[arg(value_name = "FILE", trailing_var_arg = true)]
+    /// The script: a file, or - for standard input; then its arguments ($1, @1, ...), behind -- where they begin with -
+    #[arg(value_name = "FILE", allow_negative_numbers = true)]
     pub words: Vec<OsString>,
 
     /// The script's text
@@ -498,11 +498,15 @@ mod tests {
 
     #[test]
     fn words_after_the_script_are_its_arguments() {
-        let options = parse(&["-g", "x.stp", "-v", "1"]);
+        let options = parse(&["-g", "x.stp", "1", "--", "-v", "2"]);
         let (script, arguments) = options.script().unwrap();
         assert_eq!(script, Script::File("x.stp".into()));
-        assert_eq!(arguments, ["-v", "1"]);
+        assert_eq!(arguments, ["1", "-v", "2"]);
         assert_eq!(options.verbose, 0);
+        // Options may stand behind it, as with stap; so may numbers below 0.
+        let options = parse(&["x.stp", "-1", "-x", "7", "-v"]);
+        assert_eq!(options.script().unwrap().1, ["-1"]);
+        assert_eq!((options.pid, options.verbose), (Some(7), 1));
         let (script, arguments) = parse(&["-e", "probe begin {}", "7"]).script().unwrap();
         assert_eq!(script, Script::Text("probe begin {}".into()));
         assert_eq!(arguments, ["7"]);

@@ -17,8 +17,6 @@ pub enum Error {
     Arity { name: String, takes: Vec<usize>, given: usize, span: Span, declared: Option<Span> },
     Redeclared { what: &'static str, name: String, span: Span, first: Span },
     NotAssignable { span: Span },
-    /// A function's value where it returns none.
-    NoValue { name: String, span: Span },
     OutsideLoop { word: &'static str, span: Span },
     ReturnInProbe { span: Span },
     Guru { what: &'static str, span: Span },
@@ -149,9 +147,6 @@ impl Error {
             }
             Error::NotAssignable { span } => error("E0106", "this cannot be assigned to".into())
                 .at(*span, "neither a variable nor a context variable"),
-            Error::NoValue { name, span } => {
-                error("E0107", format!("`{name}` returns nothing")).at(*span, "a value is needed here")
-            }
             Error::OutsideLoop { word, span } => error("E0108", format!("cannot `{word}` outside a loop")).at(*span, ""),
             Error::ReturnInProbe { span } => error("E0109", "`return` outside a function".into())
                 .at(*span, "")

@@ -277,14 +277,14 @@ impl<'a> Elaborator<'a> {
     }
 
     /// The type of the result; None if it has none.
-    pub(super) fn infer_call(&mut self, unit: &mut Unit, name: &'a ast::Name, arguments: &'a [ast::Expr]) -> Option<TypeVar> {
+    pub(super) fn infer_call(&mut self, unit: &mut Unit, name: &'a ast::Name, arguments: &'a [ast::Expr]) -> TypeVar {
         match self.find_callee(unit, name, arguments.len()) {
             Err(error) => {
                 self.report(error);
                 for argument in arguments {
                     self.infer(unit, argument);
                 }
-                Some(self.types.fresh())
+                self.types.fresh()
             }
             Ok(Callee::Builtin(builtin)) => {
                 self.regexes.groups_asked |= builtin.groups;
@@ -294,7 +294,8 @@ impl<'a> Elaborator<'a> {
                 for (argument, (_, ty)) in arguments.iter().zip(builtin.parameters) {
                     self.want(unit, argument, *ty);
                 }
-                builtin.returns.map(|ty| self.types.known(ty, name.span))
+                // One that gives nothing, as exit(), is 0 where a value is asked.
+                self.types.known(builtin.returns.unwrap_or(Type::Long), name.span)
             }
             Ok(Callee::Function(index)) => {
                 self.check_guru_function(self.functions[index].ast, name.span);
@@ -305,7 +306,7 @@ impl<'a> Elaborator<'a> {
                     self.note_flow(unit, argument, parameter);
                     self.equate_at(parameter, given, argument.span);
                 }
-                Some(self.functions[index].returns)
+                self.functions[index].returns
             }
         }
     }

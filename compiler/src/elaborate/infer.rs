@@ -291,13 +291,7 @@ impl<'a> Elaborator<'a> {
                 self.want(unit, value, Type::Long);
                 self.types.known(Type::Long, span)
             }
-            ExprKind::Call(name, arguments) => match self.infer_call(unit, name, arguments) {
-                Some(ty) => ty,
-                None => {
-                    self.report(Error::NoValue { name: name.text.clone(), span: name.span });
-                    self.types.fresh()
-                }
-            },
+            ExprKind::Call(name, arguments) => self.infer_call(unit, name, arguments),
             ExprKind::Unary(_, operand) => {
                 self.want(unit, operand, Type::Long);
                 self.types.known(Type::Long, span)

@@ -197,6 +197,17 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
             fields.push(format!(".procfs = {{ 0{rights:o}, {}, {most} }}", u8::from(*writes)));
             "SPILE_PROBE_PROCFS"
         }
+        Attachment::Netfilter { family, hook, priority } => {
+            fields.push(format!(".netfilter = {{ {family}, {hook}, {} }}", long((*priority).into())));
+            "SPILE_PROBE_NETFILTER"
+        }
+        Attachment::Watch { place, address, length, reads } => {
+            if place.is_none() {
+                fields.push(format!(".address = {address:#x}UL"));
+            }
+            fields.push(format!(".watch = {{ {length}, {} }}", u8::from(*reads)));
+            "SPILE_PROBE_WATCH"
+        }
         Attachment::Syscall { numbers, returning } => {
             let number = |number: Option<u32>| number.map_or("SPILE_NO_SYSCALL".to_string(), |number| number.to_string());
             let (native, compat) = match numbers {

@@ -402,6 +402,8 @@ fn routine_name(index: usize, probe: &crate::program::Probe) -> String {
         Attachment::Tracepoint { name, .. } => c_name(name),
         Attachment::Symbol { returning, .. } => format!("{}{}", c_name(&probe.function), if *returning { "_return" } else { "" }),
         Attachment::Procfs { .. } => "procfs".to_string(),
+        Attachment::Netfilter { .. } => "netfilter".to_string(),
+        Attachment::Watch { .. } => "watch".to_string(),
         Attachment::Syscall { .. } => "syscall".to_string(),
         Attachment::Perf { .. } => "perf".to_string(),
     };
@@ -492,6 +494,7 @@ impl Plan {
 pub fn place_of(attachment: &Attachment) -> Option<&Place> {
     match attachment {
         Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. } | Attachment::Tracepoint { place, .. } => Some(place),
+        Attachment::Watch { place, .. } => place.as_ref(),
         _ => None,
     }
 }

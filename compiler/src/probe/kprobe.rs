@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::diagnostic::suggest;
 use crate::glob;
 use crate::program::Attachment;
@@ -56,7 +56,27 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
 }
 
 fn site(point: String, function: &str, module: &str, attachment: Attachment) -> Site {
-    Site { point, function: function.into(), module: module.into(), attachment, context: Rc::new(NoContext) }
+    let returning = matches!(attachment, Attachment::Symbol { returning: true, .. });
+    let context = Rc::new(SymbolContext { returning });
+    Site { point, function: function.into(), module: module.into(), attachment, context }
+}
+
+struct SymbolContext {
+    returning: bool,
+}
+
+impl Context for SymbolContext {
+    fn is_return(&self) -> bool {
+        self.returning
+    }
+
+    fn has_registers(&self) -> bool {
+        true
+    }
+
+    fn place(&self) -> String {
+        "a kprobe without debug information, whose arguments are had by long_arg(N)".into()
+    }
 }
 
 /// The functions that a name or pattern means; without an object the name itself.

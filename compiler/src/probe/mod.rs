@@ -8,6 +8,7 @@ mod kprobe;
 mod lines;
 mod location;
 pub use location::{locate, why_unavailable};
+mod netfilter;
 mod perf;
 mod procfs;
 pub mod registers;
@@ -16,6 +17,7 @@ mod statement;
 mod syscall;
 mod timer;
 mod tracepoint;
+mod watch;
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -324,7 +326,7 @@ static FAMILIES: &[&ProbeFamily] = &[
     &tracepoint::FAMILY,
     &syscall::FAMILY,
     &kprobe::FAMILY,
-    &procfs::FAMILY,
+    &procfs::FAMILY, &netfilter::FAMILY, &watch::FAMILY,
 ];
 
 /// All forms of all families.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::diagnostic::suggest;
 use crate::program::Attachment;
 
@@ -60,8 +60,22 @@ fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
         function: String::new(),
         module: "kernel".into(),
         attachment: Attachment::Syscall { numbers, returning },
-        context: Rc::new(NoContext),
+        context: Rc::new(CallContext { returning }),
     }])
+}
+
+struct CallContext {
+    returning: bool,
+}
+
+impl Context for CallContext {
+    fn is_return(&self) -> bool {
+        self.returning
+    }
+
+    fn place(&self) -> String {
+        "a system call, whose arguments are had by long_arg(N)".into()
+    }
 }
 
 #[cfg(test)]

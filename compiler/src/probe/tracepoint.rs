@@ -54,11 +54,15 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     for object in &objects {
         sites.extend(resolve_in(&wanted, numbered, object, component, resolver)?);
     }
-    // A module's tracepoints are the kernel's too; the module most often has the system's name.
-    if let (true, false, Some(system)) = (sites.is_empty(), point.has("module"), wanted.system) {
-        if let Ok(module) = resolver.module(system) {
+    // A module's tracepoints are the kernel's too.
+    if sites.is_empty() && !point.has("module") {
+        for module in wanted.likely_modules() {
+            let Ok(module) = resolver.module(module) else { continue };
             sites = resolve_in(&wanted, numbered, &module, component, resolver)?;
             objects.push(module);
+            if !sites.is_empty() {
+                break;
+            }
         }
     }
     if sites.is_empty() {
@@ -79,6 +83,13 @@ impl Wanted<'_> {
             Some((system, name)) => Wanted { system: Some(system), name },
             None => Wanted { system: None, name: text },
         }
+    }
+
+    /// Modules that may have it: most often one has the system's name, which the tracepoint's begins with.
+    fn likely_modules(&self) -> Vec<&str> {
+        let heads = self.name.match_indices('_').map(|(at, _)| &self.name[..at]).filter(|head| !head.is_empty());
+        let heads: Vec<&str> = if glob::is_pattern(self.name) { Vec::new() } else { heads.collect() };
+        self.system.into_iter().chain(heads.into_iter().rev()).collect()
     }
 
     /// A name that is no pattern is there only once: which header it is from is not held against it.
@@ -250,6 +261,13 @@ mod tests {
         assert_eq!(system_of("fs/xfs/xfs_trace.h"), "xfs");
         assert_eq!(system_of("arch/x86/include/asm/msr-trace.h"), "msr");
         assert_eq!(system_of("include/trace/../../include/ras/ras_event.h"), "ras");
+    }
+
+    #[test]
+    fn modules_that_may_have_it() {
+        assert_eq!(Wanted::parse("kvm_apic_accept_irq").likely_modules(), ["kvm_apic_accept", "kvm_apic", "kvm"]);
+        assert_eq!(Wanted::parse("xfs:_file*").likely_modules(), ["xfs"]);
+        assert!(Wanted::parse("_x").likely_modules().is_empty());
     }
 
     #[test]

@@ -1,0 +1,15 @@
+//! Stacks and symbols.
+
+use super::{Builtin, builtin};
+
+pub(super) const BUILTINS: &[Builtin] = &[
+    builtin!("symname" "symname" ("address": Long) -> String [pure] "name of the kernel symbol that the address is in; the address in hex if there is none"),
+    builtin!("symdata" "symdata" ("address": Long) -> String [pure] "the same with offset, size and module: vfs_read+0x0/0x190 [kernel]"),
+    builtin!("modname" "modname" ("address": Long) -> String [pure] "module that the address is in, or kernel; <unknown> if it is in neither"),
+    builtin!("__stack_at" "__stack_at" ("user": Long, "depth": Long) -> Long [pure registers] "address at that depth of the stack; 0 beyond its end"),
+    builtin!("__stack_addresses" "__stack_addresses" ("user": Long, "first": Long, "most": Long) -> String [pure registers] "addresses of the stack in hex"),
+    builtin!("__print_stack" "__print_stack" ("user": Long, "full": Long) [registers] "prints the stack, a line for each frame; full: with addresses"),
+    builtin!("__sprint_stack" "__sprint_stack" ("user": Long) -> String [pure registers] "the stack as text, a line for each frame"),
+    builtin!("__print_addresses" "__print_addresses" ("user": Long, "addresses": String) [] "prints a line for each address in the text"),
+    builtin!("__sprint_addresses" "__sprint_addresses" ("user": Long, "addresses": String) -> String [pure] "a line for each address in the text"),
+];

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Builtins about stacks and symbols. Names are the running kernel's own
+ * (kallsyms), which may be asked in any context. Addresses of user space have no
+ * names here.
+ */
+#include <linux/kallsyms.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "script.h"
+#include "builtins.h"
+#include "context.h"
+#include "ring.h"
+#include "stack.h"
+#include "text.h"
+
+/* "name+offset/size [module]"; "0xADDRESS" where there is none. */
+static const char *describe(struct spile_context *c, unsigned long address, bool kernel)
+{
+	char *text = spile_cpu_of(c)->symbol;
+
+	BUILD_BUG_ON(KSYM_SYMBOL_LEN + sizeof(" [kernel]") > SPILE_SYMBOL_BYTES);
+	if (!kernel || !address) {
+		scnprintf(text, SPILE_SYMBOL_BYTES, "0x%lx", address);
+		return text;
+	}
+	sprint_symbol(text, address);
+	if (!strstarts(text, "0x") && !strchr(text, '['))
+		strlcat(text, " [kernel]", SPILE_SYMBOL_BYTES);
+	return text;
+}
+
+static unsigned int give(char *out, const char *text, size_t length)
+{
+	return spile_string_copy(out, (struct spile_string){ text, min_t(size_t, length, spile_script.string_bytes - 1) });
+}
+
+unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char *out)
+{
+	const char *text = describe(c, address, true);
+
+	return give(out, text, strlen(text));
+}
+
+unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char *out)
+{
+	const char *text = describe(c, address, true);
+
+	return give(out, text, strcspn(text, "+"));
+}
+
+/* "kernel", a module's name, or "<unknown>". */
+unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char *out)
+{
+	const char *text = describe(c, address, true);
+	const char *open = strchr(text, '[');
+
+	if (!open)
+		return give(out, "<unknown>", 9);
+	return give(out, open + 1, strcspn(open + 1, " ]"));
+}
+
+static unsigned int frames_of(struct spile_context *c, spile_long user, const unsigned long **frames)
+{
+	return user ? spile_stack_user(c, frames) : spile_stack_kernel(c, frames);
+}
+
+spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_long depth)
+{
+	const unsigned long *frames;
+	unsigned int count = frames_of(c, user, &frames);
+
+	return depth >= 0 && depth < count ? (spile_long)frames[depth] : 0;
+}
+
+/* Addresses from `first` on, at most `most` (below 0: all), with blanks between them. Whole ones only. */
+unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first, spile_long most, char *out)
+{
+	const unsigned long *frames;
+	unsigned int count = frames_of(c, user, &frames);
+	unsigned int length = 0, i;
+
+	out[0] = 0;
+	for (i = first < 0 ? 0 : min_t(spile_long, first, count); i < count && (most < 0 || i - first < most); i++) {
+		char one[24];
+		unsigned int bytes = scnprintf(one, sizeof(one), "%s0x%lx", length ? " " : "", frames[i]);
+
+		if (length + bytes >= spile_script.string_bytes)
+			break;
+		memcpy(out + length, one, bytes + 1);
+		length += bytes;
+	}
+	return length;
+}
+
+static void put_line(struct spile_text *text, struct spile_context *c, unsigned long address, bool kernel, bool full)
+{
+	if (full) {
+		char head[32];
+
+		scnprintf(head, sizeof(head), " 0x%lx : ", address);
+		spile_text_literal(text, head);
+	}
+	spile_text_literal(text, describe(c, address, kernel));
+	spile_text_byte(text, '\n');
+}
+
+/* One line for each frame. */
+static void put_stack(struct spile_text *text, struct spile_context *c, bool user, bool full)
+{
+	const unsigned long *frames;
+	unsigned int count = frames_of(c, user, &frames);
+	unsigned int i = 0;
+
+	if (full && !user && c->probe->kind == SPILE_PROBE_KRETPROBE && count) {
+		spile_text_literal(text, "Returning from: ");
+		spile_text_literal(text, c->probe->function);
+		spile_text_literal(text, "\nReturning to  :");
+		put_line(text, c, frames[i++], true, true);
+	}
+	for (; i < count; i++)
+		put_line(text, c, frames[i], !user, full);
+}
+
+/* Lines for the addresses in a string, as backtrace() makes it. */
+static void put_addresses(struct spile_text *text, struct spile_context *c, struct spile_string addresses, bool user, bool full)
+{
+	const char *at = addresses.text, *end = at + addresses.length;
+
+	while (at < end) {
+		unsigned long address = 0;
+		const char *digit;
+
+		for (; at < end && *at == ' '; at++)
+			;
+		if (end - at > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
+			at += 2;
+		for (digit = at; digit < end && isxdigit(*digit); digit++)
+			address = address << 4 | hex_to_bin(*digit);
+		if (digit == at)
+			break;
+		at = digit;
+		put_line(text, c, address, !user, full);
+	}
+}
+
+static struct spile_text buffer(struct spile_context *c)
+{
+	return spile_text_in(spile_cpu_of(c)->stack_text, SPILE_STACK_TEXT);
+}
+
+/* As one record, so that it stays together. */
+static void print(struct spile_context *c, struct spile_text *text)
+{
+	struct spile_string all = { spile_cpu_of(c)->stack_text, spile_text_end(text) };
+	char *at;
+
+	if (!all.length)
+		return;
+	at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, SPILE_STRING_PART(all.length));
+	if (at)
+		spile_record_commit(c, spile_put_string(at, all));
+}
+
+void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long full)
+{
+	struct spile_text text = buffer(c);
+
+	put_stack(&text, c, user, full);
+	print(c, &text);
+}
+
+unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, char *out)
+{
+	struct spile_text text = buffer(c);
+
+	put_stack(&text, c, user, false);
+	return give(out, spile_cpu_of(c)->stack_text, spile_text_end(&text));
+}
+
+void spile_fn___print_addresses(struct spile_context *c, spile_long user, struct spile_string addresses)
+{
+	struct spile_text text = buffer(c);
+
+	put_addresses(&text, c, addresses, user, true);
+	print(c, &text);
+}
+
+unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user, struct spile_string addresses, char *out)
+{
+	struct spile_text text = buffer(c);
+
+	put_addresses(&text, c, addresses, user, false);
+	return give(out, spile_cpu_of(c)->stack_text, spile_text_end(&text));
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Stacks of the code that a handler interrupts.
+ */
+#include <linux/compat.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/stacktrace.h>
+
+#include "spile_features.h"
+
+#ifdef SPILE_HAVE_UNWIND_START
+#include <asm/unwind.h>
+#endif
+
+#include "script.h"
+#include "context.h"
+#include "memory.h"
+#include "stack.h"
+
+/* Registers at a kprobe are as a breakpoint leaves them: on x86 behind it. */
+enum { BREAKPOINT_BYTES = IS_ENABLED(CONFIG_X86) ? 1 : 0 };
+
+/* Frames of the handler itself: the runtime is part of the module. */
+static bool is_own(unsigned long address)
+{
+	return within_module(address, THIS_MODULE);
+}
+
+#ifdef SPILE_HAVE_UNWIND_START
+static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsigned long *frames)
+{
+	struct unwind_state state;
+	unsigned int count = 0;
+	unsigned long address;
+
+	/* The unwinder begins with the caller. A breakpoint's registers are one byte behind it; those of a return are at where it goes. */
+	if (regs)
+		frames[count++] = instruction_pointer(regs) - (c->probe->kind == SPILE_PROBE_KPROBE ? BREAKPOINT_BYTES : 0);
+	for (unwind_start(&state, current, regs, NULL); count < SPILE_STACK_FRAMES && !unwind_done(&state);
+	     unwind_next_frame(&state)) {
+		address = unwind_get_return_address(&state);
+		if (!address)
+			break;
+		if (!count && !regs && is_own(address))
+			continue;
+		frames[count++] = address;
+	}
+	return count;
+}
+#else
+/* From here on: up to the probed place there are frames of the kernel's probes too. */
+static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsigned long *frames)
+{
+	unsigned int count = stack_trace_save(frames, SPILE_STACK_FRAMES, 0);
+	unsigned int first = 0;
+
+	while (first < count && is_own(frames[first]))
+		first++;
+	memmove(frames, frames + first, (count - first) * sizeof(*frames));
+	return count - first;
+}
+#endif
+
+unsigned int spile_stack_kernel(struct spile_context *c, const unsigned long **frames)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	struct pt_regs *regs = spile_registers(c);
+
+	*frames = cpu->stack;
+	if (cpu->stack_kind == SPILE_STACK_KERNEL)
+		return cpu->stack_count;
+	cpu->stack_count = regs && user_mode(regs) ? 0 : unwind(c, regs, cpu->stack);
+	cpu->stack_kind = SPILE_STACK_KERNEL;
+	return cpu->stack_count;
+}
+
+/* A return address and the frame below it, as `push %rbp; mov %rsp, %rbp` leaves them. */
+struct user_frame {
+	unsigned long next;
+	unsigned long address;
+};
+
+unsigned int spile_stack_user(struct spile_context *c, const unsigned long **frames)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	struct pt_regs *regs = spile_registers(c);
+	struct user_frame frame;
+	unsigned long at;
+
+	*frames = cpu->stack;
+	if (cpu->stack_kind == SPILE_STACK_USER)
+		return cpu->stack_count;
+	cpu->stack_kind = SPILE_STACK_USER;
+	cpu->stack_count = 0;
+	if (!current->mm)
+		return 0;
+	if (!regs || !user_mode(regs))
+		regs = task_pt_regs(current);
+	if (!user_mode(regs))
+		return 0;
+	cpu->stack[cpu->stack_count++] = instruction_pointer(regs);
+	if (in_compat_syscall())
+		return cpu->stack_count;
+	for (at = frame_pointer(regs); cpu->stack_count < SPILE_STACK_FRAMES; at = frame.next) {
+		if (at % sizeof(at) || spile_memory_read(&frame, at, sizeof(frame), true) || !frame.address)
+			break;
+		cpu->stack[cpu->stack_count++] = frame.address;
+		/* Stacks grow down: what is not above is no frame of ours. */
+		if (frame.next <= at)
+			break;
+	}
+	return cpu->stack_count;
+}

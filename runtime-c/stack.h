@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef SPILE_STACK_H
+#define SPILE_STACK_H
+
+struct spile_context;
+
+enum {
+	SPILE_STACK_FRAMES = 64,	/* of one stack at the most */
+	SPILE_STACK_TEXT = 8192,	/* bytes of one printed stack */
+	SPILE_SYMBOL_BYTES = 1024,	/* room for a symbol's name with what belongs to it; the kernel asks for KSYM_SYMBOL_LEN */
+};
+
+/*
+ * The stack of the code that the handler interrupts: the address of the probed
+ * instruction, or of what called the tracepoint, and then return addresses.
+ * Taken once in a handler's run. Owner of the context; bounded by
+ * SPILE_STACK_FRAMES unwinding steps.
+ */
+unsigned int spile_stack_kernel(struct spile_context *c, const unsigned long **frames);
+/* The same of the current task's user code, by its frame pointers: 1 without them, 0 in kernel threads. */
+unsigned int spile_stack_user(struct spile_context *c, const unsigned long **frames);
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Watchpoints on data of the kernel: a debug register of each CPU. There are
+ * four on x86, and debuggers use them too.
+ */
+#include <linux/kconfig.h>
+
+#include "attach.h"
+#include "context.h"
+#include "site.h"
+
+#if IS_ENABLED(CONFIG_HAVE_HW_BREAKPOINT)
+#include <linux/err.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/irqflags.h>
+#include <linux/perf_event.h>
+
+/* In the debug exception, after the instruction that touched the data. */
+static void handle_touch(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
+{
+	struct spile_site *site = event->overflow_handler_context;
+	unsigned long flags;
+
+	raw_local_irq_save(flags);
+	spile_context_run(site, SPILE_STATE_RUNNING, (unsigned long *)regs);
+	raw_local_irq_restore(flags);
+}
+
+static int arm_watch(struct spile_site *site)
+{
+	const struct spile_probe *probe = site->probe;
+	struct perf_event * __percpu *events;
+	struct perf_event_attr attr;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = probe->address + (probe->target < 0 ? 0 : spile_attach_slide());
+	attr.bp_len = probe->watch.length;	/* HW_BREAKPOINT_LEN_n is n */
+	attr.bp_type = probe->watch.reads ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
+	events = register_wide_hw_breakpoint(&attr, handle_touch, site);
+	if (IS_ERR((void __force *)events))
+		return PTR_ERR((void __force *)events);
+	site->watch = events;
+	return 0;
+}
+
+static void disarm_watches(struct spile_site *const *sites, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		unregister_wide_hw_breakpoint(sites[i]->watch);
+	synchronize_rcu();
+}
+#else
+static int arm_watch(struct spile_site *site)
+{
+	return -EOPNOTSUPP;
+}
+
+static void disarm_watches(struct spile_site *const *sites, unsigned int count)
+{
+}
+#endif
+
+const struct spile_family spile_watch_family = {
+	.arm = arm_watch,
+	.disarm = disarm_watches,
+};
