@@ -80,3 +80,10 @@ fn patterns() {
 fn patterns_without_groups() {
     insta::assert_snapshot!(both("probe begin { println(execname() =~ \"^(a|b)c\") }"));
 }
+
+#[test]
+fn handlers_that_do_the_same_are_one() {
+    let text = both("probe timer.s(1), timer.s(2) { println(pp()) }\nprobe timer.s(3) { println(1) }");
+    assert_eq!(text.matches("(struct spile_context *c)\n{").count(), 2, "{text}");
+    assert!(text.contains("probe timer.s(1) (sample.stp:1:7), and 1 more"), "{text}");
+}

@@ -7,10 +7,12 @@ mod frame;
 mod globals;
 mod map;
 mod routine;
+mod shared;
 mod tables;
 
 use code::{Frame, Routine};
 use routine::{Around, Builder, c_name};
+use shared::Shared;
 use tables::Tables;
 pub use globals::LockMode;
 pub use tables::EmbeddedExpression;
@@ -241,25 +243,26 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
     }
     let function_count = routines.len();
     let mut probes = Vec::new();
+    let mut shared = Shared::default();
     for (index, probe) in program.probes.iter().enumerate() {
         let saved = &saved[index];
         let name = routine_name(index, probe);
         let comment = format!("probe {} ({})", probe.point, sources.place(probe.span));
-        let entry_handler = (!probe.saved.is_empty()).then(|| format!("{name}_entry"));
-        if let Some(symbol) = &entry_handler {
+        let entry_handler = (!probe.saved.is_empty()).then(|| {
             let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets, &counters));
             for (expr, &offset) in probe.saved.iter().zip(&saved.offsets) {
                 builder.save(offset, expr);
             }
             let comment = format!("{comment}: values at the function's entry");
-            routines.push(builder.finish(symbol.clone(), comment, Vec::new(), None, Frame::Handler));
-        }
+            let routine = builder.finish(format!("{name}_entry"), comment, Vec::new(), None, Frame::Handler);
+            shared.add(&mut routines, routine)
+        });
         let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets, &counters));
         builder.declare(&probe.locals, 0);
         builder.statements(&probe.body);
-        let routine = builder.finish(name.clone(), comment, Vec::new(), None, Frame::Handler);
+        let routine = builder.finish(name, comment, Vec::new(), None, Frame::Handler);
         let only_counts = code::only_counts(&routine.code);
-        routines.push(routine);
+        let handler = shared.add(&mut routines, routine);
         let mut taken: Vec<(u32, LockMode)> =
             handler_uses[index]
                 .iter()
@@ -272,7 +275,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             function: probe.function.clone(),
             module: probe.module.clone(),
             attachment: probe.attachment.clone(),
-            handler: name,
+            handler,
             entry_handler,
             entry_bytes: saved.bytes,
             counts_only: only_counts && taken.is_empty(),
@@ -280,6 +283,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             locks: taken,
         });
     }
+    shared.comment(&mut routines);
     let frame_bytes = frame::bytes(program, &routines, &names, function_count, max_nesting, naming.limits.string_bytes);
     let mut meta = Meta {
         name: naming.module.clone(),
