@@ -176,6 +176,13 @@ impl Elf {
         self.section_at(at).is_some_and(|section| section.executable)
     }
 
+    /// The place of a link-time address or, in a relocatable file, of an offset in `.text`; None if no code is there.
+    pub fn code_address(&self, number: u64) -> Option<Address> {
+        let start = if self.relocatable { self.section_start(".text")? } else { 0 };
+        let at = start.checked_add(number).filter(|at| self.is_code(*at))?;
+        self.address(at)
+    }
+
     fn section_at(&self, at: u64) -> Option<&Section> {
         let index = self.sections.partition_point(|section| section.start <= at).checked_sub(1)?;
         self.sections.get(index).filter(|section| at - section.start < section.size)

@@ -13,6 +13,7 @@
 //!         let count = debug.variable(id, entry, "count")?;        // Location::Register(1): rdx
 //!     }
 
+mod calls;
 mod elf;
 mod error;
 mod file;
@@ -37,6 +38,7 @@ mod variables;
 
 use std::sync::{Arc, OnceLock};
 
+pub use calls::{Call, Label};
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
 pub use error::Error;
 pub use functions::{Body, Function, FunctionId, FunctionPattern, InlinedInstance};

@@ -139,6 +139,11 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
     })
 }
 
+/// How a point in the object begins.
+pub(super) fn owner_of(object: &Object) -> String {
+    if object.is_kernel() { "kernel".into() } else { format!("module(\"{}\")", object.name()) }
+}
+
 pub(super) fn described(object: &Object) -> String {
     if object.is_kernel() { "the kernel".into() } else { format!("module {}", object.name()) }
 }
@@ -199,7 +204,7 @@ impl Finder<'_> {
             Attachment::Kprobe(place)
         };
         let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
-        let owner = if self.object.is_kernel() { "kernel".to_string() } else { format!("module(\"{module}\")") };
+        let owner = owner_of(self.object);
         let suffix = match (self.wanted, inlined) {
             (Wanted::Return, _) => ".return",
             (Wanted::Call, _) => ".call",

@@ -3,7 +3,9 @@
 //! A family is a [`ProbeFamily`] record: the forms of its points, and a function that resolves one to [`Site`]s, each
 //! with the way it is attached and the context variables that its handler may use. `elaborate` knows none of them.
 
+mod address;
 mod function;
+mod inside;
 mod kprobe;
 mod lines;
 mod location;
@@ -323,6 +325,8 @@ static FAMILIES: &[&ProbeFamily] = &[
     &perf::FAMILY,
     &function::FAMILY,
     &statement::FAMILY,
+    &inside::FAMILY,
+    &address::FAMILY,
     &tracepoint::FAMILY,
     &syscall::FAMILY,
     &kprobe::FAMILY,

@@ -57,6 +57,11 @@ impl Object {
         self.elf.symbol_address(name).ok()?.map(|address| address.offset)
     }
 
+    /// A place in the code by a link-time address, or of a module by the offset in `.text`; None if no code is there.
+    pub fn code_address(&self, number: u64) -> Option<Address> {
+        self.elf.code_address(number)
+    }
+
     /// How the running kernel can find a place in a module's code: see [`Elf::anchor`].
     pub fn anchor(&self, address: Address) -> Option<Anchor> {
         self.elf.anchor(address).ok()?

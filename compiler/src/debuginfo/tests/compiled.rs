@@ -322,3 +322,34 @@ fn lines() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn calls_and_labels() {
+    let text = "extern int far(int); static inline int near(int a) { return a * 3; }\n\
+        __attribute__((noinline)) int own(int a) { return far(a) + 1; }\n\
+        int caller(int a) {\n\
+          if (a < 0) goto out;\n\
+          a = own(a) + near(a);\n\
+        out:\n\
+          return far(a) + 1; }";
+    let compiled = Compiled::new(text, &[]);
+    let debug = compiled.open();
+    let id = only(&debug, "caller");
+    let calls = debug.calls(id).expect("are whole");
+    // `far` is another object's.
+    let names: Vec<(String, bool)> =
+        calls.iter().map(|call| (debug.function(call.callee).expect("is whole").name, call.inlined)).collect();
+    assert!(names.contains(&("own".into(), false)) && names.contains(&("near".into(), true)), "{names:?}");
+    assert!(names.iter().all(|(name, _)| name != "far"), "{names:?}");
+    let own = calls.iter().find(|call| !call.inlined).expect("is called");
+    let bytes = std::fs::read(compiled.path()).expect("is there");
+    let elf = object::File::parse(&*bytes).expect("an object");
+    let section = own.address.section.expect("of a relocatable file").0 as usize;
+    let code = object::ObjectSection::data(&object::Object::section_by_index(&elf, object::SectionIndex(section)).expect("is there")).expect("is there");
+    assert_eq!(code[own.address.offset as usize], 0xe8);
+    let labels = debug.labels(id).expect("are whole");
+    assert_eq!(labels.iter().map(|label| (label.name.as_str(), label.line)).collect::<Vec<_>>(), [("out", 6)]);
+    let body = &debug.function(id).expect("is whole").bodies[0];
+    let middle = Address { offset: body.entry.offset + body.size / 2, ..body.entry };
+    assert_eq!(debug.function_at(middle).expect("symbols"), Some(id));
+}

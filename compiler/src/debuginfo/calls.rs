@@ -1,0 +1,158 @@
+//! What a function's code has inside it: calls of other functions, inlined or not, and labels.
+
+use super::DebugInfo;
+use super::elf::Address;
+use super::error::Error;
+use super::functions::FunctionId;
+use super::store::{Damage, Die, Entry, Unit, die_at, flag, number};
+
+/// A call that the compiler has seen the callee of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub callee: FunctionId,
+    /// Of an inlined call its first instruction, else the instruction that calls.
+    pub address: Address,
+    pub inlined: bool,
+}
+
+/// A label of C.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    pub name: String,
+    pub line: u32,
+    pub address: Address,
+}
+
+/// Blocks within blocks: deeper is damage.
+const MAX_DEPTH: usize = 64;
+
+/// Bytes of a direct call (Intel SDM, CALL rel32: E8 and four bytes), the one way in which compilers call a function that
+/// they name in the call site's entry.
+const CALL_LENGTH: u64 = 5;
+
+impl DebugInfo {
+    /// The calls in the function's bodies and inlined copies, sorted by address; not those within what is inlined into it.
+    /// Tail calls are left out: nothing tells how long their instruction is.
+    pub fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
+        let read = || -> Result<Vec<Call>, Damage> {
+            let mut calls = Vec::new();
+            for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
+                self.within(die, 0, &mut |unit, entry| {
+                    calls.extend(self.call(unit, entry)?);
+                    Ok(())
+                })?;
+            }
+            calls.sort_by_key(|call| (call.address, call.callee));
+            calls.dedup();
+            Ok(calls)
+        };
+        read().map_err(|damage| self.damaged(damage))
+    }
+
+    /// The labels in the function's bodies and inlined copies, sorted by address.
+    pub fn labels(&self, id: FunctionId) -> Result<Vec<Label>, Error> {
+        let read = || -> Result<Vec<Label>, Damage> {
+            let mut labels = Vec::new();
+            for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
+                self.within(die, 0, &mut |unit, entry| {
+                    labels.extend(self.label(unit, entry)?);
+                    Ok(())
+                })?;
+            }
+            labels.sort_by_key(|label: &Label| label.address);
+            labels.dedup();
+            Ok(labels)
+        };
+        read().map_err(|damage| self.damaged(damage))
+    }
+
+    /// The function whose code has the address.
+    pub fn function_at(&self, address: Address) -> Result<Option<FunctionId>, Error> {
+        let Some(at) = self.elf.flat(address) else { return Ok(None) };
+        let Some(symbol) = self.elf.symbols_before(at)?.find(|symbol| symbol.function) else { return Ok(None) };
+        // Clones and parts are the function's: `f.isra.0`, `f.cold`.
+        let name = symbol.name.split('.').next().unwrap_or(symbol.name);
+        let inside = |start: Address, size: u64| {
+            start.section == address.section && (start.offset..start.offset.saturating_add(size)).contains(&address.offset)
+        };
+        for named in self.index()?.functions_named(name.as_bytes()) {
+            let id = FunctionId(named.die);
+            let bodies = self.function(id)?.bodies;
+            let part = |body: &super::Body| body.other_parts.iter().any(|(start, size)| inside(*start, *size));
+            if bodies.iter().any(|body| inside(body.entry, body.size) || part(body)) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Calls `see` for the entries of a function's own code: those directly in it and in its blocks.
+    fn within(&self, die: Die, depth: usize, see: &mut dyn FnMut(&Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
+        if depth > MAX_DEPTH {
+            return Err(Damage::at(die, "blocks without an end"));
+        }
+        let (unit, children) = self.children(die)?;
+        for entry in &children {
+            see(unit, entry)?;
+            if entry.tag() == gimli::DW_TAG_lexical_block {
+                self.within(die_at(unit, entry.offset())?, depth + 1, see)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&self, unit: &Unit, entry: &Entry) -> Result<Option<Call>, Damage> {
+        let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
+        let origin = match entry.tag() {
+            gimli::DW_TAG_call_site => gimli::DW_AT_call_origin,
+            gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_GNU_call_site => gimli::DW_AT_abstract_origin,
+            _ => return Ok(None),
+        };
+        if flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call) {
+            return Ok(None);
+        }
+        let Some(origin) = self.store.reference_attr(unit, entry, origin)? else { return Ok(None) };
+        let Some(callee) = self.definition_of(origin)? else { return Ok(None) };
+        if inlined {
+            let address = self.instance_address(die_at(unit, entry.offset())?)?;
+            return Ok(address.map(|address| Call { callee, address, inlined }));
+        }
+        let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
+        let after = match after {
+            Some(value) => self.store.dwarf.attr_address(unit, value)?,
+            None => None,
+        };
+        let at = after.and_then(|after| after.checked_sub(CALL_LENGTH)).filter(|at| self.elf.is_code(*at));
+        Ok(at.and_then(|at| self.elf.address(at)).map(|address| Call { callee, address, inlined }))
+    }
+
+    /// The function that an entry names: itself, what it is a copy of, or the definition of what it declares.
+    fn definition_of(&self, die: Die) -> Result<Option<FunctionId>, Damage> {
+        let chain = self.store.origins(die)?;
+        let Some((last, unit, entry)) = chain.last() else { return Ok(None) };
+        if !flag(entry, gimli::DW_AT_declaration) {
+            return Ok(Some(FunctionId(*last)));
+        }
+        let Some(name) = self.store.name(unit, entry) else { return Ok(None) };
+        for function in self.try_index()?.functions_named(name.as_bytes()) {
+            let (_, entry) = self.store.entry(function.die)?;
+            if flag(&entry, gimli::DW_AT_external) {
+                return Ok(Some(FunctionId(function.die)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn label(&self, unit: &Unit, entry: &Entry) -> Result<Option<Label>, Damage> {
+        if entry.tag() != gimli::DW_TAG_label {
+            return Ok(None);
+        }
+        let Some(value) = entry.attr_value(gimli::DW_AT_low_pc) else { return Ok(None) };
+        let at = self.store.dwarf.attr_address(unit, value)?.filter(|at| self.elf.is_code(*at));
+        let Some(address) = at.and_then(|at| self.elf.address(at)) else { return Ok(None) };
+        let chain = self.store.origins(die_at(unit, entry.offset())?)?;
+        let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry));
+        let line = chain.iter().find_map(|(_, _, entry)| number(entry, gimli::DW_AT_decl_line)).unwrap_or(0) as u32;
+        Ok(name.map(|name| Label { name, line, address }))
+    }
+}
