@@ -4,6 +4,7 @@
 //! as its types are; every use notes what it says, and [`Elaborator::check_globals`] tells what disagrees.
 
 use super::error::Error;
+use super::infer::Use;
 use super::types::TypeVar;
 use super::{Elaborator, Unit};
 use crate::program::{
@@ -219,7 +220,7 @@ impl<'a> Elaborator<'a> {
         if let ast::ExprKind::Histogram { .. } = &foreach.array.kind {
             self.infer_histogram(unit, &foreach.array);
             for name in foreach.keys.iter().chain(&foreach.value) {
-                let ty = self.variable(unit, name, true);
+                let ty = self.variable(unit, name, Use::Written);
                 self.set(ty, Type::Long, name.span);
             }
             if foreach.keys.len() != 1 {
@@ -229,13 +230,13 @@ impl<'a> Elaborator<'a> {
             self.touch(id, false);
             let vars = self.key_types(id, foreach.keys.len(), foreach.array.span);
             for (number, name) in foreach.keys.iter().enumerate() {
-                let local = self.variable(unit, name, true);
+                let local = self.variable(unit, name, Use::Written);
                 if let Some(&var) = vars.get(number) {
                     self.equate_at(var, local, name.span);
                 }
             }
             if let Some(name) = &foreach.value {
-                let local = self.variable(unit, name, true);
+                let local = self.variable(unit, name, Use::Written);
                 let ty = self.globals[id.index()].ty;
                 self.equate_at(ty, local, name.span);
                 self.globals[id.index()].shape.looped.get_or_insert(name.span);
@@ -246,7 +247,7 @@ impl<'a> Elaborator<'a> {
         } else {
             self.report(Error::NotGlobal { what: "array", span: foreach.array.span });
             for name in foreach.keys.iter().chain(&foreach.value) {
-                self.variable(unit, name, true);
+                self.variable(unit, name, Use::Written);
             }
         }
         if let Some(limit) = &foreach.limit {

@@ -50,7 +50,7 @@ impl<'a> Elaborator<'a> {
             (None, Some(site)) => Owner::Handler(site),
             (None, None) => return,
         };
-        if carries(value) {
+        if unit.dead == 0 && carries(value) {
             self.flows.push(Flow { value, owner, to });
         }
     }

@@ -17,6 +17,10 @@ pub enum Error {
     Arity { name: String, takes: Vec<usize>, given: usize, span: Span, declared: Option<Span> },
     Redeclared { what: &'static str, name: String, span: Span, first: Span },
     NotAssignable { span: Span },
+    /// A `return` without a value in a function whose callers take one.
+    BareReturn { ty: Type, span: Span },
+    /// The name of an alias has an argument.
+    AliasArgument { name: String, span: Span },
     OutsideLoop { word: &'static str, span: Span },
     ReturnInProbe { span: Span },
     Guru { what: &'static str, span: Span },
@@ -85,7 +89,8 @@ pub enum Error {
     NeverAssigned { name: String, near: Vec<String>, span: Span },
     /// Warnings about what has no effect.
     UnreadAssignment { name: String, span: Span },
-    IdleExpression { span: Span },
+    /// With the function that is called by the name with parentheses.
+    IdleExpression { span: Span, function: Option<String> },
     IdleProbe { points: String, span: Span },
 }
 
@@ -337,9 +342,19 @@ impl Error {
             Error::UnreadAssignment { name, span } => {
                 Diagnostic::warning(Code("W0102"), format!("Eliding assignment to '{name}'")).at(*span, "nothing reads it")
             }
-            Error::IdleExpression { span } => {
-                Diagnostic::warning(Code("W0103"), "Eliding side-effect-free expression").at(*span, "nothing uses its value")
+            Error::IdleExpression { span, function } => {
+                let diagnostic = Diagnostic::warning(Code("W0103"), "Eliding side-effect-free expression").at(*span, "nothing uses its value");
+                match function {
+                    None => diagnostic,
+                    Some(name) => diagnostic.note(format!("a function is called with parentheses: {name}()")),
+                }
             }
+            Error::BareReturn { ty, span } => error("E0163", format!("type mismatch: this function returns a {}", ty.name()))
+                .at(*span, "no value is returned here")
+                .note("write return 0 or return \"\"; a function without a return at its end gives that too"),
+            Error::AliasArgument { name, span } => error("E0164", format!("alias component `{name}` has an argument"))
+                .at(*span, "")
+                .note("aliases are names alone: probe a.b = ...; what follows the name where it is used goes to the points it stands for"),
             Error::IdleProbe { points, span } => Diagnostic::warning(Code("W0104"), format!("side-effect-free probe '{points}'"))
                 .at(*span, "its handler does nothing"),
             Error::NeverAssigned { name, near, span } => {

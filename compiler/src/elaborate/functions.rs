@@ -23,6 +23,8 @@ pub(super) struct Function<'a> {
     pub returns: TypeVar,
     /// A `return` with a value was seen, or a type is declared.
     has_value: bool,
+    /// A `return` without one was seen.
+    pub bare_return: Option<Span>,
     /// Reached from a probe; numbered in the order in which it was reached.
     pub id: Option<FunctionId>,
     /// What `next` leads to, once that was asked.
@@ -75,7 +77,7 @@ impl<'a> Elaborator<'a> {
             parameters.push(ty);
             let name = parameter.name.text.clone();
             unit.names.insert(name.clone(), LocalId(unit.locals.len() as u32));
-            unit.locals.push(Local { name, ty, span: parameter.name.span, assigned: true });
+            unit.locals.push(Local { name, ty, span: parameter.name.span, assigned: true, read: true });
         }
         self.functions.push(Function {
             ast,
@@ -83,6 +85,7 @@ impl<'a> Elaborator<'a> {
             parameters,
             returns,
             has_value: ast.returns.is_some(),
+            bare_return: None,
             id: None,
             next: None,
             wrapper: None,
@@ -276,6 +279,13 @@ impl<'a> Elaborator<'a> {
         self.equate_at(returns, ty, value.span);
     }
 
+    /// A `return` without a value, in a function that gives one elsewhere or is asked for one.
+    pub(super) fn infer_bare_return(&mut self, unit: &Unit, function: usize, span: Span) {
+        if unit.dead == 0 {
+            self.functions[function].bare_return.get_or_insert(span);
+        }
+    }
+
     /// The type of the result; None if it has none.
     pub(super) fn infer_call(&mut self, unit: &mut Unit, name: &'a ast::Name, arguments: &'a [ast::Expr]) -> TypeVar {
         match self.find_callee(unit, name, arguments.len()) {
@@ -299,7 +309,9 @@ impl<'a> Elaborator<'a> {
             }
             Ok(Callee::Function(index)) => {
                 self.check_guru_function(self.functions[index].ast, name.span);
-                self.reach(index);
+                if unit.dead == 0 {
+                    self.reach(index);
+                }
                 for (number, argument) in arguments.iter().enumerate() {
                     let given = self.infer(unit, argument);
                     let parameter = self.functions[index].parameters[number];
@@ -414,7 +426,7 @@ impl<'a> Elaborator<'a> {
             }
             let ty = unit.locals[number].ty;
             let kept = LocalId(unit.locals.len() as u32);
-            unit.locals.push(Local { name: format!("{}_given", name.text), ty, span: name.span, assigned: true });
+            unit.locals.push(Local { name: format!("{}_given", name.text), ty, span: name.span, assigned: true, read: true });
             unit.arguments[number] = kept;
             let value = read(LocalId(number as u32), self.types.get(ty).unwrap_or(Type::Long), name.span);
             statements.push(assign(kept, value, name.span));

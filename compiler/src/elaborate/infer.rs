@@ -11,6 +11,14 @@ use crate::syntax::visit;
 use crate::syntax::ast::{self, AssignOp, BinaryOp, ExprKind, PrintForm, StmtKind};
 use spile_abi::format::Size;
 
+/// What an expression does with a variable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Read,
+    Written,
+    None,
+}
+
 impl<'a> Elaborator<'a> {
     pub(super) fn infer_all(&mut self, handlers: &mut [Handler<'a>]) {
         for handler in handlers {
@@ -52,7 +60,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt, function: Option<usize>) {
+    pub(super) fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt, function: Option<usize>) {
         match &statement.kind {
             StmtKind::Empty | StmtKind::Next => {
                 if let (StmtKind::Next, Some(function)) = (&statement.kind, function) {
@@ -65,11 +73,19 @@ impl<'a> Elaborator<'a> {
             }
             StmtKind::If { condition, then, otherwise } => match self.fold(unit, condition) {
                 Some(0) => {
+                    self.infer_dead_condition(unit, condition);
+                    self.infer_dead_statement(unit, then, function);
                     if let Some(otherwise) = otherwise {
                         self.infer_statement(unit, otherwise, function);
                     }
                 }
-                Some(_) => self.infer_statement(unit, then, function),
+                Some(_) => {
+                    self.infer_dead_condition(unit, condition);
+                    self.infer_statement(unit, then, function);
+                    if let Some(otherwise) = otherwise {
+                        self.infer_dead_statement(unit, otherwise, function);
+                    }
+                }
                 None => {
                     self.want(unit, condition, Type::Long);
                     self.infer_statement(unit, then, function);
@@ -99,7 +115,7 @@ impl<'a> Elaborator<'a> {
             StmtKind::Continue => self.in_loop(unit, "continue", statement.span),
             StmtKind::Return(value) => match (function, value) {
                 (None, _) => self.report(Error::ReturnInProbe { span: statement.span }),
-                (Some(_), None) => {}
+                (Some(index), None) => self.infer_bare_return(unit, index, statement.span),
                 (Some(index), Some(value)) => self.infer_return(unit, index, value),
             },
             StmtKind::Delete(expr) => {
@@ -110,7 +126,7 @@ impl<'a> Elaborator<'a> {
             StmtKind::Try { body, message, handler } => {
                 self.infer_statements(unit, &body.statements, function);
                 if let Some(name) = message {
-                    let ty = self.variable(unit, name, true);
+                    let ty = self.variable(unit, name, Use::Written);
                     self.set(ty, Type::String, name.span);
                 }
                 self.infer_statements(unit, &handler.statements, function);
@@ -173,6 +189,10 @@ impl<'a> Elaborator<'a> {
             ExprKind::Step { target, .. } => {
                 self.infer_step(unit, target);
             }
+            // A name alone has a type only if something else gives it one.
+            ExprKind::Ident(text) => {
+                self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, Use::None);
+            }
             _ => {
                 self.infer(unit, expr);
             }
@@ -198,17 +218,19 @@ impl<'a> Elaborator<'a> {
     }
 
     /// The variable of that name: a global, a local, or a local made now.
-    pub(super) fn variable(&mut self, unit: &mut Unit, name: &ast::Name, written: bool) -> TypeVar {
+    pub(super) fn variable(&mut self, unit: &mut Unit, name: &ast::Name, used: Use) -> TypeVar {
+        let (read, written) = (used == Use::Read && unit.dead == 0, used == Use::Written);
         if let Some(id) = self.find_local(unit, name.span.file, &name.text) {
             let local = &mut unit.locals[id.index()];
             local.assigned |= written;
+            local.read |= read;
             return local.ty;
         }
         if let Some(id) = self.find_global(name.span.file, &name.text) {
             let global = &mut self.globals[id.index()];
             if written {
                 global.written = true;
-            } else {
+            } else if used == Use::Read {
                 global.read = true;
             }
             global.shape.scalar.get_or_insert(name.span);
@@ -216,14 +238,14 @@ impl<'a> Elaborator<'a> {
         }
         let ty = self.types.fresh();
         unit.names.insert(name.text.clone(), LocalId(unit.locals.len() as u32));
-        unit.locals.push(Local { name: name.text.clone(), ty, span: name.span, assigned: written });
+        unit.locals.push(Local { name: name.text.clone(), ty, span: name.span, assigned: written, read });
         ty
     }
 
     /// The type of what an assignment writes. A compound one reads it too, which does not count as a use.
     fn infer_written(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
         match &expr.kind {
-            ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, true),
+            ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, Use::Written),
             ExprKind::Index(..) if self.is_element(expr) => self.infer_element(unit, expr, true),
             ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)) && !self.is_known(unit, base) => {
                 self.infer_element(unit, expr, true)
@@ -248,7 +270,9 @@ impl<'a> Elaborator<'a> {
         match &expr.kind {
             ExprKind::Number(_) => self.types.known(Type::Long, span),
             ExprKind::String(_) => self.types.known(Type::String, span),
-            ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span }, false),
+            ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span }, Use::Read),
+            // It may be there, and have any type, where this runs.
+            ExprKind::Target(_) | ExprKind::Var { .. } if unit.dead > 0 => self.types.fresh(),
             ExprKind::Target(name) => {
                 let text = super::context::is_text(name) || self.text_variable(unit, expr).is_some();
                 let ty = if text { Type::String } else { Type::Long };
@@ -256,6 +280,9 @@ impl<'a> Elaborator<'a> {
             }
             ExprKind::Member(base, _) => {
                 self.infer_base(unit, base);
+                if unit.dead > 0 {
+                    return self.types.fresh();
+                }
                 self.types.known(Type::Long, span)
             }
             ExprKind::Index(base, indices) => match &base.kind {
@@ -307,8 +334,15 @@ impl<'a> Elaborator<'a> {
                 self.types.known(Type::Long, span)
             }
             ExprKind::Conditional(condition, then, otherwise) => match self.fold(unit, condition) {
-                Some(0) => self.infer(unit, otherwise),
-                Some(_) => self.infer(unit, then),
+                Some(value) => {
+                    self.infer_dead_condition(unit, condition);
+                    let (taken, other) = if value == 0 { (otherwise, then) } else { (then, otherwise) };
+                    let ty = self.infer(unit, taken);
+                    if let Some(other_type) = self.infer_dead(unit, other) {
+                        self.equate_at(ty, other_type, other.span);
+                    }
+                    ty
+                }
                 None => {
                     self.want(unit, condition, Type::Long);
                     let ty = self.infer(unit, then);
@@ -445,7 +479,10 @@ impl<'a> Elaborator<'a> {
             }
             PrintForm::Plain | PrintForm::Delimited(_) => {
                 for argument in &print.arguments {
-                    self.infer(unit, argument);
+                    let ty = self.infer(unit, argument);
+                    if let (ExprKind::Call(name, _), 0) = (&argument.kind, unit.dead) {
+                        self.printed_calls.push((ty, name));
+                    }
                 }
             }
         }
@@ -474,17 +511,29 @@ impl<'a> Elaborator<'a> {
     /// Everything must have a type now; says so where it has none.
     pub(super) fn check_types(&mut self, handlers: &[Handler<'a>]) {
         let mut untyped: Vec<(String, Span)> = Vec::new();
+        for index in 0..self.printed_calls.len() {
+            let (ty, name) = self.printed_calls[index];
+            if self.types.get(ty).is_none() {
+                untyped.push((name.text.clone(), name.span));
+            }
+        }
         let mut unassigned: Vec<(String, Vec<String>, Span)> = Vec::new();
         let reached: Vec<usize> = self
             .reached
             .iter()
             .filter_map(|reached| if let Reached::Function(index) = reached { Some(*index) } else { None })
             .collect();
+        for &index in &reached {
+            let returns = self.functions[index].returns;
+            if let (Some(span), Some(ty)) = (self.functions[index].bare_return, self.types.get(returns)) {
+                self.report(Error::BareReturn { ty, span });
+            }
+        }
         for unit in handlers.iter().map(|handler| &handler.unit).chain(reached.iter().map(|&index| &self.functions[index].unit)) {
             for local in &unit.locals {
-                if self.types.get(local.ty).is_none() {
+                if self.types.get(local.ty).is_none() && local.read {
                     untyped.push((local.name.clone(), local.span));
-                } else if !local.assigned {
+                } else if !local.assigned && local.read {
                     let others = unit.locals.iter().filter(|other| other.assigned).map(|other| other.name.clone());
                     unassigned.push((local.name.clone(), others.chain(self.globals.iter().map(|global| global.ast.name.text.clone())).collect(), local.span));
                 }

@@ -7,6 +7,7 @@
 mod arrays;
 mod autocast;
 mod context;
+mod dead;
 mod display;
 mod embedded;
 mod enums;
@@ -130,6 +131,8 @@ struct Unit {
     /// Spelling of the probe point, for messages.
     point: String,
     loops: usize,
+    /// Depth of code that never runs.
+    dead: usize,
     /// An expression that is evaluated at the probed function's entry is being lowered.
     at_entry: bool,
     /// Number of the probe site, of a handler or of a function's copy for it.
@@ -156,6 +159,8 @@ struct Local {
     ty: TypeVar,
     span: Span,
     assigned: bool,
+    /// Its value is used somewhere.
+    read: bool,
 }
 
 /// One site with the statements that run there.
@@ -190,6 +195,8 @@ struct Elaborator<'a> {
     /// Functions that elaboration adds to the script's own: their numbers come after those.
     made: Vec<crate::program::Function>,
     flows: Vec<autocast::Flow<'a>>,
+    /// Calls whose results are printed as they are: they need a type.
+    printed_calls: Vec<(types::TypeVar, &'a ast::Name)>,
     pointees: autocast::Pointees,
     regexes: regex::Regexes,
 }
@@ -213,6 +220,7 @@ impl<'a> Elaborator<'a> {
             saved: HashMap::new(),
             made: Vec::new(),
             flows: Vec::new(),
+            printed_calls: Vec::new(),
             pointees: HashMap::new(),
             regexes: Default::default(),
         }
@@ -236,12 +244,19 @@ impl<'a> Elaborator<'a> {
                 match item {
                     ast::Item::Global(global) => self.declare_global(script.file, global),
                     ast::Item::Function(function) => self.declare_function(script.file, function),
-                    ast::Item::Alias(alias) => self.aliases.push(alias),
+                    ast::Item::Alias(alias) => self.declare_alias(alias),
                     ast::Item::EmbeddedC(code) => self.check_embedded(code),
                     ast::Item::Probe(_) => {}
                 }
             }
         }
+    }
+
+    fn declare_alias(&mut self, alias: &'a ast::Alias) {
+        for component in alias.names.iter().flatten().filter(|component| component.argument.is_some()) {
+            self.report(Error::AliasArgument { name: component.name.clone(), span: component.span });
+        }
+        self.aliases.push(alias);
     }
 
     fn declare_global(&mut self, file: FileId, global: &'a ast::Global) {

@@ -53,7 +53,13 @@ impl<'a> Elaborator<'a> {
     fn warn_of_idle(&mut self, block: &Block) {
         let mut idle = Vec::new();
         idle_expressions(&block.statements, &mut idle);
-        idle.into_iter().for_each(|span| self.report(Error::IdleExpression { span }));
+        for span in idle {
+            let text = self.sources.text(span);
+            let is_function = crate::builtin::all().any(|builtin| builtin.name == text)
+                || self.function_names.keys().any(|(_, name)| *name == text);
+            let function = is_function.then(|| text.to_string());
+            self.report(Error::IdleExpression { span, function });
+        }
     }
 }
 

@@ -149,7 +149,6 @@ impl AtOperator {
     /// The version of SystemTap that has it first; empty: all that matter.
     pub fn since(self) -> &'static str {
         match self {
-            AtOperator::Const | AtOperator::Extract(Extractor::Variance) => "3.1",
             AtOperator::KernelRegister | AtOperator::UserRegister | AtOperator::KernelDeref | AtOperator::UserDeref => "4.0",
             AtOperator::Enum => "5.5",
             AtOperator::EnumName => "5.6",
