@@ -20,7 +20,7 @@
 #include "abi/abi.h"
 
 enum {
-	SPILE_OVERLOAD_SAMPLE = 16,	/* one in so many runs is timed */
+	SPILE_OVERLOAD_SAMPLE = 16,	/* one in so many runs is timed; a power of two */
 	SPILE_MESSAGE_MAX = 256,	/* bytes of an error message at least, NUL included */
 };
 
@@ -33,6 +33,13 @@ struct spile_counts {
 	local_t low_stack;
 	local_t stopped;
 	local_t errors;
+	local_t filtered;
+	local_t lost;			/* records */
+	/* Of the runs that were timed; by the owner of the context. */
+	u64 timed;
+	u64 cycles;
+	u64 least_cycles;
+	u64 most_cycles;
 };
 
 struct spile_cpu {

@@ -269,6 +269,13 @@ bool spile_entry_refused(const struct spile_site *site)
 	return slot && slot->pending;
 }
 
+bool spile_entry_is_whole(const struct spile_site *site)
+{
+	struct slot *slot = find_slot((unsigned long)site->kprobe.addr);
+
+	return slot && slot->whole;
+}
+
 void spile_entry_forget_refused(void)
 {
 	unsigned int place;
@@ -355,6 +362,7 @@ bool spile_entry_add(struct spile_site *site) { return false; }
 int spile_entry_commit(void) { return 0; }
 bool spile_entry_refused(const struct spile_site *site) { return false; }
 void spile_entry_forget_refused(void) { }
+bool spile_entry_is_whole(const struct spile_site *site) { return false; }
 void spile_entry_remove(struct spile_site *const *sites, unsigned int count) { }
 int spile_entry_init(void) { return 0; }
 void spile_entry_exit(void) { }

@@ -22,6 +22,9 @@ void spile_entry_forget_refused(void);
 /* Those of the sites that are served are so no more, and none of their handlers runs. */
 void spile_entry_remove(struct spile_site *const *sites, unsigned int count);
 
+/* Of one that is served: whether with all registers. */
+bool spile_entry_is_whole(const struct spile_site *site);
+
 int __must_check spile_entry_init(void);
 void spile_entry_exit(void);
 

@@ -105,21 +105,28 @@ void spile_guard_skipped(struct spile_cpu *cpu)
 		give_up(cpu, text, sizeof(text) - 1);
 }
 
+unsigned long spile_untimed __read_mostly = SPILE_OVERLOAD_SAMPLE - 1;
+
 /*
  * The share of time that handlers take of this CPU, as SystemTap guards it, but
  * for one run in SPILE_OVERLOAD_SAMPLE. One sample weighs at most 1/16 of the
  * threshold: a hypervisor that took the CPU away in the middle of one must not
  * look like a slow handler.
  */
-void spile_guard_overload(struct spile_cpu *cpu, u64 began)
+void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u64 began)
 {
 	u64 interval = spile_script.overload_interval ?: 1000000000;
 	u64 threshold = spile_script.overload_threshold ?: 500000000;
 	u64 now = get_cycles();
 	u64 elapsed = now - cpu->overload_since;
+	u64 cycles = now - began;
 	unsigned int length;
 
-	cpu->overload_cycles += min((now - began) * SPILE_OVERLOAD_SAMPLE, threshold / 16);
+	counts->cycles += cycles;
+	counts->least_cycles = counts->timed ? min(counts->least_cycles, cycles) : cycles;
+	counts->most_cycles = max(counts->most_cycles, cycles);
+	counts->timed++;
+	cpu->overload_cycles += min(cycles * (spile_untimed + 1), threshold / 16);
 	if (elapsed < interval)
 		return;
 	/* Hits were rare if the interval was long: as much more is allowed. */

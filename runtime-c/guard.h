@@ -21,6 +21,9 @@ bool spile_guard_report(struct spile_cpu *cpu);
 void spile_guard_skipped(struct spile_cpu *cpu);
 
 /* A timed run that began at that count of cycles is over. */
-void spile_guard_overload(struct spile_cpu *cpu, u64 began);
+void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u64 began);
+
+/* A run is timed when none of these bits is set in the number of runs before it. */
+extern unsigned long spile_untimed;
 
 #endif

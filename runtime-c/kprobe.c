@@ -90,7 +90,15 @@ static void count_missed_hits(const struct spile_site *site, struct spile_counte
 	counters->nested += site->kprobe.nmissed;
 }
 
+static u32 mechanism(const struct spile_site *site)
+{
+	if (site->by_entry)
+		return spile_entry_is_whole(site) ? SPILE_BY_FTRACE_WHOLE : SPILE_BY_FTRACE;
+	return site->kprobe.flags & KPROBE_FLAG_FTRACE ? SPILE_BY_KPROBE_FTRACE : SPILE_BY_KPROBE;
+}
+
 const struct spile_family spile_kprobe_family = {
+	.mechanism = mechanism,
 	.arm = arm_kprobe_site,
 	.arm_rest = arm_entries,
 	.disarm = disarm_kprobe_sites,

@@ -82,6 +82,7 @@ static void count_missed_returns(const struct spile_site *site, struct spile_cou
 }
 
 const struct spile_family spile_kretprobe_family = {
+	.by = SPILE_BY_KRETPROBE,
 	.arm = arm_return,
 	.disarm = disarm_returns,
 	.missed = count_missed_returns,

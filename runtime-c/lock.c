@@ -134,20 +134,47 @@ static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, boo
 	return false;
 }
 
-bool spile_lock_all(const unsigned int *locks, unsigned int count)
+/* From lock `at` on, which could not be had at once. */
+static noinline bool lock_rest(const unsigned int *locks, unsigned int count, unsigned int at)
 {
 	u64 deadline = 0;
+
+	for (; at < count; at++) {
+		unsigned int index = locks[at] >> 2;
+		enum spile_lock_mode mode = locks[at] & 3;
+		bool claimed = false;
+
+		if (try_lock(index, mode, &claimed) || wait_for(index, mode, &claimed, &deadline))
+			continue;
+		spile_unlock_all(locks, at);
+		return false;
+	}
+	return true;
+}
+
+bool spile_lock_all(const unsigned int *locks, unsigned int count)
+{
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
 		unsigned int index = locks[i] >> 2;
-		enum spile_lock_mode mode = locks[i] & 3;
-		bool claimed = false;
+		bool held;
 
-		if (likely(try_lock(index, mode, &claimed)) || wait_for(index, mode, &claimed, &deadline))
-			continue;
-		spile_unlock_all(locks, i);
-		return false;
+		switch (locks[i] & 3) {
+		case SPILE_LOCK_WRITE:
+			held = try_write(&all_locks[index]);
+			break;
+		case SPILE_LOCK_LOCAL:
+			held = try_local(index);
+			break;
+		case SPILE_LOCK_READ:
+			held = try_read(&all_locks[index]);
+			break;
+		default:
+			held = false;
+		}
+		if (unlikely(!held))
+			return lock_rest(locks, count, i);
 	}
 	return true;
 }

@@ -38,7 +38,7 @@ static inline __u64 fold(__u64 a, __u64 b)
 	return (__u64)product ^ (__u64)(product >> 64);
 }
 
-static inline __u64 hash_text(const char *text, unsigned int length, __u64 seed, __u64 other)
+static __always_inline __u64 hash_text(const char *text, unsigned int length, __u64 seed, __u64 other)
 {
 	__u64 hash = seed ^ ((__u64)length << 32);
 	__u64 a, b;
@@ -83,7 +83,7 @@ static unsigned int hash_of_keys(const struct spile_table *table, const union sp
 	return hash >> 32;
 }
 
-static inline bool same_text(const char *a, const char *b, unsigned int length)
+static __always_inline bool same_text(const char *a, const char *b, unsigned int length)
 {
 	unsigned int i;
 
@@ -140,14 +140,40 @@ static inline spile_long long_key(const struct spile_element *element)
 
 static inline unsigned int hash_of(const struct spile_table *table, const union spile_key *keys)
 {
-	return table->single_long ? hash_of_long(table, keys[0].number) : hash_of_keys(table, keys);
+	if (table->single_long)
+		return hash_of_long(table, keys[0].number);
+	if (table->single_text)
+		return hash_text(keys[0].text.text, keys[0].text.length, table->seeds[0], table->seeds[SPILE_MAX_KEYS]) >> 32;
+	return hash_of_keys(table, keys);
+}
+
+static __always_inline bool is_long(const struct spile_table *table, const struct spile_element *element,
+				    const union spile_key *keys, unsigned int hash)
+{
+	(void)table;
+	(void)hash;
+	return long_key(element) == keys[0].number;
+}
+
+static __always_inline bool is_text(const struct spile_table *table, const struct spile_element *element,
+				    const union spile_key *keys, unsigned int hash)
+{
+	const struct spile_slot *slot = (const struct spile_slot *)(element + 1);
+	/* Read once: of an element that is being replaced it changes. */
+	unsigned int length = READ_ONCE(slot->length);
+
+	(void)table;
+	return element->hash == hash && length == keys[0].text.length &&
+	       same_text(slot->text, keys[0].text.text, length);
 }
 
 static inline bool has_keys(const struct spile_table *table, const struct spile_element *element,
 			    const union spile_key *keys, unsigned int hash)
 {
 	if (table->single_long)
-		return long_key(element) == keys[0].number;
+		return is_long(table, element, keys, hash);
+	if (table->single_text)
+		return is_text(table, element, keys, hash);
 	return element->hash == hash && spile_map_matches(table, element, keys, 0);
 }
 
@@ -301,24 +327,28 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
  * while the keys were compared; what is not found is looked for again by whoever
  * then makes it. A walk that strays is ended by its bound.
  */
-static inline unsigned int find_concurrently(const struct spile_table *table, const union spile_key *keys,
-					     unsigned int hash, __u64 *generation)
+static __always_inline struct spile_found
+find_concurrently(const struct spile_table *table, unsigned int hash,
+		  bool (*is_it)(const struct spile_table *table, const struct spile_element *element,
+				const union spile_key *keys, unsigned int hash),
+		  const union spile_key *keys)
 {
 	unsigned int number = smp_load_acquire(bucket_of(table, hash));
-	unsigned int steps = 0;
+	unsigned int most = table->map->entries;
 
-	while (number && steps++ <= table->map->entries) {
+	for (; number; number = smp_load_acquire(&spile_element(table, number)->next)) {
 		const struct spile_element *element = spile_element(table, number);
+		__u64 generation = smp_load_acquire(&element->generation);
 
-		*generation = smp_load_acquire(&element->generation);
-		if (has_keys(table, element, keys, hash) && !(*generation & 1)) {
+		if (is_it(table, element, keys, hash) && !(generation & 1)) {
 			smp_rmb();	/* the keys before the generation again */
-			if (READ_ONCE(element->generation) == *generation)
-				return number;
+			if (READ_ONCE(element->generation) == generation)
+				return (struct spile_found){ number, generation };
 		}
-		number = smp_load_acquire(&element->next);
+		if (spile_unlikely(!most--))
+			break;
 	}
-	return 0;
+	return (struct spile_found){ 0 };
 }
 
 /* Bounded wait for those that are making elements on other CPUs. On this CPU
@@ -335,36 +365,65 @@ static bool begin_making(struct spile_table *table)
 	return false;
 }
 
-static unsigned int feed_new(struct spile_context *c, struct spile_table *table,
-			     const union spile_key *keys, unsigned int hash, __u64 *generation)
+static noinline struct spile_found feed_new(struct spile_context *c, struct spile_table *table,
+					    const union spile_key *keys, unsigned int hash)
 {
-	unsigned int number;
+	struct spile_found found = { 0 };
 
 	if (!begin_making(table)) {
 		spile_fail_text(c, "array '%s' is busy", table->map->name);
-		return 0;
+		return found;
 	}
 	/* Another CPU may have made it meanwhile. */
-	number = find_element(table, keys, hash);
-	if (!number)
-		number = make_element(table, keys, hash);
-	if (number)
-		*generation = spile_element(table, number)->generation;
+	found.number = find_element(table, keys, hash);
+	if (!found.number)
+		found.number = make_element(table, keys, hash);
+	if (found.number)
+		found.generation = spile_element(table, found.number)->generation;
 	smp_store_release(&table->making, 0);
-	if (!number)
+	if (!found.number)
 		fail_overflow(c, table->map);
-	return number;
+	return found;
 }
 
-unsigned int spile_map_feed(struct spile_context *c, struct spile_table *table,
-			    const union spile_key *keys, __u64 *generation)
+struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *table, const union spile_key *keys)
 {
 	unsigned int hash = hash_of(table, keys);
-	unsigned int number = find_concurrently(table, keys, hash, generation);
+	struct spile_found found = find_concurrently(table, hash, has_keys, keys);
 
-	if (spile_unlikely(!number))
-		number = feed_new(c, table, keys, hash, generation);
-	return number;
+	return spile_likely(found.number) ? found : feed_new(c, table, keys, hash);
+}
+
+static noinline struct spile_found feed_new_long(struct spile_context *c, struct spile_table *table, spile_long number, unsigned int hash)
+{
+	union spile_key key = { .number = number };
+
+	return feed_new(c, table, &key, hash);
+}
+
+struct spile_found spile_map_feed_long(struct spile_context *c, struct spile_table *table, spile_long number)
+{
+	const union spile_key key = { .number = number };
+	unsigned int hash = hash_of_long(table, number);
+	struct spile_found found = find_concurrently(table, hash, is_long, &key);
+
+	return spile_likely(found.number) ? found : feed_new_long(c, table, number, hash);
+}
+
+static noinline struct spile_found feed_new_text(struct spile_context *c, struct spile_table *table, struct spile_string text, unsigned int hash)
+{
+	union spile_key key = { .text = text };
+
+	return feed_new(c, table, &key, hash);
+}
+
+struct spile_found spile_map_feed_text(struct spile_context *c, struct spile_table *table, struct spile_string text)
+{
+	const union spile_key key = { .text = text };
+	unsigned int hash = hash_text(text.text, text.length, table->seeds[0], table->seeds[SPILE_MAX_KEYS]) >> 32;
+	struct spile_found found = find_concurrently(table, hash, is_text, &key);
+
+	return spile_likely(found.number) ? found : feed_new_text(c, table, text, hash);
 }
 
 static void delete_element(struct spile_table *table, unsigned int number)
@@ -436,9 +495,9 @@ void spile_map_set_text(struct spile_context *c, const struct spile_map *map, co
 		write_slot(spile_element_value(table, spile_element(table, number)), value);
 }
 
-spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta)
+static noinline spile_long add_any(struct spile_context *c, struct spile_table *table,
+				   const union spile_key *keys, spile_long delta)
 {
-	struct spile_table *table = spile_table_of(map);
 	bool made;
 	unsigned int number = find_or_make(c, table, keys, &made);
 	spile_long *value;
@@ -449,6 +508,36 @@ spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, c
 	if (spile_unlikely(made))
 		*value = 0;
 	return *value = spile_add(*value, delta);
+}
+
+spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta)
+{
+	return add_any(c, spile_table_of(map), keys, delta);
+}
+
+static noinline spile_long add_new(struct spile_context *c, struct spile_table *table, spile_long number, spile_long delta)
+{
+	union spile_key key = { .number = number };
+
+	return add_any(c, table, &key, delta);
+}
+
+spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta)
+{
+	struct spile_table *table = spile_table_of(map);
+	unsigned int number = *bucket_of(table, hash_of_long(table, key));
+
+	while (number) {
+		struct spile_element *element = spile_element(table, number);
+
+		if (spile_likely(long_key(element) == key)) {
+			spile_long *value = spile_element_value(table, element);
+
+			return *value = spile_add(*value, delta);
+		}
+		number = element->next;
+	}
+	return add_new(c, table, key, delta);
 }
 
 void spile_map_delete(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any)
@@ -510,6 +599,7 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	offset += map->value == SPILE_VALUE_STRING ? spile_slot_bytes() : sizeof(spile_long);
 	table->stride = offset;
 	table->single_long = map->keys == 1 && !(map->string_keys & 1);
+	table->single_text = map->keys == 1 && map->string_keys & 1;
 
 	while (bits < MOST_BITS && 1u << bits < map->entries)
 		bits++;

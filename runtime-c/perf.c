@@ -90,6 +90,7 @@ static void disarm_events(struct spile_site *const *sites, unsigned int count)
 }
 
 const struct spile_family spile_perf_family = {
+	.by = SPILE_BY_PERF,
 	.arm = arm_events,
 	.disarm = disarm_events,
 };

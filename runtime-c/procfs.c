@@ -213,6 +213,7 @@ static void disarm_files(struct spile_site *const *sites, unsigned int count)
 }
 
 const struct spile_family spile_procfs_family = {
+	.by = SPILE_BY_FILE,
 	.arm = arm_file,
 	.disarm = disarm_files,
 };

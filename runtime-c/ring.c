@@ -134,6 +134,8 @@ char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned in
 	    !(READ_ONCE(spile_ring_overwrite) && make_room(cpu, size + to_end))) {
 		WRITE_ONCE(cpu->ring->lost_records, ++cpu->lost_records);
 		cpu->lost_bytes += size;
+		if (c->probe)
+			local_inc(&cpu->counts[c->probe - spile_script.probes].lost);
 		WRITE_ONCE(cpu->ring->lost_bytes, cpu->lost_bytes);
 		return NULL;
 	}

@@ -91,7 +91,7 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 		fine = spile_run_skipped(cpu, &counts->low_stack);
 		goto release;
 	}
-	if (unlikely(local_read(&counts->handled) % SPILE_OVERLOAD_SAMPLE == 0))
+	if (unlikely(!(local_read(&counts->handled) & spile_untimed)))
 		began = get_cycles();
 
 	c->regs = regs;
@@ -114,14 +114,20 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 	if (lock_count)
 		spile_unlock_all(probe->locks, lock_count);
 
-	if (!entering)
-		local_inc(&counts->handled);
+	if (!entering) {
+		if (unlikely(c->filtered)) {
+			c->filtered = 0;
+			local_inc(&counts->filtered);
+		} else {
+			local_inc(&counts->handled);
+		}
+	}
 	if (unlikely(c->error)) {
 		fine = false;
 		spile_run_failed(cpu, counts, !entering);
 	}
 	if (unlikely(began))
-		spile_guard_overload(cpu, began);
+		spile_guard_overload(cpu, counts, began);
 release:
 	barrier();
 	WRITE_ONCE(cpu->busy, 0);

@@ -15,6 +15,7 @@ typedef long long spile_long;			/* the language's long */
 typedef unsigned long long spile_ulong;
 
 #define spile_unlikely(x) __builtin_expect(!!(x), 0)
+#define spile_likely(x) __builtin_expect(!!(x), 1)
 
 /* A string value: bytes in memory that outlives the expression (a literal, a
  * slot of the frame, a global under its lock). text[length] is NUL. */
@@ -52,6 +53,7 @@ struct spile_context {
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
 	int next;			/* embedded C said STAP_NEXT */
+	int filtered;			/* the probe point's own condition turned the hit away */
 };
 
 /* All that the handler of a probe with counts_only is given of it. */
@@ -203,6 +205,7 @@ int spile_map_has(struct spile_context *c, const struct spile_map *map, const un
 void spile_map_set_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value);
 void spile_map_set_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, struct spile_string value);
 spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);	/* returns the new value */
+spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);	/* the same where the only key is a long */
 void spile_map_delete(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any);	/* absent: nothing */
 void spile_map_clear(struct spile_context *c, const struct spile_map *map);
 
@@ -211,6 +214,9 @@ enum spile_extractor {
 };
 void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spile_long value);	/* <<<, of a map without keys */
 void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value);	/* <<< */
+/* The same where the only key is a long, or a string. */
+void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long value);
+void spile_stats_add_text(struct spile_context *c, const struct spile_map *map, struct spile_string key, spile_long value);
 spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, enum spile_extractor extractor);
 /* @hist_log(x)[index]; "histogram index out of range". LOG: index 64 is the value 0 (0..127); LINEAR: 0 is below low, the last above high. */
 spile_long spile_histogram_bucket(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long index);

@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 
 #include "context.h"
+#include "guard.h"
 #include "module_notifier.h"
 #include "ring.h"
 #include "session.h"
@@ -52,12 +53,13 @@ int spile_session_setup(const struct spile_setup *setup)
 {
 	int error = -EBUSY;
 
-	if (setup->flags || setup->reserved)
+	if (setup->flags & ~SPILE_SETUP_TIMED || setup->reserved)
 		return -EINVAL;
 	mutex_lock(&spile_session.lock);
 	if (spile_session_state == SPILE_STATE_LOADED) {
 		error = spile_ring_setup(setup->ring_bytes);
 		if (!error) {
+			spile_untimed = setup->flags & SPILE_SETUP_TIMED ? 0 : SPILE_OVERLOAD_SAMPLE - 1;
 			spile_session.target = setup->target;
 			spile_session.loader = task_tgid_nr(current);
 			WRITE_ONCE(spile_session_state, SPILE_STATE_READY);

@@ -103,6 +103,8 @@ static void disarm_family(const struct spile_family *family, int target)
 	}
 	if (!count)
 		return;
+	for (i = 0; i < count; i++)
+		batch[i]->mechanism = family->mechanism ? family->mechanism(batch[i]) : family->by;
 	family->disarm(batch, count);
 	for (i = 0; i < count; i++)
 		batch[i]->armed = false;
@@ -143,18 +145,31 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 		const struct spile_counts *counts = &per_cpu_ptr(&spile_cpus, i)->counts[site->index];
 
 		counters->handled += local_read(&counts->handled);
+		counters->filtered += local_read(&counts->filtered);
 		counters->nested += local_read(&counts->nested);
 		counters->lock_skipped += local_read(&counts->lock_skipped);
 		counters->low_stack += local_read(&counts->low_stack);
+		counters->stopped += local_read(&counts->stopped);
 		counters->errors += local_read(&counts->errors);
-		counters->hits += local_read(&counts->stopped);
+		counters->lost_records += local_read(&counts->lost);
+		if (!counts->timed)
+			continue;
+		counters->least_cycles = counters->timed ? min(counters->least_cycles, counts->least_cycles) :
+							   counts->least_cycles;
+		counters->most_cycles = max(counters->most_cycles, counts->most_cycles);
+		counters->cycles += counts->cycles;
+		counters->timed += counts->timed;
 	}
 	counters->nested += site->missed;
 	counters->return_misses += site->return_missed;
 	if (site->armed && family->missed)
 		family->missed(site, counters);
-	counters->hits += counters->handled + counters->nested +
-			  counters->lock_skipped + counters->low_stack;
+	if (site->armed)
+		counters->mechanism = family->mechanism ? family->mechanism(site) : family->by;
+	else
+		counters->mechanism = site->mechanism;
+	counters->hits = counters->handled + counters->filtered + counters->nested +
+			 counters->lock_skipped + counters->low_stack + counters->stopped;
 }
 
 unsigned int spile_sites_skipped(void)

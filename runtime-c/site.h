@@ -22,6 +22,7 @@ struct spile_site {
 	bool by_entry;			/* of a kprobe: ftrace serves it (entry.c) */
 	struct spile_site *same;	/* entry.c: the next at the same function */
 	char *symbol;			/* "module:symbol" of a site in a module, a symbol without target, else 0 */
+	u32 mechanism;			/* enum spile_mechanism */
 	unsigned long missed;		/* kprobe.nmissed of registrations that are over */
 	unsigned long return_missed;	/* kretprobe.nmissed of the same */
 	union {				/* by probe->kind */
@@ -45,6 +46,9 @@ struct spile_site {
 /* Called in process context under spile_session.lock. */
 struct spile_family {
 	int (*arm)(struct spile_site *site);
+	/* enum spile_mechanism of an armed site; or 0: always `by`. */
+	u32 (*mechanism)(const struct spile_site *site);
+	u32 by;
 	/* After each group of arm(): what is done for all at once; or 0. */
 	void (*arm_rest)(void);
 	/* All of `sites` are armed. When it returns no handler of theirs runs any more. */

@@ -92,22 +92,41 @@ void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spil
 	feed((struct spile_stats *)(spile_map_values(c) + spile_table_of(map)->local), &map->stats, value);
 }
 
+static __always_inline void feed_found(struct spile_context *c, const struct spile_map *map,
+				       const struct spile_table *table, struct spile_found found, spile_long value)
+{
+	struct spile_stats *stats;
+
+	if (spile_unlikely(!found.number))
+		return;
+	stats = (struct spile_stats *)(spile_map_values(c) + table->local + found.number * table->local_stride);
+	/* The element was another's when this CPU last fed it. */
+	if (spile_unlikely(stats->generation != found.generation)) {
+		spile_stats_reset(stats, &map->stats);
+		stats->generation = found.generation;
+	}
+	feed(stats, &map->stats, value);
+}
+
 void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value)
 {
 	struct spile_table *table = spile_table_of(map);
-	struct spile_stats *stats;
-	__u64 generation;
-	unsigned int number = spile_map_feed(c, table, keys, &generation);
 
-	if (spile_unlikely(!number))
-		return;
-	stats = (struct spile_stats *)(spile_map_values(c) + table->local + (size_t)number * table->local_stride);
-	/* The element was another's when this CPU last fed it. */
-	if (spile_unlikely(stats->generation != generation)) {
-		spile_stats_reset(stats, &map->stats);
-		stats->generation = generation;
-	}
-	feed(stats, &map->stats, value);
+	feed_found(c, map, table, spile_map_feed(c, table, keys), value);
+}
+
+void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long value)
+{
+	struct spile_table *table = spile_table_of(map);
+
+	feed_found(c, map, table, spile_map_feed_long(c, table, key), value);
+}
+
+void spile_stats_add_text(struct spile_context *c, const struct spile_map *map, struct spile_string key, spile_long value)
+{
+	struct spile_table *table = spile_table_of(map);
+
+	feed_found(c, map, table, spile_map_feed_text(c, table, key), value);
 }
 
 /* Divides rest:*word, a number of 128 bits, by divisor, which is greater than rest. Returns the new rest. */

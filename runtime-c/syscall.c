@@ -193,6 +193,7 @@ static void disarm_syscalls(struct spile_site *const *sites, unsigned int count)
 }
 
 const struct spile_family spile_syscall_family = {
+	.by = SPILE_BY_TRACEPOINT,
 	.arm = arm_syscall,
 	.disarm = disarm_syscalls,
 	.missed = count_unsaved,

@@ -65,6 +65,7 @@ static void cancel_timers(struct spile_site *const *sites, unsigned int count)
 }
 
 const struct spile_family spile_timer_family = {
+	.by = SPILE_BY_TIMER,
 	.arm = start_timer,
 	.disarm = cancel_timers,
 };

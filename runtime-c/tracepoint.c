@@ -114,6 +114,7 @@ static void disarm_tracepoints(struct spile_site *const *sites, unsigned int cou
 }
 
 const struct spile_family spile_tracepoint_family = {
+	.by = SPILE_BY_TRACEPOINT,
 	.arm = arm_tracepoint,
 	.disarm = disarm_tracepoints,
 };

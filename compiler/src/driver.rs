@@ -625,8 +625,11 @@ impl Session {
         pair("-x", options.pid.map(|pid| pid.to_string().into()));
         pair("-T", options.seconds.map(|seconds| seconds.to_string().into()));
         pair("-s", options.buffer.map(|buffer| buffer.to_string().into()));
-        let account = u8::from(options.timing).max(options.verbosity(5).saturating_sub(1));
+        let account = options.verbosity(5).saturating_sub(1);
         arguments.extend(std::iter::repeat_n("-v".into(), usize::from(account)));
+        if let Some(form) = options.stats.as_deref().or(options.timing.then_some("table")) {
+            arguments.push(format!("--stats={form}").into());
+        }
         if options.no_warnings {
             arguments.push("-w".into());
         }

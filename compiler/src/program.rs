@@ -283,6 +283,8 @@ pub enum StmtKind {
     Continue,
     /// Leaves the handler.
     Next,
+    /// The same, because of the probe point's own condition: the hit counts as filtered.
+    Filter,
     Return(Option<Expr>),
     Try { body: Vec<Stmt>, message: Option<Variable>, handler: Vec<Stmt> },
     /// Back to 0 or "".

@@ -15,9 +15,13 @@ use crate::text::{Digits, Text};
 pub fn render(pieces: &[Piece], payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
     pieces.iter().try_for_each(|piece| match piece {
         Piece::Literal(literal) => {
-            text.push(literal);
+            match literal.as_slice() {
+                [byte] => text.push_byte(*byte),
+                bytes => text.push(bytes),
+            }
             Ok(())
         }
+        Piece::Directive(directive) if is_plain_decimal(directive) => payload.long().map(|value| text.decimal(value)),
         Piece::Directive(directive) => {
             let directive = Sized::read(directive, payload)?;
             directive.render(payload, text)
@@ -25,6 +29,12 @@ pub fn render(pieces: &[Piece], payload: &mut Payload<'_>, text: &mut Text) -> R
         Piece::Pretty(description) => pretty::render(description, payload, text),
         Piece::Histogram(kind) => histogram::render(*kind, payload, text),
     })
+}
+
+/// `%d` as it stands.
+fn is_plain_decimal(directive: &Directive) -> bool {
+    let Directive { conversion, flags, width, precision } = directive;
+    matches!(conversion, b'd' | b'i') && *flags == Flags::default() && *width == Size::None && *precision == Size::None
 }
 
 /// A directive whose `*` are known.

@@ -7,6 +7,7 @@
 //!
 //! Exit status: 0 when all went well, else as [`error::Exit`] says.
 
+pub mod account;
 pub mod check;
 pub mod clock;
 pub mod command;

@@ -31,6 +31,8 @@ pub struct Look<'r, R> {
     rings: &'r mut [R],
     /// Front records by time, then CPU, with the ring's index.
     fronts: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The ring that the last record came from, which is not in the heap: it goes on as long as it is the oldest.
+    current: Option<usize>,
     damages: Vec<Damage>,
     now: u64,
     /// Records up to this time are given.
@@ -42,7 +44,7 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
     pub fn new(rings: &'r mut [R], now: u64, all: bool) -> Look<'r, R> {
         let until = if all { u64::MAX } else { now.saturating_sub(HOLD_BACK) };
         let fronts = BinaryHeap::with_capacity(rings.len());
-        let mut look = Look { rings, fronts, damages: Vec::new(), now, until };
+        let mut look = Look { rings, fronts, current: None, damages: Vec::new(), now, until };
         for index in 0..look.rings.len() {
             if let Some(ring) = look.rings.get_mut(index) {
                 ring.as_mut().refresh();
@@ -63,7 +65,29 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
     }
 
     /// The next record, its payload in `payload`.
+    #[inline]
     pub fn next(&mut self, payload: &mut Vec<u8>) -> Next {
+        if let Some(index) = self.current
+            && let Some(ring) = self.rings.get_mut(index)
+        {
+            let ring = ring.as_mut();
+            if let Ok(Some(time)) = ring.front_time() {
+                let key = (time.min(self.now), index);
+                let is_oldest = self.fronts.peek().is_none_or(|&Reverse(other)| key < other);
+                if is_oldest && key.0 <= self.until && self.damages.is_empty() {
+                    // SANITY: it is in front.
+                    return ring.take(payload).map_or(Next::Wait(false), Next::Record);
+                }
+            }
+        }
+        self.next_of_all(payload)
+    }
+
+    #[inline(never)]
+    fn next_of_all(&mut self, payload: &mut Vec<u8>) -> Next {
+        if let Some(index) = self.current.take() {
+            self.push_front(index);
+        }
         if let Some(damage) = self.damages.pop() {
             return Next::Damage(damage);
         }
@@ -73,12 +97,9 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
         }
         self.fronts.pop();
         let taken = self.rings.get_mut(index).and_then(|ring| ring.as_mut().take(payload));
-        self.push_front(index);
-        match taken {
-            Some(record) => Next::Record(record),
-            // SANITY: what is in the heap is in front of its ring.
-            None => Next::Wait(false),
-        }
+        self.current = Some(index);
+        // SANITY: what is in the heap is in front of its ring.
+        taken.map_or(Next::Wait(false), Next::Record)
     }
 }
 

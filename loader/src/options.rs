@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::account::Form;
+
 use crate::error::EXIT_HELP;
 
 /// What is asked for.
@@ -37,6 +39,8 @@ pub struct Options {
     pub command: Option<String>,
     pub pid: Option<i32>,
     pub verbose: bool,
+    /// The balance of events at the end.
+    pub stats: Option<Form>,
     pub no_warnings: bool,
     /// Bytes of each CPU's ring.
     pub ring_bytes: Option<u32>,
@@ -124,6 +128,10 @@ struct Arguments {
     #[arg(short = 'v', action = clap::ArgAction::Count)]
     verbose: u8,
 
+    /// What became of every hit of every probe, at the end, with its cycles: a table, or json
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table", value_parser = ["table", "json"])]
+    stats: Option<String>,
+
     /// Print no warnings
     #[arg(short = 'w')]
     no_warnings: bool,
@@ -192,6 +200,7 @@ impl Options {
             command: arguments.command,
             pid: arguments.pid,
             verbose: arguments.verbose > 0,
+            stats: arguments.stats.map(|form| if form == "json" { Form::Json } else { Form::Table }),
             no_warnings: arguments.no_warnings,
             ring_bytes: arguments.megabytes.map(|megabytes| megabytes << 20),
             timeout: arguments.timeout,

@@ -50,7 +50,7 @@ impl Sink {
 
     fn push(&mut self, bytes: &[u8]) {
         if self.ended.is_none() {
-            self.pending.extend(bytes);
+            self.pending.extend_from_slice(bytes);
             self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         }
     }

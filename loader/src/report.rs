@@ -37,30 +37,16 @@ impl Losses {
     }
 }
 
-/// Why handlers of a probe did not run, or `None` if all did.
-pub fn skips(probe: &Probe, counters: &Counters) -> Option<String> {
-    let reasons = [
-        ("another handler was running on that CPU", counters.nested),
-        ("a global was locked", counters.lock_skipped),
-        ("little stack was left", counters.low_stack),
-        ("returns missed, see .maxactive()", counters.return_misses),
-    ];
-    let reasons: Vec<String> =
-        reasons.iter().filter(|(_, count)| *count > 0).map(|(reason, count)| format!("{count} ({reason})")).collect();
-    (!reasons.is_empty()).then(|| format!("skipped in probe {}: {}", probe.point, reasons.join(", ")))
-}
-
 /// The whole account of one probe site: `hits` is the sum of what follows.
 pub fn account(probe: &Probe, counters: &Counters) -> String {
-    let Counters { hits, handled, filtered, nested, lock_skipped, low_stack, errors, return_misses, .. } = *counters;
-    let known = [handled, filtered, nested, lock_skipped, low_stack].iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+    let Counters { hits, handled, filtered, nested, lock_skipped, low_stack, stopped, errors, return_misses, lost_records, .. } = *counters;
     let parts = [
         ("handled", handled),
         ("filtered", filtered),
         ("nested", nested),
         ("locked", lock_skipped),
         ("low stack", low_stack),
-        ("before start or after stop", hits.saturating_sub(known)),
+        ("before start or after stop", stopped),
     ];
     let mut text = format!("{} ({}): hits {hits}", probe.point, probe.place);
     let parts: Vec<String> =
@@ -68,10 +54,14 @@ pub fn account(probe: &Probe, counters: &Counters) -> String {
     if !parts.is_empty() {
         text.push_str(&format!(" = {}", parts.join(" + ")));
     }
-    for (name, count) in [("errors", errors), ("return misses", return_misses)] {
+    for (name, count) in [("errors", errors), ("return misses", return_misses), ("records lost", lost_records)] {
         if count > 0 {
             text.push_str(&format!(", {name} {count}"));
         }
+    }
+    let by = crate::account::mechanism(counters);
+    if !by.is_empty() {
+        text.push_str(&format!("; by {by}"));
     }
     text
 }
@@ -98,18 +88,11 @@ mod tests {
 
     #[test]
     fn accounts_add_up() {
-        let counters = Counters { hits: 10, handled: 7, nested: 1, errors: 2, return_misses: 3, ..Counters::default() };
+        let counters = Counters { hits: 10, handled: 7, nested: 1, stopped: 2, errors: 2, return_misses: 3, mechanism: 7, ..Counters::default() };
         assert_eq!(
             account(&probe(), &counters),
-            "timer.s(1) (a.stp:1:1): hits 10 = handled 7 + nested 1 + before start or after stop 2, errors 2, return misses 3"
+            "timer.s(1) (a.stp:1:1): hits 10 = handled 7 + nested 1 + before start or after stop 2, errors 2, return misses 3; by timer"
         );
         assert_eq!(account(&probe(), &Counters::default()), "timer.s(1) (a.stp:1:1): hits 0");
-    }
-
-    #[test]
-    fn only_probes_that_skipped_are_told() {
-        assert_eq!(skips(&probe(), &Counters { hits: 5, handled: 5, ..Counters::default() }), None);
-        let counters = Counters { lock_skipped: 2, ..Counters::default() };
-        assert_eq!(skips(&probe(), &counters).unwrap(), "skipped in probe timer.s(1): 2 (a global was locked)");
     }
 }

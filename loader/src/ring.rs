@@ -80,7 +80,7 @@ impl Ring {
             if left > self.size || !left.is_multiple_of(ALIGNMENT as u64) || !self.tail.is_multiple_of(ALIGNMENT as u64) {
                 return Err(self.skip_all());
             }
-            let to_end = self.size - self.tail % self.size;
+            let to_end = self.size - (self.tail & (self.size - 1));
             let record = self.header_at_tail(left.min(to_end));
             let bytes = u64::from(record.bytes);
             let least = if record.kind == Kind::Pad as u16 { ALIGNMENT as u64 } else { HEADER_BYTES };
@@ -99,15 +99,35 @@ impl Ring {
     pub fn take(&mut self, payload: &mut Vec<u8>) -> Option<Record> {
         let record = self.front.take()?;
         let bytes = u64::from(record.bytes);
-        payload.resize((bytes - HEADER_BYTES) as usize, 0);
-        self.copy(self.tail + HEADER_BYTES, payload);
+        let length = (bytes - HEADER_BYTES) as usize;
+        let at = ((self.tail + HEADER_BYTES) & (self.size - 1)) as usize;
+        payload.clear();
+        payload.reserve(length);
+        // SAFETY: front() has seen that the record ends before the ring's end, and there is room for its payload. The
+        // module does not write between tail and head; if it does all the same, the bytes are wrong ones, and are
+        // checked after they have been copied.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.data.add(at).as_ptr(), payload.as_mut_ptr(), length);
+            payload.set_len(length);
+        }
         self.advance(bytes);
         Some(record)
+    }
+
+    /// The time of the record in front, as [`Ring::front`] finds it.
+    #[inline]
+    pub fn front_time(&mut self) -> Result<Option<u64>, Damage> {
+        Ok(self.front()?.map(|record| record.time))
     }
 
     /// The next record's header; of a pad in less room than a header only the first fields.
     fn header_at_tail(&self, room: u64) -> Record {
         let mut bytes = [0u8; HEADER_BYTES as usize];
+        if room >= HEADER_BYTES {
+            self.copy(self.tail, &mut bytes);
+            // SAFETY: as below.
+            return unsafe { std::mem::transmute::<[u8; HEADER_BYTES as usize], Record>(bytes) };
+        }
         let there = room.min(HEADER_BYTES) as usize;
         self.copy(self.tail, bytes.get_mut(..there).unwrap_or_default());
         // SAFETY: every pattern of bits is a Record, which has no padding (tests/twins.rs knows its size).
@@ -115,8 +135,9 @@ impl Ring {
     }
 
     /// Copies from the place of byte `count`; neither goes over the ring's end nor before the module's next writes.
+    #[inline]
     fn copy(&self, count: u64, out: &mut [u8]) {
-        let at = (count % self.size) as usize;
+        let at = (count & (self.size - 1)) as usize;
         let length = out.len().min(self.size as usize - at);
         // SAFETY: at + length <= size. The module does not write between tail and head; if it does all the same, the
         // bytes are wrong ones, and are checked after they have been copied.

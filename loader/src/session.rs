@@ -9,8 +9,9 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use spile_abi::device::{Counters, Info, Setup, State};
+use spile_abi::device::{Counters, Info, SETUP_TIMED, Setup, State};
 
+use crate::account::{self, Form};
 use crate::clock;
 use crate::command::{Status, Target};
 use crate::daemon::Waiting;
@@ -33,6 +34,8 @@ const LOSS_INTERVAL: u64 = 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
 /// Records taken before signals and descriptors are looked at again.
 const MAX_BATCH: usize = 4096;
+/// Whether too much waits to be written is looked at once in so many records.
+const FULL_INTERVAL: usize = 32;
 
 impl AsMut<Ring> for MappedRing {
     fn as_mut(&mut self) -> &mut Ring {
@@ -78,7 +81,8 @@ pub fn run(
     }
     if !subject.attached {
         let ring_bytes = options.ring_bytes.unwrap_or_else(|| default_ring_bytes(info.cpus));
-        device.set_up(Setup { ring_bytes, target: target.pid(), ..Setup::default() })?;
+        let flags = if options.stats.is_some() { SETUP_TIMED } else { 0 };
+        device.set_up(Setup { ring_bytes, target: target.pid(), flags, ..Setup::default() })?;
         subject.settings.iter().flat_map(|(index, value)| setting::pieces(*index, value)).try_for_each(|piece| device.set(piece))?;
     }
     if options.keep || options.overwrite {
@@ -321,7 +325,7 @@ impl<'s> Session<'s> {
         let mut taken = 0;
         let mut waiting = true;
         self.held_back = false;
-        while taken < MAX_BATCH && !self.sinks.is_full() {
+        while taken < MAX_BATCH && (taken % FULL_INTERVAL != 0 || !self.sinks.is_full()) {
             match look.next(&mut payload) {
                 Next::Record(record) => {
                     self.sinks.select_cpu(u32::from(record.cpu));
@@ -513,16 +517,24 @@ impl<'s> Session<'s> {
 
     fn tell_probes(&mut self) {
         let description = self.description;
-        for (index, probe) in description.meta.probes.iter().enumerate() {
-            let counters: Counters = match self.device.counters(index as u32) {
-                Ok(counters) => counters,
-                Err(error) => return self.fail(error),
-            };
-            if self.options.verbose {
-                self.sinks.message(&format!("NOTICE: {}", report::account(probe, &counters)));
-            } else if let Some(line) = report::skips(probe, &counters) {
-                self.warn(&line);
+        let probes = &description.meta.probes;
+        let counters: Result<Vec<Counters>, Error> = (0..probes.len()).map(|index| self.device.counters(index as u32)).collect();
+        let counters = match counters {
+            Ok(counters) => counters,
+            Err(error) => return self.fail(error),
+        };
+        if self.options.verbose {
+            for (probe, counters) in probes.iter().zip(&counters) {
+                self.sinks.message(&format!("NOTICE: {}", report::account(probe, counters)));
             }
+        }
+        if let Some(line) = account::missed(&counters) {
+            self.warn(&line);
+        }
+        match self.options.stats {
+            None => {}
+            Some(Form::Json) => self.sinks.message(&account::json(probes, &counters)),
+            Some(Form::Table) => self.sinks.message(account::table(probes, &counters).trim_end()),
         }
     }
 

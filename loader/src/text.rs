@@ -37,14 +37,39 @@ impl Text {
         self.bytes.len() >= self.limit
     }
 
+    #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         let room = self.limit - self.bytes.len();
         self.cut |= bytes.len() > room;
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 
+    #[inline]
     pub fn push_byte(&mut self, byte: u8) {
-        self.push(&[byte]);
+        match self.bytes.len() < self.limit {
+            true => self.bytes.push(byte),
+            false => self.cut = true,
+        }
+    }
+
+    /// In base 10: what most records consist of.
+    #[inline]
+    pub fn decimal(&mut self, value: i64) {
+        if value < 0 {
+            self.push_byte(b'-');
+        }
+        let mut value = value.unsigned_abs();
+        let mut digits = [0u8; 20];
+        let mut start = digits.len();
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (value % 10) as u8;
+            value /= 10;
+            if value == 0 {
+                break;
+            }
+        }
+        self.push(&digits[start..]);
     }
 
     pub fn repeat(&mut self, byte: u8, count: u64) {
@@ -134,6 +159,10 @@ mod tests {
             text.push_byte(b' ');
         }
         text.number(u64::MAX, 16);
-        assert_eq!(text.as_bytes(), b"1010 12 10 a ffffffffffffffff");
+        for value in [0, -1, 1024, i64::MIN, i64::MAX] {
+            text.push_byte(b' ');
+            text.decimal(value);
+        }
+        assert_eq!(text.as_bytes(), b"1010 12 10 a ffffffffffffffff 0 -1 1024 -9223372036854775808 9223372036854775807");
     }
 }

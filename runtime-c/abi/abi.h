@@ -72,8 +72,11 @@ struct spile_keep {
 struct spile_setup {
 	__u32 ring_bytes;	/* wanted data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 4 MiB */
 	__s32 target;		/* what target() returns: pid of -x or -c, 0 for none */
-	__u32 flags;		/* 0 */
+	__u32 flags;		/* enum spile_setup_flag */
 	__u32 reserved;
+};
+enum spile_setup_flag {
+	SPILE_SETUP_TIMED = 1,	/* every run is timed, not one in some; costs two looks at the cycle counter */
 };
 
 /* SPILE_COUNTERS: in: probe; out: the rest. One probe site's account:
@@ -83,12 +86,33 @@ struct spile_counters {
 	__u32 armed;		/* sites registered now (0 or 1) */
 	__u64 hits;
 	__u64 handled;		/* handler ran to its end, or to an error */
-	__u64 filtered;		/* reserved for conditions on probe points */
+	__u64 filtered;		/* turned away by the probe point's own condition */
 	__u64 nested;		/* another handler was running on that CPU (kernel's own nmissed included) */
 	__u64 lock_skipped;	/* a global's lock could not be had */
 	__u64 low_stack;
 	__u64 errors;		/* of handled: ended with a run-time error */
 	__u64 return_misses;	/* kretprobe instances exhausted (struct kretprobe.nmissed); not in hits */
+	__u64 stopped;		/* before all was armed, or after the session was told to end */
+	__u64 lost_records;	/* that its handler wrote, and for which there was no room */
+	__u64 timed;		/* runs of which these are, in CPU cycles: */
+	__u64 cycles;
+	__u64 least_cycles;
+	__u64 most_cycles;
+	__u32 mechanism;	/* enum spile_mechanism: how it is attached, or was when it was last */
+	__u32 reserved;
+};
+
+enum spile_mechanism {
+	SPILE_BY_NOTHING = 0,	/* begin, end, error, never; or not armed */
+	SPILE_BY_FTRACE = 1,	/* called by ftrace, with what a function's arguments are in */
+	SPILE_BY_FTRACE_WHOLE = 2,	/* and all registers */
+	SPILE_BY_KPROBE_FTRACE = 3,	/* a kprobe that the kernel has put on ftrace */
+	SPILE_BY_KPROBE = 4,	/* a breakpoint, or the jump that the kernel makes of it */
+	SPILE_BY_KRETPROBE = 5,
+	SPILE_BY_TRACEPOINT = 6,
+	SPILE_BY_TIMER = 7,
+	SPILE_BY_PERF = 8,
+	SPILE_BY_FILE = 9,
 };
 
 /* ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin

@@ -113,6 +113,10 @@ pub struct Options {
     #[arg(short = 't')]
     pub timing: bool,
 
+    /// The same, as a table or as json
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table", value_parser = ["table", "json"])]
+    pub stats: Option<String>,
+
     /// Initial value of a global variable
     #[arg(short = 'G', value_name = "NAME=VALUE", value_parser = assignment)]
     pub globals: Vec<(String, String)>,

@@ -74,7 +74,7 @@ impl<'a> Elaborator<'a> {
             match self.lower(&mut unit, condition) {
                 Ok(condition) => {
                     let span = condition.span;
-                    let next = Stmt { kind: StmtKind::Next, span };
+                    let next = Stmt { kind: StmtKind::Filter, span };
                     let not = Expr { kind: ExprKind::Not(Box::new(condition)), ty: Type::Long, span };
                     body.push(Stmt { kind: StmtKind::If { condition: not, then: Box::new(next), otherwise: None }, span });
                 }

@@ -274,6 +274,7 @@ impl Speller<'_> {
                 let label = self.label(*label);
                 self.outer(&format!("{label}: __attribute__((unused));"));
             }
+            Instr::Filter => self.line("c->filtered = 1;"),
             Instr::Goto(label) => self.line(&format!("goto {};", self.label(*label))),
             Instr::Check(label) => {
                 self.line("if (spile_unlikely(c->error))");
@@ -346,11 +347,24 @@ impl Speller<'_> {
             MapOp::Has(to) => format!("{} = spile_map_has({what}, {any});", self.long(*to)),
             MapOp::SetLong(value) => format!("spile_map_set_long({what}, {});", self.value(value)),
             MapOp::SetText(text) => format!("spile_map_set_text({what}, {});", self.text(text)),
-            MapOp::Add(to, value) => format!("{} = spile_map_add({what}, {});", self.long(*to), self.value(value)),
+            MapOp::Add(to, value) => {
+                let (to, value) = (self.long(*to), self.value(value));
+                match keys {
+                    [Key::Long(key)] => format!("{to} = spile_map_add_one(c, &{}, {}, {value});", self.global(map), self.value(key)),
+                    _ => format!("{to} = spile_map_add({what}, {value});"),
+                }
+            }
             MapOp::Delete => format!("spile_map_delete({what}, {any});"),
             MapOp::Clear => format!("spile_map_clear(c, &{});", self.global(map)),
-            MapOp::Feed(value) if keys.is_empty() => format!("spile_stats_feed(c, &{}, {});", self.global(map), self.value(value)),
-            MapOp::Feed(value) => format!("spile_stats_add({what}, {});", self.value(value)),
+            MapOp::Feed(value) => {
+                let (map, value) = (self.global(map), self.value(value));
+                match keys {
+                    [] => format!("spile_stats_feed(c, &{map}, {value});"),
+                    [Key::Long(key)] => format!("spile_stats_add_long(c, &{map}, {}, {value});", self.value(key)),
+                    [Key::Text(key)] => format!("spile_stats_add_text(c, &{map}, {}, {value});", self.text(key)),
+                    _ => format!("spile_stats_add({what}, {value});"),
+                }
+            }
             MapOp::Extract(to, extractor) => format!("{} = spile_stats_get({what}, {});", self.long(*to), extractor_name(*extractor)),
             MapOp::Bucket(to, index) => format!("{} = spile_histogram_bucket({what}, {});", self.long(*to), self.value(index)),
             MapOp::HasBucket(to, index) => format!("{} = spile_histogram_has({what}, {});", self.long(*to), self.value(index)),

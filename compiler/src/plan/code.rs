@@ -243,6 +243,8 @@ pub enum Instr {
     Loop(Vec<Instr>),
     Label(LabelId),
     Goto(LabelId),
+    /// The probe point's own condition turned the hit away.
+    Filter,
     /// To the label if an error is set.
     Check(LabelId),
     Charge { statements: u32, location: LocationId },

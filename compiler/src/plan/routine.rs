@@ -189,6 +189,10 @@ impl<'p, 's> Builder<'p, 's> {
                 }
             }
             StmtKind::Next => self.push(Instr::Goto(OUT)),
+            StmtKind::Filter => {
+                self.push(Instr::Filter);
+                self.push(Instr::Goto(OUT));
+            }
             StmtKind::Return(value) => {
                 match value.as_ref().map(|value| self.result(value)) {
                     Some(Result::Long(value)) => self.push(Instr::ReturnLong(value)),

@@ -169,7 +169,7 @@ impl Walk {
                 foreach.keys.iter().chain(&foreach.value).for_each(|&variable| self.variable(variable, Access::Write, span));
                 self.statement(&foreach.body);
             }
-            StmtKind::Break | StmtKind::Continue | StmtKind::Next => {}
+            StmtKind::Break | StmtKind::Continue | StmtKind::Next | StmtKind::Filter => {}
         }
     }
 

@@ -130,7 +130,36 @@ pub struct Counters {
     pub errors: u64,
     /// Calls without a free kretprobe instance; not in `hits`.
     pub return_misses: u64,
+    /// Before all was armed, or after the session was told to end.
+    pub stopped: u64,
+    /// Records that the handler wrote, and for which there was no room.
+    pub lost_records: u64,
+    /// Runs that the following are of, in CPU cycles.
+    pub timed: u64,
+    pub cycles: u64,
+    pub least_cycles: u64,
+    pub most_cycles: u64,
+    /// How it is attached, or was when it was last: index into [`MECHANISMS`].
+    pub mechanism: u32,
+    pub reserved: u32,
 }
+
+/// By `enum spile_mechanism`; the first is none.
+pub const MECHANISMS: [&str; 10] = [
+    "",
+    "ftrace",
+    "ftrace, all registers",
+    "kprobe on ftrace",
+    "kprobe",
+    "kretprobe",
+    "tracepoint",
+    "timer",
+    "perf event",
+    "file",
+];
+
+/// [`Setup::flags`]: every run is timed, not one in some.
+pub const SETUP_TIMED: u32 = 1;
 
 /// Numbers as `asm-generic/ioctl.h` makes them: direction, size, type, number. (The layout is the same on x86-64 and arm64.)
 const fn ioctl(direction: u64, number: u64, bytes: usize) -> u64 {

@@ -31,7 +31,8 @@ fn structures() -> Pairs {
     fields!(pairs, "spile_keep", Keep, keep overwrite);
     fields!(pairs, "spile_setup", Setup, ring_bytes target flags reserved);
     fields!(pairs, "spile_counters", Counters,
-        probe armed hits handled filtered nested lock_skipped low_stack errors return_misses);
+        probe armed hits handled filtered nested lock_skipped low_stack errors return_misses
+        stopped lost_records timed cycles least_cycles most_cycles mechanism reserved);
     fields!(pairs, "spile_ring_header", RingHeader,
         head unused0 tail waiting unused1 lost_records lost_bytes unused2);
     fields!(pairs, "spile_record", Record, bytes kind cpu id probe time);
@@ -41,6 +42,7 @@ fn structures() -> Pairs {
 fn numbers() -> Pairs {
     let state = |name, state: State| (name, state as u64);
     let kind = |name, kind: Kind| (name, kind as u64);
+    let mechanism = |name| device::MECHANISMS.iter().position(|known| *known == name).unwrap_or(99) as u64;
     let pairs = [
         ("SPILE_ABI_VERSION", u64::from(device::ABI_VERSION)),
         state("SPILE_STATE_LOADED", State::Loaded),
@@ -57,6 +59,17 @@ fn numbers() -> Pairs {
         ("SPILE_SET", device::SET),
         ("SPILE_KEEP", device::KEEP),
         ("SPILE_SET_BYTES", device::SET_BYTES as u64),
+        ("SPILE_SETUP_TIMED", u64::from(device::SETUP_TIMED)),
+        ("SPILE_BY_NOTHING", 0),
+        ("SPILE_BY_FTRACE", mechanism("ftrace")),
+        ("SPILE_BY_FTRACE_WHOLE", mechanism("ftrace, all registers")),
+        ("SPILE_BY_KPROBE_FTRACE", mechanism("kprobe on ftrace")),
+        ("SPILE_BY_KPROBE", mechanism("kprobe")),
+        ("SPILE_BY_KRETPROBE", mechanism("kretprobe")),
+        ("SPILE_BY_TRACEPOINT", mechanism("tracepoint")),
+        ("SPILE_BY_TIMER", mechanism("timer")),
+        ("SPILE_BY_PERF", mechanism("perf event")),
+        ("SPILE_BY_FILE", mechanism("file")),
         ("SPILE_INFO_KEPT", u64::from(device::KEPT)),
         ("SPILE_INFO_OVERWRITE", u64::from(device::OVERWRITE)),
         kind("SPILE_RECORD_PAD", Kind::Pad),

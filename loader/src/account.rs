@@ -1,0 +1,174 @@
+//! The balance of events: what became of every hit of every probe, as a line, a table, or JSON.
+//!
+//! `hits = handled + filtered + nested + lock_skipped + low_stack + stopped`, all counted by the module itself. Beside
+//! them: calls whose return could not be followed (they were no hits), and records that found no room.
+
+use std::fmt::Write;
+
+use spile_abi::device::{Counters, MECHANISMS};
+use spile_abi::meta::Probe;
+
+/// How `--stats` shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Table,
+    Json,
+}
+
+/// Name, what it means for a user, and the value.
+type Count = (&'static str, u64);
+
+fn misses(counters: &Counters) -> [Count; 5] {
+    [
+        ("another handler was running on that CPU", counters.nested),
+        ("a global was locked", counters.lock_skipped),
+        ("little stack was left", counters.low_stack),
+        ("returns missed, see .maxactive()", counters.return_misses),
+        ("records lost", counters.lost_records),
+    ]
+}
+
+/// What to warn of at the end; nothing if all hits were handled and no record was lost.
+pub fn missed(all: &[Counters]) -> Option<String> {
+    let mut sums = misses(&Counters::default());
+    let mut hits = 0u64;
+    for counters in all {
+        hits = hits.saturating_add(counters.hits);
+        for (sum, (_, count)) in sums.iter_mut().zip(misses(counters)) {
+            sum.1 = sum.1.saturating_add(count);
+        }
+    }
+    let told: Vec<String> = sums.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} ({what})")).collect();
+    (!told.is_empty()).then(|| format!("of {hits} hits were missed: {}; --stats tells of which probes", told.join(", ")))
+}
+
+/// The name of how a probe was attached; empty if it was not.
+pub fn mechanism(counters: &Counters) -> &'static str {
+    MECHANISMS.get(counters.mechanism as usize).copied().unwrap_or_default()
+}
+
+fn columns(counters: &Counters) -> [Count; 9] {
+    [
+        ("hits", counters.hits),
+        ("handled", counters.handled),
+        ("filtered", counters.filtered),
+        ("nested", counters.nested),
+        ("locked", counters.lock_skipped),
+        ("low stack", counters.low_stack),
+        ("stopped", counters.stopped),
+        ("returns missed", counters.return_misses),
+        ("records lost", counters.lost_records),
+    ]
+}
+
+/// Least, average and most cycles of the runs that were timed; none if none was.
+fn cycles(counters: &Counters) -> Option<(u64, u64, u64)> {
+    let average = counters.cycles.checked_div(counters.timed)?;
+    Some((counters.least_cycles, average, counters.most_cycles))
+}
+
+/// A row for each probe; columns that are empty for all are left out, but for hits and handled.
+pub fn table(probes: &[Probe], all: &[Counters]) -> String {
+    let shown: Vec<bool> = (0..columns(&Counters::default()).len())
+        .map(|column| column < 2 || all.iter().any(|counters| columns(counters)[column].1 > 0))
+        .collect();
+    let pick = |cells: Vec<String>| cells.into_iter().zip(&shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect::<Vec<_>>();
+    let mut head = pick(columns(&Counters::default()).iter().map(|(name, _)| name.to_string()).collect());
+    head.extend(["cycles min/avg/max".to_string(), "by".to_string(), "probe".to_string()]);
+    let mut rows = vec![head];
+    for (probe, counters) in probes.iter().zip(all) {
+        let mut row = pick(columns(counters).iter().map(|(_, count)| count.to_string()).collect());
+        row.push(cycles(counters).map_or("-".into(), |(least, average, most)| format!("{least}/{average}/{most}")));
+        row.push(Some(mechanism(counters)).filter(|name| !name.is_empty()).unwrap_or("-").to_string());
+        row.push(format!("{} ({})", probe.point, probe.place));
+        rows.push(row);
+    }
+    let count = rows.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..count).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in &rows {
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            // Numbers to the right, names to the left, nothing behind the last.
+            let _ = match () {
+                () if column + 1 == count => writeln!(text, "{cell}"),
+                () if column + 2 == count => write!(text, "{cell:<width$}  "),
+                () => write!(text, "{cell:>width$}  "),
+            };
+        }
+    }
+    text
+}
+
+/// One object in one line.
+pub fn json(probes: &[Probe], all: &[Counters]) -> String {
+    let mut text = String::from("{\"probes\":[");
+    for (index, (probe, counters)) in probes.iter().zip(all).enumerate() {
+        let separator = if index > 0 { "," } else { "" };
+        let _ = write!(text, "{separator}{{\"point\":{},\"place\":{}", quoted(&probe.point), quoted(&probe.place));
+        for (name, count) in columns(counters) {
+            let _ = write!(text, ",\"{}\":{count}", name.replace(' ', "_"));
+        }
+        let _ = write!(text, ",\"errors\":{},\"by\":{}", counters.errors, quoted(mechanism(counters)));
+        if let Some((least, average, most)) = cycles(counters) {
+            let timed = counters.timed;
+            let _ = write!(text, ",\"cycles\":{{\"timed\":{timed},\"min\":{least},\"avg\":{average},\"max\":{most}}}");
+        }
+        text.push('}');
+    }
+    text.push_str("]}");
+    text
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => out.extend(['\\', character]),
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probes() -> Vec<Probe> {
+        let probe = |point: &str| Probe { point: point.into(), script_point: point.into(), place: "a.stp:1:1".into() };
+        vec![probe("kernel.function(\"f\")"), probe("end")]
+    }
+
+    fn counters() -> Vec<Counters> {
+        let first = Counters { hits: 10, handled: 7, nested: 2, stopped: 1, return_misses: 3, timed: 2, cycles: 9, least_cycles: 4, most_cycles: 5, mechanism: 5, ..Counters::default() };
+        vec![first, Counters { hits: 1, handled: 1, ..Counters::default() }]
+    }
+
+    #[test]
+    fn what_was_missed_is_one_line() {
+        assert_eq!(missed(&[Counters { hits: 5, handled: 4, filtered: 1, ..Counters::default() }]), None);
+        let expected = "of 11 hits were missed: 2 (another handler was running on that CPU), \
+                        3 (returns missed, see .maxactive()); --stats tells of which probes";
+        assert_eq!(missed(&counters()).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn tables_leave_out_what_never_was() {
+        let expected = "\
+hits  handled  nested  stopped  returns missed  cycles min/avg/max  by         probe
+  10        7       2        1               3               4/4/5  kretprobe  kernel.function(\"f\") (a.stp:1:1)
+   1        1       0        0               0                   -  -          end (a.stp:1:1)
+";
+        assert_eq!(table(&probes(), &counters()), expected);
+    }
+
+    #[test]
+    fn json_has_every_count() {
+        let text = json(&probes(), &counters());
+        assert!(text.starts_with(r#"{"probes":[{"point":"kernel.function(\"f\")","place":"a.stp:1:1","hits":10,"handled":7,"#), "{text}");
+        assert!(text.contains(r#""returns_missed":3,"records_lost":0,"errors":0,"by":"kretprobe","cycles":{"timed":2,"min":4,"avg":4,"max":5}}"#));
+        assert!(text.ends_with(r#""by":""}]}"#));
+    }
+}
