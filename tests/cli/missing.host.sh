@@ -15,7 +15,7 @@ try() {
 	"$SPILE" "$@" >/dev/null || status=$?
 	statuses="$statuses $status"
 }
-try -r 9.9.9-none -p4 -e 'probe begin { }'
+try -r 9.9.9-none -p4 -e 'probe begin { exit() }'
 try -r "$RELEASE" -p4 -e 'probe kernel.function("vfs_raed") { }'
 try -r "$RELEASE" -p4 -e 'probe kernel.function("vfs_read") { print($fil) }'
 try -r "$RELEASE" -p4 -e 'probe kernel.function("vfs_read") { print($file->f_mde) }'

@@ -110,6 +110,12 @@ impl<'a> Elaborator<'a> {
                 Some(self.named(found.object, found.type_id))
             }
             ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Var { .. } => self.points_to(unit, expr),
+            ExprKind::Call(name, arguments) if self.builtin_pointee(name, arguments.len()).is_some() => {
+                let type_name = self.builtin_pointee(name, arguments.len())?.as_bytes().to_vec();
+                let kind = ExprKind::Cast { value: Box::new(expr.clone()), type_name, module: Some(b"kernel".to_vec()) };
+                let found = self.found(unit, &ast::Expr { kind, span: expr.span })?;
+                Some(self.named(found.object, found.type_id))
+            }
             ExprKind::Index(..) if !self.is_element(expr) => self.points_to(unit, expr),
             _ => {
                 let var = self.variable_type(unit, expr)?;
@@ -117,6 +123,12 @@ impl<'a> Elaborator<'a> {
                 self.pointees.get(&root).cloned().flatten()
             }
         }
+    }
+
+    /// The kernel's type that a builtin's result points to.
+    fn builtin_pointee(&self, name: &ast::Name, arity: usize) -> Option<&'static str> {
+        let own = !self.overloads(name.span.file, &name.text, arity).is_empty();
+        (!own && name.text == "task_current" && arity == 0).then_some("task_struct")
     }
 
     fn found(&mut self, unit: &Unit, expr: &ast::Expr) -> Option<Found> {

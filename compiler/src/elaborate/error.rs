@@ -13,6 +13,8 @@ pub enum Error {
     Types(Conflict),
     /// Nothing says whether this is a long or a string.
     Unresolved { name: String, span: Span },
+    /// `span` of the first probe.
+    NoProbes { span: Span },
     UnknownFunction { name: String, span: Span, near: Vec<String> },
     Arity { name: String, takes: Vec<usize>, given: usize, span: Span, declared: Option<Span> },
     Redeclared { what: &'static str, name: String, span: Span, first: Span },
@@ -132,6 +134,9 @@ impl Error {
                 };
                 error("E0102", format!("unresolved type of `{name}`")).at(*span, "neither a long nor a string by any of its uses").note(note)
             }
+            Error::NoProbes { span } => error("E0165", "no probes found".to_string())
+                .at(*span, "this does nothing, and nor does any other probe")
+                .note("print something, or read a variable that it sets"),
             Error::UnknownFunction { name, span, near } => {
                 let known: Vec<&str> = near.iter().map(String::as_str).collect();
                 let diagnostic = error("E0103", format!("unresolved function `{name}`")).at(*span, "");

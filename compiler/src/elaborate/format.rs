@@ -1,6 +1,6 @@
 //! Format strings of printf and sprintf: text to pieces.
 //!
-//! `%[flags][width|*][.precision|.*][l]conversion`; see the language reference, "printf".
+//! `%[flag][width|*][.precision|.*][l]conversion`; see the language reference, "printf".
 
 use spile_abi::format::{Directive, Flags, Size};
 
@@ -69,16 +69,15 @@ pub fn parse(format: &[u8]) -> Result<Vec<Piece>, FormatError> {
 fn directive(format: &[u8], start: usize) -> Result<(Directive, usize), FormatError> {
     let mut at = start + 1;
     let mut flags = Flags::default();
-    while let Some(&byte) = format.get(at) {
-        match byte {
-            b'0' => flags.zero = true,
-            b'+' => flags.plus = true,
-            b'-' => flags.minus = true,
-            b' ' => flags.space = true,
-            b'#' => flags.sharp = true,
-            _ => break,
-        }
-        at += 1;
+    // One flag; a 0 behind it begins the width.
+    at += 1;
+    match format.get(at - 1) {
+        Some(b'0') => flags.zero = true,
+        Some(b'+') => flags.plus = true,
+        Some(b'-') => flags.minus = true,
+        Some(b' ') => flags.space = true,
+        Some(b'#') => flags.sharp = true,
+        _ => at -= 1,
     }
     let width = size(format, start, &mut at)?;
     let mut precision = Size::None;
@@ -89,7 +88,7 @@ fn directive(format: &[u8], start: usize) -> Result<(Directive, usize), FormatEr
             size => size,
         };
     }
-    while format.get(at) == Some(&b'l') {
+    if format.get(at) == Some(&b'l') {
         at += 1;
     }
     match format.get(at) {
@@ -136,9 +135,9 @@ mod tests {
 
     #[test]
     fn flags_width_precision() {
-        let directive = only("%-#10.*lx");
+        let directive = only("%#10.*lx");
         assert_eq!(directive.conversion, b'x');
-        assert!(directive.flags.minus && directive.flags.sharp && !directive.flags.zero);
+        assert!(directive.flags.sharp && !directive.flags.minus && !directive.flags.zero);
         assert_eq!((directive.width, directive.precision), (Size::Fixed(10), Size::Star));
         assert_eq!(only("%.s").precision, Size::Fixed(0));
     }
@@ -152,6 +151,8 @@ mod tests {
     fn wrong_directives() {
         let kind = |format: &str| parse(format.as_bytes()).unwrap_err().kind;
         assert_eq!(kind("a %"), FormatErrorKind::Unfinished);
+        assert_eq!(kind("%+-5d"), FormatErrorKind::UnknownConversion(b'-'));
+        assert_eq!(kind("%lld"), FormatErrorKind::UnknownConversion(b'l'));
         assert_eq!(kind("%f"), FormatErrorKind::UnknownConversion(b'f'));
         assert_eq!(kind("%99999999999999999999d"), FormatErrorKind::TooWide(u64::MAX));
     }

@@ -95,7 +95,7 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Declared functions of that name and number of parameters, in the order in which they are tried.
-    fn overloads(&self, file: FileId, name: &str, arity: usize) -> Vec<usize> {
+    pub(super) fn overloads(&self, file: FileId, name: &str, arity: usize) -> Vec<usize> {
         let private = self.function_names.get(&(Some(file), name));
         let mut found = private.or_else(|| self.function_names.get(&(None, name))).cloned().unwrap_or_default();
         found.retain(|&index| self.functions[index].ast.parameters.len() == arity);
@@ -195,16 +195,6 @@ impl<'a> Elaborator<'a> {
         overloads.get(at + 1).copied()
     }
 
-    /// Notes the functions of the user's scripts as called, but for those that need a probe's context.
-    pub(super) fn reach_all(&mut self) {
-        for index in 0..self.functions.len() {
-            let file = self.functions[index].ast.span.file;
-            if self.sources.file(file).origin == Origin::User && !self.is_contextual(index) {
-                self.reach(index);
-            }
-        }
-    }
-
     /// Notes that a function is called.
     fn reach(&mut self, index: usize) {
         if self.functions[index].id.is_some() {
@@ -212,11 +202,12 @@ impl<'a> Elaborator<'a> {
         }
         self.functions[index].id = Some(FunctionId(self.reached.len() as u32));
         self.reached.push(Reached::Function(index));
+        // All of one name agree on their types, whether or not they are ever tried.
+        self.reach_next(index);
         if let ast::FunctionBody::EmbeddedC(code) = &self.functions[index].ast.body {
             if code.text.contains("STAP_NEXT") {
                 self.functions[index].wrapper = Some(FunctionId(self.reached.len() as u32));
                 self.reached.push(Reached::Wrapper(index));
-                self.reach_next(index);
             }
         }
     }
@@ -262,12 +253,6 @@ impl<'a> Elaborator<'a> {
                 Unit { context: unit.context.clone(), point: unit.point.clone(), site: unit.site, ..Unit::default() };
             self.infer_statements(&mut unit, &block.statements, Some(index));
             self.functions[index].unit = unit;
-        }
-    }
-
-    pub(super) fn infer_next(&mut self, function: usize) {
-        if self.functions[function].next.is_none() {
-            self.reach_next(function);
         }
     }
 

@@ -30,9 +30,6 @@ impl<'a> Elaborator<'a> {
                 self.infer_statement(&mut handler.unit, statement, None);
             }
         }
-        if self.options.unoptimised {
-            self.reach_all();
-        }
         self.infer_functions();
     }
 
@@ -62,11 +59,7 @@ impl<'a> Elaborator<'a> {
 
     pub(super) fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt, function: Option<usize>) {
         match &statement.kind {
-            StmtKind::Empty | StmtKind::Next => {
-                if let (StmtKind::Next, Some(function)) = (&statement.kind, function) {
-                    self.infer_next(function);
-                }
-            }
+            StmtKind::Empty | StmtKind::Next => {}
             StmtKind::Block(block) => self.infer_statements(unit, &block.statements, function),
             StmtKind::Expr(expr) => {
                 self.infer_any(unit, expr);

@@ -122,6 +122,7 @@ impl<'a> Elaborator<'a> {
         let kind = match &statement.kind {
             Ast::Empty => return Ok(None),
             Ast::Block(block) => StmtKind::Block(self.lower_statements(unit, &block.statements)),
+            Ast::Expr(ast::Expr { kind: ast::ExprKind::Ident(_), .. }) => return Ok(None),
             Ast::Expr(expr) => StmtKind::Expr(self.lower(unit, expr)?),
             Ast::If { condition, then, otherwise } => match (self.fold(unit, condition), otherwise) {
                 (Some(0), None) => return Ok(None),

@@ -9,6 +9,7 @@ mod autocast;
 mod context;
 mod dead;
 mod display;
+mod effect;
 mod embedded;
 mod enums;
 pub mod error;
@@ -46,7 +47,7 @@ pub struct Options {
     pub guru: bool,
     /// Show globals that are written and never read when the session ends.
     pub display_globals: bool,
-    /// Functions that nothing calls are checked and compiled too.
+    /// What has no effect is not warned of.
     pub unoptimised: bool,
     /// A context variable that is not there is 0.
     pub skip_bad_variables: bool,
@@ -261,7 +262,9 @@ impl<'a> Elaborator<'a> {
 
     fn declare_global(&mut self, file: FileId, global: &'a ast::Global) {
         let key = (global.private.then_some(file), global.name.text.as_str());
-        if let Some(first) = self.global_names.get(&key) {
+        let other = (if global.private { None } else { Some(file) }, key.1);
+        let in_file = |id: &&GlobalId| self.globals[id.index()].ast.name.span.file == file;
+        if let Some(first) = self.global_names.get(&key).or_else(|| self.global_names.get(&other).filter(in_file)) {
             let first = self.globals[first.index()].ast.name.span;
             let name = global.name.text.clone();
             return self.report(Error::Redeclared { what: "global", name, span: global.name.span, first });

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use super::Elaborator;
+use super::effect::Effects;
 use super::error::Error;
 use crate::source::{Origin, Span};
 use crate::syntax::ast::{self, Block, Expr, ExprKind, Item, PrintForm, Stmt, StmtKind};
@@ -18,12 +19,17 @@ impl<'a> Elaborator<'a> {
         for alias in &self.aliases {
             alias.prologue.iter().chain(&alias.epilogue).for_each(|block| shared.block(block));
         }
+        let (mut does_something, mut first) = (false, None);
         for script in scripts.iter().filter(|script| self.sources.file(script.file).origin == Origin::User) {
             for item in &script.items {
                 match item {
                     Item::Probe(probe) => {
                         self.warn_of_body(&probe.body, Some(&shared.read));
-                        if !probe.body.statements.iter().any(has_effect) {
+                        let unread = self.unread_in(&probe.body, Some(&shared.read));
+                        let acts = Effects { elaborator: self, unread, within: Vec::new() }.any(&probe.body.statements);
+                        does_something |= acts || !probe.points.iter().all(happens_anyway);
+                        first.get_or_insert(probe.span);
+                        if !acts {
                             let points: Vec<String> = probe.points.iter().map(print::point).collect();
                             let span = probe.points.first().map_or(probe.span, |point| point.span);
                             self.report(Error::IdleProbe { points: points.join(", "), span });
@@ -35,6 +41,21 @@ impl<'a> Elaborator<'a> {
                 }
             }
         }
+        if let (false, Some(span)) = (does_something, first) {
+            self.report(Error::NoProbes { span });
+        }
+    }
+
+    /// Locals of a body that it gives values and does not read; `read`: names that are read elsewhere.
+    pub(super) fn unread_in<'b>(&self, block: &'b Block, read: Option<&HashSet<&str>>) -> HashSet<&'b str> {
+        let mut names = Names::default();
+        names.block(block);
+        let unread = |(name, span): &(&'b str, Span)| {
+            let elsewhere = read.is_some_and(|read| read.contains(name));
+            let local = !names.read.contains(name) && !elsewhere && self.find_global(span.file, name).is_none();
+            local.then_some(*name)
+        };
+        names.written.iter().filter_map(unread).collect()
     }
 
     /// `read`: names that are read elsewhere.
@@ -61,6 +82,11 @@ impl<'a> Elaborator<'a> {
             self.report(Error::IdleExpression { span, function });
         }
     }
+}
+
+/// Whether nothing is learnt from the point being reached.
+fn happens_anyway(point: &ast::ProbePoint) -> bool {
+    point.components.first().is_some_and(|first| matches!(first.name.as_str(), "begin" | "end" | "error" | "never" | "timer"))
 }
 
 /// Names of variables that are read, and those that are written with where.
@@ -138,18 +164,6 @@ fn each_value<'a>(statement: &'a Stmt, visit: &mut dyn FnMut(&'a Expr, bool)) {
         StmtKind::Try { body, handler, .. } => {
             body.statements.iter().chain(&handler.statements).for_each(|statement| each_value(statement, visit));
         }
-    }
-}
-
-/// Whether running the statement can be noticed.
-fn has_effect(statement: &Stmt) -> bool {
-    match &statement.kind {
-        StmtKind::Empty => false,
-        StmtKind::Block(block) => block.statements.iter().any(has_effect),
-        StmtKind::Expr(expr) => changes(expr),
-        StmtKind::If { condition, then, otherwise } => changes(condition) || has_effect(then) || otherwise.as_deref().is_some_and(has_effect),
-        StmtKind::Try { body, handler, .. } => body.statements.iter().chain(&handler.statements).any(has_effect),
-        _ => true,
     }
 }
 

@@ -82,19 +82,22 @@ pub struct Builder<'s> {
     problems: RefCell<Vec<SyntaxError>>,
     /// `*` indexes of elements that no `delete` has taken yet.
     any_indexes: RefCell<Vec<Span>>,
+    /// Histograms that stand as values; those printed or indexed are taken out.
+    histograms: RefCell<Vec<Span>>,
 }
 
 type Made<T> = Result<Deep<T>, Fail>;
 
 impl<'s> Builder<'s> {
     pub fn new(sources: &'s SourceMap, tokens: &'s [Token]) -> Builder<'s> {
-        Builder { sources, tokens, problems: RefCell::default(), any_indexes: RefCell::default() }
+        Builder { sources, tokens, problems: RefCell::default(), any_indexes: RefCell::default(), histograms: RefCell::default() }
     }
 
     /// What was noted while parsing went on.
     pub fn into_problems(self) -> Vec<SyntaxError> {
         let mut problems = self.problems.into_inner();
         problems.extend(self.any_indexes.into_inner().into_iter().map(|span| SyntaxError::AnyIndex { span }));
+        problems.extend(self.histograms.into_inner().into_iter().map(|span| SyntaxError::HistogramValue { span }));
         problems
     }
 
@@ -178,6 +181,14 @@ impl<'s> Builder<'s> {
         };
         let (prologue, epilogue) = (prologue.map(|block| block.node), epilogue.map(|block| block.node));
         vec![Item::Alias(Alias { names, points, prologue, epilogue, span })]
+    }
+
+    /// The priority of an overload: `function f(a):2`.
+    pub fn priority(&self, left: usize, right: usize, priority: i64) -> i64 {
+        if priority < 1 {
+            self.note(SyntaxError::Priority { span: self.span(left, right) });
+        }
+        priority
     }
 
     pub fn globals(&self, variables: Vec<Global>, private: bool) -> Vec<Item> {
@@ -443,6 +454,7 @@ impl<'s> Builder<'s> {
 
     pub fn element(&self, left: usize, right: usize, base: Deep<Expr>, indexes: Vec<Deep<Index>>) -> Made<Expr> {
         self.require_not_pretty(&base.node, base.node.span);
+        self.take_histogram(&base.node);
         let (indexes, depth) = undo_deep(indexes);
         let mut any_indexes = self.any_indexes.borrow_mut();
         let room = MAX_PROBLEMS.saturating_sub(any_indexes.len());
@@ -456,6 +468,13 @@ impl<'s> Builder<'s> {
     pub fn pretty(&self, left: usize, right: usize, base: Deep<Expr>, dollars: u8) -> Made<Expr> {
         self.require_not_pretty(&base.node, base.node.span);
         self.expr(left, right, ExprKind::Pretty(Box::new(base.node), dollars), &[base.depth])
+    }
+
+    /// The histogram stands where one may.
+    fn take_histogram(&self, expr: &Expr) {
+        if let ExprKind::Histogram { .. } = expr.kind {
+            self.histograms.borrow_mut().retain(|span| *span != expr.span);
+        }
     }
 
     fn require_not_pretty(&self, base: &Expr, span: Span) {

@@ -47,6 +47,8 @@ pub enum ConditionProblem {
     RightString,
     RightNumber,
     RightConfig,
+    /// `CONFIG_X > 5` of a configuration word that is no number.
+    NoNumber,
     PatternOrdered,
     /// Neither `&&`, `||` nor `%?` follows.
     End,
@@ -190,6 +192,14 @@ pub enum SyntaxError {
     DeleteTarget {
         span: Span,
     },
+    /// A histogram that is neither printed alone nor indexed.
+    HistogramValue {
+        span: Span,
+    },
+    /// Of an overload; not above 0.
+    Priority {
+        span: Span,
+    },
     /// `*` as an index where one element is meant.
     AnyIndex {
         span: Span,
@@ -323,6 +333,12 @@ impl SyntaxError {
                 .note("write @count, @sum, @min, @max, @avg or @variance with `+` or `-` behind it: foreach (k in a @count-)"),
             SyntaxError::DeleteTarget { span } => error("E0040", "only a variable or an array element can be deleted")
                 .at(*span, "neither of them"),
+            SyntaxError::HistogramValue { span } => error("E0049", "a histogram is no value")
+                .at(*span, "")
+                .note("print it alone, println(@hist_log(x)), or take a bucket, @hist_log(x)[i]"),
+            SyntaxError::Priority { span } => error("E0050", "the priority of a function must be 1 or more")
+                .at(*span, "")
+                .note("overloads are tried by rising priority; without one a script's own comes first"),
             SyntaxError::AnyIndex { span } => error("E0048", "`*` cannot be an index here")
                 .at(*span, "one element is meant, not all")
                 .note("`*` stands for any key in delete a[1, *], [1, *] in a and foreach ([k, l] in a[1, *])"),
@@ -459,6 +475,7 @@ fn condition(span: Span, found: &str, problem: ConditionProblem, open: Span, aft
         ConditionProblem::RightConfig => {
             ("expected a string, a number or CONFIG_... to compare with", format!("found {found}"))
         }
+        ConditionProblem::NoNumber => ("this kernel's value of the CONFIG_ word is no number", String::new()),
         ConditionProblem::PatternOrdered => {
             ("a version with `*`, `?` or `[` can be compared by == and != only", String::new())
         }

@@ -138,7 +138,10 @@ impl Conditionals<'_> {
                 if branch.in_else {
                     self.stray(span, Op::IfElse);
                 }
-                self.skip(branch.span, false);
+                if self.skip(branch.span, true) == Skipped::Else {
+                    self.stray(span, Op::IfElse);
+                    self.skip(branch.span, false);
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Calls whose arguments the language fixes: the print family and the `@` operators.
 
-use super::{Builder, Deep, Made, undo_deep};
+use super::{Builder, Deep, MAX_PROBLEMS, Made, undo_deep};
 use crate::source::Span;
 use crate::syntax::ast::*;
 use crate::syntax::error::SyntaxError;
@@ -83,6 +83,9 @@ impl Builder<'_> {
             let (least, given) = (word.least, arguments.len());
             self.note(SyntaxError::PrintCount { span, name: name.text.clone(), least, most, given });
         }
+        if let (PrintForm::Plain, [only]) = (&form, arguments.as_slice()) {
+            self.take_histogram(only);
+        }
         let print = Print { to_string: word.to_string, newline: word.newline, form, arguments, name };
         ExprKind::Print(Box::new(print))
     }
@@ -98,7 +101,9 @@ impl Builder<'_> {
         if !matches!(operator, AtOperator::HistLog | AtOperator::HistLinear) {
             self.note(SyntaxError::NotIndexable { span: self.span(left, right), name: operator.text() });
         }
-        self.at(left, right, operator, arguments)
+        let made = self.at(left, right, operator, arguments)?;
+        self.take_histogram(&made.node);
+        Ok(made)
     }
 
     pub fn at(&self, left: usize, right: usize, operator: AtOperator, arguments: Vec<Deep<Expr>>) -> Made<Expr> {
@@ -112,6 +117,9 @@ impl Builder<'_> {
             });
             ExprKind::Number(0)
         });
+        if matches!(kind, ExprKind::Histogram { .. }) && self.histograms.borrow().len() < MAX_PROBLEMS {
+            self.histograms.borrow_mut().push(span);
+        }
         self.expr(left, right, kind, &[depth])
     }
 }

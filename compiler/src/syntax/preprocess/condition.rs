@@ -44,6 +44,8 @@ enum Side {
     /// Compared by `==` and `!=` only.
     Word(String),
     Config(String),
+    /// 0 or 1; compared by `==` and `!=` only.
+    Switch(i64),
     Number(i64),
     Text(String),
 }
@@ -85,7 +87,7 @@ impl Reader<'_, '_> {
             return self.fail(&token, ConditionProblem::Operator);
         }
         let equality = matches!(op, Op::Equal | Op::NotEqual);
-        if matches!(left, Side::Word(_)) && !equality {
+        if matches!(left, Side::Word(_) | Side::Switch(_)) && !equality {
             return self.fail(&token, ConditionProblem::EqualityOnly);
         }
         let token = self.next()?;
@@ -105,11 +107,14 @@ impl Reader<'_, '_> {
             (Side::Config(left), Some(Side::Text(right))) if equality => {
                 Ok(glob::matches(&right, &left) == (op == Op::Equal))
             }
-            (Side::Config(left) | Side::Text(left), Some(Side::Text(right))) => Ok(holds(op, left.cmp(&right))),
-            (Side::Config(left), Some(Side::Number(right))) => {
-                // Unset or not a number: only "differs" holds.
-                Ok(parse_number(&left).map_or(op == Op::NotEqual, |left| holds(op, left.cmp(&right))))
-            }
+            (Side::Config(_), Some(Side::Text(_))) => self.fail(&token, ConditionProblem::EqualityOnly),
+            (Side::Text(left), Some(Side::Text(right))) => Ok(holds(op, left.cmp(&right))),
+            // Unset: only "differs" holds.
+            (Side::Config(left), Some(Side::Number(_))) if left.is_empty() => Ok(op == Op::NotEqual),
+            (Side::Config(left), Some(Side::Number(right))) => match parse_number(&left) {
+                Some(left) => Ok(holds(op, left.cmp(&right))),
+                None => self.fail(&token, ConditionProblem::NoNumber),
+            },
             (Side::Config(left), Some(Side::Config(right))) => {
                 let ordering = match (parse_number(&left), parse_number(&right)) {
                     (Some(left), Some(right)) => left.cmp(&right),
@@ -117,8 +122,8 @@ impl Reader<'_, '_> {
                 };
                 Ok(holds(op, ordering))
             }
-            (Side::Number(left), Some(Side::Number(right))) => Ok(holds(op, left.cmp(&right))),
-            (Side::Number(_), _) => self.fail(&token, ConditionProblem::RightNumber),
+            (Side::Number(left) | Side::Switch(left), Some(Side::Number(right))) => Ok(holds(op, left.cmp(&right))),
+            (Side::Number(_) | Side::Switch(_), _) => self.fail(&token, ConditionProblem::RightNumber),
             (Side::Config(_), _) => self.fail(&token, ConditionProblem::RightConfig),
             _ => self.fail(&token, ConditionProblem::RightString),
         }
@@ -134,7 +139,7 @@ impl Reader<'_, '_> {
             "arch" => Side::Word(environment.arch.clone()),
             "runtime" => Side::Word(environment.runtime.clone()),
             "systemtap_privilege" => Side::Word(environment.privilege.clone()),
-            "guru_mode" => Side::Number(i64::from(environment.guru)),
+            "guru_mode" => Side::Switch(i64::from(environment.guru)),
             _ => return self.right(token),
         })
     }

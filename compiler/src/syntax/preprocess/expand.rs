@@ -434,7 +434,6 @@ impl<'a> Expander<'a> {
         }
         let (name, name_span) = match self.peek_here() {
             Some(Token { kind: Kind::Ident(name), span }) => (name.clone(), *span),
-            Some(Token { kind: Kind::Keyword(keyword), span }) => (keyword.text().to_string(), *span),
             _ => return Err((span, DefinitionProblem::Name)),
         };
         self.skip_here();
@@ -467,10 +466,6 @@ impl<'a> Expander<'a> {
     fn read_parameters(&mut self, span: Span) -> Result<Vec<String>, (Span, DefinitionProblem)> {
         let mut parameters: Vec<String> = Vec::new();
         self.skip_here();
-        if self.peek_is(Op::ParenClose) {
-            self.skip_here();
-            return Ok(parameters);
-        }
         loop {
             let (name, at) = match self.peek_here() {
                 Some(Token { kind: Kind::Ident(name), span }) => (name.clone(), *span),

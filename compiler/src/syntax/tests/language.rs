@@ -236,7 +236,7 @@ fn targets() {
         "@count(x)",
         "@variance(x[1], 3)",
         "@hist_log(x)[3]",
-        "@hist_linear(x, -5, 10, 2)",
+        "println(@hist_linear(x, -5, 10, 2))",
         "x->string",
     ] {
         assert_eq!(statements(text), [format!("{text};")]);
@@ -411,7 +411,6 @@ fn conditionals_choose() {
         "kernel_v > \"6.1.0\"",
         "1 == 1 && 1 == 2",
         "1 == 2 && 1 == 1 || 3 == 4",
-        "CONFIG_SMP == 1",
         "CONFIG_NOTHING == 1",
     ] {
         assert!(!chosen(condition), "{condition}");
@@ -436,7 +435,7 @@ fn conditionals_nest_and_hide() {
 #[test]
 fn macros_expand() {
     let define = "@define one %( 1 %) @define add(a, b) %( @a + @b %) @define call(f, x) %( @f(@x) %)
-        @define twice(x) %( @add(@x, @x) %) @define swap(a, b) %( @add(@b, @a) %) @define none() %( 7 %)
+        @define twice(x) %( @add(@x, @x) %) @define swap(a, b) %( @add(@b, @a) %)
         @define word %( \"w\" %) @define maybe(x) %( %( @x == 1 %? yes %: no %) %)";
     let value = |call: &str| {
         printed(&format!("{define} probe begin {{ x = {call} }}")).lines().nth(1).unwrap_or("").to_string()
@@ -450,7 +449,6 @@ fn macros_expand() {
     assert_eq!(value("@call(sprint, @one)"), "  x = sprint(1);");
     // A parameter is what the caller wrote, even under the same name.
     assert_eq!(value("@swap(p, q)"), "  x = q + p;");
-    assert_eq!(value("@none()"), "  x = 7;");
     assert_eq!(value("\"a\" @word \"b\""), "  x = \"awb\";");
     assert_eq!(value("@maybe(1) + @maybe(@one) + @maybe(2)"), "  x = yes + yes + no;");
     // A comma inside a conditional splits nothing.
