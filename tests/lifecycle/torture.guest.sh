@@ -1,0 +1,82 @@
+# Shows: a minute of everything at once on two CPUs: all kinds of probes at hot functions, maps at their limit, prints,
+# CPUs that go and come, a probed module loaded and unloaded, sessions that end, are interrupted and are killed. The
+# kernel has nothing to say, everything is gone in the end, and its memory is back.
+# script: torture -DMAXMAPENTRIES=64 -DMAXERRORS=1000000000 -DMAXSKIPPED=1000000000 -DSTP_NO_OVERLOAD tests/lifecycle/torture.stp
+# script: exact tests/lifecycle/torture_exact.stp
+# stdout: ^sessions: [1-9][0-9]*$
+# stdout: ^exact: yes$
+# stdout: ^memory: back$
+# stdout: ^kernel: quiet$
+# limit: 200
+
+# KB that the kernel holds for itself. What is free on the CPUs' own lists is not told apart, so it is asked after rest.
+held() {
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	sleep 1
+	awk '/^(Slab|VmallocUsed|Percpu):/ { sum += $2 } END { print sum }' /proc/meminfo
+}
+
+busy() {
+	while [ ! -f over ]; do
+		dd if=/dev/zero of=/dev/null bs=1 count=2000 2>/dev/null
+		ls -R /sys/module >/dev/null
+	done
+}
+plug() {
+	while [ ! -f over ]; do
+		echo 0 >/sys/devices/system/cpu/cpu1/online
+		sleep 0.7
+		echo 1 >/sys/devices/system/cpu/cpu1/online
+		sleep 1
+	done
+}
+reload() {
+	while [ ! -f over ]; do
+		mount_lustre && getfattr -n user.job /mnt/file >/dev/null 2>&1
+		sleep 0.3
+		umount /mnt
+		rmmod lustre
+	done
+}
+# More than once: the first may come before the loader listens (a shell's children ignore INT), the second is impatient.
+end_by() {
+	while kill -s $1 $loader 2>/dev/null; do
+		sleep 0.5
+	done
+}
+# Once before, so that what the kernel makes for the first of a kind is there.
+spilerun torture.ko -T 2 >/dev/null 2>&1
+spilerun exact.ko -c 'dd if=/dev/zero of=/dev/null bs=3 count=10' >/dev/null 2>&1
+mount_lustre && umount /mnt && rmmod lustre
+before=$(held)
+dmesg -c >/dev/null
+
+busy & busy & plug & reload &
+sessions=0
+end=$(($(date +%s) + ${SECONDS_OF_TORTURE:-60}))
+while [ "$(date +%s)" -lt $end ]; do
+	spilerun torture.ko -s 1 >out 2>err &
+	loader=$!
+	sleep 0.$((1 + sessions % 9))
+	case $((sessions % 4)) in
+	0) end_by INT ;;
+	1) sleep 1; end_by TERM ;;
+	2) end_by KILL ;;
+	3) sleep 2; end_by INT ;;
+	esac
+	wait $loader || true
+	sessions=$((sessions + 1))
+done
+touch over
+wait
+echo sessions: $sessions
+spilerun exact.ko -c 'for i in 1 2 3 4; do dd if=/dev/zero of=/dev/null bs=3 count=20000 2>/dev/null & done; wait' >exact.out 2>exact.err
+grep -q '^80000 80000 80000 240000 80000 240000$' exact.out && echo exact: yes || cat exact.out exact.err
+# A killed loader's module is removed by the next start.
+spilerun -d '*' 2>/dev/null || true
+gone torture
+gone exact
+after=$(held)
+[ $after -lt $((before + 2048)) ] && echo memory: back || echo "memory: $before KB before, $after KB after"
+dmesg | grep -E 'WARNING|BUG|Oops|stall|soft lockup|Call Trace|leak' || echo kernel: quiet
