@@ -153,6 +153,9 @@ impl Session {
             let counts = format!("{}, {}, {}", count(program.probes.len(), "probe"), count(program.functions.len(), "function"), count(program.globals.len(), "global"));
             format!("Pass 2: analyzed script: {counts} using {}, in {}.", memory(), clock.times())
         });
+        for remark in kernel.iter().flat_map(Kernel::remarks) {
+            self.pass(|| format!("NOTE: {remark}"));
+        }
         if last_pass == 2 {
             return self.print_lines(described(&program).into_iter());
         }

@@ -125,7 +125,7 @@ fn object() -> Vec<u8> {
 fn open(bytes: Vec<u8>) -> Result<DebugInfo, spile::debuginfo::Error> {
     let file = tempfile::Builder::new().suffix(".o").tempfile().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
-    DebugInfo::open(Arc::new(Elf::open(file.path())?), None)
+    DebugInfo::open(Arc::new(Elf::open(file.path())?), None, None)
 }
 
 /// Asks everything there is to ask; true if it all was answered.

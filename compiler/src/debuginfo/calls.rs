@@ -34,6 +34,9 @@ impl DebugInfo {
     /// The calls in the function's bodies and inlined copies, sorted by address; not those within what is inlined into it.
     /// Tail calls are left out: nothing tells how long their instruction is.
     pub fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
+        if self.is_btf() {
+            return Ok(Vec::new());
+        }
         let read = || -> Result<Vec<Call>, Damage> {
             let mut calls = Vec::new();
             for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
@@ -51,6 +54,9 @@ impl DebugInfo {
 
     /// The labels in the function's bodies and inlined copies, sorted by address.
     pub fn labels(&self, id: FunctionId) -> Result<Vec<Label>, Error> {
+        if self.is_btf() {
+            return Ok(Vec::new());
+        }
         let read = || -> Result<Vec<Label>, Damage> {
             let mut labels = Vec::new();
             for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
@@ -75,8 +81,7 @@ impl DebugInfo {
         let inside = |start: Address, size: u64| {
             start.section == address.section && (start.offset..start.offset.saturating_add(size)).contains(&address.offset)
         };
-        for named in self.index()?.functions_named(name.as_bytes()) {
-            let id = FunctionId(named.die);
+        for id in self.find_functions(&super::FunctionPattern { name: name.to_string(), file: None })? {
             let bodies = self.function(id)?.bodies;
             let part = |body: &super::Body| body.other_parts.iter().any(|(start, size)| inside(*start, *size));
             if bodies.iter().any(|body| inside(body.entry, body.size) || part(body)) {

@@ -18,6 +18,7 @@ use object::{
 
 use rayon::prelude::*;
 
+use super::btf;
 use super::error::Error;
 use super::file::{self, Bytes};
 use super::registers;
@@ -103,6 +104,10 @@ impl Elf {
 
     pub(super) fn new(path: &Path, bytes: Bytes) -> Result<Elf, Error> {
         let wrong = |message: String| Error::Elf { path: path.into(), message };
+        if btf::is_raw(&bytes) {
+            let (sections, build_id, symbols) = (Vec::new(), Vec::new(), OnceLock::new());
+            return Ok(Elf { path: path.into(), bytes, relocatable: false, sections, build_id, build_id_at: None, symbols });
+        }
         if !bytes.starts_with(b"\x7fELF") {
             return Err(wrong("not an ELF file".into()));
         }
@@ -137,6 +142,29 @@ impl Elf {
     /// Whether there is a section of this name that is not empty.
     pub fn has_section(&self, name: &str) -> bool {
         self.parse().is_ok_and(|elf| elf.section_by_name(name).is_some_and(|section| section.size() > 0))
+    }
+
+    /// The contents of `.BTF`, if there is one; the file itself may be nothing else.
+    pub(super) fn btf(&self) -> Result<Option<Vec<u8>>, Error> {
+        if btf::is_raw(&self.bytes) {
+            return Ok(Some(self.bytes.to_vec()));
+        }
+        if !self.has_section(".BTF") {
+            return Ok(None);
+        }
+        let elf = self.parse()?;
+        let contents = elf.section_by_name(".BTF").and_then(|section| section.uncompressed_data().ok());
+        Ok(contents.map(|contents| contents.into_owned()))
+    }
+
+    /// Whether it has types and prototypes in BTF.
+    pub fn has_btf(&self) -> bool {
+        btf::is_raw(&self.bytes) || self.has_section(".BTF")
+    }
+
+    /// Whether functions can be found by name in it.
+    pub fn has_symbols(&self) -> bool {
+        self.has_section(".symtab")
     }
 
     /// Bytes of the section of this name in the file; 0 if there is none.

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::path::Path;
 
 use super::error::Error;
+use super::image;
 
 /// Unpacked sizes beyond this are taken for damage: the largest modules with debug information have some 300 MB.
 const MAX_UNPACKED: u64 = 2 << 30;
@@ -40,7 +41,10 @@ pub fn open(path: &Path) -> Result<Bytes, Error> {
     }
     // SAFETY: the map is only read. A package manager replaces debug files by rename, which leaves the mapped inode as
     // it is; a file that somebody truncates while it is read would raise SIGBUS, as in every tool that maps it.
-    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(Error::read(path))?;
+    let Ok(map) = (unsafe { memmap2::Mmap::map(&file) }) else {
+        // sysfs lets its files be read, not mapped (`/sys/kernel/btf` before 6.16).
+        return std::fs::read(path).map(Bytes::Unpacked).map_err(Error::read(path));
+    };
     unpack(&map).map_or(Ok(Bytes::Mapped(map)), |unpacked| {
         unpacked.map(Bytes::Unpacked).map_err(|message| Error::Unpack { path: path.into(), message })
     })
@@ -53,6 +57,11 @@ fn unpack(packed: &[u8]) -> Option<Result<Vec<u8>, String>> {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => unpack_xz(packed),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             ruzstd::decoding::StreamingDecoder::new(packed).map_err(|error| error.to_string()).and_then(read_all)
+        }
+        [first, second, third, fourth, ..] if [*first, *second, *third, *fourth] == image::LZ4_MAGIC => image::unpack_lz4(packed, MAX_UNPACKED),
+        _ if image::is_image(packed) => {
+            let payload = image::payload(packed).ok_or_else(|| "a boot image without a kernel".to_string());
+            payload.and_then(|payload| unpack(payload).unwrap_or_else(|| Err("a kernel compressed in a way that is not known".into())))
         }
         _ => return None,
     };

@@ -80,6 +80,9 @@ impl Instances {
 impl DebugInfo {
     /// Functions that fit, in the order of their names and then of the units.
     pub fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
+        if let Some(btf) = &self.btf {
+            return Ok(self.find_prototypes(btf, pattern));
+        }
         let index = self.index()?;
         let named: Vec<NamedFunction> = if glob::is_pattern(&pattern.name) {
             let fits = |function: &NamedFunction| {
@@ -109,6 +112,9 @@ impl DebugInfo {
 
     /// Names of all functions, sorted, each once.
     pub fn function_names(&self) -> Result<Vec<String>, Error> {
+        if let Some(btf) = &self.btf {
+            return Ok(btf.functions().map(|(_, name)| name).collect());
+        }
         let names = self.index()?.functions().map(|function| String::from_utf8_lossy(function.name).into_owned());
         let mut names: Vec<String> = names.collect();
         names.dedup();
@@ -116,6 +122,9 @@ impl DebugInfo {
     }
 
     pub fn function(&self, id: FunctionId) -> Result<Function, Error> {
+        if let Some(btf) = &self.btf {
+            return self.prototype(btf, id);
+        }
         match self.known().and_then(|known| known.function(&self.elf, id)) {
             Some(function) => Ok(function),
             None => self.read_function(id).map_err(|damage| self.damaged(damage)),

@@ -70,6 +70,9 @@ fn read_rows(unit: &Unit) -> Vec<Row> {
 impl DebugInfo {
     /// The beginnings of statements in the function's bodies, sorted by address; those of inlined calls among them.
     pub fn statements(&self, id: FunctionId) -> Result<Vec<Statement>, Error> {
+        if self.is_btf() {
+            return Ok(Vec::new());
+        }
         self.read_statements(id).map_err(|damage| self.damaged(damage))
     }
 

@@ -13,6 +13,7 @@
 //!         let count = debug.variable(id, entry, "count")?;        // Location::Register(1): rdx
 //!     }
 
+mod btf;
 mod calls;
 mod elf;
 mod error;
@@ -20,11 +21,13 @@ mod file;
 mod frame;
 mod functions;
 mod globals;
+mod image;
 mod index;
 mod kept;
 mod known;
 mod lines;
 mod location;
+mod prototypes;
 mod registers;
 mod scan;
 mod scope;
@@ -49,6 +52,7 @@ pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type
 pub use variables::{FoundVariable, Unavailable, Variable};
 
 use crate::cache::Cache;
+use btf::Btf;
 use frame::Frames;
 use functions::Instances;
 use index::Index;
@@ -66,17 +70,33 @@ pub struct DebugInfo {
     known: OnceLock<Option<Known>>,
     made: OnceLock<Known>,
     cache: Option<Arc<Cache>>,
+    /// Where there is no DWARF.
+    btf: Option<Arc<Btf>>,
     instances: Instances,
     lines: Lines,
 }
 
 impl DebugInfo {
-    /// Fails with [`Error::NoDwarf`] where the object has none. `cache`: where an index is kept from run to run.
-    pub fn open(elf: Arc<Elf>, cache: Option<Arc<Cache>>) -> Result<DebugInfo, Error> {
-        let store = Store::new(&elf)?;
+    /// Fails with [`Error::NoDwarf`] where the object has neither DWARF nor BTF. `cache`: where an index is kept from run to
+    /// run; `base`: the kernel, whose BTF that of a module is part of.
+    pub fn open(elf: Arc<Elf>, cache: Option<Arc<Cache>>, base: Option<&Elf>) -> Result<DebugInfo, Error> {
+        let (store, btf) = match Store::new(&elf) {
+            Ok(store) => (store, None),
+            Err(Error::NoDwarf { path }) => {
+                let base = base.map_or(Ok(None), |base| Btf::of(base, None))?.map(Arc::new);
+                let btf = Btf::of(&elf, base)?.ok_or(Error::NoDwarf { path })?;
+                (Store::empty(), Some(Arc::new(btf)))
+            }
+            Err(error) => return Err(error),
+        };
         let (instances, lines) = (Instances::new(store.slots.len()), Lines::new(store.slots.len()));
         let (index, known, made) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(DebugInfo { store, elf, frames: Frames::default(), index, known, made, cache, instances, lines })
+        Ok(DebugInfo { store, elf, frames: Frames::default(), index, known, made, cache, instances, lines, btf })
+    }
+
+    /// There is no DWARF: types and prototypes are known, and nothing of inlined functions, lines and locals.
+    pub fn is_btf(&self) -> bool {
+        self.btf.is_some()
     }
 
     fn try_index(&self) -> Result<&Index, Damage> {

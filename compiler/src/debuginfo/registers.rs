@@ -21,5 +21,11 @@ pub fn parameter_register(index: usize) -> Option<u16> {
     REGISTERS.get(index).copied()
 }
 
+/// Address of the integer parameter `index` (from 0) that no register takes, at a function's first instruction: the first of
+/// them lies above the return address.
+pub(super) fn stack_parameter(index: usize) -> [Op; 3] {
+    [Op::Register(STACK_POINTER), Op::Const((index.saturating_sub(5) as i64).saturating_mul(8)), Op::Add]
+}
+
 /// DWARF number of the register that returns an integer or a pointer.
 pub const RETURN_REGISTER: u16 = 0;

@@ -94,6 +94,19 @@ impl Store {
         Ok(store)
     }
 
+    /// Of an object without DWARF.
+    pub fn empty() -> Store {
+        let nothing = EndianSlice::new(&[], LittleEndian);
+        Store {
+            dwarf: gimli::Dwarf::default(),
+            debug_frame: gimli::DebugFrame::from(nothing),
+            eh_frame: gimli::EhFrame::from(nothing),
+            eh_frame_start: None,
+            slots: Vec::new(),
+            _owned: Vec::new(),
+        }
+    }
+
     fn read_headers(&self) -> Result<Vec<Slot>, Damage> {
         let mut slots = Vec::new();
         let mut headers = self.dwarf.units();

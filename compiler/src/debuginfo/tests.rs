@@ -1,6 +1,7 @@
 //! Tests over debug information as gcc writes it: of small C files, which are compiled by the test into relocatable
 //! files as modules are, and of the installed kernel.
 
+mod btf;
 mod compiled;
 mod damaged;
 mod interpreter;
@@ -50,7 +51,7 @@ impl Compiled {
 }
 
 fn open(path: &Path) -> DebugInfo {
-    DebugInfo::open(Arc::new(Elf::open(path).expect("an ELF file")), None).expect("has DWARF")
+    DebugInfo::open(Arc::new(Elf::open(path).expect("an ELF file")), None, None).expect("has DWARF")
 }
 
 /// The one function of the name.

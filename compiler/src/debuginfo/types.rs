@@ -132,6 +132,9 @@ const MAX_CHILDREN: usize = 1 << 16;
 impl DebugInfo {
     /// What the type is. A declaration gives the definition that another unit has, if one has.
     pub fn get(&self, id: TypeId) -> Result<Type, Error> {
+        if let Some(btf) = &self.btf {
+            return btf.get(id).ok_or_else(|| self.damaged(Damage { die: None, message: format!("no type {}", id.die.0) }));
+        }
         self.read_type(id).map_err(|damage| self.damaged(damage))
     }
 
@@ -233,6 +236,9 @@ impl DebugInfo {
     /// The type of this name: `struct x`, `union x`, `enum x`, a typedef's or base type's name, or `x` for any of the
     /// first three; a definition.
     pub fn find_type(&self, name: &str) -> Result<Option<TypeId>, Error> {
+        if let Some(btf) = &self.btf {
+            return Ok(btf.find_type(name));
+        }
         let mut words = name.split_whitespace();
         let first = words.next().unwrap_or_default();
         let (tag, name) = match first {
@@ -288,7 +294,10 @@ impl DebugInfo {
                 Type::Array { element, counts }
             }
             gimli::DW_TAG_subroutine_type | gimli::DW_TAG_subprogram => self.function_type(id.die)?,
-            gimli::DW_TAG_unspecified_type => Type::Incomplete { name: name.unwrap_or_default() },
+            // What functions in assembly return.
+            gimli::DW_TAG_unspecified_type => {
+                Type::Incomplete { name: name.filter(|name| !name.is_empty()).unwrap_or_else(|| "void".into()) }
+            }
             tag => return Err(Damage::at(id.die, format!("{tag} as a type"))),
         })
     }

@@ -49,6 +49,9 @@ enum Stored {
 impl DebugInfo {
     /// Parameters, in order; those without a name are left out.
     pub fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error> {
+        if let Some(btf) = &self.btf {
+            return Ok(self.prototype_parameters(btf, id));
+        }
         let read = || -> Result<Vec<Variable>, Damage> {
             let declared = self.variables_in(id.0)?;
             self.described(declared.iter().filter(|variable| variable.parameter))
@@ -58,6 +61,9 @@ impl DebugInfo {
 
     /// Local variables in scope at the address, outermost first.
     pub fn locals(&self, id: FunctionId, at: Address) -> Result<Vec<Variable>, Error> {
+        if self.is_btf() {
+            return Ok(Vec::new());
+        }
         let read = || -> Result<Vec<Variable>, Damage> {
             let Some(scopes) = self.scopes_at(id, at)? else {
                 return Ok(Vec::new());
@@ -102,6 +108,9 @@ impl DebugInfo {
         at: Address,
         name: &str,
     ) -> Result<Result<FoundVariable, Unavailable>, Error> {
+        if let Some(btf) = &self.btf {
+            return Ok(self.prototype_variable(btf, id, name));
+        }
         self.find_variable(id, at, name).map_err(|damage| self.damaged(damage))
     }
 

@@ -154,6 +154,10 @@ pub(super) fn no_place(text: &str, component: Span) -> PointError {
 }
 
 pub(super) fn nothing(debug: &DebugInfo, pattern: &FunctionPattern, text: &str, component: Span, object: &str) -> PointError {
+    if debug.is_btf() && pattern.file.is_some() {
+        let why = "without DWARF nothing is known of files and lines: leave out what follows the @, or install the debug package".to_string();
+        return PointError::NotProbeable { component, name: text.to_string(), why };
+    }
     if pattern.name.contains(['*', '?', '[']) || pattern.file.is_some() {
         return PointError::NoMatch { component, pattern: text.to_string(), object: object.to_string() };
     }
@@ -177,6 +181,9 @@ struct Finder<'o> {
 impl Finder<'_> {
     fn add(&mut self, id: FunctionId, function: &Function) {
         if self.wanted != Wanted::Inline && (self.wanted != Wanted::Exported || function.external) {
+            if !self.object.has_symbols() && self.object.is_kernel() {
+                self.add_named(id, function);
+            }
             for body in &function.bodies {
                 self.add_site(id, function, body.entry, false);
             }
@@ -203,6 +210,19 @@ impl Finder<'_> {
         } else {
             Attachment::Kprobe(place)
         };
+        self.push(id, function, address, attachment, inlined);
+    }
+
+    /// Attached by the name alone, where no address is known.
+    fn add_named(&mut self, id: FunctionId, function: &Function) {
+        let returning = self.wanted == Wanted::Return;
+        let (symbol, maxactive) = (function.name.clone(), self.maxactive);
+        let attachment = Attachment::Symbol { symbol, address: 0, returning, maxactive };
+        self.push(id, function, Address { section: None, offset: 0 }, attachment, false);
+    }
+
+    fn push(&mut self, id: FunctionId, function: &Function, address: Address, attachment: Attachment, inlined: bool) {
+        let returning = self.wanted == Wanted::Return;
         let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
         let owner = owner_of(self.object);
         let suffix = match (self.wanted, inlined) {
@@ -213,22 +233,20 @@ impl Finder<'_> {
             (_, false) => "",
         };
         let (name, file, line) = (&function.name, &function.file, function.line);
-        let context = FunctionContext {
-            object: self.object.clone(),
-            function: id,
-            place: format!("{name} ({file}:{line})"),
-            address,
-            returning,
+        // BTF knows of no files.
+        let (place, named) = match file.is_empty() {
+            true => (name.clone(), name.clone()),
+            false => (format!("{name} ({file}:{line})"), format!("{name}@{file}:{line}")),
         };
+        let context = FunctionContext { object: self.object.clone(), function: id, place, address, returning };
         self.sites.push(Site {
-            point: format!("{owner}.function(\"{name}@{file}:{line}\"){suffix}"),
+            point: format!("{owner}.function(\"{named}\"){suffix}"),
             function: name.clone(),
             module,
             attachment,
             context: Rc::new(context),
         });
     }
-
 }
 
 /// How the running kernel finds an address; None in a module's code without a symbol near it.

@@ -190,7 +190,8 @@ impl<'k> Resolver<'k> {
         if let Some(index) = self.targets.iter().position(|target| target.name == name) {
             return Ok(TargetId(index as u32));
         }
-        if object.is_kernel() {
+        // A boot image has no symbols: nothing in it is attached by address.
+        if object.is_kernel() && object.has_symbols() {
             let address = object.symbol_address("register_kprobe");
             self.anchor_address = Some(address.ok_or(PointError::NoAnchor)?);
         }

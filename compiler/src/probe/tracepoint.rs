@@ -103,13 +103,15 @@ fn resolve_in(wanted: &Wanted, numbered: bool, object: &Rc<Object>, component: S
     let debug = object.debug().map_err(failed)?;
     let pattern = FunctionPattern { name: format!("{PREFIX}{}", wanted.name), file: None };
     let mut sites: Vec<Site> = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
     for id in debug.find_functions(&pattern).map_err(failed)? {
         let function = debug.function(id).map_err(failed)?;
         let Some(name) = function.name.strip_prefix(PREFIX) else { continue };
         let system = system_of(&function.file);
-        if !wanted.takes(&system) || sites.iter().any(|site| site.point.ends_with(&format!(":{name}\")"))) {
+        if !wanted.takes(&system) || seen.iter().any(|seen| seen == name) {
             continue;
         }
+        seen.push(name.to_string());
         let mut arguments = debug.parameters(id).map_err(failed)?;
         arguments.retain(|argument| argument.name != "__data");
         let target = resolver.target(object)?;
@@ -122,6 +124,8 @@ fn site(object: &Rc<Object>, target: TargetId, name: &str, system: &str, argumen
     let owner = if object.is_kernel() { "kernel".to_string() } else { format!("module(\"{}\")", object.name()) };
     let point = match numbered {
         true => format!("{owner}.tracepoint(\"{name}\")"),
+        // BTF knows of no headers.
+        false if system.is_empty() => format!("{owner}.trace(\"{name}\")"),
         false => format!("{owner}.trace(\"{system}:{name}\")"),
     };
     let count = arguments.len().min(MAX_ARGUMENTS);

@@ -95,7 +95,7 @@ impl Kernel {
     /// The kernel itself.
     pub fn vmlinux(&self) -> Result<Rc<Object>, TargetError> {
         let path = self.vmlinux_path()?;
-        self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone())))
+        self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None)))
     }
 
     /// A module by its name, in which `-` and `_` are the same, or by the path of its file.
@@ -163,11 +163,36 @@ impl Kernel {
         places
     }
 
+    /// Where the kernel's BTF may be: in memory if it is the one that runs, in a vmlinux, in the boot image.
+    fn btf_places(&self) -> Vec<PathBuf> {
+        let mut places = Vec::new();
+        let running = nix::sys::utsname::uname().is_ok_and(|name| name.release().to_str() == Some(self.release.as_str()));
+        if running && self.options.sysroot.is_none() {
+            places.push(PathBuf::from("/sys/kernel/btf/vmlinux"));
+        }
+        places.extend(self.vmlinux_places());
+        places.push(self.root().at(&format!("/boot/vmlinuz-{}", self.release)));
+        places.push(self.modules.dir.join("vmlinuz"));
+        places
+    }
+
+    /// What answers came from so far that had no DWARF: a sentence each.
+    pub fn remarks(&self) -> Vec<String> {
+        let opened = self.opened.borrow();
+        let without = opened.values().filter(|object| object.is_btf());
+        let mut remarks: Vec<String> = without
+            .map(|object| format!("{}: no DWARF; functions and types are those of its BTF, in {}", object.name(), object.debug_path().display()))
+            .collect();
+        remarks.sort();
+        remarks
+    }
+
     /// The first place with debug information.
     fn vmlinux_path(&self) -> Result<PathBuf, TargetError> {
         let looked = self.vmlinux_places();
         let found = looked.iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_section(".debug_info")));
-        found.cloned().ok_or_else(|| TargetError::NoDebugInfo {
+        let btf = || self.btf_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_btf()));
+        found.cloned().or_else(btf).ok_or_else(|| TargetError::NoDebugInfo {
             object: format!("the kernel {}", self.release),
             looked: looked.clone(),
             package: self.debug_package(),
@@ -178,7 +203,7 @@ impl Kernel {
         let own = Elf::open(path)?;
         let name = module::name_of(path);
         if own.has_section(".debug_info") {
-            return Ok(Object::new(name, path.into(), false, own, self.cache.clone()));
+            return Ok(Object::new(name, path.into(), false, own, self.cache.clone(), None));
         }
         let looked = self.debug_places(path, &own);
         for debug in looked.iter().filter(|debug| debug.is_file()) {
@@ -194,7 +219,10 @@ impl Kernel {
                     debug_build_id: elf.build_id().to_vec(),
                 });
             }
-            return Ok(Object::new(name, path.into(), false, elf, self.cache.clone()));
+            return Ok(Object::new(name, path.into(), false, elf, self.cache.clone(), None));
+        }
+        if let Some(kernel) = self.vmlinux().ok().filter(|_| own.has_btf()) {
+            return Ok(Object::new(name, path.into(), false, own, self.cache.clone(), Some(kernel)));
         }
         Err(TargetError::NoDebugInfo { object: format!("module {name}"), looked, package: self.debug_package() })
     }
@@ -315,5 +343,34 @@ mod tests {
         assert!(
             matches!(&error, TargetError::NoDebugInfo { package: Some(package), .. } if package == "linux-image-1.2-amd64-dbg")
         );
+    }
+
+    /// Over the installed kernel, without what its debug package has.
+    #[test]
+    fn a_boot_image_has_types_and_prototypes() {
+        let images = fs::read_dir("/boot").into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let Some(release) = images.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max() else {
+            return println!("skipped: no boot image");
+        };
+        let root = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(root.path().join("lib/modules")).expect("made");
+        fs::create_dir_all(root.path().join("boot")).expect("made");
+        for path in [format!("lib/modules/{release}"), format!("boot/vmlinuz-{release}")] {
+            std::os::unix::fs::symlink(Path::new("/").join(&path), root.path().join(&path)).expect("made");
+        }
+        let options = SearchOptions { sysroot: Some(root.path().into()), ..SearchOptions::default() };
+        let kernel = Kernel::open(&release, options).expect("is there");
+        let image = kernel.vmlinux().expect("has BTF");
+        let debug = image.debug().expect("is whole");
+        assert!(debug.is_btf() && !image.has_symbols() && !image.build_id().is_empty());
+        assert!(debug.find_type("struct task_struct").expect("is whole").is_some());
+        assert_eq!(kernel.remarks().len(), 1);
+        // A module's types go on where the kernel's end.
+        let Some(module) = kernel.module_names().into_iter().find_map(|name| kernel.module(&name).ok().filter(|object| object.debug().is_ok())) else {
+            return println!("skipped: no module with BTF");
+        };
+        let debug = module.debug().expect("is whole");
+        assert!(debug.is_btf() && debug.find_type("struct task_struct").expect("is whole").is_some());
+        assert!(!debug.function_names().expect("is whole").is_empty());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::cache::Cache;
@@ -16,11 +17,13 @@ pub struct Object {
     elf: Arc<Elf>,
     debug: OnceCell<Result<DebugInfo, debuginfo::Error>>,
     cache: Option<Arc<Cache>>,
+    /// The kernel, of a module without DWARF.
+    base: Option<Rc<Object>>,
 }
 
 impl Object {
-    pub(super) fn new(name: String, path: PathBuf, kernel: bool, elf: Elf, cache: Option<Arc<Cache>>) -> Object {
-        Object { name, path, kernel, elf: Arc::new(elf), debug: OnceCell::new(), cache }
+    pub(super) fn new(name: String, path: PathBuf, kernel: bool, elf: Elf, cache: Option<Arc<Cache>>, base: Option<Rc<Object>>) -> Object {
+        Object { name, path, kernel, elf: Arc::new(elf), debug: OnceCell::new(), cache, base }
     }
 
     /// `kernel`, or the module's name as the kernel spells it (`_`, never `-`).
@@ -52,6 +55,16 @@ impl Object {
         self.kernel
     }
 
+    /// Whether addresses are known; a boot image has no symbols, and the running kernel finds functions by name.
+    pub fn has_symbols(&self) -> bool {
+        self.elf.has_symbols()
+    }
+
+    /// Whether there is BTF alone, of what has been read.
+    pub fn is_btf(&self) -> bool {
+        matches!(self.debug.get(), Some(Ok(debug)) if debug.is_btf())
+    }
+
     /// The symbol's link-time address (of a module: its offset in its section); None if there is no such symbol.
     pub fn symbol_address(&self, name: &str) -> Option<u64> {
         self.elf.symbol_address(name).ok()?.map(|address| address.offset)
@@ -79,6 +92,7 @@ impl Object {
 
     /// The debug information, opened when first asked for.
     pub fn debug(&self) -> Result<&DebugInfo, debuginfo::Error> {
-        self.debug.get_or_init(|| DebugInfo::open(self.elf.clone(), self.cache.clone())).as_ref().map_err(Clone::clone)
+        let base = self.base.as_ref().map(|base| &*base.elf);
+        self.debug.get_or_init(|| DebugInfo::open(self.elf.clone(), self.cache.clone(), base)).as_ref().map_err(Clone::clone)
     }
 }

@@ -21,7 +21,7 @@ fn walk(bytes: Vec<u8>) {
     let Ok(elf) = Elf::new(Path::new("damaged.o"), Bytes::Unpacked(bytes)) else { return };
     let elf = Arc::new(elf);
     let _ = elf.symbol_address("first");
-    let Ok(debug) = DebugInfo::open(elf, None) else { return };
+    let Ok(debug) = DebugInfo::open(elf, None, None) else { return };
     let _ = debug.function_names();
     for name in ["struct list", "union value", "list_t", "int"] {
         if let Ok(Some(id)) = debug.find_type(name) {

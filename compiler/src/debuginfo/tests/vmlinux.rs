@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn installed() -> Option<PathBuf> {
+pub(super) fn installed() -> Option<PathBuf> {
     let entries = std::fs::read_dir("/usr/lib/debug/boot").ok()?;
     let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     found.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinux-")));
@@ -124,7 +124,7 @@ fn what_is_kept_of_the_kernel() {
     let settings = crate::cache::Settings { directory: Some(directory.path().into()), limit: 1 << 30, poisoned: false };
     let open = || {
         let cache = Arc::new(Cache::open(&settings));
-        DebugInfo::open(Arc::new(Elf::open(&path).expect("an ELF file")), Some(cache)).expect("has DWARF")
+        DebugInfo::open(Arc::new(Elf::open(&path).expect("an ELF file")), Some(cache), None).expect("has DWARF")
     };
     let all = FunctionPattern { name: "*".into(), file: None };
     let first = open().find_functions(&all).expect("an index");
