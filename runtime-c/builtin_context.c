@@ -372,3 +372,8 @@ spile_long spile_fn_randint(struct spile_context *c, spile_long limit)
 	/* The high half is the better one. */
 	return (x >> 32) % limit;
 }
+
+spile_long spile_fn___maxstringlen(struct spile_context *c)
+{
+	return spile_script.string_bytes;
+}

@@ -2,9 +2,11 @@
 /*
  * Builtins that tell something or end something.
  */
+#include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/kern_levels.h>
 #include <linux/printk.h>
+#include <linux/time64.h>
 
 #include "script.h"
 #include "builtins.h"
@@ -63,4 +65,36 @@ void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_str
 void spile_fn_system(struct spile_context *c, struct spile_string command)
 {
 	spile_ring_text(spile_cpu_of(c), SPILE_RECORD_SYSTEM, 0, command.text, command.length);
+}
+
+void spile_fn_dump_stack(struct spile_context *c)
+{
+	dump_stack();
+}
+
+void spile_fn_panic(struct spile_context *c, struct spile_string text)
+{
+	panic("%.*s", (int)text.length, text.text);
+}
+
+/* In pieces: udelay() multiplies in words. */
+static void delay(struct spile_context *c, spile_long microseconds)
+{
+	if (microseconds < 0 || microseconds > USEC_PER_SEC) {
+		spile_fail_text(c, "a delay of %lld us is out of range (0, 1000000)", microseconds);
+		return;
+	}
+	for (; microseconds > 1000; microseconds -= 1000)
+		udelay(1000);
+	udelay(microseconds);
+}
+
+void spile_fn_mdelay(struct spile_context *c, spile_long milliseconds)
+{
+	delay(c, milliseconds > 1000 ? USEC_PER_SEC + 1 : milliseconds * 1000);
+}
+
+void spile_fn_udelay(struct spile_context *c, spile_long microseconds)
+{
+	delay(c, microseconds);
 }

@@ -163,6 +163,21 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 	return value;
 }
 
+/* The probed code goes on with what is in the registers then; other programs' stacks are left alone. */
+void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_long value)
+{
+	static const u8 words[] = {
+		offsetof(struct pt_regs, di), offsetof(struct pt_regs, si), offsetof(struct pt_regs, dx),
+		offsetof(struct pt_regs, cx), offsetof(struct pt_regs, r8), offsetof(struct pt_regs, r9),
+	};
+	struct pt_regs *regs = spile_registers(c);
+
+	if (!regs || user_mode(regs) || number < 1 || number > ARRAY_SIZE(words))
+		spile_fail_text(c, "argument %lld cannot be set here", number);
+	else
+		*(unsigned long *)((char *)regs + words[number - 1]) = value;
+}
+
 void spile_fn_print_regs(struct spile_context *c)
 {
 	const struct pt_regs *regs = spile_registers(c);
@@ -206,6 +221,11 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 		return regs_get_kernel_argument(regs, number - 1);
 	spile_fail_text(c, "cannot get argument %lld", number);
 	return 0;
+}
+
+void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_long value)
+{
+	spile_fail_text(c, "argument %lld cannot be set on this architecture yet", number);
 }
 
 void spile_fn_print_regs(struct spile_context *c)

@@ -67,6 +67,14 @@ unsigned int spile_fn___procfs_value(struct spile_context *c, char *out);
 unsigned int spile_fn___procfs_set(struct spile_context *c, struct spile_string text, char *out);
 unsigned int spile_fn___procfs_append(struct spile_context *c, struct spile_string text, char *out);
 
+void spile_fn_dump_stack(struct spile_context *c);
+void spile_fn_panic(struct spile_context *c, struct spile_string text);
+void spile_fn_raise(struct spile_context *c, spile_long signal);
+void spile_fn_mdelay(struct spile_context *c, spile_long milliseconds);
+void spile_fn_udelay(struct spile_context *c, spile_long microseconds);
+void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_long value);
+spile_long spile_fn___maxstringlen(struct spile_context *c);
+
 /* builtin_stack.c: user 1 is the current task's user stack, 0 the kernel's */
 unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char *out);
 unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char *out);

@@ -15,6 +15,7 @@
 #include "lock.h"
 #include "map_init.h"
 #include "module_notifier.h"
+#include "raise.h"
 #include "ring.h"
 #include "session.h"
 #include "site.h"
@@ -43,6 +44,7 @@ static int __init spile_init(void)
 	if (error)
 		goto err_lock;
 	spile_ring_init();
+	spile_raise_init();
 	error = spile_syscall_entry_init();
 	if (error)
 		goto err_syscall_entry;
@@ -77,6 +79,7 @@ static void __exit spile_exit_module(void)
 	spile_control_exit();
 	spile_session_stop();
 	spile_modules_exit();
+	spile_raise_exit();
 	spile_syscall_entry_exit();
 	spile_ring_exit_all();
 	spile_lock_exit();

@@ -34,10 +34,18 @@ static unsigned int handle_packet(void *priv, struct sk_buff *skb, const struct 
 	fine = spile_context_run(site, SPILE_STATE_RUNNING, words);
 	raw_local_irq_restore(flags);
 	verdict = words[SPILE_PACKET_VERDICT];
-	/* What is no verdict would lose the packet without freeing it; so would a handler that failed half-way. */
-	if (!fine || (verdict & NF_VERDICT_MASK) > NF_MAX_VERDICT)
+	if (!fine)
 		return NF_ACCEPT;
-	return verdict;
+	switch (verdict & NF_VERDICT_MASK) {
+	case NF_DROP:
+	case NF_ACCEPT:
+	case NF_STOLEN:
+	case NF_QUEUE:
+		return verdict;
+	default:
+		/* The kernel would lose the packet without freeing it. */
+		return NF_ACCEPT;
+	}
 }
 
 static int arm_hook(struct spile_site *site)

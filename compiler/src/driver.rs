@@ -91,10 +91,7 @@ impl Session {
             return Ok(outcome);
         }
         if self.options.dump_probe_types {
-            return self.print_lines(probe::forms().map(|form| form.spelling.to_string()));
-        }
-        if self.options.dump_functions {
-            return self.print_lines(crate::builtin::all().map(crate::builtin::Builtin::signature));
+            return self.print_lines(probe::forms().filter(|form| !form.spelling.starts_with('_')).map(|form| format!("{} /* {} */", form.spelling, form.doc)));
         }
         if let Some(action) = self.options.cache {
             let cache = Cache::open(&self.options.cache_settings());
@@ -114,7 +111,7 @@ impl Session {
         let (script, arguments) = match (&listing, self.options.script()) {
             (Some(_), _) => (Script::Text(String::new()), Vec::new()),
             (None, Some(script)) => script,
-            (None, None) if self.options.dump_probe_aliases => (Script::Text(String::new()), Vec::new()),
+            (None, None) if self.options.dumps_library() => (Script::Text(String::new()), Vec::new()),
             (None, None) => return Err(self.usage("a script is missing: give a file, - or -e SCRIPT")),
         };
         let environment = self.environment(&release, kernel.as_ref(), arguments);
@@ -126,7 +123,10 @@ impl Session {
             return self.list(&pattern, &scripts, kernel.as_ref(), &release);
         }
         if self.options.dump_probe_aliases {
-            return self.print_lines(library::aliases(&scripts).into_iter());
+            return self.print_lines(library::aliases(&scripts, &self.sources).into_iter());
+        }
+        if self.options.dump_functions {
+            return self.print_lines(library::functions(&scripts, &self.sources).into_iter());
         }
         if last_pass == 1 {
             let text: Vec<String> = scripts.iter().take(1 + self.options.more.len()).map(syntax::print::script).collect();
@@ -359,7 +359,7 @@ impl Session {
     /// The pass to stop after; a kernel that is not the running one can only be compiled for.
     fn last_pass(&self) -> Result<u8, Failed> {
         let asked = self.options.last_pass.unwrap_or(5);
-        if self.options.listing().is_some() || self.options.dump_probe_aliases {
+        if self.options.listing().is_some() || self.options.dumps_library() {
             return Ok(asked);
         }
         let foreign = self.options.release.as_ref().is_some_and(|release| *release != running_release());
@@ -453,7 +453,7 @@ impl Session {
             let file = self.sources.add("<input>", listing.into_bytes(), Origin::User);
             syntax::parse_probe_points(&mut self.sources, file).0
         });
-        let wanted = library::Wanted { scripts: &scripts, points: &points, all: self.options.dump_probe_aliases };
+        let wanted = library::Wanted { scripts: &scripts, points: &points, all: self.options.dumps_library() };
         let selected = library.select(&mut self.sources, environment, &macros, wanted, &mut problems);
         scripts.extend(selected.map_err(|error| self.unreadable(&error))?);
         // A library script can read them for the user's: argv.

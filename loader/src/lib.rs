@@ -18,6 +18,7 @@ pub mod error;
 pub mod file;
 pub mod format;
 pub mod histogram;
+pub mod input;
 pub mod load;
 pub mod merge;
 pub mod options;

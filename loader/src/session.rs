@@ -18,6 +18,7 @@ use crate::daemon::Waiting;
 use crate::device::{Device, MappedRing};
 use crate::error::{Error, Exit};
 use crate::file::Description;
+use crate::input::Input;
 use crate::merge::{self, Look, Next};
 use crate::options::Options;
 use crate::output::{Ended, Sinks};
@@ -117,6 +118,7 @@ pub fn run(
         signals_seen: 0,
         deadline: None,
         command_due: None,
+        input: None,
         read_up_to: 0,
         exit: Exit::Success,
         failure: None,
@@ -184,6 +186,8 @@ struct Session<'s> {
     deadline: Option<u64>,
     /// From when on the command may begin; `None`: it has, or not yet.
     command_due: Option<u64>,
+    /// What is typed goes to the script.
+    input: Option<Input>,
     /// Time of the last look at the rings that found nothing more to tell.
     read_up_to: u64,
     exit: Exit,
@@ -296,6 +300,7 @@ impl<'s> Session<'s> {
             self.sinks.leave_terminal();
             waiting.armed();
         }
+        self.input = Input::begin(self.name, self.description.meta.probes.iter().map(|probe| probe.point.as_str()));
         // What begin probes printed is written before the command prints.
         self.command_due = Some(clock::now().saturating_add(merge::HOLD_BACK));
         self.deadline = self.options.timeout.map(|timeout| clock::now().saturating_add(timeout));

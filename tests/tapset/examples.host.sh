@@ -3,7 +3,7 @@
 # limit: 900
 
 # How many did when this was last looked at: a change that loses one has to say why.
-reached=156
+reached=161
 
 examples=/usr/share/systemtap/examples
 if ! [ -d $examples ] && ! apt-get install -y --no-install-recommends systemtap-doc >apt.log 2>&1; then
@@ -28,7 +28,7 @@ directory=$(dirname "$1") name=$(basename "$1" .meta) number=0
 sed -n 's/^test_check: *//p' "$1" | while read -r command; do
   number=$((number + 1))
   result=$PWD/results/$name.$number
-  if (cd "$directory" && timeout 120 sh -c "$command") >"$result.log" 2>&1 </dev/null; then
+  if (cd "$directory" && timeout 300 sh -c "$command") >"$result.log" 2>&1 </dev/null; then
     touch "$result.built"
   else
     { echo "$command"; grep -m 1 -A 3 '^error' "$result.log" || tail -n 3 "$result.log"; } >"$result.failed"

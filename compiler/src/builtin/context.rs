@@ -37,5 +37,6 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("__procfs_value" "__procfs_value" () -> String [pure] "$value of a procfs probe"),
     builtin!("__procfs_set" "__procfs_set" ("text": String) -> String [] "$value = text"),
     builtin!("__procfs_append" "__procfs_append" ("text": String) -> String [] "$value .= text"),
+    builtin!("__maxstringlen" "__maxstringlen" () -> Long [pure] "bytes of a string at the most, its end included: @MAXSTRINGLEN"),
     builtin!("randint" "randint" ("limit": Long) -> Long [] "a random number from 0 to limit - 1; of no use for secrets"),
 ];

@@ -363,6 +363,11 @@ impl Options {
         (!points.is_empty()).then(|| points.join(", "))
     }
 
+    /// What the library offers is asked for, not a script.
+    pub fn dumps_library(&self) -> bool {
+        self.dump_probe_aliases || self.dump_functions
+    }
+
     /// The files of `-d`. A name without a file is a module of the kernel, or it: their symbols are always known.
     pub fn files(&self) -> Vec<PathBuf> {
         let named = |path: &&PathBuf| path.components().count() == 1 && !path.exists();

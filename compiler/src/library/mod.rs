@@ -6,7 +6,10 @@
 
 mod directory;
 mod index;
+mod listing;
 mod uses;
+
+pub use listing::{aliases, functions};
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -230,21 +233,6 @@ fn names(script: &Script) -> impl Iterator<Item = &str> {
         Item::Global(global) if !global.private => Some(global.name.text.as_str()),
         _ => None,
     })
-}
-
-/// The names of all probe aliases, sorted; those that begin with `_` are the library's own business.
-pub fn aliases(scripts: &[Script]) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for script in scripts {
-        for item in &script.items {
-            let Item::Alias(alias) = item else { continue };
-            let hidden = |name: &&Vec<_>| name.iter().any(|component: &syntax::ast::Component| component.name.starts_with('_'));
-            found.extend(alias.names.iter().filter(|name| !hidden(name)).map(|name| syntax::print::components(name)));
-        }
-    }
-    found.sort();
-    found.dedup();
-    found
 }
 
 #[cfg(test)]

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * raise(): a signal to the current process. A handler may run where locks are
+ * held that sending takes; these are only held with interrupts off, so an
+ * interrupt that the CPU takes as soon as it may can send it.
+ */
+#include <linux/irq_work.h>
+#include <linux/percpu.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+
+#include "script.h"
+#include "builtins.h"
+#include "guard.h"
+#include "raise.h"
+
+struct raised {
+	struct irq_work work;
+	struct pid *process;	/* holds a reference; 0: nothing to send. Written by the CPU itself */
+	int signal;
+};
+static DEFINE_PER_CPU(struct raised, raised);
+
+/* Hard interrupt. */
+static void send(struct irq_work *work)
+{
+	struct raised *one = container_of(work, struct raised, work);
+	struct pid *process = one->process;
+
+	if (!process)
+		return;
+	kill_pid(process, one->signal, 1);
+	one->process = NULL;
+	put_pid(process);
+}
+
+void spile_fn_raise(struct spile_context *c, spile_long signal)
+{
+	struct raised *one = this_cpu_ptr(&raised);
+
+	if (signal < 1 || signal > _NSIG) {
+		spile_fail_text(c, "there is no signal %lld", signal);
+		return;
+	}
+	if (!current->mm || one->process) {
+		spile_fail_text(c, "signal %lld cannot be sent now", signal);
+		return;
+	}
+	one->signal = signal;
+	one->process = get_pid(task_tgid(current));
+	irq_work_queue(&one->work);
+}
+
+void spile_raise_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		init_irq_work(&per_cpu_ptr(&raised, cpu)->work, send);
+}
+
+void spile_raise_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		irq_work_sync(&per_cpu_ptr(&raised, cpu)->work);
+}

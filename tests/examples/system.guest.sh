@@ -1,0 +1,86 @@
+# Shows: the examples about processes, files, memory and the scheduler, under a load that is known.
+# script: execsnoop examples/execsnoop.stp
+# script: opensnoop examples/opensnoop.stp
+# script: killsnoop examples/killsnoop.stp
+# script: oomkill examples/oomkill.stp
+# script: runqlat examples/runqlat.stp
+# script: offcputime examples/offcputime.stp
+# script: timers examples/timers.stp
+# script: profile examples/profile.stp
+# script: threshold -G limit_us=0 examples/threshold.stp
+# script: cachestat examples/cachestat.stp
+# script: pages -G interval=1 examples/pages_by_process.stp
+# script: callees examples/callees.stp
+# script: inlined examples/inlined.stp
+# script: biolatency examples/biolatency.stp
+# script: tasks -DMAXACTION=200000 examples/tasks.stp
+# script: locks -DMAXACTION=200000 examples/locks.stp
+# stdout: ^all as told$
+# limit: 240
+
+all='execsnoop opensnoop killsnoop oomkill runqlat timers profile threshold cachestat pages biolatency'
+for script in $all; do
+	spilerun $script.ko >$script.out 2>$script.err &
+	loaders="$loaders $!"
+done
+sleep 12
+/bin/busybox echo told >/dev/null
+cat /etc/hostname >/dev/null
+cat /no/such/file 2>/dev/null || true
+sleep 100 &
+victim=$!
+sleep 1
+kill -USR1 $victim
+wait $victim || true
+sleep 100 &
+victim=$!
+sleep 1
+echo 1000 >/proc/$victim/oom_score_adj
+echo f >/proc/sysrq-trigger
+wait $victim || true
+# The kernel's own report of it has a stack, and is no fault.
+dmesg -c >/dev/null
+dd if=/dev/zero of=/dev/null bs=1M count=2000 2>/dev/null
+dd if=/dev/zero of=/tmp/written bs=1M count=20 2>/dev/null
+sleep 3
+kill -INT $loaders || cat ./*.err
+wait $loaders || true
+
+spilerun offcputime.ko -c 'sh -c "sleep 1; sleep 1"' >offcputime.out 2>offcputime.err
+spilerun callees.ko -c 'dd if=/etc/hostname of=/dev/null' >callees.out 2>callees.err
+spilerun inlined.ko -c 'dd if=/etc/hostname of=/dev/null' >inlined.out 2>inlined.err
+set -- /proc/[0-9]*
+processes=$#
+spilerun tasks.ko >tasks.out 2>tasks.err
+spilerun locks.ko >locks.out 2>locks.err
+
+# shows NAME PATTERN: a line of the script's output matches.
+shows() {
+	grep -qE "$2" $1.out || { echo "$1 does not show $2:"; head -n 30 $1.out $1.err; failed=1; }
+}
+shows execsnoop '^[0-9:]{8} +[0-9]+ +[0-9]+ +0 "/bin/busybox" "echo" "told"$'
+shows opensnoop '^(cat|exe) +[0-9]+ +[0-9]+ +/etc/hostname$'
+shows opensnoop '^(cat|exe) +[0-9]+ +-1 ENOENT +/no/such/file$'
+shows killsnoop '^[0-9:]{8} sh +[0-9]+  SIGUSR1 +(sh|sleep|exe) +[0-9]+$'
+shows oomkill 'killed (sleep|exe|sh)\([0-9]+\), [0-9]+ MB resident$'
+shows oomkill ' : oom_kill_process\+0x|out_of_memory\+0x'
+shows runqlat '^[1-9][0-9]* waits, [0-9]+ us on average'
+shows timers '^ +[1-9][0-9]*  [a-z_]+ \[kernel\]$'
+shows profile '^(dd|exe);.*;[a-z_0-9]+ [1-9][0-9]*$'
+shows threshold ' (cat|dd|exe)\([0-9]+\) vfs_read of (hostname|zero) took [0-9]+ us, returned [0-9]+$'
+shows cachestat '^ +[1-9][0-9]* +[0-9]+ +[0-9]+ +[0-9]+$'
+shows pages '^(dd|exe) +[0-9]+ +[1-9][0-9]* +[0-9]+$'
+shows offcputime '^(sleep|exe): [12][0-9]{6} us in [0-9]+ waits$'
+shows offcputime '^(schedule|__schedule|do_nanosleep)\+0x'
+shows offcputime 'hrtimer_wakeup\+0x|try_to_wake_up\+0x'
+shows callees '^vfs_read \{$|^ksys_read \{$'
+shows callees '^  vfs_read \{$'
+shows callees '^    \} rw_verify_area [0-9]+ us$|^    rw_verify_area \{$'
+shows inlined '^fdget_pos, inlined into .*read'
+shows inlined '^kernel.statement\("vfs_read@fs/read_write.c:[0-9]+"\): .*buf=0x'
+shows tasks '^ +1 [a-z]+ +S '
+shows tasks '^ +2 kthreadd +S +[0-9]+ +[0-9]+  kthreadd( <|$)'
+[ "$(grep -c '^ *[0-9]' tasks.out)" -ge "$processes" ] || { echo too few tasks; head -n 40 tasks.out; failed=1; }
+shows locks '^ +PID COMMAND +INODE KIND +WAITERS$'
+[ -z "$failed" ]
+echo all as told
