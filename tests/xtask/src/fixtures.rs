@@ -21,6 +21,8 @@ pub struct Fixture {
 
 pub const LUSTRE: Fixture = Fixture { name: "lustre", variant: false };
 pub const LUSTRE_VARIANT: Fixture = Fixture { name: "lustre", variant: true };
+/// Makes one call of a module fail.
+pub const FAULT: Fixture = Fixture { name: "fault", variant: false };
 /// Bare probe handlers, for the bench.
 pub const BARE: Fixture = Fixture { name: "bare", variant: false };
 pub const PTLRPC: Fixture = Fixture { name: "ptlrpc", variant: false };

@@ -1,0 +1,41 @@
+# Shows: each allocation and each registration of a module fails once. It is not loaded then, or its session says what
+# could not be had; the kernel has nothing to say, nothing stays behind, and its memory is back.
+# script: faulty tests/lifecycle/faults.stp
+# stdout: ^failed: .*vzalloc_node
+# stdout: ^calls: [1-9][0-9]$
+# stdout: ^memory: back$
+# stdout: ^kernel: quiet$
+# limit: 300
+
+held() {
+	echo 3 >/proc/sys/vm/drop_caches
+	sleep 1
+	awk '/^(Slab|VmallocUsed|Percpu):/ { sum += $2 } END { print sum }' /proc/meminfo
+}
+
+spilerun faulty.ko >/dev/null
+modprobe fault && rmmod fault
+before=$(held)
+dmesg -c >/dev/null
+at=1
+failed=
+while modprobe fault victim=faulty at=$at; do
+	spilerun faulty.ko -T 1 >out 2>err || true
+	calls=$(cat /sys/module/fault/parameters/calls)
+	one=$(cat /sys/module/fault/parameters/failed)
+	rmmod fault
+	gone faulty || { echo "still there after $one"; cat err; exit 1; }
+	[ -n "$one" ] || break
+	case "$failed " in
+	*" $one "*) ;;
+	*) failed="$failed $one" ;;
+	esac
+	# Whatever failed: silence would be a session that lacks something and does not say so.
+	[ -s err ] || echo "nothing said of $one, call $at"
+	at=$((at + 1))
+done
+echo "failed:$failed"
+echo "calls: $calls"
+after=$(held)
+[ $after -lt $((before + 1024)) ] && echo memory: back || echo "memory: $before KB before, $after KB after"
+dmesg | grep -E 'WARNING|BUG|Oops|stall|soft lockup|Call Trace|leak' || echo kernel: quiet
