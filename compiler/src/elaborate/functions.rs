@@ -376,7 +376,8 @@ impl<'a> Elaborator<'a> {
             }
         };
         let returns = self.functions[index].returns;
-        let returns = self.types.get(returns).filter(|_| self.gives_value(index));
+        // By recursion alone nothing may say which type: nobody uses the value then.
+        let returns = self.gives_value(index).then(|| self.types.get(returns).unwrap_or(Type::Long));
         program::Function {
             name: ast.name.text.clone(),
             parameters: ast.parameters.len(),
@@ -464,7 +465,8 @@ impl<'a> Elaborator<'a> {
             .collect();
         let arguments: Vec<Expr> = types.iter().enumerate().map(|(id, &ty)| read(LocalId(id as u32), ty, span)).collect();
         let returns = self.functions[index].returns;
-        let returns = self.types.get(returns).filter(|_| self.gives_value(index));
+        // By recursion alone nothing may say which type: nobody uses the value then.
+        let returns = self.gives_value(index).then(|| self.types.get(returns).unwrap_or(Type::Long));
         let id = self.functions[index].id.unwrap_or(FunctionId(0));
         let call = Expr { kind: ExprKind::Call(id, arguments.clone()), ty: returns.unwrap_or(Type::Long), span };
         let mut statements = Vec::new();
