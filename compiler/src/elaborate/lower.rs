@@ -502,6 +502,7 @@ impl<'a> Elaborator<'a> {
             "$$vars" => context.parameters().into_iter().chain(context.locals()).collect(),
             "$$parms" => context.parameters(),
             "$$locals" => context.locals(),
+            "$$return" if !context.is_return() => return Err(Error::NotReturnProbe { span }),
             "$$return" => vec!["return".to_string()],
             _ => {
                 let available = ["$$vars", "$$parms", "$$locals", "$$return"].map(String::from).to_vec();

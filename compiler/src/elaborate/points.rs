@@ -62,18 +62,22 @@ impl<'a> Elaborator<'a> {
         around.conditions.extend(point.condition.as_deref());
         let quiet = point.optional || point.sufficient;
         let aliases = self.matching_aliases(components);
-        if aliases.is_empty() {
-            return self.resolve_point(components, point.span, quiet, around, found);
-        }
         // Of what a wildcard finds, some may be absent here.
         let wild = components.iter().any(|component| component.argument.is_none() && glob::is_pattern(&component.name));
+        let families = if wild { probe::matching(components) } else { Vec::new() };
+        if aliases.is_empty() && families.is_empty() {
+            return self.resolve_point(components, point.span, quiet, around, found);
+        }
         let mut present = false;
         for (alias, suffix) in aliases {
             present |= self.expand_alias(alias, &suffix, point, quiet || wild, &around, found);
         }
+        for components in families {
+            present |= self.resolve_point(&components, point.span, true, around.clone(), found);
+        }
         if wild && !present && !quiet {
             let diagnostic = Diagnostic::error(Code("E0209"), "probe point mismatch: didn't find any wildcard matches");
-            self.tell(diagnostic.at(point.span, "none of the aliases that it names is there on this kernel"));
+            self.tell(diagnostic.at(point.span, "nothing that it names is there on this kernel"));
         }
         present
     }

@@ -26,6 +26,7 @@ use std::rc::Rc;
 
 use crate::debuginfo::TypeId;
 use crate::diagnostic::{Code, Diagnostic, suggest};
+use crate::glob;
 use crate::program::{Attachment, Expr, Target, TargetId};
 use crate::source::Span;
 use crate::syntax::ast::{Component, Literal};
@@ -417,6 +418,27 @@ fn fit(form: &Form, components: &[Component]) -> Fit {
         }
     }
     if components.len() == parts.len() { Fit::Whole } else { Fit::Until(components.len()) }
+}
+
+/// What components with wildcards name among the forms of all families: `b*` is `begin`, `timer.p*` is `timer.profile`.
+pub fn matching(components: &[Component]) -> Vec<Vec<Component>> {
+    let spelled = |form: &Form| {
+        let parts: Vec<&str> = form.spelling.split('.').collect();
+        if parts.len() != components.len() {
+            return None;
+        }
+        let pairs = components.iter().zip(parts);
+        let named: Vec<Component> = pairs
+            .map(|(component, part)| {
+                let name = part.split('(').next().unwrap_or(part);
+                let hidden = name.starts_with('_') && !component.name.starts_with('_');
+                let name = if glob::matches(&component.name, name) && !hidden { name } else { "" };
+                Component { name: name.to_string(), ..component.clone() }
+            })
+            .collect();
+        matches!(fit(form, &named), Fit::Whole).then_some(named)
+    };
+    forms().filter_map(spelled).collect()
 }
 
 /// The sites of a probe point that is no alias. `aliases`: further first components, for suggestions.
