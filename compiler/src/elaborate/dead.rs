@@ -26,7 +26,9 @@ impl<'a> Elaborator<'a> {
 
     /// What uses nothing: neither functions are reached, nor variables read or written.
     fn without_effect<R>(&mut self, unit: &mut Unit, span: Span, infer: impl FnOnce(&mut Self, &mut Unit) -> R) -> Option<R> {
-        if self.sources.file(span.file).origin == Origin::Tapset {
+        // Where there are context variables, what hangs on them is settled before names are: an arm may be for another kernel.
+        let settled = unit.context.as_ref().is_some_and(|context| context.has_variables());
+        if settled || self.sources.file(span.file).origin == Origin::Tapset {
             return None;
         }
         let uses: Vec<(bool, bool)> = self.globals.iter().map(|global| (global.read, global.written)).collect();
