@@ -57,7 +57,8 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize
         put_test(workshop, &mut guest, *number, test)?;
         script.push_str(&format!("run_test {number}\n"));
     }
-    guest.script(&script);
+    // All modules of all tests lie in its memory, and some tests arm a dozen scripts at once.
+    guest.memory_mib(3072).script(&script);
 
     let progress = Arc::new(Mutex::new(Progress { parts: BTreeMap::new(), results: Results::new(), last: Instant::now() }));
     let seen = Arc::clone(&progress);

@@ -51,4 +51,6 @@ run_test() {
 	done
 	rm -f $results.*
 	cd /root
+	# It is the guest's memory.
+	rm -rf "/root/t/$1" /tmp/*
 }
