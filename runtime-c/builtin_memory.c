@@ -263,7 +263,7 @@ USER_NUMBER(long, long)
 static void write_bytes(struct spile_context *c, spile_long address, const void *from,
 			unsigned int bytes, const char *type)
 {
-	if (bytes && spile_memory_write(address, from, bytes))
+	if (bytes && spile_gate_write(c, address, from, bytes))
 		spile_fail_text(c, "kernel %s copy fault at 0x%llx [man error::fault]", type, address);
 }
 

@@ -75,6 +75,7 @@ struct spile_cpu {
 	u64 record_at;			/* head plus padding of the record being written */
 	u64 lost_records;
 	u64 lost_bytes;
+	u64 gate_counts[SPILE_GATE_COUNTS];	/* gate.c */
 
 	/* Waking the reader (ring.c); read and written in interrupts and by poll() too. */
 	struct irq_work wake;

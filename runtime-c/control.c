@@ -13,6 +13,7 @@
 #include <linux/uaccess.h>
 
 #include "control.h"
+#include "gate.h"
 #include "ring.h"
 #include "session.h"
 #include "site.h"
@@ -21,6 +22,9 @@ static atomic_t opened = ATOMIC_INIT(0);
 
 static int control_open(struct inode *inode, struct file *file)
 {
+	/* Whoever only looks does not stand in a loader's way. */
+	if (!(file->f_mode & FMODE_WRITE))
+		return 0;
 	if (atomic_cmpxchg(&opened, 0, 1))
 		return -EBUSY;
 	spile_session_attached();
@@ -30,6 +34,8 @@ static int control_open(struct inode *inode, struct file *file)
 /* The loader is gone, with its mappings. If it was killed, nobody stopped the session. */
 static int control_release(struct inode *inode, struct file *file)
 {
+	if (!(file->f_mode & FMODE_WRITE))
+		return 0;
 	spile_session_detached();
 	atomic_set_release(&opened, 0);
 	return 0;
@@ -84,6 +90,29 @@ static long set_keep(const void __user *argument)
 	return spile_session_keep(&keep);
 }
 
+static long set_gate(const void __user *argument)
+{
+	struct spile_gate gate;
+	int error;
+
+	if (copy_from_user(&gate, argument, sizeof(gate)))
+		return -EFAULT;
+	mutex_lock(&spile_session.lock);
+	error = spile_gate_set(&gate);
+	mutex_unlock(&spile_session.lock);
+	return error;
+}
+
+static long get_gate(void __user *argument)
+{
+	struct spile_gate_state state;
+
+	mutex_lock(&spile_session.lock);
+	spile_gate_state(&state);
+	mutex_unlock(&spile_session.lock);
+	return copy_to_user(argument, &state, sizeof(state)) ? -EFAULT : 0;
+}
+
 static long get_counters(void __user *argument)
 {
 	struct spile_counters counters;
@@ -104,14 +133,22 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 	switch (command) {
 	case SPILE_INFO:
 		return get_info((void __user *)argument);
+	case SPILE_COUNTERS:
+		return get_counters((void __user *)argument);
+	case SPILE_GATE:
+		return set_gate((const void __user *)argument);
+	case SPILE_GATE_STATE:
+		return get_gate((void __user *)argument);
+	}
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EBADF;
+	switch (command) {
 	case SPILE_SETUP:
 		return set_up((const void __user *)argument);
 	case SPILE_START:
 		return spile_session_start();
 	case SPILE_STOP:
 		return spile_session_stop();
-	case SPILE_COUNTERS:
-		return get_counters((void __user *)argument);
 	case SPILE_SET:
 		return set_global((const void __user *)argument);
 	case SPILE_KEEP:

@@ -48,11 +48,16 @@ void spile_embedded_write(struct spile_context *c, volatile void *to, const void
 {
 	long error;
 
-	if (user)
+	u64 after = 0;
+
+	memcpy(&after, from, min(bytes, sizeof(after)));
+	if (!user)
+		error = spile_gate_write(c, (unsigned long)to, from, bytes);
+	else if (!spile_gate_passes(c, "user memory at", (unsigned long)to, 0, after))
+		error = 0;
+	else
 		error = current->mm ?
 			copy_to_user_nofault((void __user *)to, from, bytes) : -EFAULT;
-	else
-		error = spile_memory_write((unsigned long)to, from, bytes);
 	if (error)
 		spile_fail(c, SPILE_E_WRITE_FAULT, (unsigned long)to);
 }

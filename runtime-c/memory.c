@@ -12,6 +12,7 @@
 #endif
 
 #include "context.h"
+#include "gate.h"
 #include "memory.h"
 
 int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
@@ -158,6 +159,6 @@ spile_ulong spile_read_user(struct spile_context *c, spile_ulong address, unsign
 
 void spile_write(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value)
 {
-	if (size > sizeof(value) || spile_memory_write(address, &value, size))
+	if (size > sizeof(value) || spile_gate_write(c, address, &value, size))
 		spile_fail(c, SPILE_E_WRITE_FAULT, address);
 }

@@ -31,6 +31,7 @@
 #include "netfilter.c"
 #include "watch.c"
 
+#include "gate.c"
 #include "guard.c"
 #include "lock.c"
 #include "memory.c"

@@ -354,6 +354,8 @@ unsigned long spile_per_cpu_offset(void);
 spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned int size);
 spile_ulong spile_read_user(struct spile_context *c, spile_ulong address, unsigned int size);
 void spile_write(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value);
+/* A write to the probed registers, as the gate has it. */
+void spile_set_register(struct spile_context *c, unsigned int offset, spile_long value);
 /* Sign extension of the low bits (1..64) of value. */
 static inline spile_long spile_sign_extend(spile_ulong value, unsigned int bits)
 {

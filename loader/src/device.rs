@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
-use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Info, Keep, Set, Setup};
+use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Set, Setup};
 use spile_abi::record::RingHeader;
 
 use crate::error::Error;
@@ -30,7 +30,16 @@ pub struct Device {
 impl Device {
     /// `name` is the module's. [`Error::InUse`] when it is open elsewhere.
     pub fn open(name: &str) -> Result<Device, Error> {
-        match open_node(name) {
+        Device::open_for(name, true)
+    }
+
+    /// Beside its loader, to look at it and to change its gate.
+    pub fn look(name: &str) -> Result<Device, Error> {
+        Device::open_for(name, false)
+    }
+
+    fn open_for(name: &str, writing: bool) -> Result<Device, Error> {
+        match open_node(name, writing) {
             Ok(descriptor) => Ok(Device { name: name.to_string(), descriptor }),
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Err(Error::InUse { name: name.to_string() }),
             Err(error) => Err(Error::Node { name: name.to_string(), error }),
@@ -59,6 +68,17 @@ impl Device {
     pub fn keep(&self, keep: bool, overwrite: bool) -> Result<(), Error> {
         let mut keep = Keep { keep: keep.into(), overwrite: overwrite.into() };
         self.call(device::KEEP, &mut keep, "asking to keep the session of")
+    }
+
+    /// What becomes of what the script writes.
+    pub fn set_gate(&self, mut gate: Gate) -> Result<(), Error> {
+        self.call(device::GATE, &mut gate, "setting the gate of")
+    }
+
+    pub fn gate(&self) -> Result<GateState, Error> {
+        let mut state = GateState::default();
+        self.call(device::GATE_STATE, &mut state, "asking")?;
+        Ok(state)
     }
 
     /// What the module's section `.spile.meta` holds.
@@ -158,22 +178,22 @@ impl Drop for MappedRing {
     }
 }
 
-fn open_node(name: &str) -> io::Result<OwnedFd> {
+fn open_node(name: &str, writing: bool) -> io::Result<OwnedFd> {
     let device = format!("{DEVICE_PREFIX}{name}");
-    match open(&Path::new("/dev").join(&device)) {
+    match open(&Path::new("/dev").join(&device), writing) {
         // No devtmpfs: containers, static /dev.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => open_made_node(&device, error),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => open_made_node(&device, writing, error),
         other => other,
     }
 }
 
-fn open(path: &Path) -> io::Result<OwnedFd> {
+fn open(path: &Path, writing: bool) -> io::Result<OwnedFd> {
     // Standard opens are close-on-exec: a command that outlives us must not keep the session alive.
-    Ok(fs::OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOCTTY).open(path)?.into())
+    Ok(fs::OpenOptions::new().read(true).write(writing).custom_flags(libc::O_NOCTTY).open(path)?.into())
 }
 
 /// Makes a node of the numbers that sysfs names, opens it and removes it. `missing`: what to say if that is impossible.
-fn open_made_node(device: &str, missing: io::Error) -> io::Result<OwnedFd> {
+fn open_made_node(device: &str, writing: bool, missing: io::Error) -> io::Result<OwnedFd> {
     let numbers = fs::read_to_string(format!("/sys/class/misc/{device}/dev"));
     let Some((major, minor)) = numbers.ok().as_deref().and_then(parse_numbers) else { return Err(missing) };
     let mut last = missing;
@@ -184,7 +204,7 @@ fn open_made_node(device: &str, missing: io::Error) -> io::Result<OwnedFd> {
             last = errno.into();
             continue;
         }
-        let opened = open(&path);
+        let opened = open(&path, writing);
         // It has served; if it stays, it is a name that nobody uses.
         let _ = fs::remove_file(&path);
         match opened {

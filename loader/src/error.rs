@@ -114,6 +114,8 @@ pub enum Error {
     Setting { given: String, why: String },
     /// `-R` changes bytes, a signature is over all of them.
     RenameSigned { path: PathBuf },
+    /// No `/etc/spile/NAME.conf`.
+    NoService { name: String },
     /// `-A`: nothing runs in it.
     NotRunning { name: String },
     /// The command of `-c` cannot be started.
@@ -132,6 +134,7 @@ impl Error {
             | Error::NotOurs { .. }
             | Error::Meta { .. }
             | Error::Format { .. }
+            | Error::NoService { .. }
             | Error::BadName { .. } => Exit::File,
             Error::NoCapability
             | Error::ModulesDisabled
@@ -234,6 +237,9 @@ impl fmt::Display for Error {
                 "{} is signed, and -R would change it: load it under its own name, or build it with another (spile -m NAME)",
                 path.display()
             ),
+            Error::NoService { name } => {
+                write!(f, "there is no service {name} (/etc/spile/{name}.conf): spilerun service install {name} FILE.ko makes one")
+            }
             Error::NotRunning { name } => write!(f, "no session runs in module {name}: spilerun -d {name} removes it"),
             Error::NoProcess { pid } => write!(f, "there is no process {pid} (-x)"),
             Error::Command { command, error } => write!(f, "'{command}' cannot be started: {error}"),

@@ -17,10 +17,12 @@ pub mod elf;
 pub mod error;
 pub mod file;
 pub mod format;
+pub mod gate;
 pub mod histogram;
 pub mod input;
 pub mod load;
 pub mod merge;
+pub mod notify;
 pub mod options;
 pub mod output;
 pub mod payload;
@@ -29,9 +31,11 @@ pub mod record;
 pub mod report;
 pub mod ring;
 pub mod rotate;
+pub mod service;
 pub mod session;
 pub mod setting;
 pub mod signals;
+pub mod status;
 pub mod system;
 pub mod tell;
 pub mod text;
@@ -40,25 +44,37 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use spile_abi::device::Gate;
+
 use crate::error::{Error, Exit};
 use crate::options::{Options, Task};
 
 /// The whole program. `arguments` begin with the program's name. Catches signals, and leaves them caught.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let options = match Options::parse(arguments) {
-        Ok(options) => options,
-        Err(told) => {
-            // Help and version go to standard output, mistakes to standard error; a closed one is nobody's concern.
-            let _ = told.print();
-            return if told.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() };
-        }
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let result = match arguments.get(1).is_some_and(|word| word == "service") {
+        true => service::Service::parse(arguments.into_iter().skip(1)).map(|service| serve(&service)),
+        false => Options::parse(arguments).map(|options| perform(&options)),
     };
-    match perform(&options) {
-        Ok(exit) => exit.code(),
-        Err(error) => {
+    match result {
+        Ok(Ok(exit)) => exit.code(),
+        Ok(Err(error)) => {
             report::say(&format!("ERROR: {error}"));
             error.exit().code()
         }
+        Err(told) => {
+            // Help and version go to standard output, mistakes to standard error; a closed one is nobody's concern.
+            let _ = told.print();
+            if told.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() }
+        }
+    }
+}
+
+/// `spilerun service ...`
+fn serve(service: &service::Service) -> Result<Exit, Error> {
+    match service.perform()? {
+        service::Step::Done(exit) => Ok(exit),
+        service::Step::Run(arguments) => perform(&service::options(arguments)?),
     }
 }
 
@@ -71,6 +87,8 @@ fn perform(options: &Options) -> Result<Exit, Error> {
         }
         Task::Run(module) => run(Path::new(module), options),
         Task::Attach(name) => attach(name, options),
+        Task::Status(name, form) => tell_status(name, *form),
+        Task::Gate { name, mode, expires } => change_gate(name, *mode, *expires),
     }
 }
 
@@ -80,6 +98,7 @@ fn run(module: &Path, options: &Options) -> Result<Exit, Error> {
     check::may_load_modules()?;
     check::signature_will_do(&file)?;
     let settings = setting::parse(&options.settings, &file.description.meta.settings)?;
+    let gate = wanted_gate(options, &file)?;
     let waiting = match options.daemon.then(daemon::begin).transpose()? {
         Some(daemon::Fork::Parent(exit)) => return Ok(exit),
         Some(daemon::Fork::Child(waiting)) => Some(waiting),
@@ -103,6 +122,7 @@ fn run(module: &Path, options: &Options) -> Result<Exit, Error> {
             device: &device,
             description: &file.description,
             settings: &settings,
+            gate,
             attached: false,
         };
         session::run(&subject, options, target, sinks, &signals, waiting)
@@ -123,11 +143,54 @@ fn attach(name: &str, options: &Options) -> Result<Exit, Error> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
     let device = load::attach(name)?;
     let description = file::Description::decode(Path::new(name), &device.meta()?)?;
-    let subject = session::Subject { name, device: &device, description: &description, settings: &[], attached: true };
+    let subject = session::Subject { name, device: &device, description: &description, settings: &[], gate: None, attached: true };
     // Whatever goes wrong here is no reason to end what runs there.
     let end = session::run(&subject, options, command::Target::None, sinks, &signals, waiting)?;
     drop(device);
     finish(load::Loaded::attached(name), Ok(end))
+}
+
+/// What the options say about what the script may write; `None`: nothing.
+fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Error> {
+    if options.gate.is_none() {
+        return Ok(None);
+    }
+    let wrong = |why: String| Error::Setting { given: "--dry-run, --expires, --rewrites, --only".to_string(), why };
+    match file.description.meta.guru {
+        true => options.gate.gate().map(Some).map_err(wrong),
+        false => Err(wrong("the script writes nothing: it was compiled without -g".to_string())),
+    }
+}
+
+/// Opens a module's device beside its loader.
+fn look(name: &str) -> Result<device::Device, Error> {
+    let name = name.strip_suffix(".ko").unwrap_or(name);
+    match file::is_module_name(name) && Path::new("/sys/module").join(name).exists() {
+        true => device::Device::look(name),
+        false => Err(Error::NotLoaded { name: name.to_string() }),
+    }
+}
+
+fn tell_status(name: &str, form: status::Form) -> Result<Exit, Error> {
+    let device = look(name)?;
+    let description = file::Description::decode(Path::new(name), &device.meta()?)?;
+    let info = device.info()?;
+    let counters = (0..info.probes).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
+    let known = status::Known { name, meta: &description.meta, info, gate: device.gate()?, counters: &counters };
+    // A closed reader has seen enough.
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), known.text(form).as_bytes());
+    Ok(Exit::Success)
+}
+
+fn change_gate(name: &str, mode: u32, expires: Option<u64>) -> Result<Exit, Error> {
+    let device = look(name)?;
+    let mut gate = device.gate()?.gate;
+    gate.mode = mode;
+    gate.expires = expires.unwrap_or(gate.expires);
+    // What happens from now on is told anew.
+    gate.tell = gate.tell.max(gate::TELL);
+    device.set_gate(gate)?;
+    Ok(Exit::Success)
 }
 
 /// Unloaded first, then told: also when the session went wrong. A panic unloads by Drop.

@@ -143,6 +143,12 @@ fn find_use(name: &str) -> Result<Use, Error> {
     })
 }
 
+/// Whether a session goes on in the module that nobody reads.
+pub fn is_detached(name: &str) -> bool {
+    let _lock = Lock::take();
+    candidates().iter().any(|candidate| candidate == name) && matches!(find_use(name), Ok(Use::Detached(_)))
+}
+
 /// `-A NAME`: the device of a session that nobody reads.
 pub fn attach(name: &str) -> Result<Device, Error> {
     let name = name.strip_suffix(".ko").unwrap_or(name);

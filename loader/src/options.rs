@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::account::Form;
+use spile_abi::device::{ENFORCE, OBSERVE};
 
+use crate::account::Form;
 use crate::error::EXIT_HELP;
+use crate::gate::{self, Scope, Wish};
+use crate::status::Form as StatusForm;
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +19,10 @@ pub enum Task {
     Run(PathBuf),
     /// Go on with the session of this module, which nobody reads.
     Attach(String),
+    /// Tell what this module has done.
+    Status(String, StatusForm),
+    /// Whether what this module's script writes is written, or only told; and perhaps until when.
+    Gate { name: String, mode: u32, expires: Option<u64> },
     /// Remove a module that nobody uses; `*`: all that killed loaders have left.
     Remove(String),
 }
@@ -58,6 +65,8 @@ pub struct Options {
     /// `NAME=VALUE`, for globals.
     pub settings: Vec<String>,
     pub color: bool,
+    /// What the script may write.
+    pub gate: Wish,
 }
 
 /// Loads a module that spile built, prints what it prints, and removes it when it ends
@@ -107,6 +116,22 @@ struct Arguments {
     /// Give the module a name of its own (NAME_PID), so that several can run
     #[arg(short = 'R')]
     rename: bool,
+
+    /// Observe: count and tell what the script would rewrite, and rewrite nothing (spilerun enforce NAME changes that)
+    #[arg(long, conflicts_with_all = ["attach", "remove"])]
+    dry_run: bool,
+
+    /// Rewrite nothing any more from then on: after 90s, 30m, 72h, 7d, or at a date (2027-01-31T18:00)
+    #[arg(long, value_name = "WHEN", value_parser = gate::parse_expiry, conflicts_with_all = ["attach", "remove"])]
+    expires: Option<u64>,
+
+    /// Rewrite at most N times in a second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["attach", "remove"])]
+    rewrites: Option<u32>,
+
+    /// Rewrite only for these: uid=USER, gid=GROUP, pid=PID, cgroup=PATH (below /sys/fs/cgroup); one of each kind given has to fit
+    #[arg(long, value_name = "KIND=VALUE", value_parser = gate::parse_scope, conflicts_with_all = ["attach", "remove"])]
+    only: Vec<Scope>,
 
     /// Colours in messages
     #[arg(short = 'C', value_name = "WHEN", value_parser = ["auto", "always", "never"], default_value = "auto")]
@@ -181,9 +206,77 @@ fn wants_color(when: &str) -> bool {
     }
 }
 
+/// What is done with a module that works already: `spilerun ACTION NAME`.
+#[derive(Parser)]
+#[command(name = "spilerun", about = "Looks after a loaded module")]
+enum Action {
+    /// Tell what the module has done
+    Status {
+        name: String,
+        #[arg(long, conflicts_with = "prometheus")]
+        json: bool,
+        /// For node_exporter's textfile collector
+        #[arg(long)]
+        prometheus: bool,
+    },
+    /// From now on only count and tell what the script would rewrite
+    Observe { name: String },
+    /// From now on rewrite
+    Enforce {
+        name: String,
+        /// Until then
+        #[arg(long, value_name = "WHEN", value_parser = gate::parse_expiry)]
+        expires: Option<u64>,
+    },
+}
+
+/// The action that stands in front, if one does. A module of such a name can be given as a path.
+fn parse_action(arguments: &[OsString]) -> Result<Option<Task>, clap::Error> {
+    let is_action = arguments.get(1).is_some_and(|word| ["status", "observe", "enforce"].iter().any(|action| word == action));
+    if !is_action {
+        return Ok(None);
+    }
+    Ok(Some(match Action::try_parse_from(arguments)? {
+        Action::Status { name, json: true, .. } => Task::Status(name, StatusForm::Json),
+        Action::Status { name, prometheus: true, .. } => Task::Status(name, StatusForm::Prometheus),
+        Action::Status { name, .. } => Task::Status(name, StatusForm::Table),
+        Action::Observe { name } => Task::Gate { name, mode: OBSERVE, expires: None },
+        Action::Enforce { name, expires } => Task::Gate { name, mode: ENFORCE, expires },
+    }))
+}
+
 impl Options {
+    /// Without any option.
+    fn for_task(task: Task) -> Options {
+        Options {
+            task,
+            output: None,
+            rotation: None,
+            bulk: false,
+            command: None,
+            pid: None,
+            verbose: false,
+            stats: None,
+            no_warnings: false,
+            ring_bytes: None,
+            timeout: None,
+            detach: false,
+            keep: false,
+            overwrite: false,
+            daemon: false,
+            rename: false,
+            settings: Vec::new(),
+            color: false,
+            gate: Wish::default(),
+        }
+    }
+
     /// `arguments` begin with the program's name. The error prints itself: it is a mistake, or what -h and -V tell.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error> {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        if let Some(task) = parse_action(&arguments)? {
+            return Ok(Options::for_task(task));
+        }
         let arguments = Arguments::try_parse_from(arguments)?;
         let task = match (arguments.remove, arguments.attach, arguments.module) {
             (Some(name), ..) => Task::Remove(name),
@@ -211,6 +304,12 @@ impl Options {
             rename: arguments.rename,
             settings: arguments.settings,
             color: wants_color(&arguments.color),
+            gate: Wish {
+                dry_run: arguments.dry_run,
+                expires: arguments.expires,
+                per_second: arguments.rewrites,
+                only: arguments.only,
+            },
         })
     }
 }
@@ -254,6 +353,16 @@ mod tests {
         assert_eq!((options.ring_bytes, options.daemon, options.rename), (Some(2 << 20), true, true));
         assert_eq!(parse("spilerun -A x").unwrap().task, Task::Attach("x".into()));
         assert!(parse("spilerun -L a.ko").unwrap().detach);
+    }
+
+    #[test]
+    fn actions_stand_in_front() {
+        assert_eq!(parse("spilerun status x --json").unwrap().task, Task::Status("x".into(), StatusForm::Json));
+        assert_eq!(parse("spilerun observe x").unwrap().task, Task::Gate { name: "x".into(), mode: OBSERVE, expires: None });
+        assert!(parse("spilerun enforce").is_err() && parse("spilerun observe x --expires 1h").is_err());
+        assert_eq!(parse("spilerun ./status").unwrap().task, Task::Run("./status".into()));
+        assert!(!parse("spilerun a.ko --dry-run --only uid=0 --rewrites 3").unwrap().gate.is_none());
+        assert!(parse("spilerun a.ko --expires never").is_err() && parse("spilerun -A x --dry-run").is_err());
     }
 
     #[test]

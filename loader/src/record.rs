@@ -16,6 +16,8 @@ pub enum Said<'t> {
     /// The whole line behind "ERROR: ".
     Error(String),
     Notice(String),
+    /// What a guru script has written, or would have.
+    Rewrite(String),
     /// A command for the shell.
     System(Vec<u8>),
     /// The session is stopping.
@@ -71,6 +73,7 @@ impl<'m> Reader<'m> {
         match kind {
             Kind::Warn => Said::Warning(text()),
             Kind::Notice => Said::Notice(text()),
+            Kind::Rewrite => Said::Rewrite(text()),
             Kind::System => Said::System(bytes.to_vec()),
             _ => Said::Error(self.with_place(text(), record)),
         }

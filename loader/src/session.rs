@@ -9,7 +9,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use spile_abi::device::{Counters, Info, SETUP_TIMED, Setup, State};
+use spile_abi::device::{Counters, Gate, Info, SETUP_TIMED, Setup, State};
 
 use crate::account::{self, Form};
 use crate::clock;
@@ -19,7 +19,9 @@ use crate::device::{Device, MappedRing};
 use crate::error::{Error, Exit};
 use crate::file::Description;
 use crate::input::Input;
+use crate::gate;
 use crate::merge::{self, Look, Next};
+use crate::notify;
 use crate::options::Options;
 use crate::output::{Ended, Sinks};
 use crate::record::Reader;
@@ -51,6 +53,8 @@ pub struct Subject<'s> {
     pub description: &'s Description,
     /// Values for globals; none for a session that runs already.
     pub settings: &'s [(u32, Value)],
+    /// What the script may write; `None`: all.
+    pub gate: Option<Gate>,
     /// The session runs already, and nobody reads it.
     pub attached: bool,
 }
@@ -86,6 +90,9 @@ pub fn run(
         device.set_up(Setup { ring_bytes, target: target.pid(), flags, ..Setup::default() })?;
         subject.settings.iter().flat_map(|(index, value)| setting::pieces(*index, value)).try_for_each(|piece| device.set(piece))?;
     }
+    if let Some(gate) = subject.gate {
+        device.set_gate(gate)?;
+    }
     if options.keep || options.overwrite {
         device.keep(options.keep, options.overwrite)?;
     }
@@ -117,6 +124,7 @@ pub fn run(
         leave_wanted: options.detach,
         signals_seen: 0,
         deadline: None,
+        expires: Some(device.gate()?.gate.expires).filter(|expires| *expires > 0),
         command_due: None,
         input: None,
         read_up_to: 0,
@@ -184,6 +192,8 @@ struct Session<'s> {
     signals_seen: usize,
     /// Time of -T.
     deadline: Option<u64>,
+    /// When the script's rewriting ends, by the clock of [`gate::now`]; `None`: it does not, or that has been told.
+    expires: Option<u64>,
     /// From when on the command may begin; `None`: it has, or not yet.
     command_due: Option<u64>,
     /// What is typed goes to the script.
@@ -285,6 +295,7 @@ impl<'s> Session<'s> {
         }
         if self.stop_wanted && self.phase == Phase::Running {
             self.phase = Phase::Stopping;
+            notify::send("STOPPING=1");
             call = self.call(scope, Device::stop);
         }
         call
@@ -296,6 +307,8 @@ impl<'s> Session<'s> {
         if self.failure.is_some() {
             return;
         }
+        let target = &self.description.meta.title;
+        notify::send(&format!("READY=1\nSTATUS={target} is active"));
         if let Some(waiting) = self.waiting.take() {
             self.sinks.leave_terminal();
             waiting.armed();
@@ -436,10 +449,23 @@ impl<'s> Session<'s> {
         let target_ended = found_in(sinks_end..found.len()).iter().any(|events| !events.is_empty());
         let is_late = self.deadline.is_some_and(|deadline| clock::now() >= deadline);
         self.stop_wanted |= is_stopping || target_ended || is_late;
+        self.look_at_expiry();
         self.sinks.found(found_in(fixed..sinks_end));
         self.call_returned |= self.returned.read().is_ok();
         self.look_at_signals();
         Ok(())
+    }
+
+    fn look_at_expiry(&mut self) {
+        if self.expires.is_some_and(|expires| gate::now() >= expires) {
+            // It may have been given more time meanwhile.
+            let now = self.device.gate().map_or(0, |state| state.gate.expires);
+            self.expires = Some(now).filter(|expires| *expires > gate::now());
+            if now > 0 && self.expires.is_none() {
+                let line = format!("REWRITE: {} has expired: nothing is rewritten any more", self.name);
+                self.sinks.message(&line);
+            }
+        }
     }
 
     fn poll_timeout(&self, wants_records: bool) -> PollTimeout {
@@ -448,7 +474,8 @@ impl<'s> Session<'s> {
         // Without room for their text nobody waits for records.
         let until_due = (self.held_back && wants_records).then_some(merge::HOLD_BACK);
         let until_command = self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
-        let least = [until_deadline, until_due, until_command].into_iter().flatten().min();
+        let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()));
+        let least = [until_deadline, until_due, until_command, until_expiry].into_iter().flatten().min();
         least.map_or(PollTimeout::NONE, |ns| {
             PollTimeout::try_from(ns.div_ceil(NS_PER_MS).min(i32::MAX as u64)).unwrap_or(PollTimeout::MAX)
         })

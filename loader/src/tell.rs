@@ -60,6 +60,7 @@ impl Teller {
                     sinks.message(&format!("NOTICE: {text}"));
                 }
             }
+            Said::Rewrite(text) => sinks.message(&format!("REWRITE: {text}")),
             Said::System(command) => {
                 // What was printed before it stands before what it prints.
                 sinks.write();

@@ -20,7 +20,9 @@
  * the next spilerun removes it. SPILE_KEEP changes that: the session goes on
  * without a loader, and another one may open the device and read on where the
  * first has ended (the rings' tails are in their headers).
- * read(2) gives what the section .spile.meta holds. */
+ * read(2) gives what the section .spile.meta holds. Opened for reading only it
+ * can be open more than once, beside the loader, for SPILE_INFO, SPILE_COUNTERS,
+ * SPILE_GATE, SPILE_GATE_STATE and read(2). */
 #define SPILE_DEVICE_PREFIX "spile-"
 
 enum spile_state {
@@ -60,6 +62,44 @@ struct spile_set {
 	__u32 reserved;
 	__s64 number;
 	__u8 text[SPILE_SET_BYTES];
+};
+
+/* SPILE_GATE: what becomes of that which a guru script writes (the probed
+ * registers, $return among them, and memory; not what embedded C writes through
+ * pointers of its own). At any time; without it everything is written. A write
+ * that the gate does not let through has no effect and is no error. */
+enum spile_gate_mode {
+	SPILE_GATE_ENFORCE = 0,
+	SPILE_GATE_OBSERVE = 1,		/* counted and told, not written */
+};
+#define SPILE_GATE_SCOPES 16
+struct spile_gate {
+	__u32 mode;			/* enum spile_gate_mode */
+	__u32 per_second;		/* most writes in a second; 0: any number */
+	__u64 expires;			/* CLOCK_REALTIME, ns; nothing is written from then on; 0: never */
+	__u32 tell;			/* the first so many are told with a SPILE_RECORD_REWRITE */
+	__u32 reserved;
+	__u32 uid_count;		/* each scope: the task is one of these; 0: any is */
+	__u32 gid_count;
+	__u32 pid_count;
+	__u32 cgroup_count;
+	__u32 uids[SPILE_GATE_SCOPES];	/* as the initial user namespace has them */
+	__u32 gids[SPILE_GATE_SCOPES];
+	__u32 pids[SPILE_GATE_SCOPES];	/* processes, as the initial pid namespace has them */
+	__u64 cgroups[SPILE_GATE_SCOPES];	/* inode numbers of directories of cgroup2; a process is in all above its own too */
+};
+/* What was decided; each write is counted in one of these. */
+enum spile_gate_count {
+	SPILE_GATE_REWRITTEN = 0,
+	SPILE_GATE_OBSERVED = 1,
+	SPILE_GATE_EXPIRED = 2,
+	SPILE_GATE_OUT_OF_SCOPE = 3,
+	SPILE_GATE_LIMITED = 4,
+	SPILE_GATE_COUNTS = 5,
+};
+struct spile_gate_state {
+	struct spile_gate gate;
+	__u64 counts[SPILE_GATE_COUNTS];
 };
 
 /* SPILE_KEEP: what becomes of the session when the device is closed. */
@@ -134,6 +174,8 @@ enum spile_mechanism {
 #define SPILE_COUNTERS	_IOWR(SPILE_IOC_TYPE, 5, struct spile_counters)
 #define SPILE_SET	_IOW(SPILE_IOC_TYPE, 6, struct spile_set)
 #define SPILE_KEEP	_IOW(SPILE_IOC_TYPE, 7, struct spile_keep)
+#define SPILE_GATE	_IOW(SPILE_IOC_TYPE, 8, struct spile_gate)
+#define SPILE_GATE_STATE	_IOR(SPILE_IOC_TYPE, 9, struct spile_gate_state)
 
 /* Start of a ring's header page(s). head and tail count bytes for ever; the
  * place of a byte is its count modulo ring_bytes. A record never wraps: the
@@ -157,6 +199,7 @@ enum spile_record_kind {
 	SPILE_RECORD_EXIT = 4,	/* session is stopping; no payload */
 	SPILE_RECORD_SYSTEM = 5,/* payload: one string, a command for sh -c as the invoking user */
 	SPILE_RECORD_NOTICE = 6,/* payload: one string -> stderr, only with -v (module armed, disarmed, ...) */
+	SPILE_RECORD_REWRITE = 7,/* payload: one string, what was written or observed -> stderr */
 };
 
 /* Records begin at multiples of 8 bytes. */

@@ -240,7 +240,7 @@ impl Speller<'_> {
                 self.locate(*location);
                 self.line(&format!("spile_write(c, {}, {size}, {});", self.value(address), self.value(value)));
             }
-            Instr::SetRegister(offset, value) => self.line(&format!("SPILE_REGISTER({offset}) = {};", self.value(value))),
+            Instr::SetRegister(offset, value) => self.line(&format!("spile_set_register(c, {offset}, {});", self.value(value))),
             Instr::Call { callee, arguments, outcome, location } => {
                 if let Some(location) = location {
                     self.locate(*location);

@@ -161,6 +161,61 @@ pub const MECHANISMS: [&str; 10] = [
 /// [`Setup::flags`]: every run is timed, not one in some.
 pub const SETUP_TIMED: u32 = 1;
 
+/// [`Gate::mode`]: what passes is written.
+pub const ENFORCE: u32 = 0;
+/// [`Gate::mode`]: nothing is written, all is counted and told.
+pub const OBSERVE: u32 = 1;
+/// Most entries of each scope of a [`Gate`].
+pub const GATE_SCOPES: usize = 16;
+
+/// Argument of [`GATE`]: what becomes of what a guru script writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Gate {
+    /// [`ENFORCE`] or [`OBSERVE`].
+    pub mode: u32,
+    /// Most writes in a second; 0: any number.
+    pub per_second: u32,
+    /// CLOCK_REALTIME in nanoseconds; 0: never.
+    pub expires: u64,
+    /// The first so many are told.
+    pub tell: u32,
+    /// 0
+    pub reserved: u32,
+    /// Of each scope: entries; 0: any task is in it.
+    pub uid_count: u32,
+    pub gid_count: u32,
+    pub pid_count: u32,
+    pub cgroup_count: u32,
+    pub uids: [u32; GATE_SCOPES],
+    pub gids: [u32; GATE_SCOPES],
+    /// Processes.
+    pub pids: [u32; GATE_SCOPES],
+    /// Inode numbers of directories of cgroup2.
+    pub cgroups: [u64; GATE_SCOPES],
+}
+
+/// Index into [`GateState::counts`]: what was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Rewritten = 0,
+    Observed = 1,
+    Expired = 2,
+    OutOfScope = 3,
+    Limited = 4,
+}
+
+/// Kinds of [`Verdict`].
+pub const VERDICTS: usize = 5;
+
+/// Answer of [`GATE_STATE`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct GateState {
+    pub gate: Gate,
+    pub counts: [u64; VERDICTS],
+}
+
 /// Numbers as `asm-generic/ioctl.h` makes them: direction, size, type, number. (The layout is the same on x86-64 and arm64.)
 const fn ioctl(direction: u64, number: u64, bytes: usize) -> u64 {
     direction << 30 | (bytes as u64) << 16 | (b's' as u64) << 8 | number
@@ -184,3 +239,7 @@ pub const COUNTERS: u64 = ioctl(READ | WRITE, 5, size_of::<Counters>());
 pub const SET: u64 = ioctl(WRITE, 6, size_of::<Set>());
 /// Takes a [`Keep`], at any time after [`SETUP`].
 pub const KEEP: u64 = ioctl(WRITE, 7, size_of::<Keep>());
+/// Takes a [`Gate`], at any time.
+pub const GATE: u64 = ioctl(WRITE, 8, size_of::<Gate>());
+/// Gives a [`GateState`].
+pub const GATE_STATE: u64 = ioctl(READ, 9, size_of::<GateState>());

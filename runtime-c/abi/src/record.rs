@@ -37,13 +37,15 @@ pub enum Kind {
     System = 5,
     /// Payload: one string, for those who want to know more.
     Notice = 6,
+    /// What a guru script has written, or would have. Payload: one string.
+    Rewrite = 7,
 }
 
 impl Kind {
     /// `None`: a number that this version does not know.
     pub fn from_number(number: u16) -> Option<Kind> {
-        use Kind::{Error, Exit, Notice, Pad, Print, System, Warn};
-        [Pad, Print, Warn, Error, Exit, System, Notice].into_iter().find(|kind| *kind as u16 == number)
+        use Kind::{Error, Exit, Notice, Pad, Print, Rewrite, System, Warn};
+        [Pad, Print, Warn, Error, Exit, System, Notice, Rewrite].into_iter().find(|kind| *kind as u16 == number)
     }
 }
 

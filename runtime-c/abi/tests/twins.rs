@@ -7,7 +7,7 @@ use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;
 
-use spile_abi::device::{self, Counters, Info, Keep, Set, Setup, State};
+use spile_abi::device::{self, Counters, Gate, GateState, Info, Keep, Set, Setup, State, Verdict};
 use spile_abi::format::{self, Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
 
@@ -29,6 +29,9 @@ fn structures() -> Pairs {
     fields!(pairs, "spile_info", Info, abi state cpus header_bytes ring_bytes probes errors skipped memory_bytes flags reserved);
     fields!(pairs, "spile_set", Set, setting offset bytes reserved number text);
     fields!(pairs, "spile_keep", Keep, keep overwrite);
+    fields!(pairs, "spile_gate", Gate, mode per_second expires tell reserved uid_count gid_count pid_count cgroup_count
+        uids gids pids cgroups);
+    fields!(pairs, "spile_gate_state", GateState, gate counts);
     fields!(pairs, "spile_setup", Setup, ring_bytes target flags reserved);
     fields!(pairs, "spile_counters", Counters,
         probe armed hits handled filtered nested lock_skipped low_stack errors return_misses
@@ -58,6 +61,18 @@ fn numbers() -> Pairs {
         ("SPILE_COUNTERS", device::COUNTERS),
         ("SPILE_SET", device::SET),
         ("SPILE_KEEP", device::KEEP),
+        ("SPILE_GATE", device::GATE),
+        ("SPILE_GATE_STATE", device::GATE_STATE),
+        ("SPILE_GATE_ENFORCE", u64::from(device::ENFORCE)),
+        ("SPILE_GATE_OBSERVE", u64::from(device::OBSERVE)),
+        ("SPILE_GATE_SCOPES", device::GATE_SCOPES as u64),
+        ("SPILE_GATE_REWRITTEN", Verdict::Rewritten as u64),
+        ("SPILE_GATE_OBSERVED", Verdict::Observed as u64),
+        ("SPILE_GATE_EXPIRED", Verdict::Expired as u64),
+        ("SPILE_GATE_OUT_OF_SCOPE", Verdict::OutOfScope as u64),
+        ("SPILE_GATE_LIMITED", Verdict::Limited as u64),
+        ("SPILE_GATE_COUNTS", device::VERDICTS as u64),
+        kind("SPILE_RECORD_REWRITE", Kind::Rewrite),
         ("SPILE_SET_BYTES", device::SET_BYTES as u64),
         ("SPILE_SETUP_TIMED", u64::from(device::SETUP_TIMED)),
         ("SPILE_BY_NOTHING", 0),
@@ -178,5 +193,5 @@ fn numbers_that_mean_nothing_are_no_state_and_no_kind() {
     assert_eq!(State::from_number(State::Stopped as u32), Some(State::Stopped));
     assert_eq!(State::from_number(6), None);
     assert_eq!(Kind::from_number(Kind::Notice as u16), Some(Kind::Notice));
-    assert_eq!(Kind::from_number(7), None);
+    assert_eq!(Kind::from_number(8), None);
 }

@@ -1,0 +1,44 @@
+//! Tells the service manager that the session has begun (sd_notify(3), without its library).
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
+
+/// Sends `state` (`READY=1`) to the socket of NOTIFY_SOCKET, if there is one. Nobody listening is no error.
+pub fn send(state: &str) {
+    if let Some(socket) = std::env::var_os("NOTIFY_SOCKET") {
+        let _ = send_to(socket.as_bytes(), state);
+    }
+}
+
+/// `@NAME` is an abstract socket.
+fn send_to(socket: &[u8], state: &str) -> std::io::Result<usize> {
+    let address = match socket.strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(Path::new(std::ffi::OsStr::from_bytes(socket)))?,
+    };
+    UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_sockets_are_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("notify");
+        let name = format!("spilerun-test-{}", std::process::id());
+        let by_path = UnixDatagram::bind(&path).unwrap();
+        let by_name = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        send_to(path.as_os_str().as_bytes(), "READY=1").unwrap();
+        send_to(format!("@{name}").as_bytes(), "READY=1").unwrap();
+        for socket in [by_path, by_name] {
+            let mut buffer = [0; 16];
+            let count = socket.recv(&mut buffer).unwrap();
+            assert_eq!(&buffer[..count], b"READY=1");
+        }
+        assert!(send_to(b"/no/such/socket", "READY=1").is_err());
+    }
+}

@@ -1,0 +1,484 @@
+//! Services: modules in /lib/modules/RELEASE/spile, `/etc/spile/NAME.conf`, and the unit `spile@NAME`.
+//!
+//! Modules for several kernels lie side by side; which one runs is decided when the service starts. What a kernel lacks is
+//! said by `check` (when it is installed), by `status`, and by the service that does not start.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::{Error, Exit};
+use crate::file::{File, is_module_name, running_release};
+use crate::load;
+use crate::options::{Options, Task};
+use crate::report;
+
+const UNIT: &str = include_str!("../system/spile@.service");
+const UNIT_PLACE: &str = "etc/systemd/system/spile@.service";
+const PACKAGED_UNIT: &str = "usr/lib/systemd/system/spile@.service";
+
+const CONF: &str = "\
+# Service spile@NAME. Lines KEY=VALUE; # begins a comment. After a change: systemctl restart spile@NAME
+
+# Options of spilerun, words apart by blanks: --dry-run, --expires 72h, --rewrites N, --only uid=USER, -s MB, -v
+OPTIONS=
+# Values for the script's globals: NAME=VALUE NAME=VALUE
+GLOBALS=
+# What the script prints goes to the journal, or to this file (-o), which rotates (-S)
+OUTPUT=
+ROTATE=
+# Without a module for the running kernel: fail, fetch (DIRECTORY/RELEASE/NAME.ko) or rebuild (SCRIPT with BUILD_OPTIONS)
+MISSING=fail
+DIRECTORY=
+SCRIPT=
+BUILD_OPTIONS=-g
+# yes: the module goes into the initramfs too
+EARLY=no
+";
+
+/// `spilerun service ...`
+#[derive(Clone, Debug, PartialEq, Eq, Parser)]
+#[command(name = "spilerun service", about = "Prebuilt modules as services")]
+pub struct Service {
+    /// A directory that holds the system's files as / does
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    root: PathBuf,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+enum Action {
+    /// Put modules (one for each kernel) in their places, with a configuration and the unit
+    Install {
+        name: String,
+        #[arg(required = true)]
+        modules: Vec<PathBuf>,
+    },
+    /// Start it, now and at each boot
+    Enable { name: String },
+    /// Stop it, now and for each boot
+    Disable { name: String },
+    /// What it does, and which kernels have a module for it
+    Status { name: String },
+    /// What it has told
+    Logs { name: String },
+    /// Stop it and remove its files
+    Remove { name: String },
+    /// All services and their kernels
+    List,
+    /// Whether each service has a module for this kernel; package triggers ask
+    Check { release: Option<String> },
+    /// Files of the services that are in the initramfs of this kernel; its hooks ask
+    Early { release: Option<String> },
+    /// What the unit runs
+    Run { name: String },
+}
+
+/// `NAME.conf`
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Conf {
+    options: Vec<String>,
+    globals: Vec<String>,
+    output: Option<String>,
+    rotate: Option<String>,
+    missing: Missing,
+    directory: PathBuf,
+    script: PathBuf,
+    build_options: Vec<String>,
+    early: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Missing {
+    #[default]
+    Fail,
+    Fetch,
+    Rebuild,
+}
+
+impl Conf {
+    fn parse(text: &str) -> Result<Conf, String> {
+        let mut conf = Conf::default();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong = |why: &str| format!("line {}: {why}: {line}", index + 1);
+            let (key, value) = line.split_once('=').ok_or_else(|| wrong("KEY=VALUE is wanted"))?;
+            let value = value.trim();
+            let words = || value.split_whitespace().map(String::from).collect();
+            let text = || Some(value.to_string()).filter(|value| !value.is_empty());
+            match key.trim() {
+                "OPTIONS" => conf.options = words(),
+                "GLOBALS" => conf.globals = words(),
+                "OUTPUT" => conf.output = text(),
+                "ROTATE" => conf.rotate = text(),
+                "DIRECTORY" => conf.directory = value.into(),
+                "SCRIPT" => conf.script = value.into(),
+                "BUILD_OPTIONS" => conf.build_options = words(),
+                "EARLY" => conf.early = value == "yes",
+                "MISSING" => {
+                    conf.missing = match value {
+                        "" | "fail" => Missing::Fail,
+                        "fetch" => Missing::Fetch,
+                        "rebuild" => Missing::Rebuild,
+                        _ => return Err(wrong("it is fail, fetch or rebuild")),
+                    }
+                }
+                _ => return Err(wrong("no such key")),
+            }
+        }
+        Ok(conf)
+    }
+
+    /// Where the output goes, for a session that begins and for one that is attached to.
+    fn output_options(&self) -> Vec<String> {
+        let pairs = [("-o", &self.output), ("-S", &self.rotate)];
+        pairs.into_iter().flat_map(|(option, value)| value.iter().flat_map(move |value| [option.to_string(), value.clone()])).collect()
+    }
+}
+
+impl Service {
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Service, clap::Error> {
+        Service::try_parse_from(arguments)
+    }
+
+    /// Does what the action asks for, or says with which command line it goes on.
+    pub fn perform(&self) -> Result<Step, Error> {
+        match &self.action {
+            Action::Install { name, modules } => self.install(name, modules),
+            Action::Enable { name } => self.enable(name),
+            Action::Disable { name } => self.disable(name),
+            Action::Status { name } => self.status(name),
+            Action::Logs { name } => system("journalctl", &["-u", &unit(name)]),
+            Action::Remove { name } => self.remove(name),
+            Action::List => self.list(),
+            Action::Check { release } => self.check(&release.clone().unwrap_or_else(running_release)),
+            Action::Early { release } => self.early(&release.clone().unwrap_or_else(running_release)),
+            Action::Run { name } => self.run(name),
+        }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    fn conf_path(&self, name: &str) -> PathBuf {
+        self.path("etc/spile").join(format!("{name}.conf"))
+    }
+
+    fn module_path(&self, release: &str, name: &str) -> PathBuf {
+        self.path("lib/modules").join(release).join("spile").join(format!("{name}.ko"))
+    }
+
+    fn conf(&self, name: &str) -> Result<Conf, Error> {
+        let path = self.conf_path(name);
+        if !is_module_name(name) || !path.exists() {
+            return Err(Error::NoService { name: name.to_string() });
+        }
+        let text = fs::read_to_string(&path).map_err(|error| Error::Unreadable { path: path.clone(), error })?;
+        Conf::parse(&text).map_err(|why| Error::Setting { given: path.display().to_string(), why })
+    }
+
+    /// Names with a configuration.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path("etc/spile")).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".conf")?.to_string()));
+        let mut names: Vec<String> = names.filter(|name| is_module_name(name)).collect();
+        names.sort();
+        names
+    }
+
+    /// Installed kernels.
+    fn releases(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path("lib/modules")).into_iter().flatten().flatten();
+        let kernels = entries.filter(|entry| ["kernel", "spile"].iter().any(|part| entry.path().join(part).is_dir()));
+        let mut releases: Vec<String> = kernels.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        releases.sort();
+        releases
+    }
+
+    fn install(&self, name: &str, modules: &[PathBuf]) -> Result<Step, Error> {
+        // All of them are looked at before anything is written.
+        let modules = modules.iter().map(|module| File::find(module)).collect::<Result<Vec<File>, Error>>()?;
+        if let Some(other) = modules.iter().find(|module| module.description.meta.name != name || !is_module_name(name)) {
+            let why = format!("{} is called {}: build it with spile -m {name}", other.path.display(), other.description.meta.name);
+            return Err(Error::Setting { given: name.to_string(), why });
+        }
+        for module in &modules {
+            let place = self.module_path(&module.description.meta.kernel_release, name);
+            write_new(&place, &module.image)?;
+            say(&format!("{} for kernel {}", place.display(), module.description.meta.kernel_release));
+        }
+        let conf = self.conf_path(name);
+        if !conf.exists() {
+            write_new(&conf, CONF.replace("@NAME", &format!("@{name}")).as_bytes())?;
+            say(&format!("{}: look at it, then spilerun service enable {name}", conf.display()));
+        }
+        if !self.path(PACKAGED_UNIT).exists() && fs::read(self.path(UNIT_PLACE)).ok().as_deref() != Some(UNIT.as_bytes()) {
+            write_new(&self.path(UNIT_PLACE), UNIT.as_bytes())?;
+            self.reload()?;
+        }
+        self.check_name(name, &running_release());
+        Ok(Step::Done(Exit::Success))
+    }
+
+    /// An image of a system is not the system that runs.
+    fn reload(&self) -> Result<Step, Error> {
+        match self.root == Path::new("/") {
+            true => system("systemctl", &["daemon-reload"]),
+            false => Ok(Step::Done(Exit::Success)),
+        }
+    }
+
+    fn enable(&self, name: &str) -> Result<Step, Error> {
+        self.conf(name)?;
+        system("systemctl", &["enable", "--now", &unit(name)])
+    }
+
+    fn disable(&self, name: &str) -> Result<Step, Error> {
+        self.conf(name)?;
+        let step = system("systemctl", &["disable", "--now", &unit(name)])?;
+        // A session whose loader was killed just before.
+        match load::remove_leftover(name) {
+            Ok(()) | Err(Error::NotLoaded { .. }) => Ok(step),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn status(&self, name: &str) -> Result<Step, Error> {
+        self.conf(name)?;
+        let _ = system("systemctl", &["--no-pager", "--lines=3", "status", &unit(name)]);
+        say(&self.line(name));
+        if Path::new("/sys/module").join(name).exists() {
+            return Ok(Step::Run(vec!["spilerun".into(), "status".into(), name.into()]));
+        }
+        Ok(Step::Done(if self.check_name(name, &running_release()) { Exit::Success } else { Exit::Mismatch }))
+    }
+
+    fn remove(&self, name: &str) -> Result<Step, Error> {
+        self.disable(name)?;
+        for release in self.releases() {
+            let path = self.module_path(&release, name);
+            if path.exists() {
+                fs::remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
+            }
+        }
+        let path = self.conf_path(name);
+        fs::remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
+        Ok(Step::Done(Exit::Success))
+    }
+
+    /// `NAME: RELEASE yes, RELEASE NO MODULE`
+    fn line(&self, name: &str) -> String {
+        let kernels = self.releases().into_iter().map(|release| match self.has_module(name, &release) {
+            true => format!("{release} yes"),
+            false => format!("{release} NO MODULE"),
+        });
+        format!("{name}: {}", kernels.collect::<Vec<_>>().join(", "))
+    }
+
+    fn list(&self) -> Result<Step, Error> {
+        self.names().iter().for_each(|name| say(&self.line(name)));
+        Ok(Step::Done(Exit::Success))
+    }
+
+    /// Whether the module that lies there says that it is for that kernel.
+    fn has_module(&self, name: &str, release: &str) -> bool {
+        File::find(&self.module_path(release, name)).is_ok_and(|file| file.description.meta.kernel_release == release)
+    }
+
+    fn check_name(&self, name: &str, release: &str) -> bool {
+        let conf = self.conf(name).unwrap_or_default();
+        let is_there = self.has_module(name, release)
+            || conf.missing == Missing::Rebuild
+            || conf.missing == Missing::Fetch && conf.directory.join(release).join(format!("{name}.ko")).exists();
+        if !is_there {
+            report::say(&format!(
+                "WARNING: service {name} has no module for kernel {release}: with it {name} will not be active; build it (spile -p4 -m {name} -r {release}) and install it (spilerun service install {name} FILE)"
+            ));
+        }
+        is_there
+    }
+
+    fn check(&self, release: &str) -> Result<Step, Error> {
+        let missing = self.names().iter().filter(|name| !self.check_name(name, release)).count();
+        Ok(Step::Done(if missing == 0 { Exit::Success } else { Exit::Mismatch }))
+    }
+
+    fn early(&self, release: &str) -> Result<Step, Error> {
+        for name in self.names() {
+            if self.conf(&name)?.early && self.has_module(&name, release) {
+                say(&self.module_path(release, &name).display().to_string());
+            }
+        }
+        Ok(Step::Done(Exit::Success))
+    }
+
+    /// Attaches to the session that a killed loader or the initramfs has left, or begins one.
+    fn run(&self, name: &str) -> Result<Step, Error> {
+        let conf = self.conf(name)?;
+        let mut arguments: Vec<OsString> = vec!["spilerun".into(), "--keep".into()];
+        arguments.extend(conf.output_options().into_iter().map(OsString::from));
+        if load::is_detached(name) {
+            arguments.extend(["-A".into(), name.into()]);
+            return Ok(Step::Run(arguments));
+        }
+        let module = self.module_for(name, &conf, &running_release())?;
+        arguments.extend(conf.options.iter().map(OsString::from));
+        arguments.push(module.into());
+        arguments.extend(conf.globals.iter().map(OsString::from));
+        Ok(Step::Run(arguments))
+    }
+
+    fn module_for(&self, name: &str, conf: &Conf, release: &str) -> Result<PathBuf, Error> {
+        let place = self.module_path(release, name);
+        if place.exists() {
+            return Ok(place);
+        }
+        match conf.missing {
+            Missing::Fail => {}
+            Missing::Fetch => {
+                let file = File::find(&conf.directory.join(release).join(format!("{name}.ko")))?;
+                write_new(&place, &file.image)?;
+                return Ok(place);
+            }
+            Missing::Rebuild => {
+                let directory = place.parent().unwrap_or(Path::new("/"));
+                fs::create_dir_all(directory).map_err(|error| Error::OpenOutput { path: directory.to_path_buf(), error })?;
+                let mut command = Command::new("spile");
+                command.args(&conf.build_options).args(["-p4", "-m", name, "-r", release]).arg(&conf.script).current_dir(directory);
+                let status = command.status().map_err(|error| Error::Command { command: "spile".to_string(), error })?;
+                if status.success() && place.exists() {
+                    return Ok(place);
+                }
+            }
+        }
+        Err(Error::NotFound { name: name.into(), looked: vec![place] })
+    }
+}
+
+/// What is left to do.
+#[derive(Debug, PartialEq)]
+pub enum Step {
+    Done(Exit),
+    /// Go on with this command line.
+    Run(Vec<OsString>),
+}
+
+fn unit(name: &str) -> String {
+    format!("spile@{name}.service")
+}
+
+fn say(line: &str) {
+    // A closed reader has seen enough.
+    let _ = io::Write::write_all(&mut io::stdout(), format!("{line}\n").as_bytes());
+}
+
+/// Runs a program of the system's; its output is ours.
+fn system(program: &str, arguments: &[&str]) -> Result<Step, Error> {
+    let status = Command::new(program).args(arguments).status();
+    let status = status.map_err(|error| Error::Command { command: program.to_string(), error })?;
+    Ok(Step::Done(if status.success() { Exit::Success } else { Exit::Failed }))
+}
+
+/// Whole or not at all: a crash leaves no half of a file under its name.
+fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let failed = |error| Error::OpenOutput { path: path.to_path_buf(), error };
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).map_err(failed)?;
+    }
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    fs::write(&new, bytes).map_err(failed)?;
+    fs::rename(&new, path).map_err(failed)
+}
+
+/// The options that a step leads to.
+pub fn options(arguments: Vec<OsString>) -> Result<Options, Error> {
+    let line = || arguments.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let wrong = |why: String| Error::Setting { given: line(), why };
+    let options = Options::parse(arguments.clone()).map_err(|error| wrong(error.kind().to_string()))?;
+    match options.task {
+        Task::Run(_) | Task::Attach(_) | Task::Status(..) => Ok(options),
+        _ => Err(wrong("a service only runs a module".to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elf::tests::with_sections;
+    use spile_abi::meta::{self, Meta};
+
+    fn service(root: &Path, line: &str) -> Result<Step, Error> {
+        let words = ["service", "--root"].map(OsString::from).into_iter().chain([root.into()]);
+        Service::parse(words.chain(line.split(' ').map(OsString::from))).unwrap().perform()
+    }
+
+    fn module(path: &Path, name: &str, release: &str) {
+        let meta = Meta { name: name.into(), kernel_release: release.into(), ..Meta::default() };
+        fs::write(path, with_sections(&[(meta::SECTION, &meta.encode())])).unwrap();
+    }
+
+    #[test]
+    fn modules_of_several_kernels_lie_side_by_side() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        for release in ["6.1.0-1", "6.2.0-1"] {
+            fs::create_dir_all(root.join("lib/modules").join(release).join("kernel")).unwrap();
+        }
+        let file = root.join("any.ko");
+        module(&file, "fix", "6.1.0-1");
+        let install = format!("install fix {}", file.display());
+        assert_eq!(service(root, &install).unwrap(), Step::Done(Exit::Success));
+        assert!(root.join("etc/systemd/system/spile@.service").exists());
+        assert_eq!(service(root, "check 6.1.0-1").unwrap(), Step::Done(Exit::Success));
+        assert_eq!(service(root, "check 6.2.0-1").unwrap(), Step::Done(Exit::Mismatch));
+        module(&file, "fix", "6.2.0-1");
+        // What its owner has changed stays.
+        fs::write(root.join("etc/spile/fix.conf"), "EARLY=yes\n").unwrap();
+        service(root, &install).unwrap();
+        assert_eq!(service(root, "check 6.2.0-1").unwrap(), Step::Done(Exit::Success));
+        assert_eq!(fs::read_to_string(root.join("etc/spile/fix.conf")).unwrap(), "EARLY=yes\n");
+        module(&root.join("lib/modules/6.2.0-1/spile/fix.ko"), "fix", "6.1.0-1");
+        assert_eq!(service(root, "check 6.2.0-1").unwrap(), Step::Done(Exit::Mismatch));
+        module(&file, "other", "6.2.0-1");
+        assert!(matches!(service(root, &install), Err(Error::Setting { .. })));
+        assert!(matches!(service(root, "run none"), Err(Error::NoService { .. })));
+        assert!(matches!(service(root, "run ../fix"), Err(Error::NoService { .. })));
+    }
+
+    #[test]
+    fn without_a_module_it_is_fetched_or_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let release = running_release();
+        fs::create_dir_all(root.join("etc/spile")).unwrap();
+        fs::write(root.join("etc/spile/fix.conf"), "OPTIONS=--dry-run -s 2\nGLOBALS=a=1 b=x\nOUTPUT=/var/log/fix\nROTATE=5,2\n").unwrap();
+        assert!(matches!(service(root, "run fix"), Err(Error::NotFound { .. })));
+        let store = root.join("store");
+        fs::create_dir_all(store.join(&release)).unwrap();
+        module(&store.join(&release).join("fix.ko"), "fix", &release);
+        let conf = fs::read_to_string(root.join("etc/spile/fix.conf")).unwrap();
+        fs::write(root.join("etc/spile/fix.conf"), format!("{conf}MISSING=fetch\nDIRECTORY={}\n", store.display())).unwrap();
+        let Step::Run(arguments) = service(root, "run fix").unwrap() else { panic!("it runs") };
+        let options = options(arguments).unwrap();
+        assert!(options.keep && options.gate.dry_run && options.rotation.is_some());
+        assert_eq!(options.settings, ["a=1", "b=x"]);
+        assert_eq!(options.task, Task::Run(root.join("lib/modules").join(&release).join("spile/fix.ko")));
+    }
+
+    #[test]
+    fn configurations_say_where_they_are_wrong() {
+        assert_eq!(Conf::parse(CONF).unwrap().build_options, ["-g"]);
+        assert_eq!(Conf::parse("\nX=1\n"), Err("line 2: no such key: X=1".to_string()));
+        assert!(Conf::parse("MISSING=maybe").is_err() && Conf::parse("MISSING").is_err());
+    }
+}

@@ -1,0 +1,8 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# kernel-install(8) plugin: says when a new kernel has no module for an installed service of spile.
+# Never fails: a kernel without a workaround is better than none.
+if [ "$1" = add ] && [ -n "$2" ] && command -v spilerun >/dev/null; then
+	spilerun service check "$2" || :
+fi
+exit 0

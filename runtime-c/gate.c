@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One gate for each module. Handlers read the settings under RCU (they run with
+ * preemption off); a change is made in the copy that nobody reads.
+ */
+#include <linux/atomic.h>
+#include <linux/cgroup.h>
+#include <linux/cred.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/time64.h>
+#include <linux/uidgid.h>
+
+#include "context.h"
+#include "gate.h"
+#include "memory.h"
+#include "ring.h"
+#include "session.h"
+
+static struct spile_gate gates[2];
+static struct spile_gate __rcu *current_gate;	/* NULL: everything passes */
+static atomic_t told;				/* rewrites told of since the gate was set */
+
+/* The limit: how many have passed in which second. */
+static atomic64_t limited_second;
+static atomic_t passed_in_second;
+
+static bool is_among(u32 wanted, const __u32 *list, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (list[i] == wanted)
+			return true;
+	return !count;
+}
+
+/* A process is in its cgroup and in all above it. */
+static bool is_in_cgroups(const struct spile_gate *gate)
+{
+#ifdef CONFIG_CGROUPS
+	struct cgroup *group;
+	u32 i;
+
+	if (!gate->cgroup_count)
+		return true;
+	for (group = task_dfl_cgroup(current); group; group = cgroup_parent(group))
+		for (i = 0; i < gate->cgroup_count; i++)
+			if (cgroup_id(group) == gate->cgroups[i])
+				return true;
+	return false;
+#else
+	return !gate->cgroup_count;
+#endif
+}
+
+static bool is_in_scope(const struct spile_gate *gate)
+{
+	return is_among(from_kuid(&init_user_ns, current_uid()), gate->uids, gate->uid_count) &&
+	       is_among(from_kgid(&init_user_ns, current_gid()), gate->gids, gate->gid_count) &&
+	       is_among(task_tgid_nr(current), gate->pids, gate->pid_count) &&
+	       is_in_cgroups(gate);
+}
+
+/* One that races with the change of the second may be counted to either. */
+static bool is_under_limit(const struct spile_gate *gate)
+{
+	s64 second, before;
+
+	if (!gate->per_second)
+		return true;
+	second = div_u64(ktime_get_mono_fast_ns(), NSEC_PER_SEC);
+	before = atomic64_read(&limited_second);
+	if (before != second && atomic64_cmpxchg(&limited_second, before, second) == before)
+		atomic_set(&passed_in_second, 0);
+	return atomic_inc_return(&passed_in_second) <= gate->per_second;
+}
+
+static enum spile_gate_count judge(const struct spile_gate *gate)
+{
+	if (!gate)
+		return SPILE_GATE_REWRITTEN;
+	if (gate->expires && ktime_get_real_fast_ns() >= gate->expires)
+		return SPILE_GATE_EXPIRED;
+	if (!is_in_scope(gate))
+		return SPILE_GATE_OUT_OF_SCOPE;
+	if (!is_under_limit(gate))
+		return SPILE_GATE_LIMITED;
+	return gate->mode == SPILE_GATE_OBSERVE ? SPILE_GATE_OBSERVED : SPILE_GATE_REWRITTEN;
+}
+
+static noinline void tell(struct spile_context *c, bool done, const char *what, u64 place, u64 before, u64 after)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	unsigned int length;
+
+	length = scnprintf(cpu->message, spile_message_bytes(),
+			   "%s by %s(%d), uid %u: %s 0x%llx from %lld to %lld in probe %s",
+			   done ? "rewritten" : "observed, not rewritten", current->comm, task_tgid_nr(current),
+			   from_kuid_munged(&init_user_ns, current_uid()), what, place, (s64)before, (s64)after,
+			   c->probe->point);
+	spile_ring_text(cpu, SPILE_RECORD_REWRITE, 0, cpu->message, length);
+}
+
+bool spile_gate_passes(struct spile_context *c, const char *what, u64 place, u64 before, u64 after)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	const struct spile_gate *gate = rcu_dereference_sched(current_gate);
+	enum spile_gate_count verdict = judge(gate);
+	bool passes = verdict == SPILE_GATE_REWRITTEN;
+
+	cpu->gate_counts[verdict]++;
+	if (gate && (passes || verdict == SPILE_GATE_OBSERVED) &&
+	    atomic_read(&told) < gate->tell && atomic_inc_return(&told) <= gate->tell)
+		tell(c, passes, what, place, before, after);
+	return passes;
+}
+
+int spile_gate_write(struct spile_context *c, spile_ulong address, const void *from, size_t bytes)
+{
+	size_t shown = min(bytes, sizeof(u64));
+	u64 before = 0, after = 0;
+
+	memcpy(&after, from, shown);
+	if (spile_memory_read(&before, address, shown, false))
+		return -EFAULT;
+	if (!spile_gate_passes(c, "memory at", address, before, after))
+		return 0;
+	return spile_memory_write(address, from, bytes);
+}
+
+void spile_set_register(struct spile_context *c, unsigned int offset, spile_long value)
+{
+	unsigned long *place = &c->regs[offset / sizeof(unsigned long)];
+
+	if (spile_gate_passes(c, c->probe->kind == SPILE_PROBE_KRETPROBE ? "return value, register" : "register",
+			      offset, *place, value))
+		*place = value;
+}
+
+int spile_gate_set(const struct spile_gate *gate)
+{
+	const struct spile_gate *now = rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
+	struct spile_gate *next = now == &gates[0] ? &gates[1] : &gates[0];
+
+	if (gate->mode > SPILE_GATE_OBSERVE || gate->reserved || gate->uid_count > SPILE_GATE_SCOPES ||
+	    gate->gid_count > SPILE_GATE_SCOPES || gate->pid_count > SPILE_GATE_SCOPES ||
+	    gate->cgroup_count > SPILE_GATE_SCOPES)
+		return -EINVAL;
+	*next = *gate;
+	atomic_set(&told, 0);
+	rcu_assign_pointer(current_gate, next);
+	/* The other copy is nobody's when this returns, for the next change. */
+	synchronize_rcu();
+	return 0;
+}
+
+void spile_gate_state(struct spile_gate_state *state)
+{
+	const struct spile_gate *now = rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
+	int cpu, i;
+
+	memset(state, 0, sizeof(*state));
+	if (now)
+		state->gate = *now;
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < SPILE_GATE_COUNTS; i++)
+			state->counts[i] += READ_ONCE(per_cpu_ptr(&spile_cpus, cpu)->gate_counts[i]);
+}

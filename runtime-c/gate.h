@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The gate before everything that guru scripts write: whether it is written, and
+ * what is told of it (abi.h, struct spile_gate).
+ */
+#ifndef SPILE_GATE_H
+#define SPILE_GATE_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+#include "script.h"
+#include "abi/abi.h"
+
+/*
+ * Whether a handler may write now: counts it, and tells of the first. `what` is
+ * for people. Any context a handler runs in; does not sleep or allocate; its
+ * bound are the scopes.
+ */
+bool spile_gate_passes(struct spile_context *c, const char *what, u64 place, u64 before, u64 after);
+
+/* spile_memory_write() behind the gate; a write that does not pass is no error. Any context. */
+int __must_check spile_gate_write(struct spile_context *c, spile_ulong address, const void *from, size_t bytes);
+
+/* SPILE_GATE and SPILE_GATE_STATE. Process context, under spile_session.lock. */
+int __must_check spile_gate_set(const struct spile_gate *gate);
+void spile_gate_state(struct spile_gate_state *state);
+
+#endif

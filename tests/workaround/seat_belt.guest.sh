@@ -1,0 +1,63 @@
+# Shows: a workaround that only observes, then enforces, without reloading; its scope, its limit and its end; every write is
+# counted once.
+# script: lu_5642 -g examples/lu_5642.stp
+# script: ticks tests/loader/ticks.stp
+# modules: lustre
+# limit: 90
+# stdout: ^observed: Input/output error$
+# stdout: ^enforced: Resource temporarily unavailable$
+# stdout: ^observed: Input/output error$
+# stdout: rewrites: mode observe, rewritten 1, observed 2, expired 0, out of scope 0, limited 0$
+# stdout: "rewrites":.."rewritten":1,"observed":2,
+# stdout: verdict="rewritten".} 1$
+# stdout: ^other user: Input/output error$
+# stdout: ^this user: Resource temporarily unavailable$
+# stdout: ^limited [1-9]
+# stdout: ^before: Resource temporarily unavailable$
+# stdout: ^after: Input/output error$
+# stdout: ^told$
+# stdout: ^refused 2 2 9$
+
+failure() { su user -c 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/output error\|Resource temporarily unavailable'; }
+
+mount_lustre
+fail_with 5
+start lu_5642 'LU-5642 stap started' --dry-run
+echo "observed: $(failure)"
+wait_for lu_5642.err 'REWRITE: observed, not rewritten by getfattr('
+grep -q 'uid [0-9]*: return value.* from .*-5 to -11 in probe' lu_5642.err
+spilerun enforce lu_5642
+echo "enforced: $(failure)"
+wait_for lu_5642.err 'REWRITE: rewritten by getfattr('
+spilerun observe lu_5642
+echo "observed: $(failure)"
+spilerun status lu_5642
+spilerun status lu_5642 --json
+spilerun status lu_5642 --prometheus
+stop INT
+gone lu_5642
+
+start lu_5642 'LU-5642 stap started' --only uid=54321
+echo "other user: $(failure)"
+stop INT
+start lu_5642 'LU-5642 stap started' --only "uid=$(id -u user)" --rewrites 1
+echo "this user: $(failure)"
+for turn in 1 2 3 4 5 6; do failure >>limited; done
+spilerun status lu_5642 | sed -n 's/.*\(limited [0-9]*\).*/\1/p'
+grep -q Input limited
+stop INT
+
+start lu_5642 'LU-5642 stap started' --expires 4s
+echo "before: $(failure)"
+wait_for lu_5642.err 'REWRITE: lu_5642 has expired'
+echo "after: $(failure)"
+spilerun status lu_5642 | grep -q 'mode expired, rewritten 1, observed 0, expired 1,'
+echo told
+stop INT
+
+first=0 second=0 third=0
+spilerun ticks.ko --dry-run 2>/dev/null || first=$?
+spilerun lu_5642.ko --only cgroup=no/such/group 2>/dev/null || second=$?
+spilerun status no_such_module 2>/dev/null || third=$?
+echo "refused $first $second $third"
+gone lu_5642
