@@ -12,6 +12,7 @@
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
+#include "gate.h"
 #include "guard.h"
 #include "memory.h"
 #include "ring.h"
@@ -171,11 +172,15 @@ void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_l
 		offsetof(struct pt_regs, cx), offsetof(struct pt_regs, r8), offsetof(struct pt_regs, r9),
 	};
 	struct pt_regs *regs = spile_registers(c);
+	unsigned long *place;
 
-	if (!regs || user_mode(regs) || number < 1 || number > ARRAY_SIZE(words))
+	if (!regs || user_mode(regs) || number < 1 || number > ARRAY_SIZE(words)) {
 		spile_fail_text(c, "argument %lld cannot be set here", number);
-	else
-		*(unsigned long *)((char *)regs + words[number - 1]) = value;
+		return;
+	}
+	place = (unsigned long *)((char *)regs + words[number - 1]);
+	if (spile_gate_passes(c, "argument", number, *place, value))
+		*place = value;
 }
 
 void spile_fn_print_regs(struct spile_context *c)

@@ -92,6 +92,12 @@ static enum spile_gate_count judge(const struct spile_gate *gate)
 	return gate->mode == SPILE_GATE_OBSERVE ? SPILE_GATE_OBSERVED : SPILE_GATE_REWRITTEN;
 }
 
+/* An int in a register has anything above its 32 bits, mostly nothing: -5 is then 4294967291. */
+static s64 for_people(u64 value)
+{
+	return value >> 32 ? (s64)value : (s64)(s32)value;
+}
+
 static noinline void tell(struct spile_context *c, bool done, const char *what, u64 place, u64 before, u64 after)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
@@ -100,7 +106,7 @@ static noinline void tell(struct spile_context *c, bool done, const char *what, 
 	length = scnprintf(cpu->message, spile_message_bytes(),
 			   "%s by %s(%d), uid %u: %s 0x%llx from %lld to %lld in probe %s",
 			   done ? "rewritten" : "observed, not rewritten", current->comm, task_tgid_nr(current),
-			   from_kuid_munged(&init_user_ns, current_uid()), what, place, (s64)before, (s64)after,
+			   from_kuid_munged(&init_user_ns, current_uid()), what, place, for_people(before), for_people(after),
 			   c->probe->point);
 	spile_ring_text(cpu, SPILE_RECORD_REWRITE, 0, cpu->message, length);
 }

@@ -12,6 +12,7 @@
 
 #include "script.h"
 #include "builtins.h"
+#include "gate.h"
 #include "guard.h"
 #include "raise.h"
 
@@ -47,6 +48,8 @@ void spile_fn_raise(struct spile_context *c, spile_long signal)
 		spile_fail_text(c, "signal %lld cannot be sent now", signal);
 		return;
 	}
+	if (!spile_gate_passes(c, "signal to process", task_tgid_nr(current), 0, signal))
+		return;
 	one->signal = signal;
 	one->process = get_pid(task_tgid(current));
 	irq_work_queue(&one->work);

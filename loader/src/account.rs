@@ -15,7 +15,7 @@ pub enum Form {
     Json,
 }
 
-/// Name, what it means for a user, and the value.
+/// What is counted, and how often it was.
 type Count = (&'static str, u64);
 
 fn misses(counters: &Counters) -> [Count; 5] {
@@ -47,7 +47,8 @@ pub fn mechanism(counters: &Counters) -> &'static str {
     MECHANISMS.get(counters.mechanism as usize).copied().unwrap_or_default()
 }
 
-fn columns(counters: &Counters) -> [Count; 9] {
+/// All that is counted of a probe, by short names.
+pub fn columns(counters: &Counters) -> [Count; 9] {
     [
         ("hits", counters.hits),
         ("handled", counters.handled),
@@ -101,29 +102,37 @@ pub fn table(probes: &[Probe], all: &[Counters]) -> String {
 
 /// One object in one line.
 pub fn json(probes: &[Probe], all: &[Counters]) -> String {
-    let mut text = String::from("{\"probes\":[");
+    format!("{{\"probes\":{}}}", json_list(probes, all))
+}
+
+/// The list of probes in [`json`].
+pub fn json_list(probes: &[Probe], all: &[Counters]) -> String {
+    let mut text = String::from("[");
     for (index, (probe, counters)) in probes.iter().zip(all).enumerate() {
         let separator = if index > 0 { "," } else { "" };
         let _ = write!(text, "{separator}{{\"point\":{},\"place\":{}", quoted(&probe.point), quoted(&probe.place));
         for (name, count) in columns(counters) {
             let _ = write!(text, ",\"{}\":{count}", name.replace(' ', "_"));
         }
-        let _ = write!(text, ",\"errors\":{},\"by\":{}", counters.errors, quoted(mechanism(counters)));
+        let (armed, errors, by) = (counters.armed, counters.errors, quoted(mechanism(counters)));
+        let _ = write!(text, ",\"errors\":{errors},\"armed\":{armed},\"by\":{by}");
         if let Some((least, average, most)) = cycles(counters) {
             let timed = counters.timed;
             let _ = write!(text, ",\"cycles\":{{\"timed\":{timed},\"min\":{least},\"avg\":{average},\"max\":{most}}}");
         }
         text.push('}');
     }
-    text.push_str("]}");
+    text.push(']');
     text
 }
 
-fn quoted(text: &str) -> String {
+/// A string as JSON and Prometheus have it. What is no text (control characters) is escaped as JSON does it.
+pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {
         match character {
             '"' | '\\' => out.extend(['\\', character]),
+            '\n' => out.push_str("\\n"),
             c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => out.push(c),
         }
@@ -168,7 +177,7 @@ hits  handled  nested  stopped  returns missed  cycles min/avg/max  by         p
     fn json_has_every_count() {
         let text = json(&probes(), &counters());
         assert!(text.starts_with(r#"{"probes":[{"point":"kernel.function(\"f\")","place":"a.stp:1:1","hits":10,"handled":7,"#), "{text}");
-        assert!(text.contains(r#""returns_missed":3,"records_lost":0,"errors":0,"by":"kretprobe","cycles":{"timed":2,"min":4,"avg":4,"max":5}}"#));
+        assert!(text.contains(r#""returns_missed":3,"records_lost":0,"errors":0,"armed":0,"by":"kretprobe","cycles":{"timed":2,"min":4,"avg":4,"max":5}}"#));
         assert!(text.ends_with(r#""by":""}]}"#));
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::libc;
 use nix::time::{ClockId, clock_gettime};
-use spile_abi::device::{ENFORCE, GATE_SCOPES, Gate, OBSERVE};
+use spile_abi::device::{ENFORCE, GATE_SCOPES, Gate, GateState, OBSERVE, Verdict};
 
 /// Writes that are told before only counting goes on.
 pub const TELL: u32 = 10;
@@ -98,6 +98,25 @@ pub fn parse_scope(text: &str) -> Result<Scope, String> {
     }
 }
 
+/// What was decided, by name, as status and the end of a session tell it.
+pub fn verdicts(state: &GateState) -> impl Iterator<Item = (&'static str, u64)> {
+    VERDICTS.iter().map(|(name, verdict)| (*name, state.counts.get(*verdict as usize).copied().unwrap_or(0)))
+}
+
+const VERDICTS: [(&str, Verdict); 5] = [
+    ("rewritten", Verdict::Rewritten),
+    ("observed", Verdict::Observed),
+    ("expired", Verdict::Expired),
+    ("out_of_scope", Verdict::OutOfScope),
+    ("limited", Verdict::Limited),
+];
+
+/// `rewritten 3, observed 0, ...`
+pub fn counts(state: &GateState) -> String {
+    let counts: Vec<String> = verdicts(state).map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
+    counts.join(", ")
+}
+
 /// CLOCK_REALTIME in nanoseconds.
 pub fn now() -> u64 {
     // SANITY: this clock is always there.
@@ -127,7 +146,7 @@ fn parse_span(text: &str) -> Result<u64, String> {
         'd' => 86_400,
         _ => return Err(wrong()),
     };
-    let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
+    let number: u64 = text.strip_suffix(unit).unwrap_or(text).parse().map_err(|_| wrong())?;
     number.checked_mul(seconds).and_then(|seconds| seconds.checked_mul(NS_PER_S)).ok_or_else(|| "too far away".to_string())
 }
 

@@ -18,8 +18,8 @@ use crate::daemon::Waiting;
 use crate::device::{Device, MappedRing};
 use crate::error::{Error, Exit};
 use crate::file::Description;
-use crate::input::Input;
 use crate::gate;
+use crate::input::Input;
 use crate::merge::{self, Look, Next};
 use crate::notify;
 use crate::options::Options;
@@ -544,7 +544,16 @@ impl<'s> Session<'s> {
             Ok(_) => {}
             Err(error) => self.fail(error),
         }
+        self.tell_rewrites();
         self.tell_probes();
+    }
+
+    /// What became of what the script wanted to write, if anything was held back or is asked for.
+    fn tell_rewrites(&mut self) {
+        let Ok(state) = self.device.gate() else { return };
+        if state.counts.iter().any(|count| *count > 0) && (state.gate != Gate::default() || self.options.verbose) {
+            self.sinks.message(&format!("REWRITE: {} in all: {}", self.name, gate::counts(&state)));
+        }
     }
 
     fn tell_probes(&mut self) {

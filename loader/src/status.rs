@@ -2,12 +2,15 @@
 
 use std::fmt::Write;
 
-use spile_abi::device::{Counters, GateState, Info, OBSERVE, State, Verdict};
+use spile_abi::device::{Counters, GateState, Info, OBSERVE, State};
 use spile_abi::meta::Meta;
 
+use crate::account::{self, quoted};
 use crate::gate;
-use crate::report;
 
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// How it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Table,
@@ -25,15 +28,8 @@ pub struct Known<'k> {
     pub counters: &'k [Counters],
 }
 
-const VERDICTS: [(&str, Verdict); 5] = [
-    ("rewritten", Verdict::Rewritten),
-    ("observed", Verdict::Observed),
-    ("expired", Verdict::Expired),
-    ("out_of_scope", Verdict::OutOfScope),
-    ("limited", Verdict::Limited),
-];
-
 impl Known<'_> {
+    /// Whole lines.
     pub fn text(&self, form: Form) -> String {
         match form {
             Form::Table => self.table(),
@@ -63,8 +59,17 @@ impl Known<'_> {
         }
     }
 
-    fn verdicts(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        VERDICTS.iter().map(|(name, verdict)| (*name, self.gate.counts.get(*verdict as usize).copied().unwrap_or(0)))
+    /// What became of what the script wanted to write, in one line.
+    fn rewrites(&self) -> String {
+        format!("rewrites: mode {}{}, {}", self.mode(), self.end(), gate::counts(&self.gate))
+    }
+
+    /// How long what is rewritten will be.
+    fn end(&self) -> String {
+        match self.gate.gate.expires.saturating_sub(gate::now()) / NS_PER_S {
+            0 => String::new(),
+            left => format!(" (expires in {} h {:02} min {:02} s)", left / 3600, left / 60 % 60, left % 60),
+        }
     }
 
     fn table(&self) -> String {
@@ -79,31 +84,23 @@ impl Known<'_> {
             self.info.memory_bytes >> 10
         );
         if self.meta.guru {
-            let counts: Vec<String> = self.verdicts().map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
-            let _ = writeln!(text, "rewrites: mode {}, {}", self.mode(), counts.join(", "));
+            let _ = writeln!(text, "{}", self.rewrites());
         }
-        for (probe, counters) in self.meta.probes.iter().zip(self.counters) {
-            let armed = if counters.armed > 0 { "armed " } else { "" };
-            let _ = writeln!(text, "  {armed}{}", report::account(probe, counters));
-        }
+        let sites = self.meta.probes.iter().zip(self.counters);
+        let armable: Vec<&Counters> = sites.filter(|(probe, _)| is_armable(&probe.point)).map(|(_, counters)| counters).collect();
+        let armed = armable.iter().filter(|counters| counters.armed > 0).count();
+        let _ = writeln!(text, "{armed} of {} probes armed", armable.len());
+        text.push_str(&account::table(&self.meta.probes, self.counters));
         text
     }
 
     fn json(&self) -> String {
-        let probes = self.meta.probes.iter().zip(self.counters).map(|(probe, counters)| {
-            format!(
-                "{{\"point\":{},\"place\":{},\"armed\":{},\"hits\":{},\"handled\":{},\"nested\":{},\"lock_skipped\":{},\"low_stack\":{},\"errors\":{},\"return_misses\":{}}}",
-                quoted(&probe.point), quoted(&probe.place), counters.armed, counters.hits, counters.handled, counters.nested,
-                counters.lock_skipped, counters.low_stack, counters.errors, counters.return_misses
-            )
-        });
-        let probes: Vec<String> = probes.collect();
-        let verdicts: Vec<String> = self.verdicts().map(|(name, count)| format!("\"{name}\":{count}")).collect();
+        let verdicts: Vec<String> = gate::verdicts(&self.gate).map(|(name, count)| format!("\"{name}\":{count}")).collect();
         format!(
-            "{{\"name\":{},\"script\":{},\"kernel\":{},\"state\":\"{}\",\"guru\":{},\"mode\":\"{}\",\"expires_ns\":{},\"errors\":{},\"skipped\":{},\"memory_bytes\":{},\"rewrites\":{{{}}},\"probes\":[{}]}}\n",
+            "{{\"name\":{},\"script\":{},\"kernel\":{},\"state\":\"{}\",\"guru\":{},\"mode\":\"{}\",\"expires_ns\":{},\"errors\":{},\"skipped\":{},\"memory_bytes\":{},\"rewrites\":{{{}}},\"probes\":{}}}\n",
             quoted(self.name), quoted(&self.meta.title), quoted(&self.meta.kernel_release), self.state(), self.meta.guru,
             self.mode(), self.gate.gate.expires, self.info.errors, self.info.skipped, self.info.memory_bytes,
-            verdicts.join(","), probes.join(",")
+            verdicts.join(","), account::json_list(&self.meta.probes, self.counters)
         )
     }
 
@@ -119,37 +116,40 @@ impl Known<'_> {
         };
         let one = |value: u64| std::iter::once((String::new(), value));
         let running = State::from_number(self.info.state) == Some(State::Running);
-        family("spile_running", "gauge", "Whether the script's probes are armed.", &mut one(running.into()));
+        family("spile_running", "gauge", "Whether the session runs.", &mut one(running.into()));
         family("spile_errors_total", "counter", "Run-time errors.", &mut one(self.info.errors.into()));
         family("spile_skipped_total", "counter", "Handler runs skipped.", &mut one(self.info.skipped.into()));
         family("spile_memory_bytes", "gauge", "Memory of the module.", &mut one(self.info.memory_bytes));
-        let rewrites = self.verdicts().map(|(name, count)| (format!(",verdict=\"{name}\""), count));
-        family("spile_rewrites_total", "counter", "Writes of a guru script by what became of them.", &mut { rewrites });
-        let probes = || self.meta.probes.iter().zip(self.counters).enumerate();
+        if self.meta.guru {
+            let enforcing = self.mode() == "enforce";
+            family("spile_enforcing", "gauge", "Whether the script's writes are let through.", &mut one(enforcing.into()));
+            let expires = self.gate.gate.expires / NS_PER_S;
+            family("spile_expires_timestamp_seconds", "gauge", "When writing ends; 0: never.", &mut one(expires));
+            let rewrites = gate::verdicts(&self.gate).map(|(name, count)| (format!(",verdict=\"{name}\""), count));
+            family("spile_rewrites_total", "counter", "Writes of a guru script by what became of them.", &mut { rewrites });
+        }
+        let sites = || self.meta.probes.iter().zip(self.counters).enumerate();
         let labels = |index: usize, point: &str| format!(",probe=\"{index}\",point={}", quoted(point));
-        let hits = probes().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.hits));
-        family("spile_probe_hits_total", "counter", "Hits of a probe.", &mut { hits });
-        let handled = probes().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.handled));
-        family("spile_probe_handled_total", "counter", "Hits whose handler ran.", &mut { handled });
+        let armed = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.armed.into()));
+        family("spile_probe_armed", "gauge", "Whether a probe is armed.", &mut { armed });
+        // The names are those of the table of --stats.
+        for (column, (name, _)) in account::columns(&Counters::default()).iter().enumerate() {
+            let values = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), account::columns(counters)[column].1));
+            let family_name = format!("spile_probe_{}_total", name.replace(' ', "_"));
+            family(&family_name, "counter", &format!("Of a probe: {name}."), &mut { values });
+        }
+        let cycles = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.cycles));
+        family("spile_probe_cycles_total", "counter", "CPU cycles of the handler's runs that were timed.", &mut { cycles });
+        let timed = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.timed));
+        family("spile_probe_timed_total", "counter", "Runs of the handler that were timed.", &mut { timed });
         text
     }
 }
 
-/// In quotes, as JSON and Prometheus have it.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            // Neither has a meaning for the others in names of probes.
-            control if control.is_control() => out.push('?'),
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
+/// begin, end, error and never are not attached to anything.
+fn is_armable(point: &str) -> bool {
+    let word: String = point.chars().take_while(char::is_ascii_alphabetic).collect();
+    !["begin", "end", "error", "never"].contains(&word.as_str())
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
     fn texts() -> [String; 3] {
         let probe = Probe { point: "kernel.function(\"a\").return".into(), place: "a.stp:1:1".into(), ..Probe::default() };
         let meta = Meta { title: "a.stp".into(), kernel_release: "6.1".into(), guru: true, probes: vec![probe], ..Meta::default() };
-        let counters = [Counters { armed: 1, hits: 5, handled: 5, ..Counters::default() }];
+        let counters = [Counters { armed: 1, hits: 5, handled: 5, mechanism: 5, ..Counters::default() }];
         let gate = GateState { counts: [3, 2, 0, 0, 0], ..GateState::default() };
         let info = Info { state: State::Running as u32, memory_bytes: 4096, ..Info::default() };
         let known = Known { name: "a", meta: &meta, info, gate, counters: &counters };
@@ -173,8 +173,10 @@ mod tests {
         assert_eq!(
             table,
             "a (a.stp) for 6.1: running, 0 errors, 0 skipped, 4 KB\n\
-             rewrites: mode enforce, rewritten 3, observed 2, expired 0, out of scope 0, limited 0\n  \
-             armed kernel.function(\"a\").return (a.stp:1:1): hits 5 = handled 5\n"
+             rewrites: mode enforce, rewritten 3, observed 2, expired 0, out of scope 0, limited 0\n\
+             1 of 1 probes armed\n\
+             hits  handled  cycles min/avg/max  by         probe\n   \
+             5        5                   -  kretprobe  kernel.function(\"a\").return (a.stp:1:1)\n"
         );
     }
 

@@ -8,8 +8,9 @@
 # stdout: ^enforced: Resource temporarily unavailable$
 # stdout: ^observed: Input/output error$
 # stdout: rewrites: mode observe, rewritten 1, observed 2, expired 0, out of scope 0, limited 0$
-# stdout: "rewrites":.."rewritten":1,"observed":2,
-# stdout: verdict="rewritten".} 1$
+# stdout: ^1 of 1 probes armed$
+# stdout: "rewrites":."rewritten":1,"observed":2,
+# stdout: verdict="rewritten"[}] 1$
 # stdout: ^other user: Input/output error$
 # stdout: ^this user: Resource temporarily unavailable$
 # stdout: ^limited [1-9]
