@@ -21,9 +21,14 @@
 
 failure() { su user -c 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/output error\|Resource temporarily unavailable'; }
 
+begin_with() {
+	start lu_5642 'LU-5642 stap started' "$@"
+	armed lu_5642
+}
+
 mount_lustre
 fail_with 5
-start lu_5642 'LU-5642 stap started' --dry-run
+begin_with --dry-run
 echo "observed: $(failure)"
 wait_for lu_5642.err 'REWRITE: observed, not rewritten by getfattr('
 grep -q 'uid [0-9]*: return value.* from .*-5 to -11 in probe' lu_5642.err
@@ -38,17 +43,17 @@ spilerun status lu_5642 --prometheus
 stop INT
 gone lu_5642
 
-start lu_5642 'LU-5642 stap started' --only uid=54321
+begin_with --only uid=54321
 echo "other user: $(failure)"
 stop INT
-start lu_5642 'LU-5642 stap started' --only "uid=$(id -u user)" --rewrites 1
+begin_with --only "uid=$(id -u user)" --rewrites 1
 echo "this user: $(failure)"
 for turn in 1 2 3 4 5 6; do failure >>limited; done
 spilerun status lu_5642 | sed -n 's/.*\(limited [0-9]*\).*/\1/p'
 grep -q Input limited
 stop INT
 
-start lu_5642 'LU-5642 stap started' --expires 4s
+begin_with --expires 4s
 echo "before: $(failure)"
 wait_for lu_5642.err 'REWRITE: lu_5642 has expired'
 echo "after: $(failure)"

@@ -22,6 +22,16 @@ start() {
 	wait_for "$script.out" "$text" || { cat "$script.err"; return 1; }
 }
 
+# armed NAME: until the session of module NAME runs: what begin probes print comes before all is armed.
+armed() {
+	for tenth in $(seq 1 100); do
+		! spilerun status "$1" 2>/dev/null | grep -q ': running, ' || return 0
+		sleep 0.1
+	done
+	echo "after 10 s $1 does not run"
+	return 1
+}
+
 # stop [SIGNAL]: ends what `start` has started, and waits for it; its status is $status.
 stop() {
 	kill -s "${1:-INT}" "$loader"
