@@ -9,6 +9,8 @@ use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 use spile_abi::device::{ENFORCE, GATE_SCOPES, Gate, GateState, OBSERVE, Verdict};
 
+use crate::accounts;
+
 /// Writes that are told before only counting goes on.
 pub const TELL: u32 = 10;
 const NS_PER_S: u64 = 1_000_000_000;
@@ -84,14 +86,8 @@ pub fn parse_scope(text: &str) -> Result<Scope, String> {
     let (kind, value) = text.split_once('=').ok_or("KIND=VALUE is wanted")?;
     let number = || value.parse::<u32>().map_err(|_| format!("'{value}' is not known"));
     match kind {
-        "uid" => match nix::unistd::User::from_name(value) {
-            Ok(Some(user)) => Ok(Scope::Uid(user.uid.as_raw())),
-            _ => number().map(Scope::Uid),
-        },
-        "gid" => match nix::unistd::Group::from_name(value) {
-            Ok(Some(group)) => Ok(Scope::Gid(group.gid.as_raw())),
-            _ => number().map(Scope::Gid),
-        },
+        "uid" => accounts::user_id(value).map_or_else(number, Ok).map(Scope::Uid),
+        "gid" => accounts::group_id(value).map_or_else(number, Ok).map(Scope::Gid),
         "pid" => number().map(Scope::Pid),
         "cgroup" if !value.split('/').any(|part| part == "..") => Ok(Scope::Cgroup(PathBuf::from(value))),
         _ => Err("KIND is uid, gid, pid or cgroup".to_string()),

@@ -8,6 +8,7 @@
 //! Exit status: 0 when all went well, else as [`error::Exit`] says.
 
 pub mod account;
+pub mod accounts;
 pub mod check;
 pub mod clock;
 pub mod command;
@@ -97,7 +98,8 @@ fn run(module: &Path, options: &Options) -> Result<Exit, Error> {
     check::belongs_here(&file)?;
     check::may_load_modules()?;
     check::signature_will_do(&file)?;
-    let settings = setting::parse(&options.settings, &file.description.meta.settings)?;
+    let mut settings = setting::parse(&options.settings, &file.description.meta.settings)?;
+    settings.extend(options.remote.iter().flat_map(|remote| setting::of_remote(remote, &file.description.meta.settings)));
     let gate = wanted_gate(options, &file)?;
     let waiting = match options.daemon.then(daemon::begin).transpose()? {
         Some(daemon::Fork::Parent(exit)) => return Ok(exit),

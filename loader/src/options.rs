@@ -10,6 +10,7 @@ use spile_abi::device::{ENFORCE, OBSERVE};
 use crate::account::Form;
 use crate::error::EXIT_HELP;
 use crate::gate::{self, Scope, Wish};
+use crate::setting::Remote;
 use crate::status::Form as StatusForm;
 
 /// What is asked for.
@@ -64,6 +65,7 @@ pub struct Options {
     pub rename: bool,
     /// `NAME=VALUE`, for globals.
     pub settings: Vec<String>,
+    pub remote: Option<Remote>,
     pub color: bool,
     /// What the script may write.
     pub gate: Wish,
@@ -137,6 +139,10 @@ struct Arguments {
     #[arg(short = 'C', value_name = "WHEN", value_parser = ["auto", "always", "never"], default_value = "auto")]
     color: String,
 
+    /// Number and URI that remote_id() and remote_uri() tell the script
+    #[arg(short = 'r', value_name = "N:URI", value_parser = parse_remote, conflicts_with_all = ["attach", "remove"])]
+    remote: Option<Remote>,
+
     /// Taken for staprun's sake: kernels have had user-space probes built in since 3.5
     #[arg(short = 'u', hide = true)]
     _uprobes: bool,
@@ -194,6 +200,13 @@ fn parse_rotation(text: &str) -> Result<Rotation, String> {
         1..=1_048_576 => Ok(Rotation { bytes: megabytes << 20, files: files.transpose()? }),
         _ => Err("SIZE is from 1 to 1048576 MB".to_string()),
     }
+}
+
+/// `N:URI`
+fn parse_remote(text: &str) -> Result<Remote, String> {
+    let (number, uri) = text.split_once(':').ok_or("N:URI is wanted")?;
+    let number = number.parse().map_err(|_| "N is a number".to_string())?;
+    Ok(Remote { number, uri: uri.to_string() })
 }
 
 /// Whether messages have colours.
@@ -266,6 +279,7 @@ impl Options {
             daemon: false,
             rename: false,
             settings: Vec::new(),
+            remote: None,
             color: false,
             gate: Wish::default(),
         }
@@ -303,6 +317,7 @@ impl Options {
             daemon: arguments.daemon,
             rename: arguments.rename,
             settings: arguments.settings,
+            remote: arguments.remote,
             color: wants_color(&arguments.color),
             gate: Wish {
                 dry_run: arguments.dry_run,
@@ -353,6 +368,9 @@ mod tests {
         assert_eq!((options.ring_bytes, options.daemon, options.rename), (Some(2 << 20), true, true));
         assert_eq!(parse("spilerun -A x").unwrap().task, Task::Attach("x".into()));
         assert!(parse("spilerun -L a.ko").unwrap().detach);
+        let remote = Remote { number: 3, uri: "ssh://host".to_string() };
+        assert_eq!(parse("spilerun a.ko -r 3:ssh://host").unwrap().remote, Some(remote));
+        assert!(parse("spilerun a.ko -r x").is_err());
     }
 
     #[test]
@@ -368,5 +386,16 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn manual_and_documentation_tell_every_option() {
+        let manual = include_str!("../system/spilerun.8").replace('\\', "");
+        let page = include_str!("../../docs/spilerun.md");
+        for argument in Arguments::command().get_arguments().filter(|argument| !argument.is_positional()) {
+            let short = argument.get_short().map(|short| format!("-{short}"));
+            let name = short.or(argument.get_long().map(|long| format!("--{long}"))).unwrap_or_default();
+            assert!(manual.contains(&name) && page.contains(&name), "{name}");
+        }
     }
 }

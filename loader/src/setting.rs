@@ -12,6 +12,33 @@ pub enum Value {
     Text(Vec<u8>),
 }
 
+/// `-r N:URI`: what the tapset functions remote_id() and remote_uri() give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    pub number: i64,
+    pub uri: String,
+}
+
+/// The library's globals that hold it (tapset/misc.stp).
+const REMOTE_ID: &str = "__remote_id";
+const REMOTE_URI: &str = "__remote_uri";
+
+/// Settings for what of it the script asks for; what it does not ask for has no global.
+pub fn of_remote(remote: &Remote, settings: &[Setting]) -> Vec<(u32, Value)> {
+    let mut found = Vec::new();
+    for (index, setting) in settings.iter().enumerate() {
+        match setting.name.as_str() {
+            REMOTE_ID => found.push((index as u32, Value::Number(remote.number))),
+            REMOTE_URI => {
+                let most = setting.string_bytes as usize;
+                found.push((index as u32, Value::Text(remote.uri.bytes().take(most).collect())));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Index into the metadata's settings, and the value. Every `GLOBAL=VALUE` is checked before the module is loaded.
 pub fn parse(given: &[String], settings: &[Setting]) -> Result<Vec<(u32, Value)>, Error> {
     given.iter().map(|given| parse_one(given, settings)).collect()
@@ -21,7 +48,9 @@ fn parse_one(given: &str, settings: &[Setting]) -> Result<(u32, Value), Error> {
     let wrong = |why: String| Error::Setting { given: given.to_string(), why };
     let (name, value) = given.split_once('=').ok_or_else(|| wrong("a global's value is given as NAME=VALUE".to_string()))?;
     let Some((index, setting)) = settings.iter().enumerate().find(|(_, setting)| setting.name == name) else {
-        let known: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
+        // Two underscores are the library's own.
+        let names = settings.iter().map(|setting| setting.name.as_str());
+        let known: Vec<&str> = names.filter(|name| !name.starts_with("__")).collect();
         return Err(wrong(match known.is_empty() {
             true => "the script has no global that can be set".to_string(),
             false => format!("no such global that can be set; there is {}", known.join(", ")),

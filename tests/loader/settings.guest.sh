@@ -2,6 +2,7 @@
 # not fit is refused before anything is loaded.
 # script: settings -D MAXSTRINGLEN=2048 settings.stp
 # script: given -G most=3 -G who=compiled settings.stp
+# script: remote remote.stp
 # stdout: ^most=2 who=nobody plain=0$
 # stdout: ^n=2$
 # stdout: ^most=4 who=x=y z plain=-16$
@@ -10,6 +11,8 @@
 # stdout: ^1000$
 # stdout: ^refused 2 plain=ten: plain holds a number of 64 bits$
 # stdout: ^refused 2 x=1: no such global that can be set; there is most, who, plain, n$
+# stdout: ^remote -1 ''$
+# stdout: ^remote 7 'ssh://far'$
 
 spilerun settings.ko
 spilerun settings.ko most=4 'who=x=y z' plain=-0x10
@@ -23,3 +26,5 @@ for wrong in plain=ten x=1; do
 	echo "refused $status $(sed -n 's/^ERROR: //p' err)"
 done
 gone settings
+spilerun remote.ko
+spilerun remote.ko -r 7:ssh://far

@@ -9,6 +9,7 @@ mod guest;
 mod house;
 mod place;
 mod setup;
+mod static_loader;
 mod test;
 
 use std::path::{Path, PathBuf};
@@ -35,6 +36,8 @@ enum Task {
     Bench(bench::Options),
     /// Compares two modules: exit status 1 and a line for each difference if the kernel would load something else
     Compare(compare::Options),
+    /// Builds spilerun as it is shipped, one static program, and prints where it is
+    StaticLoader,
     /// Runs shell commands in a guest with the test modules and spilerun, to try things by hand
     Guest(guest::Options),
 }
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),
+        Task::StaticLoader => static_loader::run(),
         Task::Guest(options) => guest::run(&options),
     };
     match result {

@@ -1,0 +1,38 @@
+//! Users and groups by name, from /etc/passwd and /etc/group.
+//!
+//! Read here and not by getpwnam(3): in a static program that would want the C library's shared modules at run time.
+//! Accounts of a directory service have numbers, which are always taken.
+
+use std::fs;
+
+const USERS: &str = "/etc/passwd";
+const GROUPS: &str = "/etc/group";
+
+/// The number of a user; `None`: the file names no such user.
+pub fn user_id(name: &str) -> Option<u32> {
+    number(&fs::read_to_string(USERS).ok()?, name)
+}
+
+/// The number of a group; `None`: the file names no such group.
+pub fn group_id(name: &str) -> Option<u32> {
+    number(&fs::read_to_string(GROUPS).ok()?, name)
+}
+
+/// Third field of the line whose first is `name` (passwd(5), group(5)).
+fn number(file: &str, name: &str) -> Option<u32> {
+    let line = file.lines().find(|line| line.split(':').next() == Some(name))?;
+    line.split(':').nth(2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_third() {
+        let file = "root:x:0:0:root:/root:/bin/sh\n# adm:x:9\nadm:x:4:a,b\nbroken:x\n";
+        assert_eq!((number(file, "root"), number(file, "adm")), (Some(0), Some(4)));
+        assert_eq!((number(file, "broken"), number(file, "x"), number(file, "")), (None, None, None));
+        assert_eq!(user_id("root"), Some(0));
+    }
+}
