@@ -20,8 +20,8 @@ pub struct Remote {
 }
 
 /// The library's globals that hold it (tapset/misc.stp).
-const REMOTE_ID: &str = "__remote_id";
-const REMOTE_URI: &str = "__remote_uri";
+const REMOTE_ID: &str = "_remote_id";
+const REMOTE_URI: &str = "_remote_uri";
 
 /// Settings for what of it the script asks for; what it does not ask for has no global.
 pub fn of_remote(remote: &Remote, settings: &[Setting]) -> Vec<(u32, Value)> {
@@ -48,9 +48,9 @@ fn parse_one(given: &str, settings: &[Setting]) -> Result<(u32, Value), Error> {
     let wrong = |why: String| Error::Setting { given: given.to_string(), why };
     let (name, value) = given.split_once('=').ok_or_else(|| wrong("a global's value is given as NAME=VALUE".to_string()))?;
     let Some((index, setting)) = settings.iter().enumerate().find(|(_, setting)| setting.name == name) else {
-        // Two underscores are the library's own.
+        // Those are the library's.
         let names = settings.iter().map(|setting| setting.name.as_str());
-        let known: Vec<&str> = names.filter(|name| !name.starts_with("__")).collect();
+        let known: Vec<&str> = names.filter(|name| ![REMOTE_ID, REMOTE_URI].contains(name)).collect();
         return Err(wrong(match known.is_empty() {
             true => "the script has no global that can be set".to_string(),
             false => format!("no such global that can be set; there is {}", known.join(", ")),
