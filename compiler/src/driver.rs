@@ -1,5 +1,7 @@
 //! The passes in order, and where `-p1` to `-p5` stop. The one place that reads scripts, prints and takes the time.
 
+mod ask;
+
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
@@ -99,6 +101,9 @@ impl Session {
             return self.print_lines(lines.into_iter());
         }
         self.limit_resources()?;
+        if let Some(form) = self.options.check {
+            return self.check(form);
+        }
         let limits = self.options.limits().map_err(|message| self.usage(&message))?;
         let named = self.options.module.as_deref().map(module_name).transpose();
         let named = named.map_err(|message| self.usage(&message))?;
@@ -111,7 +116,7 @@ impl Session {
         let (script, arguments) = match (&listing, self.options.script()) {
             (Some(_), _) => (Script::Text(String::new()), Vec::new()),
             (None, Some(script)) => script,
-            (None, None) if self.options.dumps_library() => (Script::Text(String::new()), Vec::new()),
+            (None, None) if self.options.dumps_library() || !self.options.list_lines.is_empty() => (Script::Text(String::new()), Vec::new()),
             (None, None) => return Err(self.usage("a script is missing: give a file, - or -e SCRIPT")),
         };
         let environment = self.environment(&release, kernel.as_ref(), arguments);
@@ -121,6 +126,12 @@ impl Session {
         self.pass(|| format!("Pass 1: parsed user script and {files} library scripts using {}, in {}.", memory(), clock.times()));
         if let Some(pattern) = listing {
             return self.list(&pattern, &scripts, kernel.as_ref(), &release);
+        }
+        if !self.options.list_lines.is_empty() {
+            return self.list_lines(kernel.as_ref(), &release);
+        }
+        if let Some(form) = self.options.resolve {
+            return self.resolve(form, &scripts, kernel.as_ref(), &release);
         }
         if self.options.dump_probe_aliases {
             return self.print_lines(library::aliases(&scripts, &self.sources).into_iter());
@@ -359,7 +370,7 @@ impl Session {
     /// The pass to stop after; a kernel that is not the running one can only be compiled for.
     fn last_pass(&self) -> Result<u8, Failed> {
         let asked = self.options.last_pass.unwrap_or(5);
-        if self.options.listing().is_some() || self.options.dumps_library() {
+        if self.options.only_asks() {
             return Ok(asked);
         }
         let foreign = self.options.release.as_ref().is_some_and(|release| *release != running_release());
@@ -496,13 +507,17 @@ impl Session {
         Ok(self.sources.add(name, bytes, Origin::User))
     }
 
-    fn elaborate(&mut self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
-        let options = elaborate::Options {
+    fn elaborate_options(&self) -> elaborate::Options {
+        elaborate::Options {
             guru: self.options.guru,
             display_globals: !self.options.no_global_var_display,
             unoptimised: self.options.unoptimised,
             skip_bad_variables: self.options.skip_badvars,
-        };
+        }
+    }
+
+    fn elaborate(&mut self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
+        let options = self.elaborate_options();
         let mut resolver = Resolver::new(kernel, release, &self.options.files());
         let (program, problems) = elaborate::elaborate(&self.sources, scripts, &options, &mut resolver);
         self.warnings = problems.iter().map(|problem| self.shown(problem, false)).collect();

@@ -2,6 +2,7 @@
 
 pub mod builtin;
 pub mod cache;
+pub mod check;
 pub mod cli;
 pub mod debuginfo;
 pub mod diagnostic;
@@ -11,6 +12,7 @@ pub mod emit;
 pub mod finished;
 pub mod glob;
 pub mod guest;
+pub mod inspect;
 pub mod kbuild;
 pub mod library;
 pub mod plan;

@@ -105,6 +105,22 @@ pub struct Options {
     #[arg(short = 'L', value_name = "PROBE", conflicts_with_all = ["text", "more", "last_pass"])]
     pub variables: Vec<String>,
 
+    /// List the source lines of functions that match, those that can be probed marked, with the variables readable there
+    #[arg(long, value_name = "PROBE", conflicts_with_all = ["text", "more", "list", "variables", "last_pass"])]
+    pub list_lines: Vec<String>,
+
+    /// Say where each probe point of the script is, and each of its variables
+    #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table", conflicts_with_all = ["list", "variables", "list_lines"])]
+    pub resolve: Option<Answer>,
+
+    /// Compare what the script's probe points and variables are on the kernels of --kernel; status 1: not all is well
+    #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table", requires = "kernels", conflicts_with_all = ["list", "variables", "list_lines", "resolve"])]
+    pub check: Option<Answer>,
+
+    /// A kernel to compare with the first: a release, the path of a build tree, or of a directory that holds a system's files
+    #[arg(long = "kernel", value_name = "KERNEL", requires = "check")]
+    pub kernels: Vec<String>,
+
     /// Unoptimised: what nothing uses is checked and compiled too
     #[arg(short = 'u')]
     pub unoptimised: bool,
@@ -301,6 +317,13 @@ pub enum Form {
     Json,
 }
 
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Answer {
+    Table,
+    Json,
+}
+
 /// Where the script's text comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Script {
@@ -361,6 +384,11 @@ impl Options {
     pub fn listing(&self) -> Option<String> {
         let points = if self.list.is_empty() { &self.variables } else { &self.list };
         (!points.is_empty()).then(|| points.join(", "))
+    }
+
+    /// Something is asked about probe points; nothing is compiled.
+    pub fn only_asks(&self) -> bool {
+        self.listing().is_some() || !self.list_lines.is_empty() || self.resolve.is_some() || self.check.is_some() || self.dumps_library()
     }
 
     /// What the library offers is asked for, not a script.

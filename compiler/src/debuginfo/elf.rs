@@ -293,6 +293,13 @@ impl Elf {
         Ok(all[..all.partition_point(|row| row.at <= at)].iter().rev().map(|row| self.symbol(row)))
     }
 
+    /// The function's symbol at or nearest before the address, and the distance from it.
+    pub fn near(&self, address: Address) -> Option<Anchor> {
+        let at = self.flat(address)?;
+        let symbol = self.symbols_before(at).ok()?.find(|symbol| symbol.function && !symbol.name.starts_with("__pfx_"))?;
+        Some(Anchor { symbol: symbol.name.to_string(), offset: at - symbol.at })
+    }
+
     /// The place of a symbol of this name.
     pub fn symbol_address(&self, name: &str) -> Result<Option<Address>, Error> {
         let at = self.symbols_named(name)?.next().map(|symbol| symbol.at);
@@ -409,7 +416,7 @@ pub(super) enum Contents {
     Owned(Vec<u8>),
 }
 
-/// A symbol that the running kernel can find, and what to add.
+/// A symbol, and what to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
     pub symbol: String,

@@ -25,6 +25,7 @@ mod raw;
 mod pretty;
 mod prune;
 mod regex;
+pub mod survey;
 mod text_variable;
 pub mod types;
 mod unused;

@@ -9,7 +9,7 @@ use crate::syntax::{ast, visit};
 
 /// What the aliases on the way to a point have added around the user's body.
 #[derive(Clone, Default)]
-struct Wrapping<'a> {
+pub(super) struct Wrapping<'a> {
     conditions: Vec<&'a ast::Expr>,
     /// Outermost first.
     prologues: Vec<&'a ast::Block>,
@@ -51,7 +51,7 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Adds the sites of a point; false if it has none.
-    fn expand_point(
+    pub(super) fn expand_point(
         &mut self,
         components: &[ast::Component],
         point: &'a ast::ProbePoint,
@@ -146,7 +146,7 @@ impl<'a> Elaborator<'a> {
 
     /// Aliases whose name the components begin with, each with the components after it; only those that they name whole,
     /// if there are such: `a.return` is the alias of that name and not `a` with a suffix.
-    fn matching_aliases(&self, components: &[ast::Component]) -> Vec<(&'a ast::Alias, Vec<ast::Component>)> {
+    pub(super) fn matching_aliases(&self, components: &[ast::Component]) -> Vec<(&'a ast::Alias, Vec<ast::Component>)> {
         let mut matching = Vec::new();
         for alias in &self.aliases {
             for name in &alias.names {
@@ -192,7 +192,7 @@ fn after_alias<'c>(name: &[ast::Component], components: &'c [ast::Component]) ->
 }
 
 impl<'a> Elaborator<'a> {
-    fn handler(&self, site: Site, number: u32, around: Wrapping<'a>, point: &'a ast::ProbePoint, probe: &'a ast::Probe) -> Handler<'a> {
+    pub(super) fn handler(&self, site: Site, number: u32, around: Wrapping<'a>, point: &'a ast::ProbePoint, probe: &'a ast::Probe) -> Handler<'a> {
         let body = self.needed(&around.prologues, &probe.body, &around.epilogues);
         let mut user_writes = Vec::new();
         visit::expressions(&probe.body, &mut |expr| match &expr.kind {

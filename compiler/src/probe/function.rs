@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::lines::{Beginnings, Lines, covers, parse};
 use super::location::{self, locate};
-use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site, registers};
+use super::{CodePlace, Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site, registers};
 use crate::debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern};
 use crate::diagnostic::suggest;
 use crate::program::{Attachment, Place, TargetId};
@@ -325,5 +325,9 @@ impl Context for FunctionContext {
 
     fn place(&self) -> String {
         self.place.clone()
+    }
+
+    fn code(&self) -> Option<CodePlace> {
+        Some(CodePlace { object: self.object.clone(), function: self.function, address: self.address })
     }
 }

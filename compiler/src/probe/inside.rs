@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of, place_in};
 use super::lines::parse;
-use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{CodePlace, Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::debuginfo::{Address, Function, FunctionId};
 use crate::glob;
 use crate::program::Attachment;
@@ -210,5 +210,9 @@ impl Context for CallContext {
 
     fn place(&self) -> String {
         self.0.place()
+    }
+
+    fn code(&self) -> Option<CodePlace> {
+        self.0.code()
     }
 }

@@ -24,7 +24,7 @@ mod watch;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::debuginfo::TypeId;
+use crate::debuginfo::{Address, FunctionId, TypeId};
 use crate::diagnostic::{Code, Diagnostic, suggest};
 use crate::glob;
 use crate::program::{Attachment, Expr, Target, TargetId};
@@ -143,6 +143,19 @@ pub trait Context {
     fn place(&self) -> String {
         String::new()
     }
+
+    /// The code that the handler stands at, where debug information knows it.
+    fn code(&self) -> Option<CodePlace> {
+        None
+    }
+}
+
+/// A place in a function's code.
+#[derive(Clone)]
+pub struct CodePlace {
+    pub object: Rc<Object>,
+    pub function: FunctionId,
+    pub address: Address,
 }
 
 /// The context of a probe without context variables.

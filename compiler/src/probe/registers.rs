@@ -12,3 +12,10 @@ pub fn pt_regs_offset(register: u16) -> Option<u32> {
 
 /// Word that holds a function's integer return value.
 pub const RETURN_VALUE: u32 = 80;
+
+/// The register whose word is at this byte offset of struct pt_regs.
+pub fn name(offset: u32) -> Option<&'static str> {
+    const NAMES: [&str; 17] =
+        ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip"];
+    NAMES.iter().zip(0u16..).find(|(_, register)| pt_regs_offset(*register) == Some(offset)).map(|(name, _)| *name)
+}

@@ -6,6 +6,7 @@
 mod expression;
 
 use super::ast::*;
+pub use expression::binary_text;
 use expression::print as print_expr;
 
 /// A whole file, one item after the other.

@@ -68,6 +68,16 @@ fn in_index<'a>(index: &'a Index, visit: &mut dyn FnMut(&'a Expr)) {
 /// Calls `visit` with the expression and every one inside it.
 pub fn in_expression<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
     visit(expr);
+    children(expr, &mut |child| in_expression(child, visit));
+}
+
+/// Calls `each` with the expressions directly in this one.
+pub fn children<'a>(expr: &'a Expr, each: &mut dyn FnMut(&'a Expr)) {
+    let in_index = |index: &'a Index, each: &mut dyn FnMut(&'a Expr)| {
+        if let Index::Expr(expr) = index {
+            each(expr);
+        }
+    };
     match &expr.kind {
         ExprKind::Number(_)
         | ExprKind::String(_)
@@ -91,23 +101,23 @@ pub fn in_expression<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
         | ExprKind::EnumName { value: inner, .. }
         | ExprKind::Register { number: inner, .. }
         | ExprKind::Extract { aggregate: inner, .. }
-        | ExprKind::Histogram { aggregate: inner, .. } => in_expression(inner, visit),
+        | ExprKind::Histogram { aggregate: inner, .. } => each(inner),
         ExprKind::Binary(_, left, right) | ExprKind::Assign(_, left, right) | ExprKind::Deref { size: left, address: right, .. } => {
-            in_expression(left, visit);
-            in_expression(right, visit);
+            each(left);
+            each(right);
         }
         ExprKind::Conditional(condition, then, otherwise) => {
-            [condition, then, otherwise].into_iter().for_each(|expr| in_expression(expr, visit));
+            [condition, then, otherwise].into_iter().for_each(|expr| each(expr));
         }
         ExprKind::Index(inner, indices) => {
-            in_expression(inner, visit);
-            indices.iter().for_each(|index| in_index(index, visit));
+            each(inner);
+            indices.iter().for_each(|index| in_index(index, each));
         }
         ExprKind::In(indices, inner) => {
-            indices.iter().for_each(|index| in_index(index, visit));
-            in_expression(inner, visit);
+            indices.iter().for_each(|index| in_index(index, each));
+            each(inner);
         }
-        ExprKind::Call(_, arguments) => arguments.iter().for_each(|argument| in_expression(argument, visit)),
-        ExprKind::Print(print) => print.arguments.iter().for_each(|argument| in_expression(argument, visit)),
+        ExprKind::Call(_, arguments) => arguments.iter().for_each(|argument| each(argument)),
+        ExprKind::Print(print) => print.arguments.iter().for_each(|argument| each(argument)),
     }
 }

@@ -34,6 +34,11 @@ pub enum TargetError {
         debug: PathBuf,
         debug_build_id: Vec<u8>,
     },
+    /// A directory that should hold the system of one kernel.
+    NotOneKernel {
+        directory: PathBuf,
+        releases: Vec<String>,
+    },
     Object(debuginfo::Error),
 }
 
@@ -72,6 +77,12 @@ impl TargetError {
                     debug.display()
                 ));
             }
+            TargetError::NotOneKernel { releases, .. } if releases.is_empty() => {
+                notes.push("neither lib/modules nor usr/lib/debug/lib/modules below it has a release, and it is no build tree".into());
+            }
+            TargetError::NotOneKernel { releases, .. } => {
+                notes.push(format!("it has {}: name one, with --sysroot", releases.join(", ")));
+            }
             TargetError::Object(_) => {}
         }
         notes
@@ -99,6 +110,9 @@ impl fmt::Display for TargetError {
             }
             TargetError::BuildIdMismatch { object, debug, .. } => {
                 write!(f, "{} is not of the same build as {}", debug.display(), object.display())
+            }
+            TargetError::NotOneKernel { directory, .. } => {
+                write!(f, "{} does not hold one kernel's system", directory.display())
             }
             TargetError::Object(error) => error.fmt(f),
         }

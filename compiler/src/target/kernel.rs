@@ -49,7 +49,10 @@ impl Kernel {
         let modules_dir = root.at(&format!("/lib/modules/{release}"));
         let build_dir =
             build_dir.or_else(|| options.build_dir.clone()).unwrap_or_else(|| root.resolve(&modules_dir.join("build")));
-        let modules = Modules::new(modules_dir.clone(), own_build.then(|| build_dir.clone()));
+        // Where the debug package alone is installed its files stand for the modules.
+        let debug_dirs = options.debug_dirs.iter().cloned().chain([root.at("/usr/lib/debug")]);
+        let debug_dirs = debug_dirs.flat_map(|dir| ["lib", "usr/lib"].map(|lib| dir.join(lib).join("modules").join(&release)));
+        let modules = Modules::new(modules_dir.clone(), own_build.then(|| build_dir.clone()), debug_dirs.collect());
         let kernel = Kernel { release, options, build_dir, own_build, modules, opened: RefCell::default(), cache: None };
         let there = modules_dir.is_dir() || kernel.build_dir.is_dir() || kernel.vmlinux_path().is_ok();
         if there {
@@ -58,6 +61,25 @@ impl Kernel {
         let mut looked = vec![modules_dir, kernel.build_dir.clone()];
         looked.extend(kernel.vmlinux_places());
         Err(TargetError::NoSuchKernel { release: kernel.release, looked })
+    }
+
+    /// What `--kernel` names: a release, the path of a build tree, or of a directory that holds one kernel's system as `/` does.
+    pub fn named(name: &str, options: SearchOptions) -> Result<Kernel, TargetError> {
+        let directory = Path::new(name);
+        if !name.contains('/') || directory.join("include/config/kernel.release").is_file() || !directory.is_dir() {
+            return Kernel::open(name, options);
+        }
+        let mut releases = Vec::new();
+        for below in ["lib/modules", "usr/lib/modules", "usr/lib/debug/lib/modules", "usr/lib/debug/usr/lib/modules"] {
+            let entries = fs::read_dir(directory.join(below)).into_iter().flatten().flatten();
+            releases.extend(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()));
+        }
+        releases.sort();
+        releases.dedup();
+        match releases.as_slice() {
+            [release] => Kernel::open(release, SearchOptions { sysroot: Some(directory.into()), ..options }),
+            _ => Err(TargetError::NotOneKernel { directory: directory.into(), releases }),
+        }
     }
 
     /// The same; what debug information is found to hold is kept in `cache` from run to run.
@@ -102,6 +124,19 @@ impl Kernel {
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
         let path = self.modules.find(name)?;
         self.opened(&path, || self.open_module(&path))
+    }
+
+    /// Directories that may have the kernel's sources, as paths in its debug information begin below them.
+    pub fn source_dirs(&self) -> Vec<PathBuf> {
+        let version = self.release.split(['-', '+']).next().unwrap_or(&self.release);
+        let series: Vec<&str> = version.split('.').take(2).collect();
+        let root = self.root();
+        let mut places = vec![self.build_dir.clone(), root.resolve(&self.modules.dir.join("source"))];
+        for name in [self.release.as_str(), version, &series.join(".")] {
+            places.extend([format!("/usr/src/linux-source-{name}"), format!("/usr/src/linux-{name}")].map(|path| root.at(&path)));
+            places.push(root.at(&format!("/usr/src/debug/kernel-{version}/linux-{name}")));
+        }
+        places
     }
 
     /// Names of all modules of the release, sorted; as the kernel spells them, with `_`.

@@ -13,6 +13,8 @@ pub(super) struct Modules {
     pub dir: PathBuf,
     /// A build directory, which has modules beside their sources.
     build: Option<PathBuf>,
+    /// Directories with debug files of modules, for those that are not installed themselves.
+    debug: Vec<PathBuf>,
     files: OnceCell<BTreeMap<String, PathBuf>>,
 }
 
@@ -20,8 +22,8 @@ pub(super) struct Modules {
 const MAX_DEPTH: usize = 24;
 
 impl Modules {
-    pub fn new(dir: PathBuf, build: Option<PathBuf>) -> Modules {
-        Modules { dir, build, files: OnceCell::new() }
+    pub fn new(dir: PathBuf, build: Option<PathBuf>, debug: Vec<PathBuf>) -> Modules {
+        Modules { dir, build, debug, files: OnceCell::new() }
     }
 
     pub fn names(&self) -> Vec<String> {
@@ -65,6 +67,9 @@ impl Modules {
             }
             if let Some(build) = &self.build {
                 collect(build, 0, &mut files);
+            }
+            for debug in &self.debug {
+                collect(debug, 0, &mut files);
             }
             files
         })
@@ -115,7 +120,7 @@ mod tests {
             fs::write(path, "").expect("written");
         }
         fs::write(dir.path().join("modules.builtin"), "kernel/fs/proc/proc-fs.ko\n").expect("written");
-        let modules = Modules::new(dir.path().into(), None);
+        let modules = Modules::new(dir.path().into(), None, Vec::new());
         assert_eq!(modules.names(), ["ext4", "nf_tables"]);
         assert_eq!(modules.find("ext4").expect("found"), dir.path().join("updates/ext4.ko"));
         assert_eq!(modules.find("nf_tables").expect("found"), modules.find("nf-tables").expect("found"));

@@ -80,9 +80,14 @@ impl Object {
         self.elf.anchor(address).ok()?
     }
 
-    /// Name of the section that the address is in; None in the kernel, whose addresses are absolute.
+    /// The function's symbol at or nearest before the address.
+    pub fn near(&self, address: Address) -> Option<Anchor> {
+        self.elf.near(address)
+    }
+
+    /// Name of the section that the address is in.
     pub fn section_name(&self, address: Address) -> Option<&str> {
-        self.elf.section(address.section?).map(|section| section.name.as_str())
+        self.elf.section_of(address).map(|section| section.name.as_str())
     }
 
     /// Whether the address is in the section of which each CPU has a copy (vmlinux.lds.h, PERCPU_SECTION).

@@ -1,0 +1,109 @@
+//! `--check`: will a script still attach, and read what it reads, on another kernel?
+//!
+//! Takes what [`survey`](crate::elaborate::survey) found of one script on several kernels and compares each with the first:
+//! every probe point and every target expression is the same, moved, renamed, inlined, gone, or of another type.
+
+mod compare;
+mod rename;
+pub mod show;
+mod types;
+
+use serde::Serialize;
+
+pub use compare::{Subject, compare};
+
+/// What became of a probe point or a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Same,
+    /// Not on the first kernel.
+    New,
+    /// To another file, or the line that is meant to another; of a variable: never.
+    Moved,
+    /// No copy that is called is left.
+    Inlined,
+    Renamed,
+    TypeChanged,
+    Gone,
+}
+
+impl Verdict {
+    pub fn text(self) -> &'static str {
+        match self {
+            Verdict::Same => "same",
+            Verdict::New => "new",
+            Verdict::Moved => "moved",
+            Verdict::Inlined => "inlined",
+            Verdict::Renamed => "renamed",
+            Verdict::TypeChanged => "type changed",
+            Verdict::Gone => "gone",
+        }
+    }
+}
+
+/// On one kernel, against the first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    pub verdict: Verdict,
+    /// From what to what, or why.
+    pub detail: String,
+    /// The new name or place, for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The script works there as it does on the first kernel, as far as this goes.
+    pub well: bool,
+    /// Of a probe point with several functions: those that are not the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<(String, Verdict)>,
+}
+
+impl Outcome {
+    fn new(verdict: Verdict, detail: impl Into<String>) -> Outcome {
+        let well = matches!(verdict, Verdict::Same | Verdict::New | Verdict::Moved | Verdict::Inlined);
+        Outcome { verdict, detail: detail.into(), to: None, well, functions: Vec::new() }
+    }
+
+    fn to(mut self, to: impl Into<String>) -> Outcome {
+        self.to = Some(to.into());
+        self
+    }
+
+    fn unwell(mut self) -> Outcome {
+        self.well = false;
+        self
+    }
+}
+
+/// One line of the answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Item {
+    pub kind: Kind,
+    /// The probe point or expression, as the script has it.
+    pub text: String,
+    /// `FILE:LINE:COLUMN`.
+    pub place: String,
+    /// Of an expression: the probe point or function that it is in.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub within: String,
+    /// What it is on the first kernel.
+    pub first: String,
+    /// One for each kernel but the first.
+    pub outcomes: Vec<Outcome>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Probe,
+    Variable,
+}
+
+/// What was found on all kernels.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The first is what the others are compared with.
+    pub kernels: Vec<String>,
+    pub items: Vec<Item>,
+    pub well: bool,
+}

@@ -1,0 +1,6 @@
+//! What is asked of one kernel without compiling: where a script's probe points and variables are ([`resolve`]), and which
+//! lines of a function can be probed ([`lines`]).
+
+pub mod lines;
+mod location;
+pub mod resolve;

@@ -1,0 +1,28 @@
+# Shows: --resolve gives symbol, section, build-id and the place of each variable; --list-lines the lines that can be probed.
+# stdout: ^kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\)$
+# stdout: ^    vfs_read\+0x0 in \.text of kernel \(0xffffffff8[0-9a-f]+\), build-id [0-9a-f]{40}$
+# stdout: ^    \$count: size_t in %rdx$
+# stdout: ^    \$file->f_flags: unsigned int in \[%rdi\+0x[0-9a-f]+\]$
+# stdout: ^    \$prev->pid: pid_t in \[argument 2\+0x[0-9a-f]+\]$
+# stdout: "symbol":"vfs_read"
+# stdout: ^    \$nothing: no variable
+# stdout: ^status 1$
+# stdout: ^vfs_read@fs/read_write\.c:[0-9]+$
+# stdout: ^ +[0-9]+ \* \$file:struct file\* \$buf:char\* \$count:size_t \$pos:loff_t\* \$ret:ssize_t$
+# stdout: ^ +[0-9]+$
+# stdout: ^ +[0-9]+ \* the text of line [0-9]+$
+
+"$SPILE" -r "$RELEASE" --resolve -e 'probe kernel.function("vfs_read") { println($count, $file->f_flags) }'
+"$SPILE" -r "$RELEASE" --resolve -e 'probe kernel.trace("sched_switch") { println($prev->pid) }'
+"$SPILE" -r "$RELEASE" --resolve=json -e 'probe kernel.function("vfs_read").return { println($return) }'
+status=0
+"$SPILE" -r "$RELEASE" --resolve -e 'probe kernel.function("vfs_read") { println($nothing) }' || status=$?
+echo "status $status"
+"$SPILE" -r "$RELEASE" --list-lines 'kernel.function("vfs_read")'
+
+# With the source text: a file of that name, where a source package has it.
+mkdir -p root/usr/lib root/boot "root/usr/src/linux-source-${RELEASE%%-*}/fs"
+ln -s /usr/lib/debug root/usr/lib/debug
+ln -s /lib root/lib
+for line in $(seq 1 2000); do echo "	the text of line $line"; done >"root/usr/src/linux-source-${RELEASE%%-*}/fs/read_write.c"
+"$SPILE" -r "$RELEASE" --sysroot root --list-lines 'kernel.function("vfs_read")' | sed 's/\* *the/* the/'
