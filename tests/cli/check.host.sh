@@ -12,7 +12,7 @@
 # stdout: ^status 1$
 # stdout: ^well 0$
 # stdout: ^fewer 2$
-# stdout: 3 same, 1 gone: all is well$
+# stdout: 2 same, 1 gone: all is well$
 
 kernel() { # kernel NAME: links NAME/*.c to a vmlinux of its own system
   mkdir -p "$1.root/usr/lib/debug/boot"
