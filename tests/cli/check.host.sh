@@ -10,9 +10,9 @@
 # stdout: ^t\.stp:8:[0-9]+ variable renamed -> \$amount$
 # stdout: ^t\.stp:9:7 probe moved -> a\.c:13$
 # stdout: ^status 1$
+# stdout: 2 same, 1 gone: all is well$
 # stdout: ^well 0$
 # stdout: ^fewer 2$
-# stdout: 2 same, 1 gone: all is well$
 
 kernel() { # kernel NAME: links NAME/*.c to a vmlinux of its own system
   mkdir -p "$1.root/usr/lib/debug/boot"
