@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::cache::{Cache, Key};
 use crate::cli;
 use crate::cli::options::{Form, Options, Script, module_name};
-use crate::cli::passes::{Clock, memory};
+use crate::cli::passes::{Clock, memory, processor_time};
 use crate::cli::progress::Progress;
 use crate::cli::report::{self, Report};
 use crate::diagnostic::{Code, Diagnostic, Severity, explain, json, render};
@@ -64,7 +64,7 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     let mut session = Session::new(options);
     let outcome = session.run();
     if let Some(form) = session.options.time_report {
-        eprint!("{}", session.report.text(form, started.elapsed(), report::peak_memory()));
+        eprint!("{}", session.report.text(form, started.elapsed(), processor_time(), report::peak_memory()));
     }
     match outcome {
         Ok(outcome) => outcome,
@@ -192,7 +192,7 @@ impl Session {
         let finished = self.finished(&built, &program)?;
         if let Some(key) = key.filter(|_| finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()))) {
             let inputs = kernel.as_ref().map(Kernel::consulted).unwrap_or_default().into_iter();
-            let inputs = inputs.chain(finished::module_listing(&release)).chain(built.inputs).chain(self.options.files());
+            let inputs = inputs.chain(built.inputs).chain(self.options.files());
             let inputs = inputs.chain(program.targets.iter().map(|target| PathBuf::from(&target.path)));
             finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.naming.title));
             self.tell_notices(&cache);

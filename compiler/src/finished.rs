@@ -9,7 +9,7 @@
 //! number 0, and given its own when it is taken out: both have as many bytes ([`numbered`]).
 
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
@@ -162,12 +162,6 @@ pub fn is_decided<'a>(points: impl IntoIterator<Item = &'a str>) -> bool {
         path.is_some_and(|path| path.contains(['*', '?', '[']))
     };
     !points.into_iter().any(by_pattern)
-}
-
-/// Directories and files that change when a kernel's modules do.
-pub fn module_listing(release: &str) -> impl Iterator<Item = PathBuf> {
-    let directory = Path::new("/lib/modules").join(release);
-    ["", "modules.dep", "extra", "updates", "updates/dkms", "weak-updates", "kernel"].into_iter().map(move |name| directory.join(name))
 }
 
 #[cfg(test)]

@@ -5,6 +5,12 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
+/// Time on CPUs so far, of this process and of the programs that it waited for.
+pub fn processor_time() -> Duration {
+    let (user, system) = processor_ms();
+    Duration::from_millis(u64::try_from(user + system).unwrap_or(0))
+}
+
 /// A pass that runs.
 pub struct Clock {
     started: Instant,

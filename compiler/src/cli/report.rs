@@ -23,8 +23,9 @@ impl Report {
         self.stages.push((stage.into(), took));
     }
 
-    /// Text of the report, for a whole that took `total` and had at most `peak` KiB of memory, its programs not counted.
-    pub fn text(&self, form: Form, total: Duration, peak: u64) -> String {
+    /// Text of the report, for a whole that took `total` and `processor` of it on CPUs, its programs included, and had at most
+    /// `peak` KiB of memory, its programs not counted.
+    pub fn text(&self, form: Form, total: Duration, processor: Duration, peak: u64) -> String {
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         match form {
             Form::Table => {
@@ -33,12 +34,12 @@ impl Report {
                     format!("{indented:24} {:>9.1} ms\n", ms(*took))
                 };
                 let lines: String = self.stages.iter().map(line).collect();
-                format!("{lines}{:24} {:>9.1} ms, {} MiB\n", "total", ms(total), peak / 1024)
+                format!("{lines}{:24} {:>9.1} ms, {:.0} ms on CPUs, {} MiB\n", "total", ms(total), ms(processor), peak / 1024)
             }
             Form::Json => {
                 let stage = |(name, took): &(String, Duration)| format!("{{\"name\":{},\"ms\":{:.3}}}", quoted(name), ms(*took));
                 let stages: Vec<String> = self.stages.iter().map(stage).collect();
-                format!("{{\"stages\":[{}],\"total_ms\":{:.3},\"peak_kib\":{peak}}}\n", stages.join(","), ms(total))
+                format!("{{\"stages\":[{}],\"total_ms\":{:.3},\"cpu_ms\":{:.0},\"peak_kib\":{peak}}}\n", stages.join(","), ms(total), ms(processor))
             }
         }
     }
@@ -65,11 +66,11 @@ mod tests {
         report.add("parse", Duration::from_micros(1250));
         report.add("build", Duration::from_millis(50));
         report.add("build/gcc-12", Duration::from_millis(22));
-        let (total, peak) = (Duration::from_millis(60), 20 << 10);
-        let table = "parse                          1.2 ms\nbuild                         50.0 ms\n  gcc-12                      22.0 ms\ntotal                         60.0 ms, 20 MiB\n";
-        assert_eq!(report.text(Form::Table, total, peak), table);
-        let json = "{\"stages\":[{\"name\":\"parse\",\"ms\":1.250},{\"name\":\"build\",\"ms\":50.000},{\"name\":\"build/gcc-12\",\"ms\":22.000}],\"total_ms\":60.000,\"peak_kib\":20480}\n";
-        assert_eq!(report.text(Form::Json, total, peak), json);
+        let (total, processor, peak) = (Duration::from_millis(60), Duration::from_millis(52), 20 << 10);
+        let table = "parse                          1.2 ms\nbuild                         50.0 ms\n  gcc-12                      22.0 ms\ntotal                         60.0 ms, 52 ms on CPUs, 20 MiB\n";
+        assert_eq!(report.text(Form::Table, total, processor, peak), table);
+        let json = "{\"stages\":[{\"name\":\"parse\",\"ms\":1.250},{\"name\":\"build\",\"ms\":50.000},{\"name\":\"build/gcc-12\",\"ms\":22.000}],\"total_ms\":60.000,\"cpu_ms\":52,\"peak_kib\":20480}\n";
+        assert_eq!(report.text(Form::Json, total, processor, peak), json);
         assert_eq!(quoted("a\"\\\n"), "\"a\\\"\\\\\"");
     }
 }

@@ -152,6 +152,9 @@ impl Kernel {
         if opened.values().any(|object| object.is_kernel()) {
             files.extend(self.vmlinux_places());
         }
+        // What changes when a module is installed or goes.
+        let listing = ["", "modules.dep", "extra", "updates", "updates/dkms", "weak-updates", "kernel"];
+        files.extend(listing.map(|name| self.modules.dir.join(name)));
         files
     }
 
