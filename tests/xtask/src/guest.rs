@@ -10,6 +10,7 @@ use spile::guest::{End, Guest, Streams};
 
 use crate::fixtures::{FAULT, LUSTRE, LUSTRE_VARIANT, PTLRPC};
 use crate::place::Place;
+use crate::trusting;
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -21,14 +22,27 @@ pub struct Options {
     /// Files to copy into /root, with the libraries they need if they are programs
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
+    /// Parameters of the kernel's command line
+    #[arg(long, value_name = "WORD")]
+    parameter: Vec<String>,
+    /// Boots a kernel whose only built-in certificate is this one (DER)
+    #[arg(long, value_name = "FILE")]
+    trust: Option<PathBuf>,
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let place = Place::find(options.kernel.as_deref())?;
+    let mut place = Place::find(options.kernel.as_deref())?;
+    let directory = tempfile::tempdir()?;
+    if let Some(certificate) = &options.trust {
+        place.kernel = trusting::kernel(&place.kernel, certificate, &directory.path().join("vmlinux"))?;
+    }
     let mut guest = equipped(&crate::root(), &place)?;
     for file in &options.file {
         let name = file.file_name().with_context(|| format!("{} is no file", file.display()))?;
         guest.program(file, Path::new("/root").join(name))?;
+    }
+    for parameter in &options.parameter {
+        guest.parameter(parameter);
     }
     guest.script(&options.script).time_limit(Duration::from_secs(600));
     let outcome = guest.start(Streams::inherit())?.wait()?;

@@ -11,6 +11,7 @@ mod place;
 mod setup;
 mod static_loader;
 mod test;
+mod trusting;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,0 +1,32 @@
+# Shows: a kernel that loads signed modules only takes ours, and of one it refuses is said why and what to do.
+# limit: 240
+# stdout: ^enforced: Y$
+# stdout: ^loaded signed$
+# stdout: ^signed: 0$
+# stdout: ^by a stranger: 4
+# stdout: ^unsigned: 4
+# stdout: ^left: 0$
+# stderr: ^ERROR: the kernel does not accept the signature of stranger\.ko: .*mokutil --import
+# stderr: ^ERROR: this kernel loads signed modules only .* unsigned\.ko is not signed: .*--sign-key
+
+export SPILE_CACHE_DIR=$PWD/cache
+new_key() { openssl req -new -x509 -newkey rsa:2048 -nodes -days 9 -subj "/CN=$1/" -keyout "$1.key" -out "$1.pem" 2>/dev/null; }
+new_key trusted && new_key stranger && openssl x509 -in trusted.pem -outform DER -out trusted.der || exit
+build() {
+	name=$1
+	shift
+	"$SPILE" -r "$RELEASE" -p4 -m "$name" "$@" -e "probe begin { println(\"loaded $name\") exit() }" >/dev/null || exit
+}
+build signed --sign-key trusted.key --sign-cert trusted.pem
+build stranger --sign-key stranger.key --sign-cert stranger.pem
+build unsigned
+"$XTASK" guest --trust trusted.der --parameter module.sig_enforce=1 --file signed.ko --file stranger.ko --file unsigned.ko '
+echo "enforced: $(cat /sys/module/module/parameters/sig_enforce)"
+spilerun signed.ko
+echo "signed: $?"
+spilerun stranger.ko
+echo "by a stranger: $?"
+spilerun unsigned.ko
+echo "unsigned: $?"
+echo "left: $(lsmod | grep -c "stranger\|unsigned")"
+'
