@@ -68,7 +68,11 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     }
     match outcome {
         Ok(outcome) => outcome,
-        Err(Failed(status)) => Outcome::Done(ExitCode::from(status)),
+        Err(Failed(status)) => {
+            // What did not compile is what one wants to look at.
+            drop(session.kept_directory());
+            Outcome::Done(ExitCode::from(status))
+        }
     }
 }
 

@@ -82,6 +82,10 @@ fn nearest(wanted: Wanted, cross: &str, there: &dyn Fn(&str) -> Option<PathBuf>,
 /// For make. A kernel linked by LLVM's linker has LLVM's other tools too; those of the compiler's version where they are.
 fn variables(wanted: Wanted, command: &str, there: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<String> {
     let mut variables = vec![format!("CC={command}")];
+    if wanted.name == "clang" {
+        // A table for linkers that fold functions, which modules have no use for and readers of ELF do not know.
+        variables.push("KCFLAGS=-fno-addrsig".into());
+    }
     if wanted.name == "clang" && wanted.lld {
         variables.push("LLVM=1".into());
         let suffix = command.strip_prefix("clang").unwrap_or_default();
@@ -158,8 +162,8 @@ mod tests {
     fn tools_of_llvm() {
         let clang = Wanted { name: "clang", major: 16, lld: true };
         let there = |command: &str| ["ld.lld-16", "llvm-nm"].contains(&command).then(PathBuf::new);
-        assert_eq!(variables(clang, "clang-16", &there), ["CC=clang-16", "LLVM=1", "LD=ld.lld-16"]);
-        assert_eq!(variables(clang, "clang", &there), ["CC=clang", "LLVM=1", "NM=llvm-nm"]);
+        assert_eq!(variables(clang, "clang-16", &there), ["CC=clang-16", "KCFLAGS=-fno-addrsig", "LLVM=1", "LD=ld.lld-16"]);
+        assert_eq!(variables(clang, "clang", &there), ["CC=clang", "KCFLAGS=-fno-addrsig", "LLVM=1", "NM=llvm-nm"]);
         assert_eq!(variables(GCC_12, "gcc-12", &there), ["CC=gcc-12"]);
     }
 }

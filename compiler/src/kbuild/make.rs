@@ -34,6 +34,8 @@ pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables
     environment(&mut make, work);
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     make.arg("-C").arg(&request.build_dir).arg(format!("M={}", work.display())).arg(format!("-j{jobs}")).args(&compiler.make).args(&request.make);
+    // A tree with a vmlinux would have BTF made of its types for each module, by programs that may not be built there.
+    make.arg("CONFIG_DEBUG_INFO_BTF_MODULES=");
     make.arg("--no-print-directory").args(variables).args(targets).stdin(Stdio::null());
     let output = make.output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => BuildError::NoMake,

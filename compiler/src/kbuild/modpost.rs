@@ -65,6 +65,14 @@ pub(super) fn describe(info: &[u8], reference: &str, module: &Module, symvers: &
             symbol.name = format!("{}{rest}", module.name).into_bytes().into();
         }
     }
+    // LLVM keeps the names of sections with those of symbols; what is written here has a table for each.
+    if !builder.sections.iter().any(|section| matches!(section.data, SectionData::SectionString)) {
+        let names = builder.sections.add();
+        names.name = b".shstrtab"[..].into();
+        names.sh_type = object::elf::SHT_STRTAB;
+        names.sh_addralign = 1;
+        names.data = SectionData::SectionString;
+    }
     let mut out = Vec::new();
     builder.write(&mut out).map_err(|error| format!("writing the module's description: {error}"))?;
     Ok(out)

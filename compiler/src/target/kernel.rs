@@ -329,13 +329,23 @@ impl Root {
     }
 }
 
-/// Release and path of a build directory.
+/// Release and path of a build directory. The header is what modules carry in their vermagic; `kernel.release` of a
+/// distribution's headers may say another one (Debian: 6.1.192 for 6.1.0-56-cloud-amd64).
 fn built(directory: &Path) -> Result<(String, Option<PathBuf>), TargetError> {
+    let header = directory.join("include/generated/utsrelease.h");
     let file = directory.join("include/config/kernel.release");
-    match fs::read_to_string(&file) {
-        Ok(text) => Ok((text.trim().to_string(), Some(directory.into()))),
-        Err(_) => Err(TargetError::NoSuchKernel { release: directory.display().to_string(), looked: vec![file] }),
+    let by_header = || release_defined(&fs::read_to_string(&header).ok()?);
+    let by_file = || Some(fs::read_to_string(&file).ok()?.trim().to_string()).filter(|release| !release.is_empty());
+    match by_header().or_else(by_file) {
+        Some(release) => Ok((release, Some(directory.into()))),
+        None => Err(TargetError::NoSuchKernel { release: directory.display().to_string(), looked: vec![header, file] }),
     }
+}
+
+/// From `#define UTS_RELEASE "6.1.0-56-cloud-amd64"`.
+fn release_defined(header: &str) -> Option<String> {
+    let value = header.lines().find_map(|line| line.trim().strip_prefix("#define UTS_RELEASE"))?;
+    value.split('"').nth(1).filter(|release| !release.is_empty()).map(str::to_string)
 }
 
 fn parse_config(text: &str) -> HashMap<String, String> {
@@ -346,6 +356,20 @@ fn parse_config(text: &str) -> HashMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_build_directory_is_of_the_release_in_its_header() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let below = |name: &str| directory.path().join(name);
+        assert!(built(directory.path()).is_err());
+        fs::create_dir_all(below("include/config")).expect("made");
+        fs::write(below("include/config/kernel.release"), "6.1.192\n").expect("written");
+        let release = || built(directory.path()).expect("a release").0;
+        assert_eq!(release(), "6.1.192");
+        fs::create_dir_all(below("include/generated")).expect("made");
+        fs::write(below("include/generated/utsrelease.h"), "#define UTS_RELEASE \"6.1.0-56-cloud\"\n").expect("written");
+        assert_eq!(release(), "6.1.0-56-cloud");
+    }
 
     #[test]
     fn configuration() {

@@ -12,13 +12,17 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
-const TOOLS: [(&str, &str); 8] = [
+const TOOLS: [(&str, &str); 11] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
     ("/usr/bin/kmod", "kmod"),
     ("/usr/bin/gcc", "gcc"),
     ("/usr/bin/make", "make"),
+    // For kernels that are built with it.
+    ("/usr/bin/clang", "clang"),
+    ("/usr/bin/ld.lld", "lld"),
+    ("/usr/bin/llvm-nm", "llvm"),
     // Its example scripts are parsed by a test.
     ("/usr/share/doc/systemtap-doc/copyright", "systemtap-doc"),
     // So is its library.
