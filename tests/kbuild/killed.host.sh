@@ -1,5 +1,6 @@
 # Shows: whatever moment a build is killed at, the next one gives the same module, and nothing of the killed one stays.
-# stdout: ^killed (3[0-9]|40) of 40$
+# limit: 400
+# stdout: ^killed (1[5-9][0-9]|200) of 200$
 # stdout: ^modules that differ: 0$
 # stdout: ^damaged entries: 0$
 # stdout: ^left in the temporary directory: 0$
@@ -16,12 +17,12 @@ build() { "$SPILE" -r "$RELEASE" -g -p4 -m killed killed.stp; }
 build >/dev/null || exit
 cp killed.ko right.ko
 killed=0 differ=0
-for turn in $(seq 40); do
+for turn in $(seq 200); do
 	# A whole build takes seconds, one with the runtime half a second, one with the embedded unit a twentieth.
-	case $((turn % 8)) in
+	case $((turn % 40)) in
 	0) "$SPILE" --cache clear >/dev/null ; most=3000 ;;
-	1 | 4) rm -rf cache/module cache/embedded; most=500 ;;
-	2 | 5 | 6) rm -rf cache/module; most=80 ;;
+	1 | 11 | 21 | 31) rm -rf cache/module cache/embedded; most=500 ;;
+	*[02468]) rm -rf cache/module; most=80 ;;
 	*) most=25 ;;
 	esac
 	delay=$(($(od -An -N2 -tu2 /dev/urandom) % most))
@@ -33,7 +34,7 @@ for turn in $(seq 40); do
 	rm -f killed.ko
 	build >/dev/null && cmp -s killed.ko right.ko || differ=$((differ + 1))
 done
-echo "killed $killed of 40"
+echo "killed $killed of 200"
 echo "modules that differ: $differ"
 # Programs that a killed run had started end by themselves; then the next run removes what they wrote.
 sleep 3
