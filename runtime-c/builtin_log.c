@@ -72,6 +72,15 @@ void spile_fn_dump_stack(struct spile_context *c)
 	dump_stack();
 }
 
+/* Not trace_puts(): its section in a module makes the kernel warn of a debugging aid. Any context, NMI too. */
+void spile_fn_ftrace(struct spile_context *c, struct spile_string text)
+{
+#ifdef CONFIG_TRACING
+	/* The kernel ends the line. */
+	__trace_puts(_THIS_IP_, text.text, text.length);
+#endif
+}
+
 void spile_fn_panic(struct spile_context *c, struct spile_string text)
 {
 	panic("%.*s", (int)text.length, text.text);

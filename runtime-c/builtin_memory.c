@@ -306,3 +306,70 @@ void spile_fn_set_kernel_string_n(struct spile_context *c, spile_long address, s
 		bytes = most > 0 ? most : 0;
 	write_bytes(c, address, value.text, bytes, "string");
 }
+
+/*
+ * To the current process: a kernel thread has none, and runs on the memory of
+ * whoever was there before. In an NMI the page tables may be between two
+ * processes. copy_to_user_nofault() checks the range; pages that are not
+ * resident are not brought in.
+ */
+
+static bool write_user(spile_long address, const void *from, unsigned int bytes)
+{
+	if (!current->mm || in_nmi())
+		return false;
+	return !bytes || !copy_to_user_nofault((void __user *)(unsigned long)address, from, bytes);
+}
+
+static void write_user_bytes(struct spile_context *c, spile_long address, const void *from,
+			     unsigned int bytes, const char *type)
+{
+	if (!write_user(address, from, bytes))
+		spile_fail_text(c, "user %s copy fault at 0x%llx [man error::fault]", type, address);
+}
+
+void spile_fn_set_user_char(struct spile_context *c, spile_long address, spile_long value)
+{
+	write_user_bytes(c, address, &value, 1, "char");
+}
+
+void spile_fn_set_user_short(struct spile_context *c, spile_long address, spile_long value)
+{
+	write_user_bytes(c, address, &value, 2, "short");
+}
+
+void spile_fn_set_user_int(struct spile_context *c, spile_long address, spile_long value)
+{
+	write_user_bytes(c, address, &value, 4, "int");
+}
+
+void spile_fn_set_user_long(struct spile_context *c, spile_long address, spile_long value)
+{
+	write_user_bytes(c, address, &value, sizeof(long), "long");
+}
+
+void spile_fn_set_user_pointer(struct spile_context *c, spile_long address, spile_long value)
+{
+	write_user_bytes(c, address, &value, sizeof(void *), "pointer");
+}
+
+void spile_fn_set_user_string(struct spile_context *c, spile_long address, struct spile_string value)
+{
+	write_user_bytes(c, address, value.text, value.length + 1, "string");
+}
+
+void spile_fn_set_user_string_n(struct spile_context *c, spile_long address, spile_long most,
+				struct spile_string value)
+{
+	unsigned int bytes = value.length + 1;
+
+	if (most < bytes)
+		bytes = most > 0 ? most : 0;
+	write_user_bytes(c, address, value.text, bytes, "string");
+}
+
+void spile_fn_set_user_string_arg(struct spile_context *c, spile_long address, struct spile_string value)
+{
+	if (!write_user(address, value.text, value.length + 1))
+		warn_of_fault(c, "string", address);
+}

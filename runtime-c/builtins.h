@@ -68,12 +68,30 @@ unsigned int spile_fn___procfs_set(struct spile_context *c, struct spile_string 
 unsigned int spile_fn___procfs_append(struct spile_context *c, struct spile_string text, char *out);
 
 void spile_fn_dump_stack(struct spile_context *c);
+void spile_fn_ftrace(struct spile_context *c, struct spile_string text);
+unsigned int spile_fn_module_size(struct spile_context *c, char *out);
 void spile_fn_panic(struct spile_context *c, struct spile_string text);
 void spile_fn_raise(struct spile_context *c, spile_long signal);
 void spile_fn_mdelay(struct spile_context *c, spile_long milliseconds);
 void spile_fn_udelay(struct spile_context *c, spile_long microseconds);
 void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_long value);
 spile_long spile_fn___maxstringlen(struct spile_context *c);
+
+/* builtin_floating.c: the bits of a binary64 in a spile_long */
+spile_long spile_fn_fp_add(struct spile_context *c, spile_long x, spile_long y);
+spile_long spile_fn_fp_sub(struct spile_context *c, spile_long x, spile_long y);
+spile_long spile_fn_fp_mul(struct spile_context *c, spile_long x, spile_long y);
+spile_long spile_fn_fp_div(struct spile_context *c, spile_long x, spile_long y);
+spile_long spile_fn_fp_rem(struct spile_context *c, spile_long x, spile_long y);
+spile_long spile_fn_fp_sqrt(struct spile_context *c, spile_long x);
+spile_long spile_fn_fp_eq(struct spile_context *c, spile_long x, spile_long y);
+spile_long spile_fn_fp_le(struct spile_context *c, spile_long x, spile_long y);
+spile_long spile_fn_fp_lt(struct spile_context *c, spile_long x, spile_long y);
+spile_long spile_fn_long_to_fp(struct spile_context *c, spile_long number);
+spile_long spile_fn_fp32_to_fp64(struct spile_context *c, spile_long bits);
+spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long rounding, spile_long exact);
+unsigned int spile_fn_fp_to_string(struct spile_context *c, spile_long x, spile_long precision, char *out);
+spile_long spile_fn_string_to_fp(struct spile_context *c, struct spile_string text);
 
 /* builtin_stack.c: user 1 is the current task's user stack, 0 the kernel's */
 unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char *out);
@@ -129,6 +147,15 @@ unsigned int spile_fn_kernel_buffer_quoted(struct spile_context *c, spile_long a
 unsigned int spile_fn_kernel_buffer_quoted_error(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
 unsigned int spile_fn_user_buffer_quoted(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
 unsigned int spile_fn_user_buffer_quoted_error(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
+/* Into the current process; an error where it cannot be written. */
+void spile_fn_set_user_char(struct spile_context *c, spile_long address, spile_long value);
+void spile_fn_set_user_short(struct spile_context *c, spile_long address, spile_long value);
+void spile_fn_set_user_int(struct spile_context *c, spile_long address, spile_long value);
+void spile_fn_set_user_long(struct spile_context *c, spile_long address, spile_long value);
+void spile_fn_set_user_pointer(struct spile_context *c, spile_long address, spile_long value);
+void spile_fn_set_user_string(struct spile_context *c, spile_long address, struct spile_string value);
+void spile_fn_set_user_string_n(struct spile_context *c, spile_long address, spile_long most, struct spile_string value);
+void spile_fn_set_user_string_arg(struct spile_context *c, spile_long address, struct spile_string value); /* a warning instead */
 /* Unreadable: 0; _error: an error; _warn: a WARN record and 0. */
 #define SPILE_USER_NUMBER(name) \
 	spile_long spile_fn_user_##name(struct spile_context *c, spile_long address); \

@@ -62,6 +62,20 @@ static inline const void *spile_module_rodata(const struct module *module, size_
 #endif
 }
 
+/* Bytes of a module: its code, what is only read, what is written. Can go when 6.1 has: as above. */
+static inline void spile_module_sizes(const struct module *module, size_t *text, size_t *rodata, size_t *data)
+{
+#ifdef SPILE_HAVE_MODULE_MEMORY
+	*text = module->mem[MOD_TEXT].size;
+	*rodata = module->mem[MOD_RODATA].size + module->mem[MOD_RO_AFTER_INIT].size;
+	*data = module->mem[MOD_DATA].size;
+#else
+	*text = module->core_layout.text_size;
+	*rodata = module->core_layout.ro_after_init_size - module->core_layout.text_size;
+	*data = module->core_layout.size - module->core_layout.ro_after_init_size;
+#endif
+}
+
 /*
  * pde_data() in lower case: 359745d78351 ("proc: remove PDE_DATA() completely"),
  * first in 5.17. Can go when 5.10 has.

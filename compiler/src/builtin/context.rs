@@ -27,6 +27,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("cmdline_str" "cmdline_str" () -> String [pure] "command line of the current process, arguments separated by spaces"),
     builtin!("cmdline_args" "cmdline_args" ("first": Long, "last": Long, "delimiter": String) -> String [pure] "arguments of the current process from the first to the last (below the first: all), 0 being the program"),
     builtin!("probe_type" "probe_type" () -> String [pure] "how the probe is attached: kprobe, kretprobe, kernel_trace, ..."),
+    builtin!("module_size" "module_size" () -> String [pure] "bytes of the script's own module: all, code, data that is only read, data"),
     builtin!("module_name" "module_name" () -> String [pure] "name of the script's own module"),
     builtin!("stp_pid" "stp_pid" () -> Long [pure] "process id of the script's loader"),
     builtin!("task_current" "task_current" () -> Long [pure] "address of the current task's struct task_struct"),

@@ -8,6 +8,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("error" "error" ("text": String) [fails] "a run-time error: ends the handler, and the session when there are too many"),
     builtin!("exit" "exit" () [] "ends the session; this handler goes on, no other starts"),
     builtin!("abort" "abort" () [fails] "ends the session and this handler at once"),
+    builtin!("ftrace" "ftrace" ("text": String) [] "a line in the kernel's trace buffer"),
     builtin!("dump_stack" "dump_stack" () [] "the kernel's stack into its log"),
     builtin!("panic" "panic" ("text": String) [guru] "stops the machine with that message"),
     builtin!("raise" "raise" ("signal": Long) [guru fails] "sends a signal to the current process"),

@@ -52,4 +52,12 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("set_kernel_pointer" "set_kernel_pointer" ("address": Long, "value": Long) [guru fails] "writes a pointer to a kernel address"),
     builtin!("set_kernel_string" "set_kernel_string" ("address": Long, "text": String) [guru fails] "writes a text and its NUL to a kernel address"),
     builtin!("set_kernel_string_n" "set_kernel_string_n" ("address": Long, "length": Long, "text": String) [guru fails] "writes at most that many bytes of a text to a kernel address; no NUL when it is cut"),
+    builtin!("set_user_char" "set_user_char" ("address": Long, "value": Long) [guru fails] "writes a char to an address of the current process"),
+    builtin!("set_user_short" "set_user_short" ("address": Long, "value": Long) [guru fails] "writes a short to an address of the current process"),
+    builtin!("set_user_int" "set_user_int" ("address": Long, "value": Long) [guru fails] "writes an int to an address of the current process"),
+    builtin!("set_user_long" "set_user_long" ("address": Long, "value": Long) [guru fails] "writes a long to an address of the current process"),
+    builtin!("set_user_pointer" "set_user_pointer" ("address": Long, "value": Long) [guru fails] "writes a pointer to an address of the current process"),
+    builtin!("set_user_string" "set_user_string" ("address": Long, "text": String) [guru fails] "writes a text and its NUL to an address of the current process"),
+    builtin!("set_user_string_n" "set_user_string_n" ("address": Long, "length": Long, "text": String) [guru fails] "writes at most that many bytes of a text to an address of the current process; no NUL when it is cut"),
+    builtin!("set_user_string_arg" "set_user_string_arg" ("address": Long, "text": String) [guru] "writes a text and its NUL to an address of the current process; a warning if it cannot be written"),
 ];

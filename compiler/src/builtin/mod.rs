@@ -6,6 +6,7 @@
 
 mod context;
 mod errno;
+mod floating;
 mod log;
 mod memory;
 mod regex;
@@ -74,12 +75,13 @@ macro_rules! builtin {
 }
 pub(crate) use builtin;
 
-fn subjects() -> [&'static [Builtin]; 9] {
+fn subjects() -> [&'static [Builtin]; 10] {
     [
         context::BUILTINS,
         time::BUILTINS,
         memory::BUILTINS,
         string::BUILTINS,
+        floating::BUILTINS,
         log::BUILTINS,
         errno::BUILTINS,
         regex::BUILTINS,

@@ -15,6 +15,7 @@ mod enums;
 pub mod error;
 mod fold;
 mod functions;
+mod gone;
 pub mod format;
 mod infer;
 mod iteration;

@@ -1,6 +1,6 @@
 //! Probe points to sites: aliases expanded, `?` and `!` obeyed, bodies put together.
 
-use super::{Elaborator, Handler, Unit};
+use super::{Elaborator, Handler, Unit, gone};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::probe::{self, PointError, Site};
 use crate::glob;
@@ -117,6 +117,13 @@ impl<'a> Elaborator<'a> {
             self.problems.truncate(before);
             self.failed = failed;
         }
+        if !quiet
+            && !present
+            && let Some(instead) = alias.names.first().and_then(|name| gone::instead(name))
+            && let Some(problem) = self.problems[before..].last_mut()
+        {
+            problem.notes.push(instead.into());
+        }
         present
     }
 
@@ -137,7 +144,11 @@ impl<'a> Elaborator<'a> {
             }
             Err(error) => {
                 if !quiet || matches!(error, PointError::Argument { .. } | PointError::Range { .. }) {
-                    self.tell(error.diagnostic(span));
+                    let diagnostic = error.diagnostic(span);
+                    self.tell(match gone::instead(components) {
+                        Some(instead) => diagnostic.note(instead),
+                        None => diagnostic,
+                    });
                 }
                 false
             }

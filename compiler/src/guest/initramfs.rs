@@ -52,21 +52,24 @@ impl Tree {
         Ok(())
     }
 
-    /// The release's own modules `names` with what they depend on, and `extra` ones built elsewhere, as depmod would
-    /// have installed them: the guest's modprobe finds both. Gives those of the release in loading order.
+    /// The release's own modules `names` and `offered` with what they depend on, and `extra` ones built elsewhere, as
+    /// depmod would have installed them: the guest's modprobe finds all. Gives the files of `names` in loading order.
     pub(super) fn put_modules(
         &mut self,
         kernel: &Kernel,
         names: &[String],
+        offered: &[String],
         extra: &[PathBuf],
     ) -> Result<Vec<PathBuf>, Error> {
         let directory = Path::new("/lib/modules").join(&kernel.release);
-        let files = if names.is_empty() { Vec::new() } else { kernel.module_files(names)? };
+        let files_of = |names: &[String]| if names.is_empty() { Ok(Vec::new()) } else { kernel.module_files(names) };
+        let files = files_of(names)?;
         let mut table = String::new();
-        for (index, file) in files.iter().enumerate() {
-            self.put(directory.join(file), Content::Copy(kernel.modules.join(file)), 0o644);
-            let before: Vec<String> = files[..index].iter().rev().map(|file| file.display().to_string()).collect();
-            table.push_str(&format!("{}: {}\n", file.display(), before.join(" ")));
+        for file in files_of(&[names, offered].concat())? {
+            self.put(directory.join(&file), Content::Copy(kernel.modules.join(&file)), 0o644);
+            let needed = kernel.module_files(&[module_name(&file.to_string_lossy())])?;
+            let needed: Vec<String> = needed.iter().rev().filter(|other| **other != file).map(|file| file.display().to_string()).collect();
+            table.push_str(&format!("{}: {}\n", file.display(), needed.join(" ")));
         }
         for file in extra {
             let name = format!("extra/{}.ko", module_name(&file.to_string_lossy()));
@@ -164,7 +167,7 @@ mod tests {
             modules: PathBuf::from("/nowhere"),
         };
         let mut tree = Tree::default();
-        tree.put_modules(&kernel, &[], &[PathBuf::from("/build/lu-1.ko")]).expect("nothing is read yet");
+        tree.put_modules(&kernel, &[], &[], &[PathBuf::from("/build/lu-1.ko")]).expect("nothing is read yet");
         let (content, _) = &tree.files[Path::new("/lib/modules/6.1.0/modules.dep")];
         assert!(matches!(content, Content::Bytes(bytes) if bytes == b"extra/lu_1.ko:\n"), "{content:?}");
         assert!(tree.files.contains_key(Path::new("/lib/modules/6.1.0/extra/lu_1.ko")));

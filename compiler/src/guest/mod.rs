@@ -50,6 +50,7 @@ pub struct Guest {
     kernel: Kernel,
     tree: Tree,
     modules: Vec<String>,
+    offered_modules: Vec<String>,
     extra_modules: Vec<PathBuf>,
     script: String,
     parameters: String,
@@ -66,6 +67,7 @@ impl Guest {
             kernel,
             tree: Tree::default(),
             modules: Vec::new(),
+            offered_modules: Vec::new(),
             extra_modules: Vec::new(),
             script: String::new(),
             parameters: String::new(),
@@ -112,6 +114,12 @@ impl Guest {
         self
     }
 
+    /// Installs a module of the kernel's own, and what it depends on, so that `modprobe` finds it; it is not loaded.
+    pub fn offer_module(&mut self, name: &str) -> &mut Guest {
+        self.offered_modules.push(name.to_string());
+        self
+    }
+
     /// Installs a module built elsewhere, so that `modprobe` finds it by name; it is not loaded.
     pub fn extra_module(&mut self, file: impl Into<PathBuf>) -> &mut Guest {
         self.extra_modules.push(file.into());
@@ -152,7 +160,7 @@ impl Guest {
         let acceleration =
             self.acceleration.unwrap_or_else(|| accel::choose(&self.kernel, &mut *streams.notice));
         let mut tree = self.tree.clone();
-        let modules = tree.put_modules(&self.kernel, &self.modules, &self.extra_modules)?;
+        let modules = tree.put_modules(&self.kernel, &self.modules, &self.offered_modules, &self.extra_modules)?;
         let archive = tree.archive(&self.script, &modules)?;
         let directory =
             tempfile::Builder::new().prefix("spile-guest-").tempdir().map_err(Error::file("making", "/tmp"))?;

@@ -25,7 +25,7 @@ const OTHERS: [&str; 3] = ["nd_syscall", "dw_syscall", "tp_syscall"];
 
 /// Whether scripts may need the aliases.
 fn wanted<'t>(mut texts: impl Iterator<Item = &'t [u8]>) -> bool {
-    texts.any(|text| ["syscall", "kprocess"].iter().any(|word| mentions(text, word)))
+    texts.any(|text| ["syscall", "kprocess", "signal."].iter().any(|word| mentions(text, word)))
 }
 
 fn mentions(text: &[u8], word: &str) -> bool {

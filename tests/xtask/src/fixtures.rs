@@ -27,6 +27,11 @@ pub const FAULT: Fixture = Fixture { name: "fault", variant: false };
 pub const BARE: Fixture = Fixture { name: "bare", variant: false };
 pub const PTLRPC: Fixture = Fixture { name: "ptlrpc", variant: false };
 
+/// Whether a test means a module of ours by that name, and not one of the kernel's.
+pub fn is_one(name: &str) -> bool {
+    [LUSTRE, FAULT, BARE, PTLRPC].iter().any(|fixture| fixture.name == name)
+}
+
 impl Fixture {
     /// The `.ko`, built if it is not there.
     pub fn build(self, root: &Path, place: &Place) -> Result<PathBuf> {

@@ -115,6 +115,9 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
             guest.copy(&path, Path::new(&directory).join(entry.file_name()))?;
         }
     }
+    for module in header.modules.iter().filter(|name| !crate::fixtures::is_one(name)) {
+        guest.offer_module(module);
+    }
     guest
         .write(format!("{directory}/command"), command, 0o644)
         .write(format!("{directory}/setup"), header.setup.clone(), 0o644)

@@ -6,7 +6,7 @@
 //! | `options`, `args` | for spile, and behind the script | none |
 //! | `run` | command to run while the script is active (`-c`); more lines make a longer command | none: the script ends itself |
 //! | `setup` | shell commands in the guest before it starts | none |
-//! | `modules` | test modules to load first; scripts can name them in any case | none |
+//! | `modules` | test modules, or the kernel's own, to load first; scripts can name the test modules in any case | none |
 //! | `script` | in a `.guest.sh`: NAME [OPTIONS] FILE [ARGS], compiled to NAME.ko in its directory; FILE from the test's directory, or from the top when there is none | none |
 //! | `stdout`, `stderr`, `dmesg` | regular expressions, each to be found in a line after the one before it | none |
 //! | `absent` | regular expression that no line of stdout, stderr or the kernel log may match | none |
