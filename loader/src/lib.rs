@@ -28,6 +28,7 @@ pub mod options;
 pub mod output;
 pub mod payload;
 pub mod pretty;
+pub mod quick;
 pub mod record;
 pub mod report;
 pub mod ring;

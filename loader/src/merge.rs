@@ -33,6 +33,8 @@ pub struct Look<'r, R> {
     fronts: BinaryHeap<Reverse<(u64, usize)>>,
     /// The ring that the last record came from, which is not in the heap: it goes on as long as it is the oldest.
     current: Option<usize>,
+    /// Records of that ring before this time are older than all others, and old enough.
+    below: u64,
     damages: Vec<Damage>,
     now: u64,
     /// Records up to this time are given.
@@ -44,7 +46,7 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
     pub fn new(rings: &'r mut [R], now: u64, all: bool) -> Look<'r, R> {
         let until = if all { u64::MAX } else { now.saturating_sub(HOLD_BACK) };
         let fronts = BinaryHeap::with_capacity(rings.len());
-        let mut look = Look { rings, fronts, current: None, damages: Vec::new(), now, until };
+        let mut look = Look { rings, fronts, current: None, below: 0, damages: Vec::new(), now, until };
         for index in 0..look.rings.len() {
             if let Some(ring) = look.rings.get_mut(index) {
                 ring.as_mut().refresh();
@@ -64,20 +66,22 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
         }
     }
 
+    /// The ring that the next record is from, as long as its records are from before this time.
+    pub fn current(&mut self) -> Option<(&mut Ring, u64)> {
+        let ring = self.rings.get_mut(self.current?)?;
+        Some((ring.as_mut(), self.below))
+    }
+
     /// The next record, its payload in `payload`.
     #[inline]
     pub fn next(&mut self, payload: &mut Vec<u8>) -> Next {
-        if let Some(index) = self.current
-            && let Some(ring) = self.rings.get_mut(index)
-        {
+        if let Some(ring) = self.current.and_then(|index| self.rings.get_mut(index)) {
             let ring = ring.as_mut();
-            if let Ok(Some(time)) = ring.front_time() {
-                let key = (time.min(self.now), index);
-                let is_oldest = self.fronts.peek().is_none_or(|&Reverse(other)| key < other);
-                if is_oldest && key.0 <= self.until && self.damages.is_empty() {
-                    // SANITY: it is in front.
-                    return ring.take(payload).map_or(Next::Wait(false), Next::Record);
-                }
+            match ring.front_time() {
+                // SANITY: it is in front.
+                Ok(Some(time)) if time < self.below => return ring.take(payload).map_or(Next::Wait(false), Next::Record),
+                Ok(_) => {}
+                Err(damage) => self.damages.push(damage),
             }
         }
         self.next_of_all(payload)
@@ -98,6 +102,12 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
         self.fronts.pop();
         let taken = self.rings.get_mut(index).and_then(|ring| ring.as_mut().take(payload));
         self.current = Some(index);
+        // At the same time the ring of the lower number is first.
+        let other = self.fronts.peek().map(|&Reverse((time, other))| time.saturating_add(u64::from(index < other)));
+        self.below = other.unwrap_or(u64::MAX).min(self.until.saturating_add(1));
+        if !self.damages.is_empty() {
+            self.below = 0;
+        }
         // SANITY: what is in the heap is in front of its ring.
         taken.map_or(Next::Wait(false), Next::Record)
     }

@@ -6,7 +6,12 @@ use spile_abi::record::{FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, Record};
 
 use crate::format;
 use crate::payload::{Payload, Short};
+use crate::quick::Quick;
+use crate::ring::Ring;
 use crate::text::{MAX_TEXT, Text};
+
+/// Bytes that are enough to be handed on.
+const BATCH: usize = 64 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said<'t> {
@@ -31,12 +36,42 @@ pub enum Said<'t> {
 pub struct Reader<'m> {
     meta: &'m Meta,
     formats: &'m [Vec<Piece>],
+    /// By format; `None`: it is not made of such steps.
+    quick: Vec<Option<Quick>>,
     text: Text,
+    /// What plain prints said since [`Reader::printed`] was last asked.
+    batch: Vec<u8>,
 }
 
 impl<'m> Reader<'m> {
     pub fn new(meta: &'m Meta, formats: &'m [Vec<Piece>]) -> Reader<'m> {
-        Reader { meta, formats, text: Text::new(MAX_TEXT) }
+        let quick = formats.iter().map(|pieces| Quick::of(pieces)).collect();
+        Reader { meta, formats, quick, text: Text::new(MAX_TEXT), batch: Vec::new() }
+    }
+
+    /// Reads records of the ring from before `below`, at most so many, as long as they are prints like most. Says how
+    /// many; [`Reader::read`] is to read the next one, behind what has been printed so far.
+    pub fn read_quickly(&mut self, ring: &mut Ring, below: u64, most: usize) -> usize {
+        let Reader { quick, batch, .. } = self;
+        let mut count = 0;
+        ring.pass_while(below, |record, payload| {
+            let quick = quick.get(record.id as usize).and_then(Option::as_ref);
+            let taken = record.kind == Kind::Print as u16
+                && count < most
+                && batch.len() <= BATCH
+                && quick.is_some_and(|quick| quick.append(payload, batch));
+            count += usize::from(taken);
+            taken
+        });
+        count
+    }
+
+    /// What was read quickly, once.
+    pub fn printed(&mut self, print: impl FnOnce(&[u8])) {
+        if !self.batch.is_empty() {
+            print(&self.batch);
+            self.batch.clear();
+        }
     }
 
     pub fn read(&mut self, record: &Record, payload: &[u8]) -> Said<'_> {
@@ -107,6 +142,8 @@ mod tests {
     use spile_abi::format::{Directive, Flags, Size};
     use spile_abi::meta::Probe;
 
+    use crate::ring::tests::Fake;
+
     fn meta() -> Meta {
         Meta {
             locations: vec!["operator '/' at <input>:1:53".into(), String::new()],
@@ -138,6 +175,29 @@ mod tests {
         assert_eq!(reader.read(&record(Kind::Notice, 0, 0), TEXT), Said::Notice("hello".into()));
         assert_eq!(reader.read(&record(Kind::System, 0, 0), TEXT), Said::System(b"hello".to_vec()));
         assert_eq!(reader.read(&record(Kind::Exit, 0, 0), b""), Said::Exit);
+    }
+
+    #[test]
+    fn quick_prints_come_up_to_the_first_of_another_kind() {
+        let (meta, formats) = (meta(), formats());
+        let mut reader = Reader::new(&meta, &formats);
+        let mut fake = Fake::new(0, 1024);
+        for (time, value) in [7i64, -1, 100, 5].iter().enumerate() {
+            fake.write(time as u64, &value.to_le_bytes());
+        }
+        fake.write(9, b"shortish");
+        fake.write(10, b"");
+        fake.ring.refresh();
+        let mut said = Vec::new();
+        assert_eq!(reader.read_quickly(&mut fake.ring, 3, 2), 2);
+        assert_eq!(reader.read_quickly(&mut fake.ring, 3, 9), 1);
+        reader.printed(|text| said.extend_from_slice(text));
+        reader.printed(|_| panic!("nothing came meanwhile"));
+        assert_eq!(said, b"n=7n=-1n=100");
+        // The last one is too short.
+        assert_eq!(reader.read_quickly(&mut fake.ring, 11, 9), 2);
+        assert_eq!(fake.ring.front().unwrap().map(|record| record.time), Some(10));
+        assert_eq!(reader.read_quickly(&mut fake.ring, 11, 9), 0);
     }
 
     #[test]

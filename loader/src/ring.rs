@@ -29,6 +29,8 @@ pub struct Ring {
     tail: u64,
     /// What the module had written when the ring was last looked at.
     head: u64,
+    /// Bytes between the two then.
+    filled: u64,
     /// Found in front, not yet taken.
     front: Option<Record>,
 }
@@ -43,7 +45,7 @@ impl Ring {
     pub unsafe fn new(cpu: u32, start: NonNull<u8>, header_bytes: usize, size: usize) -> Ring {
         // SAFETY: inside of what the caller vouches for.
         let data = unsafe { start.add(header_bytes) };
-        let mut ring = Ring { cpu, header: start, data, size: size as u64, tail: 0, head: 0, front: None };
+        let mut ring = Ring { cpu, header: start, data, size: size as u64, tail: 0, head: 0, filled: 0, front: None };
         ring.tail = ring.word(std::mem::offset_of!(RingHeader, tail)).load(Ordering::Relaxed);
         ring.head = ring.tail;
         ring
@@ -58,6 +60,12 @@ impl Ring {
     pub fn refresh(&mut self) {
         // Acquire: pairs with the module's release store, so that the record's bytes are read after this.
         self.head = self.word(std::mem::offset_of!(RingHeader, head)).load(Ordering::Acquire);
+        self.filled = self.head.wrapping_sub(self.tail);
+    }
+
+    /// Whether what the last look has seen takes more than a sixteenth of the ring: it fills quickly.
+    pub fn fills_quickly(&self) -> bool {
+        self.filled > self.size / 16
     }
 
     /// Says that the reader is going to wait; the module answers by waking it.
@@ -118,6 +126,45 @@ impl Ring {
     #[inline]
     pub fn front_time(&mut self) -> Result<Option<u64>, Damage> {
         Ok(self.front()?.map(|record| record.time))
+    }
+
+    /// Shows `look` the records in front as they lie there, as long as they are older than `below`, there is nothing strange
+    /// about them, and it takes them. What comes then is for [`Ring::front`] and [`Ring::take`] to look at.
+    #[inline]
+    pub fn pass_while(&mut self, below: u64, mut look: impl FnMut(Record, &[AtomicU64]) -> bool) {
+        const HEADER_WORDS: usize = HEADER_BYTES as usize / ALIGNMENT;
+        /// The module is told of what has been read once in so many bytes.
+        const STEP: usize = 16 << 10;
+        let at = (self.tail & (self.size - 1)) as usize;
+        let left = self.head.wrapping_sub(self.tail);
+        let is_aligned = at.is_multiple_of(ALIGNMENT) && left.is_multiple_of(ALIGNMENT as u64);
+        if left > self.size || !is_aligned || self.front.is_some() {
+            return;
+        }
+        let room = left.min(self.size - at as u64) as usize;
+        // SAFETY: inside of the data, which is aligned, as `at` is; shared with the module, so only touched as atomics. It
+        // does not write between tail and head; if it does all the same, the words are wrong ones, and are checked after
+        // they have been read.
+        let words = unsafe { std::slice::from_raw_parts(self.data.add(at).cast().as_ptr(), room / ALIGNMENT) };
+        let mut rest: &[AtomicU64] = words;
+        let mut told = rest.len();
+        while let Some((header, behind)) = rest.split_first_chunk::<HEADER_WORDS>() {
+            let [first, second, time] = header.each_ref().map(|word| word.load(Ordering::Relaxed));
+            let (bytes, kind) = (first as u32, (first >> 32) as u16);
+            let Some(length) = (bytes as usize / ALIGNMENT).checked_sub(HEADER_WORDS) else { break };
+            let Some((payload, next)) = behind.split_at_checked(length) else { break };
+            let is_plain = kind != Kind::Pad as u16 && bytes.is_multiple_of(ALIGNMENT as u32) && time < below;
+            let record = Record { bytes, kind, cpu: (first >> 48) as u16, id: second as u32, probe: (second >> 32) as u32, time };
+            if !is_plain || !look(record, payload) {
+                break;
+            }
+            rest = next;
+            if told - rest.len() > STEP / ALIGNMENT {
+                self.advance(((told - rest.len()) * ALIGNMENT) as u64);
+                told = rest.len();
+            }
+        }
+        self.advance(((told - rest.len()) * ALIGNMENT) as u64);
     }
 
     /// The next record's header; of a pad in less room than a header only the first fields.

@@ -342,10 +342,23 @@ impl<'s> Session<'s> {
         let mut look = Look::new(&mut rings, now, all);
         let mut taken = 0;
         let mut waiting = true;
+        // Else each record has its file.
+        let one_stream = !self.options.bulk && self.options.rotation.is_none();
         self.held_back = false;
-        while taken < MAX_BATCH && (taken % FULL_INTERVAL != 0 || !self.sinks.is_full()) {
+        let mut looked_at_room = None;
+        while taken < MAX_BATCH {
+            if looked_at_room.is_none_or(|at| taken >= at + FULL_INTERVAL) {
+                looked_at_room = Some(taken);
+                if self.sinks.is_full() {
+                    break;
+                }
+            }
+            if one_stream && let Some((ring, below)) = look.current() {
+                taken += self.reader.read_quickly(ring, below, MAX_BATCH - taken);
+            }
             match look.next(&mut payload) {
                 Next::Record(record) => {
+                    self.reader.printed(|text| self.sinks.print(text));
                     self.sinks.select_cpu(u32::from(record.cpu));
                     let said = self.reader.read(&record, &payload);
                     match self.teller.tell(said, &mut self.sinks, &mut self.commands) {
@@ -370,6 +383,7 @@ impl<'s> Session<'s> {
             }
             taken += 1;
         }
+        self.reader.printed(|text| self.sinks.print(text));
         self.rings = rings;
         self.payload = payload;
         self.look_at_losses(now);
@@ -468,11 +482,22 @@ impl<'s> Session<'s> {
         }
     }
 
+    /// What is held back is looked at again with what has come meanwhile: not sooner than a reader who waits would be woken
+    /// for it, so that there is much to do each time, but where rings fill quickly as soon as it may be printed.
+    fn until_next_look(&self) -> u64 {
+        /// As SPILE_RING_WAKE_NS of the runtime.
+        const GATHER: u64 = 10 * NS_PER_MS;
+        match self.rings.iter().any(|mapped| mapped.ring.fills_quickly()) {
+            true => merge::HOLD_BACK,
+            false => GATHER,
+        }
+    }
+
     fn poll_timeout(&self, wants_records: bool) -> PollTimeout {
         let now = clock::now();
         let until_deadline = self.deadline.filter(|_| !self.stop_wanted).map(|deadline| deadline.saturating_sub(now));
         // Without room for their text nobody waits for records.
-        let until_due = (self.held_back && wants_records).then_some(merge::HOLD_BACK);
+        let until_due = (self.held_back && wants_records).then(|| self.until_next_look());
         let until_command = self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
         let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()));
         let least = [until_deadline, until_due, until_command, until_expiry].into_iter().flatten().min();
