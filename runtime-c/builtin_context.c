@@ -94,21 +94,23 @@ spile_long spile_fn_target(struct spile_context *c)
 static unsigned int copy_comm(const struct task_struct *task, char *out)
 {
 	static const u64 ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
-	u64 words[2], end;
+	u64 first, second, end;
 
 	/* Not a macro on every kernel; and the lowest byte must be the first. */
-	if (TASK_COMM_LEN != sizeof(words) || !IS_ENABLED(CONFIG_X86_64))
+	if (TASK_COMM_LEN != 2 * sizeof(u64) || !IS_ENABLED(CONFIG_X86_64))
 		return spile_string_copy(out, (struct spile_string){
 			task->comm, strnlen(task->comm, TASK_COMM_LEN - 1)
 		});
-	memcpy(words, task->comm, sizeof(words));
-	words[1] &= ~0ull >> 8;
-	memcpy(out, words, sizeof(words));
+	memcpy(&first, task->comm, sizeof(first));
+	memcpy(&second, task->comm + sizeof(first), sizeof(second));
+	second &= ~0ull >> 8;
+	memcpy(out, &first, sizeof(first));
+	memcpy(out + sizeof(first), &second, sizeof(second));
 	/* The lowest top bit left is the first NUL's; one above it may be wrong. */
-	end = (words[0] - ones) & ~words[0] & tops;
+	end = (first - ones) & ~first & tops;
 	if (end)
 		return __builtin_ctzll(end) / 8;
-	end = (words[1] - ones) & ~words[1] & tops;
+	end = (second - ones) & ~second & tops;
 	return 8 + __builtin_ctzll(end) / 8;
 }
 

@@ -7,6 +7,7 @@
  * depends on numbers drawn at load.
  */
 #include "map.h"
+#include "map_find.h"
 #include "stats.h"
 
 enum {
@@ -14,58 +15,6 @@ enum {
 };
 
 struct spile_table *spile_tables;
-
-static inline __u64 load8(const char *at)
-{
-	__u64 value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-static inline __u64 load4(const char *at)
-{
-	__u32 value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-static inline __u64 fold(__u64 a, __u64 b)
-{
-	unsigned __int128 product = (unsigned __int128)a * b;
-
-	return (__u64)product ^ (__u64)(product >> 64);
-}
-
-static __always_inline __u64 hash_text(const char *text, unsigned int length, __u64 seed, __u64 other)
-{
-	__u64 hash = seed ^ ((__u64)length << 32);
-	__u64 a, b;
-
-	for (; length > 16; length -= 16, text += 16)
-		hash = fold(load8(text) ^ other, load8(text + 8) ^ hash);
-	if (length >= 8) {
-		a = load8(text);
-		b = load8(text + length - 8);
-	} else if (length >= 4) {
-		a = load4(text);
-		b = load4(text + length - 4);
-	} else if (length) {
-		a = (unsigned char)text[0] << 8 | (unsigned char)text[length >> 1];
-		b = (unsigned char)text[length - 1];
-	} else {
-		a = b = 0;
-	}
-	return fold(a ^ other, b ^ hash);
-}
-
-/* One long: the upper half of its product with a random odd number, which keeps
- * apart any two keys but for one pair in 2^31 (multiply-shift hashing). */
-static inline unsigned int hash_of_long(const struct spile_table *table, spile_long key)
-{
-	return ((__u64)key * table->seeds[0]) >> 32;
-}
 
 static unsigned int hash_of_keys(const struct spile_table *table, const union spile_key *keys)
 {
@@ -75,30 +24,12 @@ static unsigned int hash_of_keys(const struct spile_table *table, const union sp
 
 	for (i = 0; i < map->keys; i++) {
 		if (map->string_keys >> i & 1)
-			hash += hash_text(keys[i].text.text, keys[i].text.length,
+			hash += spile_hash_text(keys[i].text.text, keys[i].text.length,
 					  table->seeds[i], table->seeds[SPILE_MAX_KEYS]);
 		else
 			hash += (__u64)keys[i].number * table->seeds[i];
 	}
 	return hash >> 32;
-}
-
-static __always_inline bool same_text(const char *a, const char *b, unsigned int length)
-{
-	unsigned int i;
-
-	if (length >= 8) {
-		for (i = 0; i + 8 < length; i += 8)
-			if (load8(a + i) != load8(b + i))
-				return false;
-		return load8(a + length - 8) == load8(b + length - 8);
-	}
-	if (length >= 4)
-		return load4(a) == load4(b) && load4(a + length - 4) == load4(b + length - 4);
-	for (i = 0; i < length; i++)
-		if (a[i] != b[i])
-			return false;
-	return true;
 }
 
 bool spile_map_matches(const struct spile_table *table, const struct spile_element *element,
@@ -119,7 +50,7 @@ bool spile_map_matches(const struct spile_table *table, const struct spile_eleme
 			/* Read once: of an element that is being replaced it changes. */
 			unsigned int length = READ_ONCE(slot->length);
 
-			if (length != keys[i].text.length || !same_text(slot->text, keys[i].text.text, length))
+			if (length != keys[i].text.length || !spile_same_text(slot->text, keys[i].text.text, length))
 				return false;
 		} else if (*(const spile_long *)mine != keys[i].number) {
 			return false;
@@ -128,58 +59,28 @@ bool spile_map_matches(const struct spile_table *table, const struct spile_eleme
 	return true;
 }
 
-static inline unsigned int *bucket_of(const struct spile_table *table, unsigned int hash)
-{
-	return &table->buckets[hash >> table->bucket_shift];
-}
-
-static inline spile_long long_key(const struct spile_element *element)
-{
-	return *(const spile_long *)(element + 1);
-}
-
 static inline unsigned int hash_of(const struct spile_table *table, const union spile_key *keys)
 {
 	if (table->single_long)
-		return hash_of_long(table, keys[0].number);
+		return spile_hash_long(table, keys[0].number);
 	if (table->single_text)
-		return hash_text(keys[0].text.text, keys[0].text.length, table->seeds[0], table->seeds[SPILE_MAX_KEYS]) >> 32;
+		return spile_hash_text(keys[0].text.text, keys[0].text.length, table->seeds[0], table->seeds[SPILE_MAX_KEYS]) >> 32;
 	return hash_of_keys(table, keys);
-}
-
-static __always_inline bool is_long(const struct spile_table *table, const struct spile_element *element,
-				    const union spile_key *keys, unsigned int hash)
-{
-	(void)table;
-	(void)hash;
-	return long_key(element) == keys[0].number;
-}
-
-static __always_inline bool is_text(const struct spile_table *table, const struct spile_element *element,
-				    const union spile_key *keys, unsigned int hash)
-{
-	const struct spile_slot *slot = (const struct spile_slot *)(element + 1);
-	/* Read once: of an element that is being replaced it changes. */
-	unsigned int length = READ_ONCE(slot->length);
-
-	(void)table;
-	return element->hash == hash && length == keys[0].text.length &&
-	       same_text(slot->text, keys[0].text.text, length);
 }
 
 static inline bool has_keys(const struct spile_table *table, const struct spile_element *element,
 			    const union spile_key *keys, unsigned int hash)
 {
 	if (table->single_long)
-		return is_long(table, element, keys, hash);
+		return spile_is_long(table, element, keys, hash);
 	if (table->single_text)
-		return is_text(table, element, keys, hash);
+		return spile_is_text(table, element, keys, hash);
 	return element->hash == hash && spile_map_matches(table, element, keys, 0);
 }
 
 static inline unsigned int find_element(const struct spile_table *table, const union spile_key *keys, unsigned int hash)
 {
-	unsigned int number = *bucket_of(table, hash);
+	unsigned int number = *spile_bucket(table, hash);
 
 	while (number) {
 		const struct spile_element *element = spile_element(table, number);
@@ -200,7 +101,7 @@ unsigned int spile_map_find(const struct spile_table *table, const union spile_k
 static void unlink_element(struct spile_table *table, unsigned int number)
 {
 	struct spile_element *element = spile_element(table, number);
-	unsigned int *link = bucket_of(table, element->hash);
+	unsigned int *link = spile_bucket(table, element->hash);
 
 	while (*link != number)
 		link = &spile_element(table, *link)->next;
@@ -262,7 +163,7 @@ static unsigned int make_element(struct spile_table *table, const union spile_ke
 		number = table->oldest;
 		element = spile_element(table, number);
 		/*
-		 * Another CPU may be looking at it (find_concurrently). It
+		 * Another CPU may be looking at it (map_find.h). It
 		 * takes keys for its own only if the generation was even
 		 * before and the same after.
 		 */
@@ -288,9 +189,9 @@ static unsigned int make_element(struct spile_table *table, const union spile_ke
 	table->newest = number;
 	table->count++;
 
-	bucket = bucket_of(table, hash);
+	bucket = spile_bucket(table, hash);
 	WRITE_ONCE(element->next, *bucket);
-	/* Release: who finds the element sees it whole. Pairs with find_concurrently(). */
+	/* Release: who finds the element sees it whole. Pairs with spile_find_concurrently(). */
 	smp_store_release(bucket, number);
 	return number;
 }
@@ -320,37 +221,6 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
 	return number;
 }
 
-/*
- * As find_element(), while other CPUs may be making elements. Chains then only grow,
- * unless the array wraps: an element may leave its chain and join another while
- * we stand on it. What is found is right, because the generation did not change
- * while the keys were compared; what is not found is looked for again by whoever
- * then makes it. A walk that strays is ended by its bound.
- */
-static __always_inline struct spile_found
-find_concurrently(const struct spile_table *table, unsigned int hash,
-		  bool (*is_it)(const struct spile_table *table, const struct spile_element *element,
-				const union spile_key *keys, unsigned int hash),
-		  const union spile_key *keys)
-{
-	unsigned int number = smp_load_acquire(bucket_of(table, hash));
-	unsigned int most = table->map->entries;
-
-	for (; number; number = smp_load_acquire(&spile_element(table, number)->next)) {
-		const struct spile_element *element = spile_element(table, number);
-		__u64 generation = smp_load_acquire(&element->generation);
-
-		if (is_it(table, element, keys, hash) && !(generation & 1)) {
-			smp_rmb();	/* the keys before the generation again */
-			if (READ_ONCE(element->generation) == generation)
-				return (struct spile_found){ number, generation };
-		}
-		if (spile_unlikely(!most--))
-			break;
-	}
-	return (struct spile_found){ 0 };
-}
-
 /* Bounded wait for those that are making elements on other CPUs. On this CPU
  * nobody can be: this handler owns its context. */
 static bool begin_making(struct spile_table *table)
@@ -365,8 +235,8 @@ static bool begin_making(struct spile_table *table)
 	return false;
 }
 
-static noinline struct spile_found feed_new(struct spile_context *c, struct spile_table *table,
-					    const union spile_key *keys, unsigned int hash)
+struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_table *table,
+				      const union spile_key *keys, unsigned int hash)
 {
 	struct spile_found found = { 0 };
 
@@ -389,41 +259,9 @@ static noinline struct spile_found feed_new(struct spile_context *c, struct spil
 struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *table, const union spile_key *keys)
 {
 	unsigned int hash = hash_of(table, keys);
-	struct spile_found found = find_concurrently(table, hash, has_keys, keys);
+	struct spile_found found = spile_find_concurrently(table, hash, has_keys, keys);
 
-	return spile_likely(found.number) ? found : feed_new(c, table, keys, hash);
-}
-
-static noinline struct spile_found feed_new_long(struct spile_context *c, struct spile_table *table, spile_long number, unsigned int hash)
-{
-	union spile_key key = { .number = number };
-
-	return feed_new(c, table, &key, hash);
-}
-
-struct spile_found spile_map_feed_long(struct spile_context *c, struct spile_table *table, spile_long number)
-{
-	const union spile_key key = { .number = number };
-	unsigned int hash = hash_of_long(table, number);
-	struct spile_found found = find_concurrently(table, hash, is_long, &key);
-
-	return spile_likely(found.number) ? found : feed_new_long(c, table, number, hash);
-}
-
-static noinline struct spile_found feed_new_text(struct spile_context *c, struct spile_table *table, struct spile_string text, unsigned int hash)
-{
-	union spile_key key = { .text = text };
-
-	return feed_new(c, table, &key, hash);
-}
-
-struct spile_found spile_map_feed_text(struct spile_context *c, struct spile_table *table, struct spile_string text)
-{
-	const union spile_key key = { .text = text };
-	unsigned int hash = hash_text(text.text, text.length, table->seeds[0], table->seeds[SPILE_MAX_KEYS]) >> 32;
-	struct spile_found found = find_concurrently(table, hash, is_text, &key);
-
-	return spile_likely(found.number) ? found : feed_new_text(c, table, text, hash);
+	return spile_likely(found.number) ? found : spile_map_feed_new(c, table, keys, hash);
 }
 
 static void delete_element(struct spile_table *table, unsigned int number)
@@ -525,12 +363,12 @@ static noinline spile_long add_new(struct spile_context *c, struct spile_table *
 spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta)
 {
 	struct spile_table *table = spile_table_of(map);
-	unsigned int number = *bucket_of(table, hash_of_long(table, key));
+	unsigned int number = *spile_bucket(table, spile_hash_long(table, key));
 
 	while (number) {
 		struct spile_element *element = spile_element(table, number);
 
-		if (spile_likely(long_key(element) == key)) {
+		if (spile_likely(spile_long_key(element) == key)) {
 			spile_long *value = spile_element_value(table, element);
 
 			return *value = spile_add(*value, delta);
@@ -583,6 +421,7 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 
 	table->map = map;
 	if (map->value == SPILE_VALUE_STATS) {
+		table->keeps_more = map->stats.variance || map->stats.histogram != SPILE_HISTOGRAM_NONE;
 		table->local = *local;
 		table->local_stride = spile_stats_bytes(&map->stats);
 		/* Element 0 is that of a map without keys. */
@@ -600,6 +439,8 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	table->stride = offset;
 	table->single_long = map->keys == 1 && !(map->string_keys & 1);
 	table->single_text = map->keys == 1 && map->string_keys & 1;
+	table->wraps = map->wrap;
+	table->most = map->entries;
 
 	while (bits < MOST_BITS && 1u << bits < map->entries)
 		bits++;

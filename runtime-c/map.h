@@ -57,6 +57,9 @@ struct spile_table {
 	unsigned int stride;
 	unsigned int single_long;	/* the key is one long, at sizeof(struct spile_element) */
 	unsigned int single_text;	/* or one string, there */
+	unsigned int wraps;		/* map->wrap */
+	unsigned int most;		/* map->entries */
+	unsigned int keeps_more;	/* of an aggregate: variance or histogram too */
 	unsigned int value;		/* offset in the element; of an aggregate: its key while sorted */
 	size_t elements_bytes;
 	size_t buckets_bytes;
@@ -117,14 +120,14 @@ unsigned int spile_map_find(const struct spile_table *table, const union spile_k
 
 /* The same for whoever feeds an aggregate: made if absent; 0 and an error if it
  * cannot be. generation: of the element that had the keys when it was looked at.
- * _long and _text: where that is the only key. */
+ * _new: where spile_find_concurrently() (map_find.h) has found none. */
 struct spile_found {
 	unsigned long number;
 	__u64 generation;
 };
 struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *table, const union spile_key *keys);
-struct spile_found spile_map_feed_long(struct spile_context *c, struct spile_table *table, spile_long number);
-struct spile_found spile_map_feed_text(struct spile_context *c, struct spile_table *table, struct spile_string text);
+struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_table *table,
+				      const union spile_key *keys, unsigned int hash);
 
 /* Whether the keys that `any` leaves are the element's. keys 0: yes. */
 bool spile_map_matches(const struct spile_table *table, const struct spile_element *element,

@@ -117,36 +117,58 @@ static noinline bool make_room(struct spile_cpu *cpu, u64 bytes)
 	return true;
 }
 
+/* The record was lost. */
+static noinline void count_lost(struct spile_cpu *cpu, u64 size)
+{
+	const struct spile_probe *probe = cpu->context.probe;
+
+	WRITE_ONCE(cpu->ring->lost_records, ++cpu->lost_records);
+	cpu->lost_bytes += size;
+	if (probe)
+		local_inc(&cpu->counts[probe - spile_script.probes].lost);
+	WRITE_ONCE(cpu->ring->lost_bytes, cpu->lost_bytes);
+}
+
+/* A place for a record that does not simply go behind the last one; 0 if there is none. */
+static noinline struct spile_record *find_place(struct spile_cpu *cpu, u64 size)
+{
+	u32 offset = cpu->head & (spile_ring_bytes - 1);
+	u32 to_end = spile_ring_bytes - offset;
+	struct spile_record *record = (struct spile_record *)(cpu->ring_data + offset);
+
+	if (!cpu->ring)
+		return NULL;
+	if (size <= to_end)
+		to_end = 0;
+	if (!has_room(cpu, size + to_end) &&
+	    !(READ_ONCE(spile_ring_overwrite) && make_room(cpu, size + to_end))) {
+		count_lost(cpu, size);
+		return NULL;
+	}
+	cpu->record_at = cpu->head + to_end;
+	if (!to_end)
+		return record;
+	record->bytes = to_end;	/* 8 at least: of a pad only these two fields are there */
+	record->kind = SPILE_RECORD_PAD;
+	return (struct spile_record *)cpu->ring_data;
+}
+
 char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id, unsigned int bytes)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 	u64 size = sizeof(struct spile_record) + ALIGN((u64)bytes, 8);
-	struct spile_record *record;
-	u32 offset, to_end;
+	u32 ring_bytes = spile_ring_bytes;	/* 0 before SPILE_SETUP: nothing fits */
+	u32 offset = cpu->head & (ring_bytes - 1);
+	struct spile_record *record = (struct spile_record *)(cpu->ring_data + offset);
 
-	if (unlikely(!cpu->ring))
-		return NULL;
-	offset = cpu->head & (spile_ring_bytes - 1);
-	to_end = spile_ring_bytes - offset;
-	if (size <= to_end)
-		to_end = 0;
-	if (unlikely(!has_room(cpu, size + to_end)) &&
-	    !(READ_ONCE(spile_ring_overwrite) && make_room(cpu, size + to_end))) {
-		WRITE_ONCE(cpu->ring->lost_records, ++cpu->lost_records);
-		cpu->lost_bytes += size;
-		if (c->probe)
-			local_inc(&cpu->counts[c->probe - spile_script.probes].lost);
-		WRITE_ONCE(cpu->ring->lost_bytes, cpu->lost_bytes);
-		return NULL;
+	/* As has_room() has it, and up to the ring's end. */
+	if (likely(offset + size <= ring_bytes && cpu->head - cpu->tail + size <= ring_bytes / 2)) {
+		cpu->record_at = cpu->head;
+	} else {
+		record = find_place(cpu, size);
+		if (!record)
+			return NULL;
 	}
-	if (to_end) {
-		record = (struct spile_record *)(cpu->ring_data + offset);
-		record->bytes = to_end;	/* 8 at least: of a pad only these two fields are there */
-		record->kind = SPILE_RECORD_PAD;
-		offset = 0;
-	}
-	cpu->record_at = cpu->head + to_end;
-	record = (struct spile_record *)(cpu->ring_data + offset);
 	record->kind = kind;
 	record->cpu = smp_processor_id();
 	record->id = id;

@@ -32,17 +32,38 @@ static __always_inline bool spile_stack_is_low(void)
 #endif
 }
 
-/* The run ended with an error: tells it, and leaves the context as the next run
- * expects it. */
-static noinline void spile_run_failed(struct spile_cpu *cpu, struct spile_counts *counts, bool counted)
+/* The run ended with an error: tells it. */
+static inline void spile_run_failed(struct spile_cpu *cpu, struct spile_counts *counts)
 {
-	if (!counted)
-		local_inc(&counts->handled);
 	if (spile_guard_report(cpu))
 		local_inc(&counts->errors);
 	cpu->context.error = SPILE_OK;
+	cpu->context.next = 0;
 	cpu->context.depth = 0;
 	cpu->context.frame = cpu->frame;
+}
+
+/* More is to be done after this run than to count it. Leaves the context as the next
+ * run expects it. */
+static noinline bool spile_run_ended(struct spile_cpu *cpu, struct spile_counts *counts, bool entering)
+{
+	struct spile_context *c = &cpu->context;
+	bool fine = !c->error;
+
+	if (c->filtered)
+		local_inc(&counts->filtered);
+	else if (!entering || !fine)
+		local_inc(&counts->handled);
+	c->filtered = 0;
+	if (!fine)
+		spile_run_failed(cpu, counts);
+	if (c->stale) {
+		cpu->match.groups = 0;
+		cpu->token_end = 0;
+		cpu->stack_kind = SPILE_STACK_NONE;
+		c->stale = 0;
+	}
+	return fine;
 }
 
 static noinline bool spile_run_skipped(struct spile_cpu *cpu, local_t *count)
@@ -57,19 +78,52 @@ static inline struct spile_counts *spile_counts_of(struct spile_cpu *cpu, const 
 	return (struct spile_counts *)((char *)cpu->counts + site->counts_at);
 }
 
+/* The handler with its locks, in a context that is owned. Few values live across the
+ * call: what they are kept in would have to be saved. */
+static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spile_counts *counts, bool entering,
+					      unsigned long *regs, char *entry)
+{
+	struct spile_context *c = &cpu->context;
+
+	c->regs = regs;
+	c->entry = entry;
+	c->actions = spile_script.max_actions;
+	c->location = SPILE_NO_LOCATION;
+	if (c->probe->lock_count && unlikely(!spile_lock_all(c->probe->locks, c->probe->lock_count)))
+		return spile_run_skipped(cpu, &counts->lock_skipped);
+	if (entering)
+		c->probe->entry_handler(c);
+	else
+		c->probe->handler(c);
+	if (c->probe->lock_count)
+		spile_unlock_all(c->probe->locks, c->probe->lock_count);
+	if (unlikely(c->error | c->filtered | c->stale))
+		return spile_run_ended(cpu, counts, entering);
+	if (!entering)
+		local_inc(&counts->handled);
+	return true;
+}
+
+/* One run in some (spile_untimed). */
+static noinline bool spile_run_timed(struct spile_cpu *cpu, struct spile_counts *counts, bool entering,
+				     unsigned long *regs, char *entry)
+{
+	u64 began = get_cycles();
+	bool fine = spile_run_handler(cpu, counts, entering, regs, entry);
+
+	spile_guard_overload(cpu, counts, began);
+	return fine;
+}
+
 /* As spile_context_run() (context.h). entering: the entry handler of a .return,
- * whose hit is counted when it returns, or fails. Between runs a context has no error, depth
- * 0, and all of its frame free. */
+ * whose hit is counted when it returns, or fails. Between runs a context has no error,
+ * depth 0, nothing stale, and all of its frame free. */
 static __always_inline bool spile_run(struct spile_site *site, enum spile_state state, bool entering,
 				      unsigned long *regs, char *entry)
 {
 	struct spile_cpu *cpu = this_cpu_ptr(&spile_cpus);
 	struct spile_counts *counts = spile_counts_of(cpu, site);
-	const struct spile_probe *probe = site->probe;
-	unsigned int lock_count = probe->lock_count;
-	struct spile_context *c = &cpu->context;
-	bool fine = true;
-	u64 began = 0;
+	bool fine;
 
 	if (unlikely(READ_ONCE(spile_session_state) != state)) {
 		local_inc(&counts->stopped);
@@ -86,49 +140,13 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 	WRITE_ONCE(cpu->busy, 1);
 	barrier();	/* what follows belongs to the owner */
 
-	c->probe = probe;
-	if (unlikely(spile_stack_is_low())) {
+	cpu->context.probe = site->probe;
+	if (unlikely(spile_stack_is_low()))
 		fine = spile_run_skipped(cpu, &counts->low_stack);
-		goto release;
-	}
-	if (unlikely(!(local_read(&counts->handled) & spile_untimed)))
-		began = get_cycles();
-
-	c->regs = regs;
-	c->entry = entry;
-	c->actions = spile_script.max_actions;
-	c->location = SPILE_NO_LOCATION;
-	c->next = 0;
-	cpu->match.groups = 0;
-	cpu->token_end = 0;
-	cpu->stack_kind = SPILE_STACK_NONE;
-
-	if (lock_count && unlikely(!spile_lock_all(probe->locks, lock_count))) {
-		fine = spile_run_skipped(cpu, &counts->lock_skipped);
-		goto release;
-	}
-	if (entering)
-		probe->entry_handler(c);
+	else if (unlikely(!(local_read(&counts->handled) & spile_untimed)))
+		fine = spile_run_timed(cpu, counts, entering, regs, entry);
 	else
-		probe->handler(c);
-	if (lock_count)
-		spile_unlock_all(probe->locks, lock_count);
-
-	if (!entering) {
-		if (unlikely(c->filtered)) {
-			c->filtered = 0;
-			local_inc(&counts->filtered);
-		} else {
-			local_inc(&counts->handled);
-		}
-	}
-	if (unlikely(c->error)) {
-		fine = false;
-		spile_run_failed(cpu, counts, !entering);
-	}
-	if (unlikely(began))
-		spile_guard_overload(cpu, counts, began);
-release:
+		fine = spile_run_handler(cpu, counts, entering, regs, entry);
 	barrier();
 	WRITE_ONCE(cpu->busy, 0);
 	return fine;

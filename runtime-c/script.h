@@ -54,6 +54,7 @@ struct spile_context {
 	char *frame_end;
 	int next;			/* embedded C said STAP_NEXT */
 	int filtered;			/* the probe point's own condition turned the hit away */
+	int stale;			/* the runtime keeps something for this run alone, to be forgotten after it */
 };
 
 /* All that the handler of a probe with counts_only is given of it. */

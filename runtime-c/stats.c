@@ -6,6 +6,7 @@
  * reading by the number of CPUs.
  */
 #include "map.h"
+#include "map_find.h"
 #include "stats.h"
 
 char **spile_map_areas;
@@ -55,7 +56,7 @@ unsigned int spile_histogram_index(const struct spile_stats_kind *kind, spile_lo
 void spile_stats_reset(struct spile_stats *stats, const struct spile_stats_kind *kind)
 {
 	stats->count = 0;
-	stats->sum = 0;
+	stats->sum.all = 0;
 	stats->min = GREATEST;
 	stats->max = -GREATEST - 1;
 	memset(stats + 1, 0, spile_stats_bytes(kind) - sizeof(*stats));
@@ -75,58 +76,109 @@ static noinline void feed_rest(struct spile_stats *stats, const struct spile_sta
 		spile_stats_buckets(stats, kind)[spile_histogram_index(kind, value)]++;
 }
 
-static __always_inline void feed(struct spile_stats *stats, const struct spile_stats_kind *kind, spile_long value)
+/* Little-endian words, not one number of 128 bits: for that the stack would be aligned, each time. */
+static __always_inline void add_to_sum(union spile_sum *sum, spile_long value)
+{
+#ifdef __x86_64__
+	__asm__("addq %2, %0\n\tadcq %3, %1"
+		: "+m"(sum->low), "+m"(sum->high) : "r"(value), "r"(value >> 63) : "cc");
+#else
+	sum->low += value;
+	sum->high += (value >> 63) + (sum->low < (__u64)value);
+#endif
+}
+
+static __always_inline void feed(struct spile_stats *stats, const struct spile_table *table, spile_long value)
 {
 	stats->count++;
-	stats->sum += value;
+	add_to_sum(&stats->sum, value);
 	if (value < stats->min)
 		stats->min = value;
 	if (value > stats->max)
 		stats->max = value;
-	if (kind->variance || kind->histogram != SPILE_HISTOGRAM_NONE)
-		feed_rest(stats, kind, value);
+	if (table->keeps_more)
+		feed_rest(stats, &table->map->stats, value);
 }
 
 void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spile_long value)
 {
-	feed((struct spile_stats *)(spile_map_values(c) + spile_table_of(map)->local), &map->stats, value);
+	const struct spile_table *table = spile_table_of(map);
+
+	feed((struct spile_stats *)(spile_map_values(c) + table->local), table, value);
 }
 
-static __always_inline void feed_found(struct spile_context *c, const struct spile_map *map,
-				       const struct spile_table *table, struct spile_found found, spile_long value)
+/* The element was another's when this CPU last fed it. */
+static noinline void begin_anew(const struct spile_table *table, struct spile_stats *stats, __u64 generation)
+{
+	spile_stats_reset(stats, &table->map->stats);
+	stats->generation = generation;
+}
+
+static __always_inline void feed_found(struct spile_context *c, const struct spile_table *table,
+				       struct spile_found found, spile_long value)
 {
 	struct spile_stats *stats;
 
-	if (spile_unlikely(!found.number))
-		return;
 	stats = (struct spile_stats *)(spile_map_values(c) + table->local + found.number * table->local_stride);
-	/* The element was another's when this CPU last fed it. */
-	if (spile_unlikely(stats->generation != found.generation)) {
-		spile_stats_reset(stats, &map->stats);
-		stats->generation = found.generation;
-	}
-	feed(stats, &map->stats, value);
+	if (spile_unlikely(stats->generation != found.generation))
+		begin_anew(table, stats, found.generation);
+	feed(stats, table, value);
 }
 
 void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value)
 {
 	struct spile_table *table = spile_table_of(map);
+	struct spile_found found = spile_map_feed(c, table, keys);
 
-	feed_found(c, map, table, spile_map_feed(c, table, keys), value);
+	if (spile_likely(found.number))
+		feed_found(c, table, found, value);
 }
 
-void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long value)
+/* The key is new. */
+static noinline void add_long(struct spile_context *c, struct spile_table *table, spile_long number,
+			      unsigned int hash, spile_long value)
 {
-	struct spile_table *table = spile_table_of(map);
+	const union spile_key key = { .number = number };
+	struct spile_found found = spile_map_feed_new(c, table, &key, hash);
 
-	feed_found(c, map, table, spile_map_feed_long(c, table, key), value);
+	if (found.number)
+		feed_found(c, table, found, value);
 }
 
-void spile_stats_add_text(struct spile_context *c, const struct spile_map *map, struct spile_string key, spile_long value)
+void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, spile_long number, spile_long value)
 {
 	struct spile_table *table = spile_table_of(map);
+	const union spile_key key = { .number = number };
+	unsigned int hash = spile_hash_long(table, number);
+	struct spile_found found = spile_find_concurrently(table, hash, spile_is_long, &key);
 
-	feed_found(c, map, table, spile_map_feed_text(c, table, key), value);
+	if (spile_likely(found.number))
+		feed_found(c, table, found, value);
+	else
+		add_long(c, table, number, hash, value);
+}
+
+static noinline void add_text(struct spile_context *c, struct spile_table *table, struct spile_string text,
+			      unsigned int hash, spile_long value)
+{
+	const union spile_key key = { .text = text };
+	struct spile_found found = spile_map_feed_new(c, table, &key, hash);
+
+	if (found.number)
+		feed_found(c, table, found, value);
+}
+
+void spile_stats_add_text(struct spile_context *c, const struct spile_map *map, struct spile_string text, spile_long value)
+{
+	struct spile_table *table = spile_table_of(map);
+	const union spile_key key = { .text = text };
+	unsigned int hash = spile_hash_text(text.text, text.length, table->seeds[0], table->seeds[SPILE_MAX_KEYS]) >> 32;
+	struct spile_found found = spile_find_concurrently(table, hash, spile_is_text, &key);
+
+	if (spile_likely(found.number))
+		feed_found(c, table, found, value);
+	else
+		add_text(c, table, text, hash, value);
 }
 
 /* Divides rest:*word, a number of 128 bits, by divisor, which is greater than rest. Returns the new rest. */
@@ -160,12 +212,12 @@ static unsigned __int128 magnitude(__int128 value)
 /* Truncated. */
 static spile_long average(const struct spile_stats *stats)
 {
-	unsigned __int128 sum = magnitude(stats->sum);
+	unsigned __int128 sum = magnitude(stats->sum.all);
 	__u64 low = sum;
 
 	/* At most 2^63 for each value: the upper half is less than their count. */
 	divide_word(sum >> 64, &low, stats->count);
-	return stats->sum < 0 ? (spile_long)(0 - low) : (spile_long)low;
+	return stats->sum.all < 0 ? (spile_long)(0 - low) : (spile_long)low;
 }
 
 enum { WORDS = 4 };	/* of 64 bits, the lowest first: room for count * squares and for sum^2 */
@@ -200,7 +252,7 @@ static void divide(__u64 number[WORDS], __u64 divisor)
 /* (count * squares - sum^2) / (count * (count - 1)), exact, rounded down. */
 static spile_long variance(const struct spile_stats *stats, const struct spile_squares *squares)
 {
-	unsigned __int128 sum = magnitude(stats->sum);
+	unsigned __int128 sum = magnitude(stats->sum.all);
 	__u64 square_sum[3] = { squares->low, squares->low >> 64, squares->high };
 	__u64 sum_words[2] = { sum, sum >> 64 };
 	__u64 number[WORDS], subtrahend[WORDS];
@@ -233,7 +285,7 @@ bool spile_stats_extract(const struct spile_few_stats *all, enum spile_extractor
 		*result = stats->count;
 		return true;
 	case SPILE_SUM:
-		*result = stats->sum;
+		*result = stats->sum.all;
 		return true;
 	default:
 		break;
@@ -288,7 +340,7 @@ void spile_stats_collect(const struct spile_table *table, unsigned int number, s
 		if (!part)
 			continue;
 		stats->count += part->count;
-		stats->sum += part->sum;
+		stats->sum.all += part->sum.all;
 		if (part->min < stats->min)
 			stats->min = part->min;
 		if (part->max > stats->max)

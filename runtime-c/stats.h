@@ -15,12 +15,19 @@ struct spile_table;
 
 /* Numbers of 128 bits in memory that is aligned to 8. */
 typedef __int128 spile_s128 __attribute__((aligned(8)));
+union spile_sum {
+	spile_s128 all;
+	struct {
+		__u64 low;
+		__u64 high;
+	};
+};
 typedef unsigned __int128 spile_u128 __attribute__((aligned(8)));
 
 struct spile_stats {
 	__u64 generation;	/* of the element that it belongs to; another one: there is nothing here */
 	__u64 count;
-	spile_s128 sum;
+	union spile_sum sum;
 	__s64 min;		/* of nothing: the greatest number, so that every value is less */
 	__s64 max;
 	/* As spile_stats_kind asks for them:

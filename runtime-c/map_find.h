@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How an element is found, for map.c and for stats.c, which feeds it: inline,
+ * because it is most of what a hit does that counts by a key. As map.c: any
+ * context, bounded.
+ */
+#ifndef SPILE_MAP_FIND_H
+#define SPILE_MAP_FIND_H
+
+#include "map.h"
+
+static inline __u64 spile_load8(const char *at)
+{
+	__u64 value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static inline __u64 spile_load4(const char *at)
+{
+	__u32 value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static inline __u64 spile_fold(__u64 a, __u64 b)
+{
+#ifdef __x86_64__
+	/* Not in a variable of 128 bits: for that the stack would be aligned, each time. */
+	__u64 high;
+
+	__asm__("mulq %2" : "+a"(a), "=d"(high) : "r"(b) : "cc");
+	return a ^ high;
+#else
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (__u64)product ^ (__u64)(product >> 64);
+#endif
+}
+
+/* Of more than 16 bytes: all but the last 16, or more of them, go into the hash. */
+static noinline __u64 spile_hash_front(const char *text, unsigned int length, __u64 hash, __u64 other)
+{
+	for (; length > 16; length -= 16, text += 16)
+		hash = spile_fold(spile_load8(text) ^ other, spile_load8(text + 8) ^ hash);
+	return hash;
+}
+
+static __always_inline __u64 spile_hash_text(const char *text, unsigned int length, __u64 seed, __u64 other)
+{
+	__u64 hash = seed ^ ((__u64)length << 32);
+	__u64 a, b;
+
+	if (length > 16) {
+		hash = spile_hash_front(text, length, hash, other);
+		a = spile_load8(text + length - 16);
+		b = spile_load8(text + length - 8);
+	} else if (length >= 8) {
+		a = spile_load8(text);
+		b = spile_load8(text + length - 8);
+	} else if (length >= 4) {
+		a = spile_load4(text);
+		b = spile_load4(text + length - 4);
+	} else if (length) {
+		a = (unsigned char)text[0] << 8 | (unsigned char)text[length >> 1];
+		b = (unsigned char)text[length - 1];
+	} else {
+		a = b = 0;
+	}
+	return spile_fold(a ^ other, b ^ hash);
+}
+
+/* One long: the upper half of its product with a random odd number, which keeps
+ * apart any two keys but for one pair in 2^31 (multiply-shift hashing). */
+static inline unsigned int spile_hash_long(const struct spile_table *table, spile_long key)
+{
+	return ((__u64)key * table->seeds[0]) >> 32;
+}
+
+/* Of more than 16 bytes. */
+static noinline bool spile_same_long_text(const char *a, const char *b, unsigned int length)
+{
+	unsigned int i;
+
+	for (i = 0; i + 8 < length; i += 8)
+		if (spile_load8(a + i) != spile_load8(b + i))
+			return false;
+	return spile_load8(a + length - 8) == spile_load8(b + length - 8);
+}
+
+static __always_inline bool spile_same_text(const char *a, const char *b, unsigned int length)
+{
+	if (length > 16)
+		return spile_same_long_text(a, b, length);
+	if (length >= 8)
+		return spile_load8(a) == spile_load8(b) && spile_load8(a + length - 8) == spile_load8(b + length - 8);
+	if (length >= 4)
+		return spile_load4(a) == spile_load4(b) && spile_load4(a + length - 4) == spile_load4(b + length - 4);
+	if (!length)
+		return true;
+	/* One to three bytes: the first, the middle one and the last are all. */
+	return a[0] == b[0] && a[length >> 1] == b[length >> 1] && a[length - 1] == b[length - 1];
+}
+
+static inline unsigned int *spile_bucket(const struct spile_table *table, unsigned int hash)
+{
+	return &table->buckets[hash >> table->bucket_shift];
+}
+
+static inline spile_long spile_long_key(const struct spile_element *element)
+{
+	return *(const spile_long *)(element + 1);
+}
+
+static __always_inline bool spile_is_long(const struct spile_table *table, const struct spile_element *element,
+				    const union spile_key *keys, unsigned int hash)
+{
+	(void)table;
+	(void)hash;
+	return spile_long_key(element) == keys[0].number;
+}
+
+static __always_inline bool spile_is_text(const struct spile_table *table, const struct spile_element *element,
+				    const union spile_key *keys, unsigned int hash)
+{
+	const struct spile_slot *slot = (const struct spile_slot *)(element + 1);
+	/* Read once: of an element that is being replaced it changes. */
+	unsigned int length = READ_ONCE(slot->length);
+
+	(void)table;
+	return element->hash == hash && length == keys[0].text.length &&
+	       spile_same_text(slot->text, keys[0].text.text, length);
+}
+
+/*
+ * As find_element() of map.c, while other CPUs may be making elements. Chains then only grow,
+ * unless the array wraps: an element may leave its chain and join another while
+ * we stand on it. What is found is right, because the generation did not change
+ * while the keys were compared; what is not found is looked for again by whoever
+ * then makes it. A walk that strays is ended by its bound.
+ */
+static __always_inline struct spile_found
+spile_find_concurrently(const struct spile_table *table, unsigned int hash,
+		  bool (*is_it)(const struct spile_table *table, const struct spile_element *element,
+				const union spile_key *keys, unsigned int hash),
+		  const union spile_key *keys)
+{
+	unsigned int number = smp_load_acquire(spile_bucket(table, hash));
+	unsigned int most = table->most;
+
+	for (; number; number = smp_load_acquire(&spile_element(table, number)->next)) {
+		const struct spile_element *element = spile_element(table, number);
+		__u64 generation = smp_load_acquire(&element->generation);
+
+		if (is_it(table, element, keys, hash)) {
+			if (!table->wraps)
+				return (struct spile_found){ number, generation };
+			smp_rmb();	/* the keys before the generation again */
+			if (!(generation & 1) && READ_ONCE(element->generation) == generation)
+				return (struct spile_found){ number, generation };
+		}
+		if (spile_unlikely(!most--))
+			break;
+	}
+	return (struct spile_found){ 0 };
+}
+
+#endif
