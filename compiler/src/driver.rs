@@ -235,7 +235,7 @@ impl Session {
         }
         self.pass(|| "Pass 5: starting run.".to_string());
         if self.options.guest {
-            return self.run_in_guest(&module, &finished.modules, release);
+            return self.run_in_guest(&module, &finished.modules, release, Vec::new());
         }
         Ok(Outcome::Run { arguments: self.loader_arguments(&module), directory: self.kept_directory() })
     }
@@ -658,8 +658,30 @@ impl Session {
         arguments
     }
 
+    /// `--guest FILE.ko`: the module, and its GLOBAL=VALUE.
+    fn prebuilt(&self) -> Option<(PathBuf, Vec<String>)> {
+        match self.options.script()? {
+            (Script::File(path), settings) if self.options.guest && path.extension().is_some_and(|end| end == "ko") => Some((path, settings)),
+            _ => None,
+        }
+    }
+
+    /// Says of a module that was built before whether it loads, is armed and leaves, on the kernel it was built for.
+    fn rehearse(&mut self, module: &Path, settings: Vec<String>) -> Result<Outcome, Failed> {
+        let file = spilerun::file::File::find(module).map_err(|error| self.fail(&error.to_string(), &[]))?;
+        let meta = &file.description.meta;
+        let targets: Vec<String> = meta.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
+        // The loader and the kernel call it by this name, whatever its file is called.
+        let directory = self.scratch()?;
+        let named = directory.path().join(format!("{}.ko", meta.name));
+        std::fs::write(&named, &file.image).map_err(|error| self.fail(&format!("writing {}: {error}", named.display()), &[]))?;
+        self.directory = Some(directory);
+        self.run_in_guest(&named, &targets, &meta.kernel_release, settings)
+    }
+
     /// `--guest`: what the loader prints there is printed here; `-o` names a file here.
-    fn run_in_guest(&mut self, module: &Path, targets: &[String], release: &str) -> Result<Outcome, Failed> {
+    /// `settings`: GLOBAL=VALUE, for a module that was built before, which is a rehearsal.
+    fn run_in_guest(&mut self, module: &Path, targets: &[String], release: &str, settings: Vec<String>) -> Result<Outcome, Failed> {
         let failed = |session: &Session, error: &dyn std::fmt::Display| session.fail(&error.to_string(), &[]);
         let kernel = crate::guest::Kernel::find(release).map_err(|error| failed(self, &error))?;
         let loader = std::env::current_exe().map_err(|error| failed(self, &error))?;
@@ -675,7 +697,8 @@ impl Session {
             kernel,
             module: module.to_path_buf(),
             loader,
-            arguments: self.session_arguments().into_iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            arguments: self.session_arguments().into_iter().map(|word| word.to_string_lossy().into_owned()).chain(settings).collect(),
+            rehearsal: self.prebuilt().is_some(),
             command: self.options.command.clone(),
             modules: targets.iter().filter(|name| !in_object(name)).cloned().collect(),
             extra_modules: objects.clone(),

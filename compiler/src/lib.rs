@@ -15,6 +15,7 @@ pub mod guest;
 pub mod inspect;
 pub mod kbuild;
 pub mod library;
+pub mod package;
 pub mod plan;
 pub mod probe;
 pub mod program;

@@ -10,6 +10,10 @@ fn main() -> ExitCode {
     if name.is_some_and(|name| name == "spilerun" || name == "staprun") {
         return spilerun::main(arguments);
     }
+    // A script of that name can be given as ./package.
+    if arguments.get(1).is_some_and(|word| word == "package") {
+        return spile::package::main(arguments.into_iter().skip(1));
+    }
     match spile::driver::main(arguments) {
         spile::driver::Outcome::Done(status) => status,
         // In this process: signals and the terminal stay as they are, and the module's directory goes at the end.

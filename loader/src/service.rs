@@ -40,6 +40,32 @@ BUILD_OPTIONS=-g
 EARLY=no
 ";
 
+/// A configuration that changes nothing, with its keys told.
+pub fn default_configuration(name: &str) -> String {
+    CONF.replace("@NAME", &format!("@{name}"))
+}
+
+/// Whether it can be a configuration; the error says where it is wrong.
+pub fn check_configuration(text: &str) -> Result<(), String> {
+    Conf::parse(text).map(|_| ())
+}
+
+/// What stands beside the unit for a service that has to come after some units and before others; `None`: nothing.
+pub fn order(after: &[String], before: &[String]) -> Result<Option<String>, String> {
+    let is_name = |name: &str| name.contains('.') && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte));
+    if let Some(wrong) = after.iter().chain(before).find(|name| !is_name(name)) {
+        return Err(format!("{wrong} is no unit's name (mnt-data.mount, lustre.service)"));
+    }
+    if after.is_empty() && before.is_empty() {
+        return Ok(None);
+    }
+    let mut text = String::from("[Unit]\n");
+    for (key, units) in [("After", after), ("Before", before)] {
+        units.iter().for_each(|unit| text.push_str(&format!("{key}={unit}\n")));
+    }
+    Ok(Some(text))
+}
+
 /// `spilerun service ...`
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(name = "spilerun service", about = "Prebuilt modules as services")]
@@ -58,6 +84,12 @@ enum Action {
         name: String,
         #[arg(required = true)]
         modules: Vec<PathBuf>,
+        /// Start it only after this unit
+        #[arg(long, value_name = "UNIT")]
+        after: Vec<String>,
+        /// Start it before this unit: what it works around, mnt-data.mount for instance
+        #[arg(long, value_name = "UNIT")]
+        before: Vec<String>,
     },
     /// Start it, now and at each boot
     Enable { name: String },
@@ -152,7 +184,7 @@ impl Service {
     /// Does what the action asks for, or says with which command line it goes on.
     pub fn perform(&self) -> Result<Step, Error> {
         match &self.action {
-            Action::Install { name, modules } => self.install(name, modules),
+            Action::Install { name, modules, after, before } => self.install(name, modules, after, before),
             Action::Enable { name } => self.enable(name),
             Action::Disable { name } => self.disable(name),
             Action::Status { name } => self.status(name),
@@ -175,6 +207,10 @@ impl Service {
 
     fn module_path(&self, release: &str, name: &str) -> PathBuf {
         self.path("lib/modules").join(release).join("spile").join(format!("{name}.ko"))
+    }
+
+    fn order_path(&self, name: &str) -> PathBuf {
+        self.path("etc/systemd/system").join(format!("{}.d/order.conf", unit(name)))
     }
 
     fn conf(&self, name: &str) -> Result<Conf, Error> {
@@ -204,7 +240,8 @@ impl Service {
         releases
     }
 
-    fn install(&self, name: &str, modules: &[PathBuf]) -> Result<Step, Error> {
+    fn install(&self, name: &str, modules: &[PathBuf], after: &[String], before: &[String]) -> Result<Step, Error> {
+        let order = order(after, before).map_err(|why| Error::Setting { given: "--after, --before".to_string(), why })?;
         // All of them are looked at before anything is written.
         let modules = modules.iter().map(|module| File::find(module)).collect::<Result<Vec<File>, Error>>()?;
         if let Some(other) = modules.iter().find(|module| module.description.meta.name != name || !is_module_name(name)) {
@@ -218,13 +255,16 @@ impl Service {
         }
         let conf = self.conf_path(name);
         if !conf.exists() {
-            write_new(&conf, CONF.replace("@NAME", &format!("@{name}")).as_bytes())?;
+            write_new(&conf, default_configuration(name).as_bytes())?;
             say(&format!("{}: look at it, then spilerun service enable {name}", conf.display()));
         }
         if !self.path(PACKAGED_UNIT).exists() && fs::read(self.path(UNIT_PLACE)).ok().as_deref() != Some(UNIT.as_bytes()) {
             write_new(&self.path(UNIT_PLACE), UNIT.as_bytes())?;
-            self.reload()?;
         }
+        if let Some(text) = &order {
+            write_new(&self.order_path(name), text.as_bytes())?;
+        }
+        self.reload()?;
         self.check_name(name, &running_release());
         Ok(Step::Done(Exit::Success))
     }
@@ -270,6 +310,9 @@ impl Service {
                 fs::remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
             }
         }
+        let order = self.order_path(name);
+        // Without it, or with other files beside it, there is nothing to do.
+        let _ = fs::remove_file(&order).and_then(|()| order.parent().map_or(Ok(()), fs::remove_dir));
         let path = self.conf_path(name);
         fs::remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
         Ok(Step::Done(Exit::Success))

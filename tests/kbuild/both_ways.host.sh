@@ -6,7 +6,7 @@
 # stderr: ^Pass 4: .*\(runtime: cached
 
 # Scripts of the other tests that compile, whatever they show.
-scripts=$(ls "$ROOT"/tests/language/*/*.stp "$ROOT"/tests/builtin/*/*.stp "$ROOT"/tests/guard/*.stp "$ROOT"/tests/probe/*/*.stp "$ROOT"/tests/regex/*.stp "$ROOT"/examples/*.stp)
+scripts=$(ls "$ROOT"/tests/language/*/*.stp "$ROOT"/tests/builtin/*/*.stp "$ROOT"/tests/guard/*.stp "$ROOT"/tests/probe/*/*.stp "$ROOT"/tests/regex/*.stp "$ROOT"/examples/*.stp "$ROOT"/examples/*/*.stp)
 echo 'probe begin { exit() }' >empty.stp
 mkdir fast kbuild
 # A cache of its own, so that every module is made now; the runtime is learnt first.

@@ -1,6 +1,6 @@
 # Shows: a script compiled against one build of a module does not touch another: refused when that is loaded already, not
 # armed when it comes later; both are said.
-# script: lu_5642 -g examples/lu_5642.stp
+# script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # stdout: ^refused$
 # stdout: ^not armed$
 

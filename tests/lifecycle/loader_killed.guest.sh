@@ -1,5 +1,5 @@
 # Shows: when the loader is killed the probes are disarmed at once, and what stays of the module goes at the next start.
-# script: lu_5642 -g examples/lu_5642.stp
+# script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # script: hello hello.stp
 # modules: lustre
 # stdout: ^disarmed$

@@ -1,6 +1,6 @@
 # Shows: a module that is not loaded yet is armed when it comes; a probed module can be unloaded; it is armed again when
 # it comes back, at another address.
-# script: lu_5642 -g examples/lu_5642.stp
+# script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # stdout: ^armed on arrival$
 # stdout: ^armed again$
 

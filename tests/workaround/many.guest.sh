@@ -1,5 +1,5 @@
 # Shows: under load from several processes each user's call is rewritten, none is missed.
-# script: lu_5642 -g examples/lu_5642.stp
+# script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # modules: lustre
 # limit: 120
 # stdout: ^0 of 200 not rewritten$

@@ -1,5 +1,5 @@
 # Shows: without SLURM_JOBID in the environment the job is empty, and the workaround works all the same.
-# script: lu_5642 -g examples/lu_5642.stp
+# script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # modules: lustre
 # dmesg: stap lu_5642: JOBID : getfattr\([0-9]+\) got EIO
 

@@ -1,6 +1,6 @@
 # Shows: a workaround that only observes, then enforces, without reloading; its scope, its limit and its end; every write is
 # counted once.
-# script: lu_5642 -g examples/lu_5642.stp
+# script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # script: ticks tests/loader/ticks.stp
 # modules: lustre
 # limit: 90

@@ -249,7 +249,7 @@ pub struct Options {
     #[arg(long)]
     pub man_page: bool,
 
-    /// Run in a throw-away guest of an installed kernel
+    /// Run in a throw-away guest of an installed kernel; a FILE.ko for a script says whether it loads, arms and leaves cleanly
     #[arg(long)]
     pub guest: bool,
 

@@ -26,6 +26,8 @@ pub struct Session {
     pub modules: Vec<String>,
     /// Modules built elsewhere that the script probes; likewise.
     pub extra_modules: Vec<PathBuf>,
+    /// It is a rehearsal: how the module came, was armed and left is told at the end, and is part of the status.
+    pub rehearsal: bool,
 }
 
 /// How a session ended.
@@ -39,6 +41,33 @@ pub enum Ended {
 
 const MODULE: &str = "/root/script.ko";
 const LOADER: &str = "/usr/bin/spilerun";
+
+/// Runs the loader with its arguments ("$@"), which end with the module called $name; ends it after $seconds, if that is
+/// given. Status 7 if the module stayed, or if the kernel said that something was wrong; else the loader's.
+const REHEARSAL: &str = r#"
+spilerun "$@" &
+loader=$!
+armed='ended before it was armed'
+while [ -d /proc/$loader ] && ! grep -q '^State:.Z' /proc/$loader/status; do
+	if spilerun status $name >/tmp/status 2>/dev/null && grep -q ': running, ' /tmp/status; then
+		armed=$(sed -n 's/probes armed/&/p' /tmp/status)
+		break
+	fi
+	sleep 0.1
+done
+[ -z "$seconds" ] || { sleep $seconds; kill -INT $loader 2>/dev/null; }
+wait $loader
+status=$?
+left='left cleanly'
+if [ -d /sys/module/$name ]; then
+	left='STAYED LOADED' status=7
+fi
+if dmesg | grep -E 'BUG:|WARNING:|Oops|Call Trace:|general protection' >/tmp/splats; then
+	left="$left, and the kernel says: $(head -n 1 /tmp/splats)" status=7
+fi
+echo "rehearsal of $name on $(uname -r): status $status, $armed, $left" >&2
+exit $status
+"#;
 
 impl Session {
     /// Runs the script to its end. SIGINT, SIGTERM and SIGHUP go to the loader; the third of them ends the guest.
@@ -79,7 +108,16 @@ impl Session {
             guest.program(&program, &program)?;
         }
         let arguments: String = self.arguments.iter().map(|argument| format!(" {}", quoted(argument))).collect();
-        script.push_str(&format!("exec {LOADER} {}{arguments}\n", quoted(&self.module_path())));
+        match self.rehearsal {
+            false => script.push_str(&format!("exec {LOADER} {}{arguments}\n", quoted(&self.module_path()))),
+            true => {
+                // What does not end by itself has been looked at long enough.
+                let seconds = if self.command.is_none() && !self.arguments.iter().any(|word| word == "-T") { "3" } else { "" };
+                let name = super::module_name(&self.module_path());
+                script.push_str(&format!("name={} seconds={seconds}\nset --{arguments} {}\n", quoted(&name), quoted(&self.module_path())));
+                script.push_str(REHEARSAL);
+            }
+        }
         guest.script(&script);
         Ok(guest)
     }

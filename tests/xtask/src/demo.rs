@@ -23,14 +23,14 @@ pub fn run() -> Result<ExitCode> {
     let lustre = LUSTRE.build(&root, &place)?;
     let mut guest = crate::guest::equipped(&root, &place)?;
 
-    println!("\nThe script of the workaround, examples/lu_5642.stp:\n");
-    let script = root.join("examples/lu_5642.stp");
+    println!("\nThe script of the workaround, examples/lu_5642/lu_5642.stp:\n");
+    let script = root.join("examples/lu_5642/lu_5642.stp");
     let text = std::fs::read_to_string(&script).with_context(|| format!("reading {}", script.display()))?;
     text.lines().for_each(|line| println!("    {line}"));
 
     println!("\nIt is compiled here, for the guest's kernel. (-d says where the module lustre is; an installed one is found.)\n");
     let directory = tempfile::tempdir().context("making a directory")?;
-    println!("  $ spile -g -p4 -m lu_5642 -r {release} -d {} examples/lu_5642.stp", shown(&root, &lustre));
+    println!("  $ spile -g -p4 -m lu_5642 -r {release} -d {} examples/lu_5642/lu_5642.stp", shown(&root, &lustre));
     let status = Command::new(root.join("target/debug/spile"))
         .args(["-g", "-p4", "-m", "lu_5642", "-r", release, "-d"])
         .arg(&lustre)

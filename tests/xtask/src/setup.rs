@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
-const TOOLS: [(&str, &str); 11] = [
+const TOOLS: [(&str, &str); 12] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
@@ -23,6 +23,8 @@ const TOOLS: [(&str, &str); 11] = [
     ("/usr/bin/clang", "clang"),
     ("/usr/bin/ld.lld", "lld"),
     ("/usr/bin/llvm-nm", "llvm"),
+    // Reads the packages that a test makes.
+    ("/usr/bin/rpm", "rpm"),
     // Its example scripts are parsed by a test.
     ("/usr/share/doc/systemtap-doc/copyright", "systemtap-doc"),
     // So is its library.
