@@ -104,6 +104,9 @@ impl Session {
             let lines = cli::cache::run(action, &cache).map_err(|why| self.fail(&why, &[]))?;
             return self.print_lines(lines.into_iter());
         }
+        if let Some((module, settings)) = self.prebuilt() {
+            return self.rehearse(&module, settings);
+        }
         self.limit_resources()?;
         if let Some(form) = self.options.check {
             return self.check(form);

@@ -42,7 +42,7 @@ pub enum Ended {
 const MODULE: &str = "/root/script.ko";
 const LOADER: &str = "/usr/bin/spilerun";
 
-/// Runs the loader with its arguments ("$@"), which end with the module called $name; ends it after $seconds, if that is
+/// Runs the loader with its arguments ("$@"), the first of which is the module called $name; ends it after $seconds, if that is
 /// given. Status 7 if the module stayed, or if the kernel said that something was wrong; else the loader's.
 const REHEARSAL: &str = r#"
 spilerun "$@" &
@@ -114,7 +114,7 @@ impl Session {
                 // What does not end by itself has been looked at long enough.
                 let seconds = if self.command.is_none() && !self.arguments.iter().any(|word| word == "-T") { "3" } else { "" };
                 let name = super::module_name(&self.module_path());
-                script.push_str(&format!("name={} seconds={seconds}\nset --{arguments} {}\n", quoted(&name), quoted(&self.module_path())));
+                script.push_str(&format!("name={} seconds={seconds}\nset -- {}{arguments}\n", quoted(&name), quoted(&self.module_path())));
                 script.push_str(REHEARSAL);
             }
         }

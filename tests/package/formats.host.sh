@@ -1,0 +1,37 @@
+# Shows: a prebuilt module becomes a .deb and an .rpm that their own tools read; what they hold is a service's files; a
+# module under another name is refused.
+# limit: 200
+# stdout: ^./spile-beat-counter_1.5-1_amd64.deb$
+# stdout: ^./spile-beat-counter-1.5-1.x86_64.rpm$
+# stdout: ^deb holds the module, its configuration and its order$
+# stdout: ^rpm holds the same$
+# stdout: ^check 0$
+# stdout: ^check 5$
+# stdout: ^refused 1 ERROR: .*beat_counter.ko is called beat_counter: build it with spile -m other$
+
+"$SPILE" -r "$RELEASE" -p4 -m beat_counter -e 'probe timer.s(1) { n++ } probe end { println(n) } global n' >/dev/null
+echo 'OPTIONS=-v' >beat.conf
+"$SPILE" package beat_counter beat_counter.ko --conf beat.conf --set-version 1.5 --before mnt-data.mount --after lustre.service
+dpkg-deb -x spile-beat-counter_1.5-1_amd64.deb deb
+cmp beat_counter.ko "deb/usr/lib/modules/$RELEASE/spile/beat_counter.ko"
+cmp beat.conf deb/etc/spile/beat_counter.conf
+printf '[Unit]\nAfter=lustre.service\nBefore=mnt-data.mount\n' | cmp - deb/usr/lib/systemd/system/spile@beat_counter.service.d/order.conf
+dpkg-deb -e spile-beat-counter_1.5-1_amd64.deb control
+for script in control/postinst control/prerm control/postrm; do sh -n "$script"; done
+echo deb holds the module, its configuration and its order
+rpm --dbpath "$PWD/db" -K --nosignature spile-beat-counter-1.5-1.x86_64.rpm | grep -q 'digests OK'
+mkdir rpm
+(cd rpm && rpm2cpio ../spile-beat-counter-1.5-1.x86_64.rpm | cpio -idm --quiet)
+diff -r deb rpm
+echo rpm holds the same
+ln -s usr/lib deb/lib
+loader=$(dirname "$SPILE")/spilerun
+status=0
+"$loader" service --root "$PWD/deb" check "$RELEASE" || status=$?
+echo "check $status"
+status=0
+"$loader" service --root "$PWD/deb" check 9.9.9 2>/dev/null || status=$?
+echo "check $status"
+status=0
+"$SPILE" package other beat_counter.ko 2>err || status=$?
+echo "refused $status $(cat err)"
