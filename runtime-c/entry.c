@@ -132,7 +132,10 @@ static bool arguments_suffice(const struct spile_site *site)
 bool spile_entry_may_be(const struct spile_site *site)
 {
 	/* Of a name in a module that is no target nobody tells us when it goes. */
-	return slots && (site->probe->target >= 0 || (site->symbol && !strchr(site->symbol, ':')));
+	if (!slots || (site->probe->target < 0 && (!site->symbol || strchr(site->symbol, ':'))))
+		return false;
+	/* Elsewhere what hooks a return takes locks that only kprobes keep from being taken twice. */
+	return site->probe->kind != SPILE_PROBE_KRETPROBE || IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK);
 }
 
 static struct slot *add_slot(unsigned long address)

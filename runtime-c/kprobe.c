@@ -58,10 +58,13 @@ static void arm_entries(void)
 		site->by_entry = false;
 		/* Where ftrace is switched off a kprobe on it would be armed and never hit. */
 		error = refusal == -EBUSY ? refusal : enable_kprobe(&site->kprobe);
-		if (error) {
+		if (!error)
+			continue;
+		if (site->probe->kind == SPILE_PROBE_KRETPROBE)
+			unregister_kretprobe(&site->kretprobe);
+		else
 			unregister_kprobe(&site->kprobe);
-			spile_site_unarmed(site, error);
-		}
+		spile_site_unarmed(site, error);
 	}
 	spile_entry_forget_refused();
 }

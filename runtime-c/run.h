@@ -209,18 +209,20 @@ static noinline void spile_run_whole(struct spile_site *site, unsigned long *reg
 	spile_run_hit(site, false, regs, NULL);
 }
 
-/* The same for the handler of a site that may be one that only counts. Preemption may be on. */
+/* What a hit of a site does, of whatever kind. Preemption may be on. */
 static __always_inline void spile_run_site(struct spile_site *site, unsigned long *regs)
 {
-	if (!site->counting) {
+	if (site->runs == SPILE_RUNS_WHOLE) {
 		spile_run_whole(site, regs);
 		return;
 	}
 	preempt_disable_notrace();
-	if (site->probe->registers)
+	if (site->runs == SPILE_RUNS_COUNTING)
+		spile_run_counting(site);
+	else if (site->runs == SPILE_RUNS_COUNTING_BY)
 		spile_run_counting_by(site, regs);
 	else
-		spile_run_counting(site);
+		spile_kretprobe_enter(site, (struct pt_regs *)regs);
 	preempt_enable_notrace();
 }
 

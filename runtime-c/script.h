@@ -148,7 +148,7 @@ struct spile_probe {
 	struct spile_watch watch;	/* WATCH */
 	unsigned int lock_count;
 	unsigned int counts_only;	/* the handler does nothing but add to counters: it cannot fail, and needs nothing of its context but what spile_counting has */
-	spile_ulong registers;		/* KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs */
+	spile_ulong registers;		/* KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs; KRETPROBE: the entry handler may */
 };
 
 /* One object that probes are in. */

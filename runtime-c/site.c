@@ -201,8 +201,12 @@ static int make_site(struct spile_site *site, unsigned int index)
 	site->probe = probe;
 	site->index = index;
 	/* Elsewhere adding to a counter is more than one instruction. */
-	if (IS_ENABLED(CONFIG_X86_64) && probe->counts_only)
+	if (IS_ENABLED(CONFIG_X86_64) && probe->counts_only && probe->kind != SPILE_PROBE_KRETPROBE)
 		site->counting = probe->handler;
+	if (site->counting)
+		site->runs = probe->registers ? SPILE_RUNS_COUNTING_BY : SPILE_RUNS_COUNTING;
+	else if (probe->kind == SPILE_PROBE_KRETPROBE)
+		site->runs = SPILE_RUNS_AT_RETURN;
 	site->counts_at = index * sizeof(struct spile_counts);
 	if (probe->target >= (int)spile_script.target_count)
 		return -EINVAL;

@@ -17,9 +17,15 @@ struct spile_site {
 	const struct spile_probe *probe;
 	unsigned int index;		/* in spile_script.probes */
 	void (*counting)(struct spile_context *c);	/* its handler, if that only counts and may be interrupted: spile_run_counting() */
+	enum {
+		SPILE_RUNS_WHOLE,
+		SPILE_RUNS_COUNTING,		/* spile_run_counting() */
+		SPILE_RUNS_COUNTING_BY,		/* spile_run_counting_by() */
+		SPILE_RUNS_AT_RETURN,		/* spile_kretprobe_enter() */
+	} runs;				/* what a hit does */
 	unsigned int counts_at;		/* of its counts in a CPU's, bytes */
 	bool armed;			/* under spile_session.lock */
-	bool by_entry;			/* of a kprobe: ftrace serves it (entry.c) */
+	bool by_entry;			/* of a kprobe or kretprobe: ftrace serves it (entry.c) */
 	struct spile_site *same;	/* entry.c: the next at the same function */
 	char *symbol;			/* "module:symbol" of a site in a module, a symbol without target, else 0 */
 	u32 mechanism;			/* enum spile_mechanism */
@@ -68,6 +74,9 @@ extern const struct spile_family spile_netfilter_family;
 extern const struct spile_family spile_watch_family;
 
 extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
+
+/* The function of a return probe's site was entered, which ftrace has told (entry.c). Preemption off. */
+void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
 
 /* 0 for begin, end, error, never: they are not armed. */
 const struct spile_family *spile_site_family(const struct spile_site *site);

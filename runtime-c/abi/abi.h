@@ -153,6 +153,7 @@ enum spile_mechanism {
 	SPILE_BY_TIMER = 7,
 	SPILE_BY_PERF = 8,
 	SPILE_BY_FILE = 9,
+	SPILE_BY_FTRACE_RETURN = 10,	/* ftrace calls at the function's entry, a kretprobe's hook at its return */
 };
 
 /* ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin

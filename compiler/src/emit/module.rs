@@ -245,7 +245,7 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
     if probe.counts_only {
         fields.push(".counts_only = 1".into());
     }
-    if matches!(probe.attachment, Attachment::Kprobe(_) | Attachment::Symbol { returning: false, .. } | Attachment::Tracepoint { .. }) {
+    if matches!(probe.attachment, Attachment::Kprobe(_) | Attachment::Kretprobe { .. } | Attachment::Symbol { .. } | Attachment::Tracepoint { .. }) {
         fields.push(format!(".registers = {:#x}ULL", probe.registers));
     }
     if !probe.locks.is_empty() {

@@ -157,7 +157,7 @@ pub struct Probe {
     pub entry_bytes: u32,
     /// The handler does nothing but add to counters, without a lock.
     pub counts_only: bool,
-    /// Words of the probed registers that the handler may look at: bit N for word N.
+    /// Words of the probed registers that the handler may look at, of a return probe its entry handler: bit N for word N.
     pub registers: u64,
     /// What is taken for the handler, ascending.
     pub locks: Vec<(u32, LockMode)>,
@@ -279,7 +279,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             entry_handler,
             entry_bytes: saved.bytes,
             counts_only: only_counts && taken.is_empty(),
-            registers: handler_walks[index].registers_with_calls(&function_walks),
+            registers: seen_registers(probe, &handler_walks[index], &function_walks),
             locks: taken,
         });
     }
@@ -417,6 +417,16 @@ fn routine_name(index: usize, probe: &crate::program::Probe) -> String {
 struct Saved {
     offsets: Vec<u32>,
     bytes: u32,
+}
+
+/// What is looked at where the probed registers are the attachment's to fetch: at a return they are all there.
+fn seen_registers(probe: &crate::program::Probe, handler: &Walk, functions: &[Walk]) -> u64 {
+    match probe.attachment {
+        Attachment::Kretprobe { .. } | Attachment::Symbol { returning: true, .. } => {
+            Walk::of_values(&probe.saved).registers_with_calls(functions)
+        }
+        _ => handler.registers_with_calls(functions),
+    }
 }
 
 /// Where the values saved at entry lie in an instance's data: longs 8 bytes, strings a length and MAXSTRINGLEN bytes.

@@ -58,6 +58,15 @@ impl Walk {
         walk
     }
 
+    /// The same of values that are worked out before, as those that a return probe saves at its function's entry.
+    pub fn of_values(values: &[Expr]) -> Walk {
+        let mut walk = Walk::default();
+        values.iter().for_each(|value| walk.expr(value));
+        walk.calls.sort_unstable();
+        walk.calls.dedup();
+        walk
+    }
+
     /// What each function of a program does by itself; embedded C, what it says it does.
     pub fn of_functions(program: &Program) -> Vec<Walk> {
         let of = |body: &FunctionBody| match body {

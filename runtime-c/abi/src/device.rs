@@ -145,7 +145,7 @@ pub struct Counters {
 }
 
 /// By `enum spile_mechanism`; the first is none.
-pub const MECHANISMS: [&str; 10] = [
+pub const MECHANISMS: [&str; 11] = [
     "",
     "ftrace",
     "ftrace, all registers",
@@ -156,6 +156,7 @@ pub const MECHANISMS: [&str; 10] = [
     "timer",
     "perf event",
     "file",
+    "ftrace, return hooked",
 ];
 
 /// [`Setup::flags`]: every run is timed, not one in some.

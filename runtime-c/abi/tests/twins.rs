@@ -85,6 +85,7 @@ fn numbers() -> Pairs {
         ("SPILE_BY_TIMER", mechanism("timer")),
         ("SPILE_BY_PERF", mechanism("perf event")),
         ("SPILE_BY_FILE", mechanism("file")),
+        ("SPILE_BY_FTRACE_RETURN", mechanism("ftrace, return hooked")),
         ("SPILE_INFO_KEPT", u64::from(device::KEPT)),
         ("SPILE_INFO_OVERWRITE", u64::from(device::OVERWRITE)),
         kind("SPILE_RECORD_PAD", Kind::Pad),
