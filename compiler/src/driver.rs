@@ -123,9 +123,12 @@ impl Session {
         let (script, arguments) = match (&listing, self.options.script()) {
             (Some(_), _) => (Script::Text(String::new()), Vec::new()),
             (None, Some(script)) => script,
-            (None, None) if self.options.dumps_library() || !self.options.list_lines.is_empty() => (Script::Text(String::new()), Vec::new()),
+            (None, None) if self.options.only_asks() && self.options.resolve.is_none() => (Script::Text(String::new()), Vec::new()),
             (None, None) => return Err(self.usage("a script is missing: give a file, - or -e SCRIPT")),
         };
+        if let Some(file) = self.options.export_index.clone() {
+            return self.export_index(&file, kernel.as_ref(), &release);
+        }
         let environment = self.environment(&release, kernel.as_ref(), arguments);
         let clock = Clock::start();
         let (scripts, files) = self.parse(&script, &environment)?;
@@ -380,6 +383,10 @@ impl Session {
         if self.options.only_asks() {
             return Ok(asked);
         }
+        if self.options.index.is_some() && asked > 2 {
+            let message = "--index: an index says which functions and variables there are, not where: nothing can be compiled from it; -p2 shows what the script has become";
+            return Err(self.usage(message));
+        }
         let foreign = self.options.release.as_ref().is_some_and(|release| *release != running_release());
         if asked == 5 && foreign && !self.options.guest {
             if self.options.last_pass.is_some() {
@@ -430,6 +437,9 @@ impl Session {
 
     /// The kernel, or None if nothing of it is installed here: scripts that need none can still be looked at.
     fn open_kernel(&self, release: &str) -> Result<Option<Kernel>, Failed> {
+        if let Some(index) = &self.options.index {
+            return Kernel::from_index(index).map(Some).map_err(|error| self.fail(&error.to_string(), &error.notes()));
+        }
         let search = SearchOptions { sysroot: self.options.sysroot.clone(), ..SearchOptions::default() };
         match Kernel::open(release, search) {
             Ok(kernel) => Ok(Some(kernel.with_cache(Cache::open(&self.options.cache_settings())))),

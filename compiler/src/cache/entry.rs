@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
@@ -52,6 +53,22 @@ impl Entry {
     /// Parts whose name begins so, without that beginning.
     pub fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a [u8])> {
         self.parts.iter().filter_map(move |(name, bytes)| Some((name.strip_prefix(prefix)?, bytes.as_slice())))
+    }
+
+    /// Keeps it in a file outside any cache, which is there whole or not at all. Gives its size.
+    pub fn save(&self, path: &Path) -> std::io::Result<u64> {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(directory)?;
+        self.write(file.as_file_mut())?;
+        let size = file.as_file().metadata()?.len();
+        std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(size)
+    }
+
+    /// One that was saved; None: it is none, or damaged.
+    pub fn load(path: &Path) -> std::io::Result<Option<Entry>> {
+        Ok(read(File::open(path)?))
     }
 
     pub(super) fn write(&self, file: &mut File) -> std::io::Result<()> {

@@ -26,6 +26,8 @@ pub enum Verdict {
     Renamed,
     TypeChanged,
     Gone,
+    /// An exported index does not have it.
+    Unknown,
 }
 
 impl Verdict {
@@ -38,6 +40,7 @@ impl Verdict {
             Verdict::Renamed => "renamed",
             Verdict::TypeChanged => "type changed",
             Verdict::Gone => "gone",
+            Verdict::Unknown => "not known",
         }
     }
 }

@@ -36,7 +36,16 @@ fn heading(item: &Item) -> String {
 /// `12 same, 1 renamed, 2 gone: will not work as it does`.
 fn counts(report: &Report, index: usize) -> String {
     let outcomes = || report.items.iter().filter_map(|item| item.outcomes.get(index));
-    let all = [Verdict::Same, Verdict::New, Verdict::Moved, Verdict::Inlined, Verdict::Renamed, Verdict::TypeChanged, Verdict::Gone];
+    let all = [
+        Verdict::Same,
+        Verdict::New,
+        Verdict::Moved,
+        Verdict::Inlined,
+        Verdict::Renamed,
+        Verdict::TypeChanged,
+        Verdict::Gone,
+        Verdict::Unknown,
+    ];
     let counted = all.iter().map(|verdict| (verdict, outcomes().filter(|outcome| outcome.verdict == *verdict).count()));
     let parts: Vec<String> = counted.filter(|(_, count)| *count > 0).map(|(verdict, count)| format!("{count} {}", verdict.text())).collect();
     let well = outcomes().all(|outcome| outcome.well);

@@ -117,7 +117,15 @@ pub struct Options {
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table", requires = "kernels", conflicts_with_all = ["list", "variables", "list_lines", "resolve"])]
     pub check: Option<Answer>,
 
-    /// A kernel to compare with the first: a release, the path of a build tree, or of a directory that holds a system's files
+    /// Write what -l, -L and --check need of the kernel's debug information to a file, and of the modules that are named
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "list", "variables", "list_lines", "resolve", "check", "index"])]
+    pub export_index: Option<PathBuf>,
+
+    /// Know the kernel by such a file alone: for -l, -L, --list-lines and -p2; --kernel takes one too
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["release", "sysroot", "check", "resolve"])]
+    pub index: Option<PathBuf>,
+
+    /// A kernel to compare with the first: a release, the path of a build tree, of a directory that holds a system's files, or of an index
     #[arg(long = "kernel", value_name = "KERNEL", requires = "check")]
     pub kernels: Vec<String>,
 
@@ -388,7 +396,7 @@ impl Options {
 
     /// Something is asked about probe points; nothing is compiled.
     pub fn only_asks(&self) -> bool {
-        self.listing().is_some() || !self.list_lines.is_empty() || self.resolve.is_some() || self.check.is_some() || self.dumps_library()
+        self.listing().is_some() || !self.list_lines.is_empty() || self.resolve.is_some() || self.check.is_some() || self.export_index.is_some() || self.dumps_library()
     }
 
     /// What the library offers is asked for, not a script.

@@ -34,7 +34,7 @@ impl DebugInfo {
     /// The calls in the function's bodies and inlined copies, sorted by address; not those within what is inlined into it.
     /// Tail calls are left out: nothing tells how long their instruction is.
     pub fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
-        if self.is_btf() {
+        if self.is_btf() || self.is_portable() {
             return Ok(Vec::new());
         }
         let read = || -> Result<Vec<Call>, Damage> {
@@ -54,7 +54,7 @@ impl DebugInfo {
 
     /// The labels in the function's bodies and inlined copies, sorted by address.
     pub fn labels(&self, id: FunctionId) -> Result<Vec<Label>, Error> {
-        if self.is_btf() {
+        if self.is_btf() || self.is_portable() {
             return Ok(Vec::new());
         }
         let read = || -> Result<Vec<Label>, Damage> {

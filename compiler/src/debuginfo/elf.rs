@@ -55,6 +55,16 @@ pub struct Section {
     pub executable: bool,
 }
 
+/// A loaded section as [`super::skeleton`] tells of it.
+pub(super) struct Loaded {
+    pub name: String,
+    pub address: u64,
+    pub size: u64,
+    pub executable: bool,
+    /// Contents of a note; empty of all other sections.
+    pub note: Vec<u8>,
+}
+
 /// A named place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'e> {
@@ -100,6 +110,16 @@ struct Row {
 impl Elf {
     pub fn open(path: &Path) -> Result<Elf, Error> {
         Elf::new(path, file::open(path)?)
+    }
+
+    /// Of a file within another one, whose path is `path`.
+    pub fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Elf, Error> {
+        Elf::new(path, Bytes::Unpacked(bytes))
+    }
+
+    /// Whether debug information has been taken along in it, in the form that is read here.
+    pub fn is_skeleton(&self) -> bool {
+        super::portable::Portable::is_in(self)
     }
 
     pub(super) fn new(path: &Path, bytes: Bytes) -> Result<Elf, Error> {
@@ -171,6 +191,39 @@ impl Elf {
     pub(super) fn section_size(&self, name: &str) -> u64 {
         let size = |elf: File| Some(elf.section_by_name(name)?.size());
         self.parse().ok().and_then(size).unwrap_or(0)
+    }
+
+    pub(super) fn is_relocatable(&self) -> bool {
+        self.relocatable
+    }
+
+    /// The loaded sections, in the order of the file.
+    pub(super) fn loaded(&self) -> Result<Vec<Loaded>, Error> {
+        let elf = self.parse()?;
+        let mut all = Vec::new();
+        for section in elf.sections() {
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+            if sh_flags.0 & SHF_ALLOC.0 == 0 {
+                continue;
+            }
+            let note = section.elf_section_header().sh_type(LittleEndian) == SHT_NOTE;
+            all.push(Loaded {
+                name: section.name().unwrap_or_default().to_string(),
+                address: section.address(),
+                size: section.size(),
+                executable: sh_flags.0 & SHF_EXECINSTR.0 != 0,
+                note: if note { section.data().unwrap_or_default().to_vec() } else { Vec::new() },
+            });
+        }
+        Ok(all)
+    }
+
+    /// Contents of a section that is neither packed nor relocated; None if there is none.
+    pub(super) fn plain_section(&self, name: &str) -> Option<std::ops::Range<usize>> {
+        let elf = self.parse().ok()?;
+        let (start, length) = elf.section_by_name(name)?.file_range()?;
+        let (start, end) = (usize::try_from(start).ok()?, usize::try_from(start.checked_add(length)?).ok()?);
+        (end <= self.bytes.len()).then_some(start..end)
     }
 
     /// Names from `.gnu_debuglink`: the file name of the object with the debug information.
@@ -275,6 +328,11 @@ impl Elf {
 
     fn symbol(&self, row: &Row) -> Symbol<'_> {
         Symbol { name: self.text(row), at: row.at, size: row.size, global: row.global, function: row.function }
+    }
+
+    /// All that are looked at, sorted by address.
+    pub(super) fn all_symbols(&self) -> Result<impl Iterator<Item = Symbol<'_>>, Error> {
+        Ok(self.symbols()?.all.iter().map(|row| self.symbol(row)))
     }
 
     /// The symbols of this name.

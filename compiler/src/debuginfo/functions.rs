@@ -68,18 +68,40 @@ pub struct InlinedInstance {
 /// So many functions at once are worth reading all of them: they are kept.
 const MANY: usize = 1000;
 
-/// For each unit, the inlined instances in it: (origin, instance), sorted; read when first asked for.
-pub(super) struct Instances(Vec<OnceLock<Result<Vec<(Die, Die)>, Damage>>>);
+/// What one pass over a whole unit finds.
+#[derive(Default)]
+struct UnitInstances {
+    /// Inlined instances: (origin, instance), sorted.
+    inlined: Vec<(Die, Die)>,
+    /// Functions that are in no other, sorted.
+    subprograms: Vec<Die>,
+}
+
+/// The inlined instances of each unit, read when first asked for.
+pub(super) struct Instances(Vec<OnceLock<Result<UnitInstances, Damage>>>);
 
 impl Instances {
     pub fn new(units: usize) -> Instances {
         Instances((0..units).map(|_| OnceLock::new()).collect())
+    }
+
+    fn unit(&self, store: &Store, slot: usize) -> Result<&UnitInstances, Damage> {
+        let cell = self.0.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+        cell.get_or_init(|| scan_instances(store, slot)).as_ref().map_err(Clone::clone)
+    }
+
+    /// The outermost functions of a unit.
+    pub fn subprograms(&self, store: &Store, slot: usize) -> Result<&[Die], Damage> {
+        Ok(&self.unit(store, slot)?.subprograms)
     }
 }
 
 impl DebugInfo {
     /// Functions that fit, in the order of their names and then of the units.
     pub fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
+        if let Some(portable) = &self.portable {
+            return Ok(portable.find(pattern, path_fits));
+        }
         if let Some(btf) = &self.btf {
             return Ok(self.find_prototypes(btf, pattern));
         }
@@ -115,13 +137,19 @@ impl DebugInfo {
         if let Some(btf) = &self.btf {
             return Ok(btf.functions().map(|(_, name)| name).collect());
         }
-        let names = self.index()?.functions().map(|function| String::from_utf8_lossy(function.name).into_owned());
-        let mut names: Vec<String> = names.collect();
+        let mut names: Vec<String> = match &self.portable {
+            Some(portable) => portable.functions().collect(),
+            None => self.index()?.functions().map(|function| String::from_utf8_lossy(function.name).into_owned()).collect(),
+        };
         names.dedup();
         Ok(names)
     }
 
     pub fn function(&self, id: FunctionId) -> Result<Function, Error> {
+        if let Some(portable) = &self.portable {
+            let missing = || self.damaged(Damage { die: None, message: format!("no function {}", id.0.0) });
+            return portable.function(&self.elf, id).ok_or_else(missing);
+        }
         if let Some(btf) = &self.btf {
             return self.prototype(btf, id);
         }
@@ -192,12 +220,12 @@ impl DebugInfo {
     pub(super) fn instances_of(&self, id: FunctionId) -> Result<Vec<Die>, Damage> {
         let own = self.store.slot_of(id.0)?;
         if !self.try_index()?.crosses_units {
-            return Ok(instances_in(&self.store, &self.instances, own)?.of(id.0));
+            return Ok(self.instances.unit(&self.store, own)?.inlined.of(id.0));
         }
         let (store, instances) = (&self.store, &self.instances);
         let slots = (0..store.slots.len()).into_par_iter();
         let found: Result<Vec<Vec<Die>>, Damage> =
-            slots.map(|slot| Ok(instances_in(store, instances, slot)?.of(id.0))).collect();
+            slots.map(|slot| Ok(instances.unit(store, slot)?.inlined.of(id.0))).collect();
         Ok(found?.into_iter().flatten().collect())
     }
 
@@ -290,23 +318,24 @@ impl Of for Vec<(Die, Die)> {
     }
 }
 
-fn instances_in<'i>(store: &Store, instances: &'i Instances, slot: usize) -> Result<&'i Vec<(Die, Die)>, Damage> {
-    let cell = instances.0.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
-    cell.get_or_init(|| scan_instances(store, slot)).as_ref().map_err(Clone::clone)
-}
-
 /// All inlined instances of a unit.
-fn scan_instances(store: &Store, slot: usize) -> Result<Vec<(Die, Die)>, Damage> {
+fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
     let slot = &store.slots[slot];
     let abbreviations = store.dwarf.abbreviations(&slot.header)?;
     let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
     let mut raw = slot.header.entries_raw(&abbreviations, None).map_err(failed)?;
-    let mut instances = Vec::new();
+    let mut found = UnitInstances::default();
+    // Of the subprogram that the entries are in, if they are in one.
+    let mut around: Option<isize> = None;
     while !raw.is_empty() {
-        let die = Die(slot.start.saturating_add(raw.next_offset().0 as u32));
+        let (depth, die) = (raw.next_depth(), Die(slot.start.saturating_add(raw.next_offset().0 as u32)));
         let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
             continue;
         };
+        if abbreviation.tag() == gimli::DW_TAG_subprogram && around.is_none_or(|outer| depth <= outer) {
+            found.subprograms.push(die);
+            around = Some(depth);
+        }
         if abbreviation.tag() != gimli::DW_TAG_inlined_subroutine {
             raw.skip_attributes(abbreviation.attributes()).map_err(failed)?;
             continue;
@@ -321,11 +350,11 @@ fn scan_instances(store: &Store, slot: usize) -> Result<Vec<(Die, Die)>, Damage>
                 AttributeValue::DebugInfoRef(offset) => u32::try_from(offset.0).ok(),
                 _ => None,
             };
-            instances.extend(origin.map(|origin| (Die(origin), die)));
+            found.inlined.extend(origin.map(|origin| (Die(origin), die)));
         }
     }
-    instances.sort_unstable();
-    Ok(instances)
+    found.inlined.sort_unstable();
+    Ok(found)
 }
 
 fn decl_file(store: &Store, unit: &Unit, entry: &Entry) -> Option<String> {

@@ -13,6 +13,9 @@ impl DebugInfo {
     /// The variable outside functions of that name; `file`, a pattern for the end of its unit's path, tells those of one
     /// name apart. An external one comes before a static one.
     pub fn global(&self, name: &str, file: Option<&str>) -> Result<Result<FoundVariable, Unavailable>, Error> {
+        if let Some(portable) = &self.portable {
+            return Ok(portable.global(name, file, fits));
+        }
         if self.is_btf() {
             return Ok(Err(Unavailable::Unknown));
         }
@@ -51,6 +54,9 @@ impl DebugInfo {
 
     /// The value of the enumerator of that name, in whichever enumeration it is; None if there is none.
     pub fn enumerator(&self, name: &str) -> Result<Option<i64>, Error> {
+        if let Some(portable) = &self.portable {
+            return Ok(portable.enumerator(name));
+        }
         if let Some(btf) = &self.btf {
             return Ok(btf.enumerator(name));
         }

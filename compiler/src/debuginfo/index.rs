@@ -68,6 +68,20 @@ impl Index {
         (row < self.tables.rows(TYPES) && key(row) == wanted).then(|| Die(self.tables.get(TYPES, row, 2)))
     }
 
+    /// Definitions, by tag and then name.
+    pub fn types(&self) -> impl Iterator<Item = (TypeTag, &[u8], Die)> {
+        (0..self.tables.rows(TYPES)).filter_map(|row| {
+            let cell = |column| self.tables.get(TYPES, row, column);
+            let tag = [TypeTag::Struct, TypeTag::Union, TypeTag::Enum, TypeTag::Plain].into_iter().find(|tag| *tag as u32 == cell(0))?;
+            Some((tag, self.tables.text(cell(1)), Die(cell(2))))
+        })
+    }
+
+    /// Definitions of variables outside functions, by name.
+    pub fn variables(&self) -> impl Iterator<Item = (&[u8], Die)> {
+        (0..self.tables.rows(VARIABLES)).map(|row| (self.tables.text(self.tables.get(VARIABLES, row, 0)), Die(self.tables.get(VARIABLES, row, 1))))
+    }
+
     /// Out-of-line copies of the function.
     pub fn copies_of(&self, origin: Die) -> impl Iterator<Item = Die> {
         let start = self.tables.first(COPIES, |row| self.tables.get(COPIES, row, 0) < origin.0);

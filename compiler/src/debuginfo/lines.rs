@@ -70,13 +70,16 @@ fn read_rows(unit: &Unit) -> Vec<Row> {
 impl DebugInfo {
     /// The beginnings of statements in the function's bodies, sorted by address; those of inlined calls among them.
     pub fn statements(&self, id: FunctionId) -> Result<Vec<Statement>, Error> {
+        if let Some(portable) = &self.portable {
+            return Ok(portable.statements(&self.elf, id));
+        }
         if self.is_btf() {
             return Ok(Vec::new());
         }
         self.read_statements(id).map_err(|damage| self.damaged(damage))
     }
 
-    fn read_statements(&self, id: FunctionId) -> Result<Vec<Statement>, Damage> {
+    pub(super) fn read_statements(&self, id: FunctionId) -> Result<Vec<Statement>, Damage> {
         let mut statements = Vec::new();
         for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
             let (unit, entry) = self.store.entry(die)?;

@@ -17,6 +17,7 @@ mod btf;
 mod calls;
 mod elf;
 mod error;
+mod export;
 mod file;
 mod frame;
 mod functions;
@@ -27,10 +28,12 @@ mod kept;
 mod known;
 mod lines;
 mod location;
+mod portable;
 mod prototypes;
 mod registers;
 mod scan;
 mod scope;
+mod skeleton;
 mod store;
 mod tables;
 #[cfg(test)]
@@ -58,6 +61,7 @@ use functions::Instances;
 use index::Index;
 use known::Known;
 use lines::Lines;
+use portable::Portable;
 use store::{Damage, Store};
 
 /// Debug information of one object.
@@ -72,6 +76,8 @@ pub struct DebugInfo {
     cache: Option<Arc<Cache>>,
     /// Where there is no DWARF.
     btf: Option<Arc<Btf>>,
+    /// What has been taken along of an object that is not here.
+    portable: Option<Portable>,
     instances: Instances,
     lines: Lines,
 }
@@ -80,8 +86,10 @@ impl DebugInfo {
     /// Fails with [`Error::NoDwarf`] where the object has neither DWARF nor BTF. `cache`: where an index is kept from run to
     /// run; `base`: the kernel, whose BTF that of a module is part of.
     pub fn open(elf: Arc<Elf>, cache: Option<Arc<Cache>>, base: Option<&Elf>) -> Result<DebugInfo, Error> {
+        let portable = Portable::of(&elf);
         let (store, btf) = match Store::new(&elf) {
             Ok(store) => (store, None),
+            Err(Error::NoDwarf { .. }) if portable.is_some() => (Store::empty(), None),
             Err(Error::NoDwarf { path }) => {
                 let base = base.map_or(Ok(None), |base| Btf::of(base, None))?.map(Arc::new);
                 let btf = Btf::of(&elf, base)?.ok_or(Error::NoDwarf { path })?;
@@ -91,12 +99,17 @@ impl DebugInfo {
         };
         let (instances, lines) = (Instances::new(store.slots.len()), Lines::new(store.slots.len()));
         let (index, known, made) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(DebugInfo { store, elf, frames: Frames::default(), index, known, made, cache, instances, lines, btf })
+        Ok(DebugInfo { store, elf, frames: Frames::default(), index, known, made, cache, instances, lines, btf, portable })
     }
 
     /// There is no DWARF: types and prototypes are known, and nothing of inlined functions, lines and locals.
     pub fn is_btf(&self) -> bool {
         self.btf.is_some()
+    }
+
+    /// It has been exported from where the object's debug information is: where variables are is not known.
+    pub fn is_portable(&self) -> bool {
+        self.portable.is_some()
     }
 
     fn try_index(&self) -> Result<&Index, Damage> {

@@ -8,9 +8,6 @@ use super::store::{Damage, Die, Entry, Unit, die_at};
 /// Nesting of blocks and inlined calls: deeper is damage.
 const MAX_DEPTH: usize = 128;
 
-/// Entries looked at in one function: more is damage.
-const MAX_ENTRIES: usize = 1 << 20;
-
 /// The entries that surround an address, outermost first.
 pub(super) struct Scopes {
     /// The body or inlined instance of the function itself, and its lexical blocks.
@@ -89,28 +86,9 @@ impl DebugInfo {
 
     /// The top-level function that an entry is nested in.
     fn subprogram_around(&self, inner: Die) -> Result<Option<Die>, Damage> {
-        let slot = self.store.slot_of(inner)?;
-        let unit = self.store.unit(slot)?;
-        let mut raw = unit.entries_raw(None)?;
-        let (mut last, mut depth_of_last) = (None, 0);
-        for _ in 0..MAX_ENTRIES {
-            if raw.is_empty() {
-                break;
-            }
-            let (depth, offset) = (raw.next_depth(), raw.next_offset());
-            let die = die_at(unit, offset)?;
-            if die >= inner {
-                break;
-            }
-            let Some(abbreviation) = raw.read_abbreviation()? else {
-                continue;
-            };
-            raw.skip_attributes(abbreviation.attributes())?;
-            if abbreviation.tag() == gimli::DW_TAG_subprogram && (last.is_none() || depth <= depth_of_last) {
-                (last, depth_of_last) = (Some(die), depth);
-            }
-        }
-        Ok(last)
+        let subprograms = self.instances.subprograms(&self.store, self.store.slot_of(inner)?)?;
+        let before = subprograms.partition_point(|die| *die < inner);
+        Ok(before.checked_sub(1).and_then(|at| subprograms.get(at)).copied())
     }
 
     /// Formal parameters and variables directly in a scope, with the entries that describe them, their own first.

@@ -39,6 +39,30 @@ pub(super) struct Tables {
     texts: usize,
 }
 
+/// The tables' bytes in the order of their columns, all lowest bytes of a column first: what is alike stands together, and
+/// packs to less. `back`: the other way. What is no table stays as it is.
+pub(super) fn transposed(bytes: &[u8], back: bool) -> Vec<u8> {
+    let mut turned = bytes.to_vec();
+    let tables = number(bytes, MAGIC.len() + 4) as usize;
+    let mut start = FIXED.saturating_add(tables.saturating_mul(8));
+    for table in 0..tables {
+        let at = FIXED + table * 8;
+        let (columns, rows) = (number(bytes, at) as usize, number(bytes, at + 4) as usize);
+        let Some(length) = columns.checked_mul(4).and_then(|width| width.checked_mul(rows)) else { break };
+        let Some(from) = bytes.get(start..start.saturating_add(length)) else { break };
+        for (index, byte) in from.iter().enumerate() {
+            let width = columns * 4;
+            let (row, column) = if back { (index % rows, index / rows) } else { (index / width, index % width) };
+            let to = start + if back { row * width + column } else { column * rows + row };
+            if let Some(place) = turned.get_mut(to) {
+                *place = *byte;
+            }
+        }
+        start += length;
+    }
+    turned
+}
+
 /// Whether the bytes are tables, and whole.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     let Some(rest) = bytes.get(MAGIC.len() + 4..) else { return false };
@@ -188,6 +212,19 @@ mod tests {
         assert_eq!((tables.get(0, 9, 0), tables.get(5, 0, 0), tables.text(9999)), (0, 0, &b""[..]));
         assert!(Tables::open(Source::Made(bytes.clone()), &[2]).is_none());
         assert!(Tables::open(Source::Made(bytes), &[2, 2]).is_none());
+    }
+
+    #[test]
+    fn turned_and_turned_back() {
+        let bytes = made();
+        let turned = transposed(&bytes, false);
+        assert_ne!(turned, bytes);
+        assert_eq!(transposed(&turned, true), bytes);
+        for at in 0..bytes.len() {
+            let mut damaged = turned.clone();
+            damaged[at] ^= 0xff;
+            assert!(!is_whole(&transposed(&damaged, true)), "{at}");
+        }
     }
 
     #[test]

@@ -132,6 +132,10 @@ const MAX_CHILDREN: usize = 1 << 16;
 impl DebugInfo {
     /// What the type is. A declaration gives the definition that another unit has, if one has.
     pub fn get(&self, id: TypeId) -> Result<Type, Error> {
+        if let Some(portable) = &self.portable {
+            let missing = || self.damaged(Damage { die: None, message: format!("no type {}", id.die.0) });
+            return portable.get(id.die, usize::from(id.dimensions)).ok_or_else(missing);
+        }
         if let Some(btf) = &self.btf {
             return btf.get(id).ok_or_else(|| self.damaged(Damage { die: None, message: format!("no type {}", id.die.0) }));
         }
@@ -247,12 +251,15 @@ impl DebugInfo {
             "enum" => (TypeTag::Enum, words.collect::<Vec<_>>().join(" ")),
             _ => (TypeTag::Plain, std::iter::once(first).chain(words).collect::<Vec<_>>().join(" ")),
         };
-        let index = self.index()?;
         // A name without its word means the typedef or base type, and where there is none the struct.
         let tags: &[TypeTag] = match tag {
             TypeTag::Plain => &[TypeTag::Plain, TypeTag::Struct, TypeTag::Union, TypeTag::Enum],
             _ => &[tag],
         };
+        if let Some(portable) = &self.portable {
+            return Ok(portable.find_type(tags, name.as_bytes()));
+        }
+        let index = self.index()?;
         let found = tags.iter().find_map(|tag| index.type_named(*tag, name.as_bytes()));
         Ok(found.map(TypeId::new))
     }
@@ -261,7 +268,7 @@ impl DebugInfo {
         Ok(self.store.reference_attr(unit, entry, gimli::DW_AT_type)?.map(TypeId::new))
     }
 
-    fn read_type(&self, id: TypeId) -> Result<Type, Damage> {
+    pub(super) fn read_type(&self, id: TypeId) -> Result<Type, Damage> {
         let (unit, entry) = self.unrestricted(id.die)?;
         let name = self.store.name(unit, &entry);
         let target = || self.type_of(unit, &entry);
@@ -303,7 +310,7 @@ impl DebugInfo {
     }
 
     /// The entry, or what it qualifies with `restrict` or `_Atomic`, of which nobody asks.
-    fn unrestricted(&self, die: Die) -> Result<(&Unit, Entry), Damage> {
+    pub(super) fn unrestricted(&self, die: Die) -> Result<(&Unit, Entry), Damage> {
         let (mut unit, mut entry) = self.store.entry(die)?;
         for _ in 0..MAX_CHAIN {
             if !matches!(entry.tag(), gimli::DW_TAG_restrict_type | gimli::DW_TAG_atomic_type) {

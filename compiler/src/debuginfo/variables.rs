@@ -23,6 +23,15 @@ pub struct FoundVariable {
     pub location: Location,
 }
 
+/// A variable at one address.
+pub(super) struct PlacedVariable {
+    pub name: String,
+    pub type_id: TypeId,
+    pub parameter: bool,
+    /// None: it has no value there, or none that a probe can get at.
+    pub location: Option<Location>,
+}
+
 /// Why a variable cannot be had at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unavailable {
@@ -49,6 +58,9 @@ enum Stored {
 impl DebugInfo {
     /// Parameters, in order; those without a name are left out.
     pub fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error> {
+        if let Some(portable) = &self.portable {
+            return Ok(portable.parameters(id));
+        }
         if let Some(btf) = &self.btf {
             return Ok(self.prototype_parameters(btf, id));
         }
@@ -61,6 +73,9 @@ impl DebugInfo {
 
     /// Local variables in scope at the address, outermost first.
     pub fn locals(&self, id: FunctionId, at: Address) -> Result<Vec<Variable>, Error> {
+        if let Some(portable) = &self.portable {
+            return Ok(portable.locals(&self.elf, id, at));
+        }
         if self.is_btf() {
             return Ok(Vec::new());
         }
@@ -78,7 +93,7 @@ impl DebugInfo {
         read().map_err(|damage| self.damaged(damage))
     }
 
-    fn described<'v>(&self, declared: impl Iterator<Item = &'v Declared<'v>>) -> Result<Vec<Variable>, Damage> {
+    pub(super) fn described<'v>(&self, declared: impl Iterator<Item = &'v Declared<'v>>) -> Result<Vec<Variable>, Damage> {
         let mut variables = Vec::new();
         for variable in declared {
             if let Some(type_id) = self.declared_type(variable)? {
@@ -101,6 +116,31 @@ impl DebugInfo {
         self.elf.flat(at).map_or(Ok(None), |at| self.scopes(id, at))
     }
 
+    /// Parameters and then locals in scope at the address, each with where it is there, if that can be had; where else a
+    /// variable is that is optimised out is not looked for.
+    pub(super) fn variables_at(&self, id: FunctionId, at: Address) -> Result<Vec<PlacedVariable>, Damage> {
+        let parameters = self.variables_in(id.0)?;
+        let Some((scopes, flat)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else { return Ok(Vec::new()) };
+        let mut names: Vec<(bool, Variable)> = self.described(parameters.iter().filter(|variable| variable.parameter))?.into_iter().map(|variable| (true, variable)).collect();
+        let mut declared = Vec::new();
+        for scope in &scopes.own {
+            declared.push(self.variables_in(*scope)?);
+        }
+        for scope in &declared {
+            names.extend(self.described(scope.iter().filter(|variable| !variable.parameter))?.into_iter().map(|variable| (false, variable)));
+        }
+        let mut placed = Vec::new();
+        for (parameter, Variable { name, type_id }) in names {
+            let innermost = declared.iter().rev().find_map(|scope| scope.iter().rev().find(|variable| variable.name == name));
+            let location = match innermost {
+                Some(variable) => self.located(variable, &scopes, flat)?.1.ok(),
+                None => None,
+            };
+            placed.push(PlacedVariable { name, type_id, parameter, location });
+        }
+        Ok(placed)
+    }
+
     /// The variable `name` at an address of the function: the innermost that is in scope, else one of the unit.
     pub fn variable(
         &self,
@@ -108,6 +148,9 @@ impl DebugInfo {
         at: Address,
         name: &str,
     ) -> Result<Result<FoundVariable, Unavailable>, Error> {
+        if let Some(portable) = &self.portable {
+            return Ok(portable.variable(&self.elf, id, at, name));
+        }
         if let Some(btf) = &self.btf {
             return Ok(self.prototype_variable(btf, id, name));
         }
@@ -150,11 +193,26 @@ impl DebugInfo {
         let Some(type_id) = self.declared_type(variable)? else {
             return Ok(Err(Unavailable::Unsupported("it has no type".into())));
         };
-        let Some((_, own, _)) = variable.origins.first() else {
-            return Ok(Err(Unavailable::Unknown));
-        };
+        let (said, location) = self.located(variable, scopes, at)?;
+        Ok(match location {
+            Ok(location) => Ok(FoundVariable { type_id, location }),
+            Err(Fault::Missing(why)) => Err(Unavailable::Unsupported(why)),
+            Err(Fault::OptimizedOut) => {
+                let available = match said.and_then(|at| variable.origins.get(at)) {
+                    Some((_, unit, entry)) => self.available(variable, unit, entry)?,
+                    None => Vec::new(),
+                };
+                Err(Unavailable::OptimizedOut { available })
+            }
+            Err(Fault::Damage(damage)) => return Err(damage),
+        })
+    }
+
+    /// Where a variable is, and which of its entries says so.
+    fn located(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<(Option<usize>, Result<Location, Fault>), Damage> {
+        let Some((_, own, _)) = variable.origins.first() else { return Ok((None, Err(Fault::OptimizedOut))) };
         let place = self.place(own, scopes, at)?;
-        for (_, unit, entry) in &variable.origins {
+        for (index, (_, unit, entry)) in variable.origins.iter().enumerate() {
             let location = match self.stored(unit, entry, at)? {
                 None => continue,
                 Some(Stored::Nowhere) => Err(Fault::OptimizedOut),
@@ -162,14 +220,9 @@ impl DebugInfo {
                 Some(Stored::Bytes(bytes)) => Ok(Location::Bytes(bytes)),
                 Some(Stored::Constant(value)) => Ok(Location::Value(vec![Op::Const(value)])),
             };
-            return Ok(match location {
-                Ok(location) => Ok(FoundVariable { type_id, location }),
-                Err(Fault::Missing(why)) => Err(Unavailable::Unsupported(why)),
-                Err(Fault::OptimizedOut) => Err(Unavailable::OptimizedOut { available: self.available(variable, unit, entry)? }),
-                Err(Fault::Damage(damage)) => return Err(damage),
-            });
+            return Ok((Some(index), location));
         }
-        Ok(Err(Unavailable::OptimizedOut { available: Vec::new() }))
+        Ok((None, Err(Fault::OptimizedOut)))
     }
 
     fn place<'s>(&'s self, unit: &'s Unit, scopes: &Scopes, at: u64) -> Result<Place<'s>, Damage> {

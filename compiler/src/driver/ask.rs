@@ -61,6 +61,20 @@ impl Session {
         Ok(Subject { name: name.to_string(), kernel, survey })
     }
 
+    /// `--export-index`: the kernel, and the modules that the words name.
+    pub(super) fn export_index(&mut self, file: &Path, kernel: Option<&Kernel>, release: &str) -> Result<Outcome, Failed> {
+        let Some(kernel) = kernel else {
+            let error = crate::target::TargetError::no_kernel(release);
+            return Err(self.fail(&error.to_string(), &error.notes()));
+        };
+        let modules: Vec<String> = self.options.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let progress = self.progress("reading debug information");
+        let size = crate::target::export(kernel, &modules, file);
+        drop(progress);
+        let size = size.map_err(|error| self.fail(&error.to_string(), &error.notes()))?;
+        self.print_lines([format!("{}: {}, {}", file.display(), kernel.release(), crate::cache::size_text(size))].into_iter())
+    }
+
     /// `--resolve`: status 1 where a point that is not optional has no site.
     pub(super) fn resolve(&mut self, form: Answer, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Outcome, Failed> {
         let progress = self.progress("reading debug information");

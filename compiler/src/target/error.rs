@@ -34,6 +34,11 @@ pub enum TargetError {
         debug: PathBuf,
         debug_build_id: Vec<u8>,
     },
+    /// A file that `--export-index` should have made, or is to make.
+    NoIndex {
+        path: PathBuf,
+        message: String,
+    },
     /// A directory that should hold the system of one kernel.
     NotOneKernel {
         directory: PathBuf,
@@ -83,7 +88,7 @@ impl TargetError {
             TargetError::NotOneKernel { releases, .. } => {
                 notes.push(format!("it has {}: name one, with --sysroot", releases.join(", ")));
             }
-            TargetError::Object(_) => {}
+            TargetError::NoIndex { .. } | TargetError::Object(_) => {}
         }
         notes
     }
@@ -114,6 +119,7 @@ impl fmt::Display for TargetError {
             TargetError::NotOneKernel { directory, .. } => {
                 write!(f, "{} does not hold one kernel's system", directory.display())
             }
+            TargetError::NoIndex { path, message } => write!(f, "the index {}: {message}", path.display()),
             TargetError::Object(error) => error.fmt(f),
         }
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::error::TargetError;
 use super::module::{self, Modules};
 use super::object::Object;
+use super::packed::Packed;
 use crate::cache::Cache;
 use crate::debuginfo::Elf;
 
@@ -38,6 +39,8 @@ pub struct Kernel {
     opened: RefCell<HashMap<PathBuf, Rc<Object>>>,
     /// Where indexes of debug information are kept.
     cache: Option<Arc<Cache>>,
+    /// All that is known of it is in this file.
+    packed: Option<Packed>,
 }
 
 impl Kernel {
@@ -53,7 +56,7 @@ impl Kernel {
         let debug_dirs = options.debug_dirs.iter().cloned().chain([root.at("/usr/lib/debug")]);
         let debug_dirs = debug_dirs.flat_map(|dir| ["lib", "usr/lib"].map(|lib| dir.join(lib).join("modules").join(&release)));
         let modules = Modules::new(modules_dir.clone(), own_build.then(|| build_dir.clone()), debug_dirs.collect());
-        let kernel = Kernel { release, options, build_dir, own_build, modules, opened: RefCell::default(), cache: None };
+        let kernel = Kernel { release, options, build_dir, own_build, modules, opened: RefCell::default(), cache: None, packed: None };
         let there = modules_dir.is_dir() || kernel.build_dir.is_dir() || kernel.vmlinux_path().is_ok();
         if there {
             return Ok(kernel);
@@ -63,9 +66,26 @@ impl Kernel {
         Err(TargetError::NoSuchKernel { release: kernel.release, looked })
     }
 
-    /// What `--kernel` names: a release, the path of a build tree, or of a directory that holds one kernel's system as `/` does.
+    /// A kernel that is known by what was exported of its debug information.
+    pub fn from_index(path: &Path) -> Result<Kernel, TargetError> {
+        let packed = Packed::open(path)?;
+        let (release, modules) = (packed.release().to_string(), Modules::new(PathBuf::new(), None, Vec::new()));
+        let (options, build_dir, opened) = (SearchOptions::default(), PathBuf::new(), RefCell::default());
+        Ok(Kernel { release, options, build_dir, own_build: false, modules, opened, cache: None, packed: Some(packed) })
+    }
+
+    /// It is known by an exported index alone.
+    pub fn is_index(&self) -> bool {
+        self.packed.is_some()
+    }
+
+    /// What `--kernel` names: a release, the path of a build tree, of a directory that holds one kernel's system as `/` does,
+    /// or of an index.
     pub fn named(name: &str, options: SearchOptions) -> Result<Kernel, TargetError> {
         let directory = Path::new(name);
+        if directory.is_file() {
+            return Kernel::from_index(directory);
+        }
         if !name.contains('/') || directory.join("include/config/kernel.release").is_file() || !directory.is_dir() {
             return Kernel::open(name, options);
         }
@@ -105,6 +125,9 @@ impl Kernel {
 
     /// Kernel configuration, `CONFIG_X` to `y`, `m`, a number or a text without its quotes; empty if there is none here.
     pub fn config(&self) -> HashMap<String, String> {
+        if let Some(packed) = &self.packed {
+            return parse_config(packed.config());
+        }
         let places = [
             self.build_dir.join(".config"),
             self.root().at(&format!("/boot/config-{}", self.release)),
@@ -116,12 +139,25 @@ impl Kernel {
 
     /// The kernel itself.
     pub fn vmlinux(&self) -> Result<Rc<Object>, TargetError> {
+        if let Some(packed) = &self.packed {
+            let missing = || TargetError::NoIndex { path: packed.path.clone(), message: "it has no kernel".into() };
+            return self.opened(Path::new(""), || {
+                Ok(Object::new("kernel".into(), packed.path.clone(), true, packed.object(None).ok_or_else(missing)??, None, None))
+            });
+        }
         let path = self.vmlinux_path()?;
         self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None)))
     }
 
     /// A module by its name, in which `-` and `_` are the same, or by the path of its file.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
+        if let Some(packed) = &self.packed {
+            let name = name.replace('-', "_");
+            let missing = || TargetError::NoSuchModule { name: name.clone(), near: packed.modules(), looked: vec![packed.path.clone()] };
+            return self.opened(Path::new(&name), || {
+                Ok(Object::new(name.clone(), packed.path.clone(), false, packed.object(Some(&name)).ok_or_else(missing)??, None, None))
+            });
+        }
         let path = self.modules.find(name)?;
         self.opened(&path, || self.open_module(&path))
     }
@@ -141,6 +177,9 @@ impl Kernel {
 
     /// Names of all modules of the release, sorted; as the kernel spells them, with `_`.
     pub fn module_names(&self) -> Vec<String> {
+        if let Some(packed) = &self.packed {
+            return packed.modules();
+        }
         self.modules.names()
     }
 
@@ -221,6 +260,7 @@ impl Kernel {
         let mut remarks: Vec<String> = without
             .map(|object| format!("{}: no DWARF; functions and types are those of its BTF, in {}", object.name(), object.debug_path().display()))
             .collect();
+        remarks.extend(self.packed.iter().map(|packed| format!("{}: known by the index {} alone", packed.release(), packed.path.display())));
         remarks.sort();
         remarks
     }

@@ -7,7 +7,9 @@ mod error;
 mod kernel;
 mod module;
 mod object;
+mod packed;
 
 pub use error::TargetError;
 pub use kernel::{Kernel, SearchOptions};
 pub use object::Object;
+pub use packed::export;
