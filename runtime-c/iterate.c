@@ -210,7 +210,8 @@ void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it,
 
 int spile_next(struct spile_iterator *it)
 {
-	if (!it->left || !it->next)
+	/* The body may have emptied the array. */
+	if (!it->left || !it->next || (!it->buckets && !spile_table_of(it->map)->count))
 		return 0;
 	it->left--;
 	if (it->order) {

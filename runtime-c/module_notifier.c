@@ -18,6 +18,7 @@
 #include "build_id.h"
 #include "features.h"
 #include "module_notifier.h"
+#include "module_symbols.h"
 #include "session.h"
 #include "site.h"
 
@@ -88,7 +89,9 @@ int spile_modules_check(void)
 		if (module && READ_ONCE(module->state) == MODULE_STATE_LIVE) {
 			states[i].present = is_right_build(target, module);
 			states[i].module = module;
-			if (!states[i].present)
+			if (states[i].present)
+				spile_module_symbols_find(i, module);
+			else
 				error = -EKEYREJECTED;
 		}
 		kobject_put(kobject);
@@ -122,6 +125,7 @@ static void module_comes(unsigned int i, struct module *module)
 	states[i].module = module;
 	if (states[i].refused)
 		return;
+	spile_module_symbols_find(i, module);
 	if (spile_session_state != SPILE_STATE_RUNNING)
 		return;
 	spile_sites_arm(i);
@@ -135,6 +139,7 @@ static void module_goes(unsigned int i)
 		return;
 	states[i].present = false;
 	spile_sites_disarm(i);
+	spile_module_symbols_forget(i);
 	if (spile_session_state == SPILE_STATE_RUNNING)
 		spile_session_emit(SPILE_RECORD_NOTICE, "module \"%s\" has gone: probes disarmed",
 				   spile_script.targets[i].name);

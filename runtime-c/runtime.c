@@ -15,6 +15,7 @@
 #include "session.c"
 #include "setting.c"
 #include "module_notifier.c"
+#include "module_symbols.c"
 
 #include "site.c"
 #include "attach.c"

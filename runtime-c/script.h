@@ -151,6 +151,13 @@ struct spile_probe {
 	spile_ulong registers;		/* KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs; KRETPROBE: the entry handler may */
 };
 
+/* A symbol of a module that only it has in there: variables are so many bytes behind it. */
+struct spile_module_symbol {
+	const char *name;
+	int target;			/* index into targets */
+	unsigned long address;		/* set by the runtime while the module is loaded, else 0: what is read there faults */
+};
+
 /* One object that probes are in. */
 struct spile_target {
 	const char *name;		/* "" for the kernel, else module name with _ for - */
@@ -299,6 +306,8 @@ struct spile_script {
 	unsigned int probe_count;
 	const struct spile_target *targets;
 	unsigned int target_count;
+	struct spile_module_symbol *module_symbols;	/* 0 where module_symbol_count is 0 */
+	unsigned int module_symbol_count;
 	unsigned int lock_count;		/* globals that have a lock */
 	unsigned int counter_count;
 	const struct spile_map *const *maps;	/* 0 where map_count is 0 */

@@ -365,6 +365,8 @@ pub enum ExprKind {
     Saved(SavedId),
     /// A link-time address of the kernel, as it is where it runs; of a per-CPU variable, this CPU's copy.
     KernelAddress { address: u64, per_cpu: bool },
+    /// The same of a module: so many bytes behind the symbol, which only it has.
+    ModuleAddress { module: String, symbol: String, offset: u64, per_cpu: bool },
     /// Fault-safe read: zero-extended.
     Read { address: Box<Expr>, size: u8, user: bool },
     /// Low `bits` of the value as a signed number.

@@ -374,10 +374,26 @@ impl Elf {
         if !section.executable || section.name.starts_with(".init") || section.name.starts_with(".exit") {
             return Ok(None);
         }
+        self.unique_before(at, section, &|symbol| symbol.function)
+    }
+
+    /// The same for a variable: a symbol of any kind in its section. The names are those in a module's `.symtab`, which
+    /// the kernel keeps with CONFIG_KALLSYMS_ALL (is_core_symbol() in kernel/module/kallsyms.c).
+    pub fn data_anchor(&self, address: Address) -> Result<Option<Anchor>, Error> {
+        let Some((at, section)) = self.flat(address).and_then(|at| Some((at, self.section_at(at)?))) else {
+            return Ok(None);
+        };
+        if section.name.starts_with(".init") || section.name.starts_with(".exit") {
+            return Ok(None);
+        }
+        self.unique_before(at, section, &|_| true)
+    }
+
+    fn unique_before(&self, at: u64, section: &Section, fits: &dyn Fn(&Symbol) -> bool) -> Result<Option<Anchor>, Error> {
         for symbol in self.symbols_before(at)?.take_while(|symbol| symbol.at >= section.start) {
             // Padding before functions (6.2 and later) and assembler's local labels are not in a module's kallsyms.
             let hidden = symbol.name.starts_with("__pfx_") || symbol.name.starts_with('.');
-            if symbol.function && !hidden && self.symbols_named(symbol.name)?.count() == 1 {
+            if fits(&symbol) && !hidden && self.symbols_named(symbol.name)?.count() == 1 {
                 return Ok(Some(Anchor { symbol: symbol.name.to_string(), offset: at - symbol.at }));
             }
         }

@@ -19,7 +19,25 @@ impl DebugInfo {
         if self.is_btf() {
             return Ok(Err(Unavailable::Unknown));
         }
-        self.find_named_global(name, file).map_err(|damage| self.damaged(damage))
+        let found = self.find_named_global(name, file).map_err(|damage| self.damaged(damage))?;
+        if found != Err(Unavailable::Unknown) || file.is_some() {
+            return Ok(found);
+        }
+        // A name that the linker gave a variable besides its own (`jiffies = jiffies_64;` in vmlinux.lds.S).
+        for other in self.same_place(name)? {
+            let found = self.find_named_global(&other, None).map_err(|damage| self.damaged(damage))?;
+            if found != Err(Unavailable::Unknown) {
+                return Ok(found);
+            }
+        }
+        Ok(Err(Unavailable::Unknown))
+    }
+
+    /// The other names of the symbol's address; none where it is a function.
+    fn same_place(&self, name: &str) -> Result<Vec<String>, Error> {
+        let Some(symbol) = self.elf.symbols_named(name)?.next().filter(|symbol| !symbol.function) else { return Ok(Vec::new()) };
+        let there = self.elf.symbols_before(symbol.at)?.take_while(|other| other.at == symbol.at);
+        Ok(there.map(|other| other.name.to_string()).filter(|other| other != name).collect())
     }
 
     fn find_named_global(&self, name: &str, file: Option<&str>) -> Result<Result<FoundVariable, Unavailable>, Damage> {

@@ -1,4 +1,5 @@
 //! No array changes while a `foreach` goes over it: not in the loop's body, nor in a function that the body calls.
+//! `delete` of the whole array may stand in the body: it ends the loop.
 
 use super::error::Error;
 use crate::program::uses::{Access, Uses, Walk, function_uses};

@@ -108,7 +108,8 @@ impl Describer<'_> {
         };
         let offset = offset as u32;
         let style = match target {
-            Some(CType::Base { name, .. }) if name == "char" => {
+            // Names in the kernel are also `const unsigned char *` (struct qstr).
+            Some(CType::Base { name, .. }) if matches!(name.as_str(), "char" | "unsigned char") => {
                 self.ops.push(PrettyOp::StringPointer { offset });
                 return Ok(());
             }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{embedded, regex, routine, text};
-use crate::plan::{LockMode, Map, Plan, Probe, Storage, place_of};
+use crate::plan::{LockMode, Map, ModuleSymbol, Plan, Probe, Storage, place_of};
 use crate::program::{Attachment, Constant, Histogram, Holds, Sample, Type};
 
 const TEMPLATE: &str = include_str!("templates/script.c.tera");
@@ -63,6 +63,7 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("locks", &locks.map(|(index, probe)| Locks { probe: index, list: lock_list(probe) }).collect::<Vec<_>>());
     context.insert("probes", &plan.probes.iter().enumerate().map(|(index, probe)| probe_entry(index, probe)).collect::<Vec<_>>());
     context.insert("targets", &plan.targets.iter().map(target_entry).collect::<Vec<_>>());
+    context.insert("module_symbols", &plan.module_symbols.iter().map(|symbol| module_symbol(plan, symbol)).collect::<Vec<_>>());
     context.insert("script", &script_entry(plan));
     context.insert("meta", &text::bytes(&plan.meta.encode()));
     context.insert("modinfo", &modinfo(plan));
@@ -274,6 +275,13 @@ fn target_entry(target: &crate::program::Target) -> Entry {
     Entry { fields }
 }
 
+fn module_symbol(plan: &Plan, symbol: &ModuleSymbol) -> String {
+    let target = plan.targets.iter().position(|target| target.name == symbol.module);
+    // -1 would be a module that nothing has asked for: it is never found.
+    let target = target.map_or("-1".to_string(), |index| index.to_string());
+    format!("{{ .target = {target}, .name = {} }}", string(&symbol.name))
+}
+
 fn script_entry(plan: &Plan) -> Entry {
     let naming = &plan.naming;
     let limits = &naming.limits;
@@ -287,6 +295,8 @@ fn script_entry(plan: &Plan) -> Entry {
         format!(".probe_count = {}", plan.probes.len()),
         ".targets = targets".to_string(),
         format!(".target_count = {}", plan.targets.len()),
+        format!(".module_symbols = {}", if plan.module_symbols.is_empty() { "0" } else { "module_symbols" }),
+        format!(".module_symbol_count = {}", plan.module_symbols.len()),
         format!(".lock_count = {}", plan.lock_count),
         format!(".counter_count = {}", plan.counter_count),
         format!(".maps = {}", if maps == 0 { "0" } else { "maps" }),

@@ -577,6 +577,10 @@ impl Speller<'_> {
             }
             Value::KernelAddress { address, per_cpu: false } => return format!("SPILE_KERNEL_ADDRESS({address:#x})"),
             Value::KernelAddress { address, per_cpu: true } => return format!("SPILE_PER_CPU_ADDRESS({address:#x})"),
+            Value::ModuleAddress { symbol, offset, per_cpu } => {
+                let name = if *per_cpu { "SPILE_MODULE_PER_CPU_ADDRESS" } else { "SPILE_MODULE_ADDRESS" };
+                return format!("{name}({symbol}, {offset:#x})");
+            }
             Value::Register(offset) => return format!("(spile_long)SPILE_REGISTER({offset})"),
             Value::Saved(offset) => return format!("SPILE_SAVED_LONG({offset})"),
             Value::SignExtend(operand, bits) => return format!("spile_sign_extend({}, {bits})", self.value(operand)),

@@ -32,6 +32,9 @@ fn expr(value: &Expr, words: bool) -> String {
         ExprKind::Read { address, size, .. } => format!("[{}]:{size}", inner(address)),
         ExprKind::KernelAddress { address, per_cpu: false } => format!("{address:#x}"),
         ExprKind::KernelAddress { address, per_cpu: true } => format!("per-CPU {address:#x}"),
+        ExprKind::ModuleAddress { module, symbol, offset, per_cpu } => {
+            format!("{}{module}:{symbol}+{offset:#x}", if *per_cpu { "per-CPU " } else { "" })
+        }
         ExprKind::Negate(value) => format!("-({})", inner(value)),
         ExprKind::Complement(value) => format!("~({})", inner(value)),
         ExprKind::SignExtend(value, bits) => format!("signed {bits} bits of {}", inner(value)),

@@ -96,6 +96,8 @@ pub enum Value {
     Conditional(Box<Value>, Box<Value>, Box<Value>),
     /// A link-time address of the kernel, moved to where it runs or to this CPU's copy.
     KernelAddress { address: u64, per_cpu: bool },
+    /// So many bytes behind a symbol of a module: index into [`super::Plan::module_symbols`].
+    ModuleAddress { symbol: u32, offset: u64, per_cpu: bool },
     /// Word of struct pt_regs at this byte offset.
     Register(u32),
     /// Saved at the probed function's entry, this many bytes into the instance's data.
@@ -259,7 +261,7 @@ pub enum Instr {
 /// Whether running `code` can change what `value` reads.
 pub fn changes_value(code: &[Instr], value: &Value) -> bool {
     match value {
-        Value::Const(_) | Value::Saved(_) | Value::KernelAddress { .. } => false,
+        Value::Const(_) | Value::Saved(_) | Value::KernelAddress { .. } | Value::ModuleAddress { .. } => false,
         Value::Long(id) => code.iter().any(|instr| sets_long(instr, *id)),
         Value::Global(id) => code.iter().any(|instr| sets_global(instr, *id)),
         Value::Register(offset) => any(code, &|instr| matches!(instr, Instr::SetRegister(to, _) if to == offset)),
@@ -355,6 +357,6 @@ fn is_plain(value: &Value) -> bool {
         Value::Negate(inner) | Value::Not(inner) | Value::Complement(inner) | Value::SignExtend(inner, _) | Value::Bits(inner, _) => is_plain(inner),
         Value::Binary(_, left, right) => is_plain(left) && is_plain(right),
         Value::Conditional(a, b, c) => is_plain(a) && is_plain(b) && is_plain(c),
-        Value::KernelAddress { per_cpu: true, .. } | Value::Compare(..) | Value::Saved(_) | Value::Length(_) => false,
+        Value::KernelAddress { per_cpu: true, .. } | Value::ModuleAddress { .. } | Value::Compare(..) | Value::Saved(_) | Value::Length(_) => false,
     }
 }

@@ -15,7 +15,7 @@ use routine::{Around, Builder, c_name};
 use shared::Shared;
 use tables::Tables;
 pub use globals::LockMode;
-pub use tables::EmbeddedExpression;
+pub use tables::{EmbeddedExpression, ModuleSymbol};
 
 use crate::program::uses::{self, Uses, Walk};
 use crate::program::{Attachment, Automaton, Constant, EmbeddedC, FunctionBody, Holds, Place, Program, Type};
@@ -98,6 +98,7 @@ pub struct Plan {
     pub anchor_address: u64,
     pub globals: Vec<Global>,
     pub targets: Vec<crate::program::Target>,
+    pub module_symbols: Vec<ModuleSymbol>,
     /// Functions of the script, then entry handlers and handlers.
     pub routines: Vec<Routine>,
     pub probes: Vec<Probe>,
@@ -320,6 +321,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         anchor_address: program.anchor_address.unwrap_or(0),
         globals,
         targets: program.targets.clone(),
+        module_symbols: std::mem::take(&mut tables.module_symbols),
         routines,
         probes,
         tables: std::mem::take(&mut tables.tables),

@@ -458,6 +458,10 @@ impl<'p, 's> Builder<'p, 's> {
                 return Result::Text(self.format(&program::Print { pieces: vec![piece] }, expr.span));
             }
             ExprKind::KernelAddress { address, per_cpu } => Value::KernelAddress { address: *address, per_cpu: *per_cpu },
+            ExprKind::ModuleAddress { module, symbol, offset, per_cpu } => {
+                let symbol = self.around.tables.module_symbol(module, symbol);
+                Value::ModuleAddress { symbol, offset: *offset, per_cpu: *per_cpu }
+            }
             ExprKind::Register { offset } => Value::Register(*offset),
             ExprKind::Saved(id) => {
                 let offset = self.around.saved.get(id.index()).copied().unwrap_or(0);

@@ -21,8 +21,16 @@ pub struct EmbeddedExpression {
     pub ty: Option<Type>,
 }
 
+/// A symbol of a module, by which its variables are found when it is loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ModuleSymbol {
+    pub module: String,
+    pub name: String,
+}
+
 pub(super) struct Tables<'s> {
     sources: &'s SourceMap,
+    pub(super) module_symbols: Vec<ModuleSymbol>,
     pub(super) formats: Vec<Vec<u8>>,
     format_ids: HashMap<Vec<u8>, u32>,
     pub(super) tables: Vec<Vec<u8>>,
@@ -39,6 +47,7 @@ impl<'s> Tables<'s> {
     pub(super) fn new(sources: &'s SourceMap, string_bytes: u32) -> Tables<'s> {
         Tables {
             sources,
+            module_symbols: Vec::new(),
             formats: Vec::new(),
             format_ids: HashMap::new(),
             tables: Vec::new(),
@@ -70,6 +79,17 @@ impl<'s> Tables<'s> {
 
     pub(super) fn pretty_table(&mut self, description: &Pretty) -> TableId {
         self.table(description.encode())
+    }
+
+    /// The number of a module's symbol.
+    pub(super) fn module_symbol(&mut self, module: &str, name: &str) -> u32 {
+        let symbol = ModuleSymbol { module: module.to_string(), name: name.to_string() };
+        let known = self.module_symbols.iter().position(|known| *known == symbol);
+        let index = known.unwrap_or_else(|| {
+            self.module_symbols.push(symbol);
+            self.module_symbols.len() - 1
+        });
+        index as u32
     }
 
     fn table(&mut self, bytes: Vec<u8>) -> TableId {

@@ -78,7 +78,15 @@ fn step(op: &Op, stack: &mut Vec<Expr>, object: &Object) -> Result<(), String> {
         Op::Address(address) if object.is_kernel() => {
             expr(ExprKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) })
         }
-        Op::Address(_) => return Err("it is a variable of a module, whose address is not known before it is loaded".into()),
+        Op::Address(address) => match object.data_anchor(*address) {
+            Some(anchor) => expr(ExprKind::ModuleAddress {
+                module: object.name().to_string(),
+                symbol: anchor.symbol,
+                offset: anchor.offset,
+                per_cpu: object.is_per_cpu(*address),
+            }),
+            None => return Err("it is a variable of a module without a symbol near it, or one of its initialisation".into()),
+        },
         Op::Deref(size) => {
             let address = Box::new(pop()?);
             expr(ExprKind::Read { address, size: *size, user: false })

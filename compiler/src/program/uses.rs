@@ -38,7 +38,7 @@ pub struct Walk {
     pub uses: Uses,
     /// Sorted, each once.
     pub calls: Vec<FunctionId>,
-    /// The first place that changes a global.
+    /// The first place that changes a global, other than by emptying it.
     pub changes: BTreeMap<GlobalId, Span>,
     /// Words of the probed registers that may be looked at: bit N for word N.
     pub registers: u64,
@@ -167,7 +167,9 @@ impl Walk {
                 self.slice(keys);
                 self.global(*global, Access::Write, span);
             }
-            StmtKind::Clear(global) => self.global(*global, Access::Write, span),
+            StmtKind::Clear(global) => {
+                self.uses.insert(*global, Access::Write);
+            }
             StmtKind::Foreach(foreach) => {
                 match &foreach.over {
                     Iterated::Array(global) => self.global(*global, Access::Read, span),
@@ -254,7 +256,8 @@ impl Walk {
                 self.expr(index);
                 self.element(aggregate, Access::Read, span);
             }
-            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Saved(_) | ExprKind::TookNext | ExprKind::KernelAddress { .. } => {}
+            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Saved(_) | ExprKind::TookNext => {}
+            ExprKind::KernelAddress { .. } | ExprKind::ModuleAddress { .. } => {}
             ExprKind::Register { offset } => self.registers |= 1u64.checked_shl(offset / 8).unwrap_or(ALL_REGISTERS),
             ExprKind::EmbeddedC(code) => self.embedded(code),
         }

@@ -80,6 +80,11 @@ impl Object {
         self.elf.anchor(address).ok()?
     }
 
+    /// How the running kernel can find a variable of a module: see [`Elf::data_anchor`].
+    pub fn data_anchor(&self, address: Address) -> Option<Anchor> {
+        self.elf.data_anchor(address).ok()?
+    }
+
     /// The function's symbol at or nearest before the address.
     pub fn near(&self, address: Address) -> Option<Anchor> {
         self.elf.near(address)

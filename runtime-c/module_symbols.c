@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where variables of modules are, while these are loaded.
+ *
+ * A module's sections are placed when it is loaded, and the kernel exports no
+ * way to ask for them; but it keeps the module's symbols with their addresses
+ * (struct mod_kallsyms), those of data with CONFIG_KALLSYMS_ALL. A per-CPU
+ * symbol's address is that of no CPU's copy: the offset of one is added where
+ * it is read.
+ */
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+
+#include "module_symbols.h"
+#include "script.h"
+#include "session.h"
+
+#ifdef CONFIG_KALLSYMS
+/* 0: there is no such symbol. Symbols that it takes from elsewhere have no section. */
+static unsigned long address_of(struct module *module, const char *name)
+{
+	const struct mod_kallsyms *kallsyms;
+	unsigned long address = 0;
+	unsigned int i;
+
+	/* The table of a module that is coming is freed behind its init, after a grace period. */
+	rcu_read_lock();
+	kallsyms = rcu_dereference_raw(module->kallsyms);
+	for (i = 0; kallsyms && i < kallsyms->num_symtab; i++) {
+		const Elf_Sym *symbol = &kallsyms->symtab[i];
+
+		if (symbol->st_shndx != SHN_UNDEF && !strcmp(kallsyms->strtab + symbol->st_name, name)) {
+			address = symbol->st_value;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return address;
+}
+#else
+static unsigned long address_of(struct module *module, const char *name)
+{
+	return 0;
+}
+#endif
+
+void spile_module_symbols_find(unsigned int target, struct module *module)
+{
+	unsigned int i;
+
+	for (i = 0; i < spile_script.module_symbol_count; i++) {
+		struct spile_module_symbol *symbol = &spile_script.module_symbols[i];
+
+		if (symbol->target != (int)target)
+			continue;
+		WRITE_ONCE(symbol->address, address_of(module, symbol->name));
+		if (!symbol->address)
+			spile_session_emit(SPILE_RECORD_WARN,
+					   "module \"%s\": the kernel keeps no address of \"%s\" (CONFIG_KALLSYMS_ALL): variables cannot be read",
+					   spile_script.targets[target].name, symbol->name);
+	}
+}
+
+void spile_module_symbols_forget(unsigned int target)
+{
+	unsigned int i;
+
+	for (i = 0; i < spile_script.module_symbol_count; i++)
+		if (spile_script.module_symbols[i].target == (int)target)
+			WRITE_ONCE(spile_script.module_symbols[i].address, 0);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef SPILE_MODULE_SYMBOLS_H
+#define SPILE_MODULE_SYMBOLS_H
+
+struct module;
+
+/* Sets the addresses of the target's symbols, now that `module` is there; under spile_session.lock. */
+void spile_module_symbols_find(unsigned int target, struct module *module);
+/* The target is going. */
+void spile_module_symbols_forget(unsigned int target);
+
+#endif
