@@ -2,6 +2,7 @@
 
 mod bench;
 mod compare;
+mod debug_kernel;
 mod demo;
 mod fixtures;
 mod guest;
@@ -39,6 +40,8 @@ enum Task {
     Compare(compare::Options),
     /// Builds spilerun as it is shipped, one static program, and prints where it is
     StaticLoader,
+    /// Runs the guest tests on a kernel that looks for mistakes (KASAN, lockdep, kmemleak), built from Debian's source
+    DebugKernel(debug_kernel::Options),
     /// Runs shell commands in a guest with the test modules and spilerun, to try things by hand
     Guest(guest::Options),
 }
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::StaticLoader => static_loader::run(),
+        Task::DebugKernel(options) => debug_kernel::run(&options),
         Task::Guest(options) => guest::run(&options),
     };
     match result {

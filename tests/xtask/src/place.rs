@@ -1,5 +1,6 @@
 //! Where modules are built for a kernel: this machine, or the system of another Debian release below target/roots/,
-//! which has the compiler that its kernels want and their build programs' libraries.
+//! which has the compiler that its kernels want and their build programs' libraries; or this machine with a kernel of our
+//! own (`cargo xtask debug-kernel`), whose modules lie over /lib/modules then.
 //!
 //! Such a system is made by mmdebstrap (as root) when its kernel line is asked for: `cargo xtask test --kernel 6.12`.
 //! Commands run in it by chroot, with the workspace at the path it has here.
@@ -43,8 +44,15 @@ const LINES: [Line; 3] = [
 /// A kernel and where things are built for it.
 pub struct Place {
     pub kernel: Kernel,
-    /// The other system's root; none: this machine.
-    root: Option<PathBuf>,
+    system: System,
+}
+
+enum System {
+    Here,
+    /// The other system's root.
+    Root(PathBuf),
+    /// What is to be seen at /lib/modules.
+    Modules(PathBuf),
 }
 
 impl Place {
@@ -71,7 +79,7 @@ impl Place {
             Some(release) => Kernel::complete(release)?,
             None => Kernel::newest()?,
         };
-        Ok(Place { kernel, root: None })
+        Ok(Place { kernel, system: System::Here })
     }
 
     fn of_line(line: &Line) -> Result<Place> {
@@ -80,22 +88,41 @@ impl Place {
             fetch(line, &root)?;
         }
         let kernel = Kernel::newest_in(&root).with_context(|| format!("the system in {}", root.display()))?;
-        Ok(Place { kernel, root: Some(root) })
+        Ok(Place { kernel, system: System::Root(root) })
+    }
+
+    /// For the kernel `release` that is installed below `root` and was built on this machine.
+    pub fn of_own_kernel(root: &Path, release: &str) -> Result<Place> {
+        crate::setup::run(None)?;
+        let modules = root.join("lib/modules");
+        let image = root.join("boot").join(format!("vmlinuz-{release}"));
+        let kernel = Kernel { release: release.to_string(), image, modules: modules.join(release) };
+        Ok(Place { kernel, system: System::Modules(modules) })
     }
 
     pub fn is_here(&self) -> bool {
-        self.root.is_none()
+        matches!(self.system, System::Here)
     }
 
     /// A command that runs there, in `directory`, which must be below the workspace.
     pub fn command(&self, program: impl AsRef<Path>, directory: &Path) -> Command {
         let program = program.as_ref();
-        let Some(root) = &self.root else {
-            let mut command = Command::new(program);
-            command.current_dir(directory).stdin(Stdio::null());
-            return command;
-        };
         // Mounts in a namespace of its own, so that nothing stays mounted.
+        let root = match &self.system {
+            System::Here => {
+                let mut command = Command::new(program);
+                command.current_dir(directory).stdin(Stdio::null());
+                return command;
+            }
+            System::Modules(modules) => {
+                const OVER: &str = r#"mount --bind "$1" /lib/modules && shift && exec "$@""#;
+                let mut command = Command::new("unshare");
+                command.args(["--mount", "sh", "-c", OVER, "sh"]).arg(modules).arg(program);
+                command.current_dir(directory).stdin(Stdio::null());
+                return command;
+            }
+            System::Root(root) => root,
+        };
         const ENTER: &str = r#"
             workspace=$1 root=$2 directory=$3
             shift 3
@@ -118,7 +145,7 @@ impl Place {
         let root = crate::root();
         let own = root.join("target/debug/spile");
         let runs = || self.command(&own, &root).arg("--version").output().is_ok_and(|output| output.status.success());
-        if self.is_here() || runs() {
+        if !matches!(self.system, System::Root(_)) || runs() {
             return Ok(own);
         }
         println!("building a static spile for {}", self.kernel.release);

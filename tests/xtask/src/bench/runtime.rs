@@ -62,7 +62,7 @@ const CASES: [Case; 10] = [
     Case {
         // Behind the place that ftrace could call from: a breakpoint, of which the kernel makes a jump.
         name: "count, by kprobe inside",
-        script: "global n probe kernel.statement(\"vfs_read@fs/read_write.c+5\") { n++ } probe end { println(n) }",
+        script: "global n probe kernel.statement(\"vfs_read@fs/read_write.c+11\") { n++ } probe end { println(n) }",
         hits: 1.0,
         goal: 150.0,
         bare: Some("inside"),

@@ -4,6 +4,14 @@
 
 loaded_modules() { cut -d' ' -f1 /proc/modules | sort; }
 
+# On a kernel that can: what it has lost track of. What is younger than five seconds is told after the next test.
+look_for_leaks() {
+	[ -f /sys/kernel/debug/kmemleak ] || return 0
+	echo scan >/sys/kernel/debug/kmemleak
+	cat /sys/kernel/debug/kmemleak
+	echo clear >/sys/kernel/debug/kmemleak
+}
+
 # Ends the test, politely first: a loader has a module to unload.
 watch_over() {
 	sleep "$1"
@@ -46,6 +54,7 @@ run_test() {
 		[ ! -d "/sys/module/$module" ] || rmmod "$module"
 	done
 	dmesg -c >$results.dmesg
+	look_for_leaks >>$results.dmesg
 	for part in stdout stderr dmesg left late status; do
 		give $results.$part "$1.$part"
 	done

@@ -26,7 +26,7 @@ static TROUBLE: LazyLock<Regex> = LazyLock::new(|| {
         "WARNING:", "BUG:", "Oops", "general protection", "Call Trace:", "INFO: rcu", r"rcu.*(stall|starved)",
         "INFO: task .* blocked", "soft lockup", "hard LOCKUP", "locking (dependency|detected)", "recursive locking",
         "inconsistent lock state", "suspicious RCU", "scheduling while atomic", "sleeping function called", "list_(add|del) corruption",
-        "refcount_t:", "double fault", "stack segment", "Kernel panic", "unable to handle",
+        "refcount_t:", "unreferenced object", "KASAN", "possible .* (deadlock|recursion)", "double fault", "stack segment", "Kernel panic", "unable to handle",
     ];
     // SANITY: a fixed text that the tests below compile.
     Regex::new(&words.join("|")).expect("a regular expression")

@@ -26,16 +26,16 @@ use crate::place::Place;
 #[derive(clap::Args)]
 pub struct Options {
     /// Only the tests whose name contains this; without the unit tests
-    name: Option<String>,
+    pub name: Option<String>,
     /// Kernel release that is installed, or a line that is fetched (5.10, 6.12, backports); default: the newest installed
     #[arg(long, value_name = "RELEASE")]
-    kernel: Option<String>,
+    pub kernel: Option<String>,
     /// Keeps what the tests wrote in target/tests/ (that of failed tests is kept anyway)
     #[arg(long)]
-    keep: bool,
+    pub keep: bool,
     /// Has the scripts' modules made by Kbuild itself (spile --kbuild)
     #[arg(long)]
-    kbuild: bool,
+    pub kbuild: bool,
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -45,6 +45,16 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if options.name.is_none() {
         unit_tests(&root, &report)?;
     }
+    run_scripts(options, place, &report)
+}
+
+/// The tests that are scripts, on `place`.
+pub fn run_in(options: &Options, place: Place) -> Result<ExitCode> {
+    run_scripts(options, place, &Report::default())
+}
+
+fn run_scripts(options: &Options, place: Place, report: &Report) -> Result<ExitCode> {
+    let root = crate::root();
     build_programs(&root)?;
     let wanted = options.name.as_deref().unwrap_or_default();
     let (tests, others): (Vec<Test>, Vec<Test>) =
@@ -54,7 +64,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         println!("{} tests are not for {}", others.len(), place.kernel.release);
     }
     let workshop = Workshop::open(&root, place, options.kbuild)?;
-    script_tests(&workshop, &tests, &report, options.keep)?;
+    script_tests(&workshop, &tests, report, options.keep)?;
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

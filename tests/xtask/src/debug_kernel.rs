@@ -1,0 +1,141 @@
+//! `cargo xtask debug-kernel`: the guest tests on a kernel that looks for mistakes: KASAN, lockdep, sleeping in the wrong
+//! place, RCU's rules, kmemleak. Debian has no such kernel, so it is built here from Debian's source, small, once; that
+//! takes half an hour or more and 3 GB, and is kept in target/debug-kernel. Not for a machine that tests every change.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::place::Place;
+use crate::setup;
+
+/// What is wanted of it, on top of the smallest configuration there is.
+const FRAGMENT: &str = include_str!("debug_kernel/fragment.config");
+const SOURCE: &str = "linux-source-6.1";
+/// Files of the packages that building it takes.
+const TOOLS: [(&str, &str); 6] = [
+    ("/usr/src/linux-source-6.1.tar.xz", SOURCE),
+    ("/usr/bin/flex", "flex"),
+    ("/usr/bin/bison", "bison"),
+    ("/usr/bin/bc", "bc"),
+    ("/usr/include/libelf.h", "libelf-dev"),
+    ("/usr/bin/xz", "xz-utils"),
+];
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Only the tests whose name contains this
+    name: Option<String>,
+    /// Processes that build at once
+    #[arg(long, default_value = "2", value_name = "N")]
+    jobs: u32,
+    /// Keeps what the tests wrote in target/tests/
+    #[arg(long)]
+    keep: bool,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let kernel = Build { directory: crate::root().join("target/debug-kernel"), jobs: options.jobs };
+    let root = kernel.installed()?;
+    let place = Place::of_own_kernel(&root, &kernel.release()?)?;
+    let tests = crate::test::Options { name: options.name.clone(), kernel: None, keep: options.keep, kbuild: false };
+    crate::test::run_in(&tests, place)
+}
+
+struct Build {
+    directory: PathBuf,
+    jobs: u32,
+}
+
+impl Build {
+    /// Where it is installed, as below `/`. Built first if it is not there as the fragment has it.
+    fn installed(&self) -> Result<PathBuf> {
+        let root = self.directory.join("root");
+        let stamp = self.directory.join("stamp");
+        if fs::read_to_string(&stamp).is_ok_and(|built| built == FRAGMENT) {
+            return Ok(root);
+        }
+        TOOLS.iter().try_for_each(|(file, package)| setup::install_tool(file, package))?;
+        fs::create_dir_all(&self.directory)?;
+        let source = self.directory.join(SOURCE);
+        if !source.join("Makefile").is_file() {
+            println!("debug-kernel: unpacking {SOURCE}");
+            let archive = format!("/usr/src/{SOURCE}.tar.xz");
+            self.told(Command::new("tar").args(["xf", &archive]).current_dir(&self.directory))?;
+        }
+        println!("debug-kernel: building; what is said goes to {}", self.log().display());
+        let fragment = self.directory.join("fragment.config");
+        fs::write(&fragment, FRAGMENT)?;
+        self.make(&source, &["tinyconfig"])?;
+        let merge = source.join("scripts/kconfig/merge_config.sh");
+        self.told(Command::new(merge).args(["-m", ".config"]).arg(&fragment).current_dir(&source))?;
+        self.make(&source, &["olddefconfig"])?;
+        lacking(&fs::read_to_string(source.join(".config"))?)?;
+        self.make(&source, &[&format!("-j{}", self.jobs), "bzImage", "modules"])?;
+        self.install(&source, &root)?;
+        fs::write(&stamp, FRAGMENT).with_context(|| format!("writing {}", stamp.display()))?;
+        Ok(root)
+    }
+
+    fn install(&self, source: &Path, root: &Path) -> Result<()> {
+        if root.exists() {
+            fs::remove_dir_all(root)?;
+        }
+        self.make(source, &["modules_install", &format!("INSTALL_MOD_PATH={}", root.display())])?;
+        let release = self.release()?;
+        let modules = root.join("lib/modules").join(&release);
+        // The debug information is that of the build: vmlinux lies there.
+        let build = modules.join("build");
+        if !build.exists() {
+            std::os::unix::fs::symlink(source, build)?;
+        }
+        fs::create_dir_all(root.join("boot"))?;
+        fs::copy(source.join("arch/x86/boot/bzImage"), root.join("boot").join(format!("vmlinuz-{release}")))?;
+        Ok(())
+    }
+
+    fn release(&self) -> Result<String> {
+        let file = self.directory.join(SOURCE).join("include/config/kernel.release");
+        let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+        Ok(text.trim().to_string())
+    }
+
+    fn make(&self, source: &Path, arguments: &[&str]) -> Result<()> {
+        self.told(Command::new("make").args(arguments).current_dir(source))
+    }
+
+    fn log(&self) -> PathBuf {
+        self.directory.join("build.log")
+    }
+
+    /// Runs a command whose output goes to the log.
+    fn told(&self, command: &mut Command) -> Result<()> {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.log())?;
+        command.stdin(Stdio::null()).stderr(log.try_clone()?).stdout(log);
+        let status = command.status().with_context(|| format!("running {command:?}"))?;
+        ensure!(status.success(), "{command:?} failed: see {}", self.log().display());
+        Ok(())
+    }
+}
+
+/// What the fragment asks for and the kernel would not have: a dependency that it does not name.
+fn lacking(config: &str) -> Result<()> {
+    let there: std::collections::HashSet<&str> = config.lines().collect();
+    let lacking: Vec<&str> = FRAGMENT.lines().filter(|line| line.starts_with("CONFIG_") && !there.contains(line)).collect();
+    ensure!(lacking.is_empty(), "the kernel's configuration lacks {}", lacking.join(", "));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_taken_is_told() {
+        assert!(lacking(FRAGMENT).is_ok());
+        let error = lacking(&FRAGMENT.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set")).expect_err("one is lacking");
+        assert_eq!(error.to_string(), "the kernel's configuration lacks CONFIG_KASAN=y");
+    }
+}
