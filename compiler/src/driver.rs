@@ -2,11 +2,13 @@
 
 mod ask;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
@@ -15,7 +17,7 @@ use crate::cache::{Cache, Key};
 use crate::cli;
 use crate::cli::options::{Form, Options, Script, module_name};
 use crate::cli::passes::{Clock, memory, processor_time};
-use crate::cli::progress::Progress;
+use crate::cli::progress::{Progress, Speaker};
 use crate::cli::report::{self, Report};
 use crate::diagnostic::{Code, Diagnostic, Severity, explain, json, render};
 use crate::elaborate;
@@ -29,7 +31,7 @@ use crate::program::Program;
 use crate::scratch::Scratch;
 use crate::source::{FileId, Origin, SourceMap};
 use crate::syntax::{self, Environment, ast};
-use crate::target::{Kernel, SearchOptions};
+use crate::target::{Kernel, SearchOptions, Servers};
 
 /// What is left to do when the passes are through.
 pub enum Outcome {
@@ -84,12 +86,14 @@ struct Session {
     /// What was said since pass 1, to be said again when the module is taken from the cache.
     warnings: String,
     report: Report,
+    /// Of the work that is going on.
+    speaker: Rc<RefCell<Option<Speaker>>>,
 }
 
 impl Session {
     fn new(options: Options) -> Session {
         let color = options.colored(std::io::stderr().is_terminal());
-        Session { options, sources: SourceMap::new(), color, directory: None, warnings: String::new(), report: Report::default() }
+        Session { options, sources: SourceMap::new(), color, directory: None, warnings: String::new(), report: Report::default(), speaker: Rc::default() }
     }
 
     fn run(&mut self) -> Result<Outcome, Failed> {
@@ -347,7 +351,9 @@ impl Session {
 
     /// Shown until it is dropped, if it takes long.
     fn progress(&self, text: &str) -> Progress {
-        Progress::start(text, self.options.verbose < 3)
+        let progress = Progress::start(text, self.options.verbose < 3);
+        *self.speaker.borrow_mut() = progress.speaker();
+        progress
     }
 
     fn print_lines(&self, lines: impl Iterator<Item = String>) -> Result<Outcome, Failed> {
@@ -442,10 +448,23 @@ impl Session {
         }
         let search = SearchOptions { sysroot: self.options.sysroot.clone(), ..SearchOptions::default() };
         match Kernel::open(release, search) {
-            Ok(kernel) => Ok(Some(kernel.with_cache(Cache::open(&self.options.cache_settings())))),
+            Ok(kernel) => Ok(Some(self.equipped(kernel))),
             Err(error) if self.options.release.is_some() => Err(self.fail(&error.to_string(), &error.notes())),
             Err(_) => Ok(None),
         }
+    }
+
+    /// With the cache, and the servers that may be asked.
+    fn equipped(&self, kernel: Kernel) -> Kernel {
+        let speaker = self.speaker.clone();
+        let say = move |text: &str| {
+            if let Some(speaker) = &*speaker.borrow() {
+                speaker.say(text);
+            }
+        };
+        let wanted = self.options.download_debuginfo.as_deref() != Some("no");
+        let servers = if wanted { Servers::from_environment(Box::new(say)) } else { None };
+        kernel.with_cache(Cache::open(&self.options.cache_settings())).with_servers(servers)
     }
 
     fn environment(&self, release: &str, kernel: Option<&Kernel>, arguments: Vec<String>) -> Environment {
@@ -535,7 +554,7 @@ impl Session {
 
     fn elaborate(&mut self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
         let options = self.elaborate_options();
-        let mut resolver = Resolver::new(kernel, release, &self.options.files());
+        let mut resolver = Resolver::new(kernel, release, &self.options.files()).with_guru(self.options.guru);
         let (program, problems) = elaborate::elaborate(&self.sources, scripts, &options, &mut resolver);
         self.warnings = problems.iter().map(|problem| self.shown(problem, false)).collect();
         self.tell("Pass 2: analysis", &problems)?;
@@ -550,8 +569,10 @@ impl Session {
         let file = self.sources.add("<input>", pattern.as_bytes().to_vec(), Origin::User);
         let (points, problems) = syntax::parse_probe_points(&mut self.sources, file);
         self.tell("Pass 1: parse", &problems)?;
+        let progress = self.progress("reading debug information");
         let mut resolver = Resolver::new(kernel, release, &self.options.files());
         let (mut found, problems) = elaborate::list(&self.sources, &points, library, !self.options.variables.is_empty(), &mut resolver);
+        drop(progress);
         found.sort();
         found.dedup();
         if found.is_empty() {

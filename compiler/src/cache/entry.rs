@@ -6,13 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 14] = b"spile-cache 1\n";
 const DIGEST: usize = 32;
+/// The part of an entry that is a file and nothing else.
+pub const FILE_PART: &str = "file";
 /// The longest `about`, so that listings need not read whole entries.
 const ABOUT: usize = 400;
 
@@ -91,6 +93,41 @@ fn put_text(body: &mut Vec<u8>, text: &str) {
     body.extend(text.as_bytes());
 }
 
+/// An entry with the one part [`FILE_PART`], which `fill` writes.
+pub(super) fn write_streamed(file: &mut File, about: &str, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    put_text(&mut head, &Entry::new(about).about);
+    head.extend(1u32.to_le_bytes());
+    put_text(&mut head, FILE_PART);
+    let length_at = (MAGIC.len() + DIGEST + head.len()) as u64;
+    file.write_all(MAGIC)?;
+    file.write_all(&[0; DIGEST])?;
+    file.write_all(&head)?;
+    file.write_all(&0u64.to_le_bytes())?;
+    fill(&mut *file)?;
+    let end = file.stream_position()?;
+    file.seek(SeekFrom::Start(length_at))?;
+    file.write_all(&end.saturating_sub(length_at + 8).to_le_bytes())?;
+    file.flush()?;
+    // The digest is that of all behind it, and that is only known now.
+    file.seek(SeekFrom::Start((MAGIC.len() + DIGEST) as u64))?;
+    let mut digest = Sha256::new();
+    let mut block = vec![0; 1 << 17];
+    loop {
+        match file.read(&mut block)? {
+            0 => break,
+            read => digest.update(block.get(..read).unwrap_or_default()),
+        }
+    }
+    file.seek(SeekFrom::Start(MAGIC.len() as u64))?;
+    file.write_all(digest.finalize().as_slice())
+}
+
+/// The file that an entry of the cache holds, by the entry's path. None: it is no such entry.
+pub fn file_in(entry: &File) -> Option<Mapped> {
+    map(entry, FILE_PART)
+}
+
 /// None: it is none, or damaged.
 pub(super) fn read(mut file: File) -> Option<Entry> {
     let mut bytes = Vec::new();
@@ -110,6 +147,7 @@ pub(super) fn read(mut file: File) -> Option<Entry> {
 }
 
 /// The bytes of one part, mapped from the file of its entry.
+#[derive(Debug)]
 pub struct Mapped {
     map: memmap2::Mmap,
     range: std::ops::Range<usize>,

@@ -22,7 +22,7 @@ use nix::fcntl::{Flock, FlockArg};
 use sha2::{Digest, Sha256};
 
 pub use bound::{Listed, size_text};
-pub use entry::{Entry, Mapped};
+pub use entry::{Entry, FILE_PART, Mapped, file_in};
 pub use inputs::Inputs;
 pub use place::{DEFAULT_LIMIT, Settings};
 
@@ -39,10 +39,12 @@ pub enum Kind {
     Index,
     /// What library scripts may define.
     Library,
+    /// A file with debug information that was fetched.
+    Debug,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 5] = [Kind::Runtime, Kind::Embedded, Kind::Module, Kind::Index, Kind::Library];
+    pub const ALL: [Kind; 6] = [Kind::Runtime, Kind::Embedded, Kind::Module, Kind::Index, Kind::Library, Kind::Debug];
 
     /// Name of the directory, and in listings.
     pub fn name(self) -> &'static str {
@@ -52,6 +54,7 @@ impl Kind {
             Kind::Module => "module",
             Kind::Index => "index",
             Kind::Library => "library",
+            Kind::Debug => "debug",
         }
     }
 }
@@ -149,6 +152,26 @@ impl Cache {
                 false
             }
         }
+    }
+
+    /// Keeps an entry whose only part is a file ([`FILE_PART`]) that `fill` writes: one too large to have in memory. Nothing is
+    /// kept of what fails.
+    pub fn put_streamed(&self, kind: Kind, key: &Key, about: &str, fill: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> std::io::Result<()> {
+        let path = self.path(kind, key).ok_or_else(|| std::io::Error::other("there is no cache"))?;
+        let directory = path.parent().unwrap_or(Path::new("."));
+        make_directory(directory)?;
+        let mut file = tempfile::Builder::new().prefix(NEW).tempfile_in(directory)?;
+        entry::write_streamed(file.as_file_mut(), about, fill)?;
+        file.persist(&path).map_err(|error| error.error)?;
+        self.keep_bound(&path);
+        Ok(())
+    }
+
+    /// Whether there is an entry whose part is a file; it is made young. Its contents are for whoever opens it to judge.
+    pub fn use_file(&self, kind: Kind, key: &Key) -> bool {
+        let file = self.path(kind, key).filter(|_| !self.poisoned).and_then(|path| File::open(path).ok());
+        let file = file.filter(|file| entry::map(file, FILE_PART).is_some());
+        file.is_some_and(|file| file.set_modified(SystemTime::now()).is_ok() || file.metadata().is_ok())
     }
 
     /// Held while an entry is made, so that of several that need it one makes it and the others wait. None: no lock is to

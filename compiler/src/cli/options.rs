@@ -193,7 +193,7 @@ pub struct Options {
     #[arg(long, value_name = "WHEN", value_parser = ["never", "auto", "always"], num_args = 0..=1, require_equals = true, default_missing_value = "always")]
     pub prologue_searching: Option<String>,
 
-    /// Fetch debug information: no
+    /// Fetch debug information from the servers in $DEBUGINFOD_URLS: yes, if there are any, or no
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "yes")]
     pub download_debuginfo: Option<String>,
 
@@ -376,8 +376,9 @@ impl Options {
         if self.prologue_searching.as_ref().is_some_and(|when| when == "always") {
             return Some(format!("--prologue-searching=always: {}", refused::PROLOGUE));
         }
-        if self.download_debuginfo.as_ref().is_some_and(|when| when != "no") {
-            return Some("--download-debuginfo: nothing is fetched; install the kernel's debug information (linux-image-RELEASE-dbg, or kernel-debuginfo)".into());
+        let asked = self.download_debuginfo.as_ref().is_some_and(|when| when != "no");
+        if asked && std::env::var_os("DEBUGINFOD_URLS").is_none_or(|urls| urls.is_empty()) {
+            return Some("--download-debuginfo: nobody to ask: set DEBUGINFOD_URLS to debuginfod servers, or install the kernel's debug information (linux-image-RELEASE-dbg, or kernel-debuginfo)".into());
         }
         None
     }

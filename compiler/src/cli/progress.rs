@@ -12,7 +12,17 @@ const STEP: Duration = Duration::from_millis(250);
 
 /// Work that is going on; it ends when this is dropped.
 pub struct Progress {
-    showing: Option<(Sender<String>, JoinHandle<()>)>,
+    showing: Option<(Speaker, JoinHandle<()>)>,
+}
+
+/// Says what is going on, for whoever has no [`Progress`] at hand; in silence when the work is done.
+#[derive(Clone)]
+pub struct Speaker(Sender<Option<String>>);
+
+impl Speaker {
+    pub fn say(&self, text: &str) {
+        let _ = self.0.send(Some(text.to_string()));
+    }
 }
 
 impl Progress {
@@ -25,34 +35,39 @@ impl Progress {
         let (sender, receiver) = channel();
         let text = text.to_string();
         let thread = || std::thread::Builder::new().spawn(move || show(text, &receiver, &out)).ok();
-        Progress { showing: shown.then(thread).flatten().map(|thread| (sender, thread)) }
+        Progress { showing: shown.then(thread).flatten().map(|thread| (Speaker(sender), thread)) }
     }
 
     /// What is going on now.
     pub fn say(&self, text: &str) {
-        if let Some((sender, _)) = &self.showing {
-            let _ = sender.send(text.to_string());
+        if let Some((speaker, _)) = &self.showing {
+            speaker.say(text);
         }
+    }
+
+    /// None: nothing is shown.
+    pub fn speaker(&self) -> Option<Speaker> {
+        self.showing.as_ref().map(|(speaker, _)| speaker.clone())
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((sender, thread)) = self.showing.take() {
-            drop(sender);
+        if let Some((speaker, thread)) = self.showing.take() {
+            let _ = speaker.0.send(None);
             let _ = thread.join();
         }
     }
 }
 
-fn show<W: Write>(mut text: String, told: &Receiver<String>, out: &dyn Fn() -> W) {
+fn show<W: Write>(mut text: String, told: &Receiver<Option<String>>, out: &dyn Fn() -> W) {
     let started = Instant::now();
     let mut shown = false;
     loop {
         let wait = if shown { STEP } else { QUIET.saturating_sub(started.elapsed()) };
         match told.recv_timeout(wait) {
-            Ok(now) => text = now,
-            Err(RecvTimeoutError::Disconnected) => break,
+            Ok(Some(now)) => text = now,
+            Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
         if started.elapsed() >= QUIET {

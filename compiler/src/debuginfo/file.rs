@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::error::Error;
 use super::image;
+use crate::cache;
 
 /// Unpacked sizes beyond this are taken for damage: the largest modules with debug information have some 300 MB.
 const MAX_UNPACKED: u64 = 2 << 30;
@@ -15,6 +16,8 @@ const MAX_UNPACKED: u64 = 2 << 30;
 #[derive(Debug)]
 pub enum Bytes {
     Mapped(memmap2::Mmap),
+    /// Within an entry of the cache.
+    Kept(cache::Mapped),
     Unpacked(Vec<u8>),
 }
 
@@ -24,6 +27,7 @@ impl Deref for Bytes {
     fn deref(&self) -> &[u8] {
         match self {
             Bytes::Mapped(map) => map,
+            Bytes::Kept(kept) => kept,
             Bytes::Unpacked(bytes) => bytes,
         }
     }
@@ -45,6 +49,10 @@ pub fn open(path: &Path) -> Result<Bytes, Error> {
         // sysfs lets its files be read, not mapped (`/sys/kernel/btf` before 6.16).
         return std::fs::read(path).map(Bytes::Unpacked).map_err(Error::read(path));
     };
+    if map.starts_with(b"spile-cache") {
+        let nothing = || Error::Unpack { path: path.into(), message: "an entry of the cache that is no file".into() };
+        return cache::file_in(&file).map(Bytes::Kept).ok_or_else(nothing);
+    }
     unpack(&map).map_or(Ok(Bytes::Mapped(map)), |unpacked| {
         unpacked.map(Bytes::Unpacked).map_err(|message| Error::Unpack { path: path.into(), message })
     })

@@ -48,7 +48,7 @@ impl Session {
     fn subject(&mut self, name: &str, script: &Script, arguments: &[String]) -> Result<Subject, Failed> {
         let search = SearchOptions { sysroot: self.options.sysroot.clone(), ..SearchOptions::default() };
         let kernel = Kernel::named(name, search).map_err(|error| self.fail(&error.to_string(), &error.notes()))?;
-        let kernel = kernel.with_cache(Cache::open(&self.options.cache_settings()));
+        let kernel = self.equipped(kernel);
         // Without it everything would be gone, and that would be no answer.
         kernel.vmlinux().map_err(|error| self.fail(&error.to_string(), &error.notes()))?;
         let release = kernel.release().to_string();

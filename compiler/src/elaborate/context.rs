@@ -94,7 +94,10 @@ impl<'a> Elaborator<'a> {
         };
         context.variable(plain).map_err(|error| {
             let names = || -> Vec<String> {
-                context.parameters().into_iter().chain(context.locals()).map(|name| format!("${name}")).collect()
+                // What is optimised out there would be no help.
+                let mut names: Vec<String> = context.parameters().into_iter().chain(context.locals()).collect();
+                names.retain(|name| context.variable(name).is_ok());
+                names.into_iter().map(|name| format!("${name}")).collect()
             };
             let (name, place) = (name.to_string(), context.place());
             match error {

@@ -33,6 +33,10 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let (number, component) =
         point.number("statement").or_else(|| point.number("function")).unwrap_or((0, point.components[0].span));
     if point.has("absolute") {
+        // Nothing tells whether an instruction begins there: a probe in the middle of one breaks the kernel.
+        if !resolver.is_guru() {
+            return Err(PointError::Guru { component, what: "a probe at an absolute address" });
+        }
         let attachment = Attachment::Symbol { symbol: String::new(), address: number as u64, returning: false, maxactive: 0 };
         let (point, module) = (format!("kernel.statement({number:#x}).absolute"), "kernel".to_string());
         return Ok(vec![Site { point, function: String::new(), module, attachment, context: Rc::new(NoContext) }]);

@@ -171,6 +171,8 @@ pub struct Resolver<'k> {
     objects: Vec<PathBuf>,
     targets: Vec<Target>,
     anchor_address: Option<u64>,
+    /// Places that nothing is known of may be probed.
+    guru: bool,
 }
 
 impl<'k> Resolver<'k> {
@@ -178,7 +180,18 @@ impl<'k> Resolver<'k> {
     /// `objects` are files of modules that `module("NAME")` finds first.
     pub fn new(kernel: Option<&'k Kernel>, release: &str, objects: &[PathBuf]) -> Resolver<'k> {
         let (release, objects) = (release.to_string(), objects.to_vec());
-        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None }
+        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None, guru: true }
+    }
+
+    /// The same for a script that is to run: in guru mode or not.
+    #[must_use]
+    pub fn with_guru(mut self, guru: bool) -> Resolver<'k> {
+        self.guru = guru;
+        self
+    }
+
+    pub(in crate::probe) fn is_guru(&self) -> bool {
+        self.guru
     }
 
     /// The module of that name or path.
@@ -246,6 +259,8 @@ pub enum PointError {
     OnlyInlined { component: Span, name: String, copies: usize },
     /// The address cannot be named at run time.
     NotProbeable { component: Span, name: String, why: String },
+    /// Only guru mode may.
+    Guru { component: Span, what: &'static str },
     Target { component: Span, error: Rc<TargetError> },
     DebugInfo { component: Span, message: String },
     Unsupported { component: Span, what: String },
@@ -302,6 +317,9 @@ impl PointError {
             }
             PointError::NotProbeable { component, name, why } => {
                 error("E0207", format!("`{name}` cannot be probed")).at(*component, why.clone())
+            }
+            PointError::Guru { component, what } => {
+                error("E0401", format!("{what} needs guru mode")).at(*component, "").note("run with -g if you know what is there")
             }
             PointError::Target { component, error: cause } => target_diagnostic(cause).at(*component, ""),
             PointError::DebugInfo { component, message } => error("E0302", message.clone()).at(*component, ""),

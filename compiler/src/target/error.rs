@@ -12,10 +12,12 @@ pub enum TargetError {
         release: String,
         looked: Vec<PathBuf>,
     },
-    /// The object may be there, its debug information is not. `package`: the Debian package that has it.
+    /// The object may be there, its debug information is not. `asked`: what debuginfod servers said; `package`: the Debian
+    /// package that has it.
     NoDebugInfo {
         object: String,
         looked: Vec<PathBuf>,
+        asked: Vec<String>,
         package: Option<String>,
     },
     NoSuchModule {
@@ -63,8 +65,9 @@ impl TargetError {
                     "apt-get install linux-image-{release} linux-headers-{release} linux-image-{release}-dbg"
                 ));
             }
-            TargetError::NoDebugInfo { looked, package, .. } => {
+            TargetError::NoDebugInfo { looked, asked, package, .. } => {
                 notes.extend(looked_at(looked));
+                notes.extend(asked.iter().map(|answer| format!("asked {answer}")));
                 notes.extend(package.iter().map(|package| format!("apt-get install {package}")));
             }
             TargetError::NoSuchModule { near, looked, .. } => {

@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::debuginfod::{Asked, Servers};
 use super::error::TargetError;
 use super::module::{self, Modules};
 use super::object::Object;
@@ -41,6 +42,10 @@ pub struct Kernel {
     cache: Option<Arc<Cache>>,
     /// All that is known of it is in this file.
     packed: Option<Packed>,
+    /// Who may have what is not here.
+    servers: Option<Servers>,
+    /// What they said, by build-id.
+    fetched: RefCell<HashMap<Vec<u8>, Result<PathBuf, Asked>>>,
 }
 
 impl Kernel {
@@ -56,7 +61,7 @@ impl Kernel {
         let debug_dirs = options.debug_dirs.iter().cloned().chain([root.at("/usr/lib/debug")]);
         let debug_dirs = debug_dirs.flat_map(|dir| ["lib", "usr/lib"].map(|lib| dir.join(lib).join("modules").join(&release)));
         let modules = Modules::new(modules_dir.clone(), own_build.then(|| build_dir.clone()), debug_dirs.collect());
-        let kernel = Kernel { release, options, build_dir, own_build, modules, opened: RefCell::default(), cache: None, packed: None };
+        let kernel = Kernel { release, options, build_dir, own_build, modules, opened: RefCell::default(), cache: None, packed: None, servers: None, fetched: RefCell::default() };
         let there = modules_dir.is_dir() || kernel.build_dir.is_dir() || kernel.vmlinux_path().is_ok();
         if there {
             return Ok(kernel);
@@ -71,7 +76,7 @@ impl Kernel {
         let packed = Packed::open(path)?;
         let (release, modules) = (packed.release().to_string(), Modules::new(PathBuf::new(), None, Vec::new()));
         let (options, build_dir, opened) = (SearchOptions::default(), PathBuf::new(), RefCell::default());
-        Ok(Kernel { release, options, build_dir, own_build: false, modules, opened, cache: None, packed: Some(packed) })
+        Ok(Kernel { release, options, build_dir, own_build: false, modules, opened, cache: None, packed: Some(packed), servers: None, fetched: RefCell::default() })
     }
 
     /// It is known by an exported index alone.
@@ -107,6 +112,29 @@ impl Kernel {
     pub fn with_cache(mut self, cache: Cache) -> Kernel {
         self.cache = Some(Arc::new(cache));
         self
+    }
+
+    /// The same; debug information that is not here is asked of servers, and what comes kept in the cache.
+    #[must_use]
+    pub fn with_servers(mut self, servers: Option<Servers>) -> Kernel {
+        self.servers = servers;
+        self
+    }
+
+    fn fetch(&self, build_id: &[u8], name: &str) -> Result<PathBuf, Asked> {
+        let Some(servers) = self.servers.as_ref().filter(|_| !build_id.is_empty()) else { return Err(Vec::new()) };
+        if let Some(known) = self.fetched.borrow().get(build_id) {
+            return known.clone();
+        }
+        let found = servers.find(build_id, name, self.cache.as_ref());
+        self.fetched.borrow_mut().insert(build_id.to_vec(), found.clone());
+        found
+    }
+
+    /// Of what the kernel was started from, or of one without debug information.
+    fn build_id(&self) -> Vec<u8> {
+        let places = self.btf_places().into_iter().filter_map(|path| Elf::open(&path).ok());
+        places.map(|elf| elf.build_id().to_vec()).find(|id| !id.is_empty()).unwrap_or_default()
     }
 
     pub fn release(&self) -> &str {
@@ -269,10 +297,22 @@ impl Kernel {
     fn vmlinux_path(&self) -> Result<PathBuf, TargetError> {
         let looked = self.vmlinux_places();
         let found = looked.iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_section(".debug_info")));
-        let btf = || self.btf_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_btf()));
-        found.cloned().or_else(btf).ok_or_else(|| TargetError::NoDebugInfo {
+        if let Some(path) = found {
+            return Ok(path.clone());
+        }
+        let fetched = match &self.servers {
+            Some(_) => self.fetch(&self.build_id(), &format!("the kernel {}", self.release)),
+            None => Err(Vec::new()),
+        };
+        let asked = match fetched {
+            Ok(path) => return Ok(path),
+            Err(asked) => asked,
+        };
+        let btf = self.btf_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_btf()));
+        btf.ok_or_else(|| TargetError::NoDebugInfo {
             object: format!("the kernel {}", self.release),
             looked: looked.clone(),
+            asked,
             package: self.debug_package(),
         })
     }
@@ -299,10 +339,14 @@ impl Kernel {
             }
             return Ok(Object::new(name, path.into(), false, elf, self.cache.clone(), None));
         }
+        let asked = match self.fetch(own.build_id(), &format!("module {name}")) {
+            Ok(debug) => return Ok(Object::new(name, path.into(), false, Elf::open(&debug)?, self.cache.clone(), None)),
+            Err(asked) => asked,
+        };
         if let Some(kernel) = self.vmlinux().ok().filter(|_| own.has_btf()) {
             return Ok(Object::new(name, path.into(), false, own, self.cache.clone(), Some(kernel)));
         }
-        Err(TargetError::NoDebugInfo { object: format!("module {name}"), looked, package: self.debug_package() })
+        Err(TargetError::NoDebugInfo { object: format!("module {name}"), looked, asked, package: self.debug_package() })
     }
 
     /// Files that may have the debug information of the module at `path`.

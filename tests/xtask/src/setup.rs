@@ -12,13 +12,16 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
-const TOOLS: [(&str, &str); 12] = [
+const TOOLS: [(&str, &str); 14] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
     ("/usr/bin/kmod", "kmod"),
     ("/usr/bin/gcc", "gcc"),
     ("/usr/bin/make", "make"),
+    // A server of debug information, and what makes files that share some of it.
+    ("/usr/bin/debuginfod", "debuginfod"),
+    ("/usr/bin/dwz", "dwz"),
     // For kernels that are built with it.
     ("/usr/bin/clang", "clang"),
     ("/usr/bin/ld.lld", "lld"),
