@@ -114,6 +114,8 @@ pub enum Error {
     Setting { given: String, why: String },
     /// `-R` changes bytes, a signature is over all of them.
     RenameSigned { path: PathBuf },
+    /// A service has none for the running kernel.
+    NoModule { name: String, release: String, place: PathBuf },
     /// No `/etc/spile/NAME.conf`.
     NoService { name: String },
     /// `-A`: nothing runs in it.
@@ -140,7 +142,7 @@ impl Error {
             | Error::ModulesDisabled
             | Error::Unsigned { .. }
             | Error::SignatureRejected { .. } => Exit::Permission,
-            Error::OtherRelease { .. } | Error::OtherBuild { .. } | Error::RefusedToFit { .. } => Exit::Mismatch,
+            Error::NoModule { .. } | Error::OtherRelease { .. } | Error::OtherBuild { .. } | Error::RefusedToFit { .. } => Exit::Mismatch,
             Error::NameTaken { .. } | Error::InUse { .. } => Exit::Busy,
             Error::NotLoaded { .. } | Error::NotRunning { .. } | Error::Remove { .. } => Exit::Remove,
             Error::Load { .. }
@@ -240,6 +242,11 @@ impl fmt::Display for Error {
             Error::NoService { name } => {
                 write!(f, "there is no service {name} (/etc/spile/{name}.conf): spilerun service install {name} FILE.ko makes one")
             }
+            Error::NoModule { name, release, place } => write!(
+                f,
+                "service {name} has no module for kernel {release} ({}): build it (spile -p4 -m {name} -r {release}) and install it (spilerun service install {name} FILE)",
+                place.display()
+            ),
             Error::NotRunning { name } => write!(f, "no session runs in module {name}: spilerun -d {name} removes it"),
             Error::NoProcess { pid } => write!(f, "there is no process {pid} (-x)"),
             Error::Command { command, error } => write!(f, "'{command}' cannot be started: {error}"),

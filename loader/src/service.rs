@@ -107,6 +107,8 @@ enum Action {
     Check { release: Option<String> },
     /// Files of the services that are in the initramfs of this kernel; its hooks ask
     Early { release: Option<String> },
+    /// What the initramfs runs: the session begins as configured, and goes on without a loader until the unit attaches
+    StartEarly { name: String },
     /// What the unit runs
     Run { name: String },
 }
@@ -193,6 +195,7 @@ impl Service {
             Action::List => self.list(),
             Action::Check { release } => self.check(&release.clone().unwrap_or_else(running_release)),
             Action::Early { release } => self.early(&release.clone().unwrap_or_else(running_release)),
+            Action::StartEarly { name } => self.start_early(name),
             Action::Run { name } => self.run(name),
         }
     }
@@ -359,9 +362,19 @@ impl Service {
         for name in self.names() {
             if self.conf(&name)?.early && self.has_module(&name, release) {
                 say(&self.module_path(release, &name).display().to_string());
+                say(&self.conf_path(&name).display().to_string());
             }
         }
         Ok(Step::Done(Exit::Success))
+    }
+
+    fn start_early(&self, name: &str) -> Result<Step, Error> {
+        let conf = self.conf(name)?;
+        let mut arguments: Vec<OsString> = vec!["spilerun".into(), "-L".into(), "--keep".into()];
+        arguments.extend(conf.options.iter().map(OsString::from));
+        arguments.push(self.module_for(name, &conf, &running_release())?.into());
+        arguments.extend(conf.globals.iter().map(OsString::from));
+        Ok(Step::Run(arguments))
     }
 
     /// Attaches to the session that a killed loader or the initramfs has left, or begins one.
@@ -403,7 +416,7 @@ impl Service {
                 }
             }
         }
-        Err(Error::NotFound { name: name.into(), looked: vec![place] })
+        Err(Error::NoModule { name: name.to_string(), release: release.to_string(), place })
     }
 }
 
@@ -505,7 +518,7 @@ mod tests {
         let release = running_release();
         fs::create_dir_all(root.join("etc/spile")).unwrap();
         fs::write(root.join("etc/spile/fix.conf"), "OPTIONS=--dry-run -s 2\nGLOBALS=a=1 b=x\nOUTPUT=/var/log/fix\nROTATE=5,2\n").unwrap();
-        assert!(matches!(service(root, "run fix"), Err(Error::NotFound { .. })));
+        assert!(matches!(service(root, "run fix"), Err(Error::NoModule { .. })));
         let store = root.join("store");
         fs::create_dir_all(store.join(&release)).unwrap();
         module(&store.join(&release).join("fix.ko"), "fix", &release);

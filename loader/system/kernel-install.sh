@@ -3,6 +3,10 @@
 # kernel-install(8) plugin: says when a new kernel has no module for an installed service of spile.
 # Never fails: a kernel without a workaround is better than none.
 if [ "$1" = add ] && [ -n "$2" ] && command -v spilerun >/dev/null; then
-	spilerun service check "$2" || :
+	# Whoever installs the kernel reads the first, whoever wonders later the second.
+	if ! said=$(spilerun service check "$2" 2>&1); then
+		echo "$said" >&2
+		! command -v logger >/dev/null || logger -t spile -p user.warning -- "$said" || :
+	fi
 fi
 exit 0

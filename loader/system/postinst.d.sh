@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Debian's /etc/kernel/postinst.d: says when a new kernel has no module for an installed service of spile.
 if [ -n "$1" ] && command -v spilerun >/dev/null; then
-	spilerun service check "$1" || :
+	# Whoever installs the kernel reads the first, whoever wonders later the second.
+	if ! said=$(spilerun service check "$1" 2>&1); then
+		echo "$said" >&2
+		! command -v logger >/dev/null || logger -t spile -p user.warning -- "$said" || :
+	fi
 fi
 exit 0

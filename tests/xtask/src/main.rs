@@ -8,9 +8,11 @@ mod fixtures;
 mod guest;
 #[cfg(test)]
 mod house;
+mod package;
 mod place;
 mod setup;
 mod static_loader;
+mod systemd;
 mod test;
 mod trusting;
 
@@ -38,6 +40,10 @@ enum Task {
     Bench(bench::Options),
     /// Compares two modules: exit status 1 and a line for each difference if the kernel would load something else
     Compare(compare::Options),
+    /// Makes the packages spile and spile-loader, each as .deb and .rpm, and prints where they are
+    Package(package::Options),
+    /// Boots a Debian with systemd in guests, installs the packages there, and looks at a service's whole life
+    Systemd(systemd::Options),
     /// Builds spilerun as it is shipped, one static program, and prints where it is
     StaticLoader,
     /// Runs the guest tests on a kernel that looks for mistakes (KASAN, lockdep, kmemleak), built from Debian's source
@@ -53,6 +59,8 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),
+        Task::Package(options) => package::run(&options),
+        Task::Systemd(options) => systemd::run(&options),
         Task::StaticLoader => static_loader::run(),
         Task::DebugKernel(options) => debug_kernel::run(&options),
         Task::Guest(options) => guest::run(&options),

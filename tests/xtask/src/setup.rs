@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
-const TOOLS: [(&str, &str); 14] = [
+const TOOLS: [(&str, &str); 15] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
@@ -26,6 +26,7 @@ const TOOLS: [(&str, &str); 14] = [
     ("/usr/bin/clang", "clang"),
     ("/usr/bin/ld.lld", "lld"),
     ("/usr/bin/llvm-nm", "llvm"),
+    ("/usr/bin/cpio", "cpio"),
     // Reads the packages that a test makes.
     ("/usr/bin/rpm", "rpm"),
     // Its example scripts are parsed by a test.

@@ -1,6 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# In the initramfs: each module starts and stays; its service attaches to it when the system is up.
-for module in /lib/modules/"$(uname -r)"/spile/*.ko; do
-	[ ! -e "$module" ] || /usr/sbin/spilerun -L --keep "$module" || echo "spile: $module does not start" >/dev/kmsg
+# In the initramfs: each session starts as configured and stays; its service attaches to it when the system is up.
+for conf in /etc/spile/*.conf; do
+	name=${conf##*/}
+	name=${name%.conf}
+	[ ! -e "$conf" ] || /usr/sbin/spilerun service start-early "$name" >"/run/spile-$name.log" 2>&1 || {
+		echo "spile: $name does not start in the initramfs:"
+		cat "/run/spile-$name.log"
+	} >/dev/kmsg
 done

@@ -1,0 +1,138 @@
+//! `cargo xtask package`: spile itself as packages, a .deb and an .rpm of each. `spile-loader` is for hosts that run prebuilt
+//! modules: one static program, its unit, its hooks. `spile` is the compiler, and wants `spile-loader`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, ensure};
+use spile::package::{Entry, LOADER, Package, Scripts, deb, rpm};
+
+/// Files of the loader's package, from loader/system/: name there, place, permissions.
+const SYSTEM: [(&str, &str, u32); 8] = [
+    ("spile@.service", "usr/lib/systemd/system/spile@.service", 0o644),
+    ("spilerun.8", "usr/share/man/man8/spilerun.8", 0o644),
+    ("kernel-install.sh", "usr/lib/kernel/install.d/95-spile.install", 0o755),
+    ("postinst.d.sh", "etc/kernel/postinst.d/zz-spile", 0o755),
+    ("initramfs-tools/hook", "usr/share/initramfs-tools/hooks/spile", 0o755),
+    ("initramfs-tools/init-premount", "usr/share/initramfs-tools/scripts/init-premount/spile", 0o755),
+    ("dracut/99spile/module-setup.sh", "usr/lib/dracut/modules.d/99spile/module-setup.sh", 0o755),
+    ("dracut/99spile/start.sh", "usr/lib/dracut/modules.d/99spile/start.sh", 0o755),
+];
+
+const RELOAD: &str = "[ ! -d /run/systemd/system ] || systemctl daemon-reload || :\n";
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Only the loader's
+    #[arg(long)]
+    loader: bool,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let root = crate::root();
+    let directory = root.join("target/packages");
+    std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
+    let mut packages = vec![loader(&root)?];
+    if !options.loader {
+        packages.push(compiler(&root)?);
+    }
+    for package in &packages {
+        write(package, &directory)?.iter().for_each(|path| println!("{}", path.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Both forms; their paths, the .deb first.
+pub fn write(package: &Package, directory: &Path) -> Result<Vec<PathBuf>> {
+    let forms = [(deb::file_name(package), deb::write(package)), (rpm::file_name(package), rpm::write(package))];
+    let mut paths = Vec::new();
+    for (name, bytes) in forms {
+        let path = directory.join(name);
+        std::fs::write(&path, bytes.map_err(anyhow::Error::msg)?).with_context(|| format!("writing {}", path.display()))?;
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+pub fn loader(root: &Path) -> Result<Package> {
+    let program = crate::static_loader::build(root)?;
+    let mut entries = vec![program_entry(&program, "usr/sbin/spilerun")?];
+    for (name, place, mode) in SYSTEM {
+        let path = root.join("loader/system").join(name);
+        let contents = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+        entries.push(Entry::file(place, mode, contents));
+    }
+    let mut package = package(LOADER, "loads kernel modules that spile built", entries)?;
+    package.description = "spilerun and the unit spile@.service: what a host needs to run prebuilt SystemTap scripts and\n\
+                           workarounds. No compiler, no headers, no debug information."
+        .to_string();
+    package.scripts = Scripts { installed: RELOAD.to_string(), removing: String::new(), removed: RELOAD.to_string() };
+    Ok(package)
+}
+
+fn compiler(root: &Path) -> Result<Package> {
+    let status = Command::new(crate::test::cargo())
+        .args(["build", "--quiet", "--release", "--package", "spile"])
+        .current_dir(root)
+        .status()
+        .context("running cargo build")?;
+    ensure!(status.success(), "spile does not build");
+    let program = root.join("target/release/spile");
+    let manual = Command::new(&program).arg("--man-page").output().context("running spile --man-page")?;
+    let completion = Command::new(&program).args(["--completion", "bash"]).output().context("running spile --completion")?;
+    let entries = vec![
+        program_entry(&program, "usr/bin/spile")?,
+        Entry::file("usr/share/bash-completion/completions/spile", 0o644, completion.stdout),
+        Entry::file("usr/share/man/man1/spile.1", 0o644, manual.stdout),
+    ];
+    let mut package = package("spile", "compiles SystemTap scripts into kernel modules", entries)?;
+    package.depends = vec![LOADER.to_string(), "gcc".to_string(), "make".to_string()];
+    package.description = "Wants the headers of each kernel that scripts are compiled for, and its debug information for most\n\
+                           of them: linux-headers-RELEASE and linux-image-RELEASE-dbg, or kernel-devel and kernel-debuginfo."
+        .to_string();
+    Ok(package)
+}
+
+fn program_entry(path: &Path, place: &str) -> Result<Entry> {
+    let contents = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    Ok(Entry::file(place, 0o755, contents))
+}
+
+fn package(name: &str, summary: &str, mut entries: Vec<Entry>) -> Result<Package> {
+    entries.sort_by(|one, other| one.path.cmp(&other.path));
+    let time = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
+    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    Ok(Package {
+        name: name.to_string(),
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        summary: summary.to_string(),
+        description: String::new(),
+        maintainer: "The spile project <root@localhost>".to_string(),
+        depends: Vec::new(),
+        entries,
+        scripts: Scripts::default(),
+        time: time.unwrap_or_else(now),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_system_is_packaged() {
+        fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+            for entry in std::fs::read_dir(directory).expect("a directory").flatten() {
+                match entry.path().is_dir() {
+                    true => files(&entry.path(), found),
+                    false => found.push(entry.path()),
+                }
+            }
+        }
+        let top = crate::root().join("loader/system");
+        let mut found = Vec::new();
+        files(&top, &mut found);
+        assert_eq!(found.len(), SYSTEM.len());
+        assert!(SYSTEM.iter().all(|(name, ..)| found.contains(&top.join(name))));
+    }
+}

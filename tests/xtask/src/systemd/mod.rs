@@ -1,0 +1,187 @@
+//! `cargo xtask systemd`: a service's whole life in a real Debian with systemd, from its packages to their removal.
+//!
+//! The system is made by mmdebstrap once and kept as target/roots/systemd.tar; it has no compiler. Into a copy go the kernel
+//! under test, the packages `spile-loader` and `spile-lu-5642` (by its own dpkg), and an initramfs that its own tools make.
+//! It is booted from a disk, several times, once with another kernel, which the package has no module for. What is to hold
+//! at each boot is in story.sh, which prints a line for each fact.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::fixtures::LUSTRE;
+use crate::place::Place;
+
+const STORY: &str = include_str!("story.sh");
+const INCLUDED: &str = "systemd,systemd-sysv,udev,kmod,attr,initramfs-tools,linux-image-cloud-amd64";
+/// The point release's kernel: the one under test has had security updates since, or is another line.
+const SOURCE: &str = "deb http://deb.debian.org/debian bookworm main";
+const BOOT: Duration = Duration::from_secs(180);
+const DISK_BYTES: &str = "1500M";
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Kernel release or line, as for `test`
+    #[arg(long, value_name = "RELEASE")]
+    kernel: Option<String>,
+}
+
+/// One boot: the kernel's release, and which part of the story is told.
+struct Boot<'a> {
+    release: &'a str,
+    stage: &'a str,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let faults = story(&Place::find(options.kernel.as_deref())?)?;
+    Ok(if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Tells the story and prints its facts; the number of those that do not hold.
+pub fn story(place: &Place) -> Result<usize> {
+    let root = crate::root();
+    crate::setup::install_tool("/usr/bin/mmdebstrap", "mmdebstrap")?;
+    crate::setup::install_tool("/usr/sbin/mke2fs", "e2fsprogs")?;
+    let archive = base(&root)?;
+    let work = tempfile::Builder::new().prefix("systemd-").tempdir_in(root.join("target"))?;
+    let system = work.path().join("root");
+    fs::create_dir(&system)?;
+    command("tar", &["-xf"], &[&archive, Path::new("-C"), &system])?;
+    let others: Vec<String> = fs::read_dir(system.join("usr/lib/modules"))?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let release = place.kernel.release.as_str();
+    let other = others.iter().find(|other| other.as_str() != release);
+    furnish(&root, place, &system, work.path())?;
+    let disk = work.path().join("disk");
+    command("mke2fs", &["-q", "-t", "ext4", "-d"], &[&system, &disk, Path::new(DISK_BYTES)])?;
+    let mut boots = vec![Boot { release, stage: "first" }];
+    boots.extend(other.map(|other| Boot { release: other, stage: "other" }));
+    boots.push(Boot { release, stage: "last" });
+    let mut faults = 0;
+    for boot in &boots {
+        println!("booting {} with {}", boot.stage, boot.release);
+        let facts = start(boot, &system, &disk, work.path())?;
+        facts.lines().for_each(|line| println!("{line}"));
+        faults += facts.lines().filter(|line| line.starts_with("FAILED")).count();
+        faults += usize::from(!facts.lines().any(|line| line == "end"));
+    }
+    Ok(faults)
+}
+
+/// The system without anything of ours.
+fn base(root: &Path) -> Result<PathBuf> {
+    let archive = root.join("target/roots/systemd.tar");
+    if archive.is_file() {
+        return Ok(archive);
+    }
+    println!("setup: fetching a Debian with systemd (some 150 MB) ...");
+    fs::create_dir_all(root.join("target/roots"))?;
+    // Whole or not at all.
+    let new = archive.with_extension("new.tar");
+    command("mmdebstrap", &["--variant=essential", &format!("--include={INCLUDED}"), "bookworm"], &[&new, Path::new(SOURCE)])?;
+    fs::rename(&new, &archive)?;
+    Ok(archive)
+}
+
+/// The kernel under test, the packages, the units of the story, and the initramfs that has the workaround in it.
+fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()> {
+    let release = &place.kernel.release;
+    let lustre = LUSTRE.build(root, place)?;
+    command("cp", &["-a", "--no-target-directory"], &[&Path::new("/lib/modules").join(release), &system.join("usr/lib/modules").join(release)])?;
+    command("cp", &[], &[&place.kernel.image, &system.join("boot").join(format!("vmlinuz-{release}"))])?;
+    // mkinitramfs asks it what the kernel can unpack.
+    let config = place.kernel.image.with_file_name(format!("config-{release}"));
+    command("cp", &[], &[&config, &system.join("boot")])?;
+    fs::write(system.join("etc/initramfs-tools/conf.d/small"), "MODULES=list\nCOMPRESS=gzip\n")?;
+    fs::write(system.join("etc/initramfs-tools/modules"), "virtio_pci\nvirtio_blk\n")?;
+    fs::copy(&lustre, system.join("root/lustre.ko"))?;
+    let built = Command::new(root.join("target/debug/spile"))
+        .args(["-g", "-p4", "-m", "lu_5642", "-r", release, "-d"])
+        .args([&lustre, &root.join("examples/lu_5642/lu_5642.stp")])
+        .current_dir(work)
+        .output()
+        .context("running spile")?;
+    ensure!(built.status.success(), "the workaround does not compile:\n{}", String::from_utf8_lossy(&built.stderr));
+    fs::write(work.join("lu_5642.conf"), "EARLY=yes\n")?;
+    let packed = Command::new(root.join("target/debug/spile"))
+        .args(["package", "lu_5642", "lu_5642.ko", "--conf", "lu_5642.conf", "--before", "mnt.service", "--format", "deb"])
+        .current_dir(work)
+        .output()
+        .context("running spile package")?;
+    ensure!(packed.status.success(), "no package:\n{}", String::from_utf8_lossy(&packed.stderr));
+    let packages = [crate::package::write(&crate::package::loader(root)?, work)?.swap_remove(0), work.join("spile-lu-5642_1.0-1_amd64.deb")];
+    for package in &packages {
+        let name = package.file_name().context("a package without a name")?;
+        fs::copy(package, system.join("root").join(name))?;
+        inside(system, &format!("dpkg -i '/root/{}'", name.to_string_lossy()))?;
+    }
+    let unit = |name: &str, text: &str| fs::write(system.join("etc/systemd/system").join(name), text);
+    unit("mnt.service", "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh /root/use.sh\n[Install]\nWantedBy=multi-user.target\n")?;
+    unit("story.service", "[Unit]\nAfter=mnt.service spile@lu_5642.service\n[Service]\nType=idle\nExecStart=/bin/bash /root/story.sh\n[Install]\nWantedBy=multi-user.target\n")?;
+    fs::write(system.join("root/use.sh"), "[ -e /sys/module/lustre ] || insmod /root/lustre.ko || exit 0\nmount -t lustre none /mnt\n. /root/failure.sh\nfailure >/root/first-use\n")?;
+    fs::write(
+        system.join("root/failure.sh"),
+        "failure() { echo 5 >/sys/module/lustre/parameters/fail_errno\n\
+         setpriv --reuid=4242 --regid=4242 --clear-groups getfattr -n user.job /mnt/file 2>&1 | sed 's/.*: //'; }\n",
+    )?;
+    fs::write(system.join("root/story.sh"), STORY)?;
+    fs::write(system.join("etc/hostname"), "guest\n")?;
+    inside(system, "systemctl enable mnt.service story.service")?;
+    inside(system, &format!("depmod {release} && mkinitramfs -o /boot/initrd.img-{release} {release}"))
+}
+
+/// A shell command in the system, with the file systems that its tools want.
+fn inside(system: &Path, line: &str) -> Result<()> {
+    const ENTER: &str = "mount -t proc proc \"$1/proc\" && mount -t devtmpfs dev \"$1/dev\" && exec chroot \"$1\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c \"$2\"";
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", ENTER, "sh"]).arg(system).arg(line).stdin(Stdio::null()).output();
+    let output = output.context("running unshare")?;
+    ensure!(output.status.success(), "{line}:\n{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// What the story prints at one boot.
+fn start(boot: &Boot, system: &Path, disk: &Path, work: &Path) -> Result<String> {
+    let [facts, console] = ["facts", "console"].map(|name| work.join(format!("{}-{name}", boot.stage)));
+    let append = format!("root=/dev/vda rw console=ttyS0 panic=-1 systemd.show_status=0 story={}", boot.stage);
+    let boot_file = |name: &str| system.join("boot").join(format!("{name}-{}", boot.release));
+    let mut qemu = Command::new("qemu-system-x86_64");
+    qemu.args(["-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", "-m", "1G", "-display", "none", "-monitor", "none"]);
+    qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-append", &append]);
+    qemu.arg("-kernel").arg(boot_file("vmlinuz")).arg("-initrd").arg(boot_file("initrd.img"));
+    qemu.arg("-drive").arg(format!("file={},if=virtio,format=raw,cache=unsafe", disk.display()));
+    for port in [&console, &facts] {
+        qemu.arg("-serial").arg(format!("file:{}", port.display()));
+    }
+    let mut child = qemu.stdin(Stdio::null()).spawn().context("starting qemu")?;
+    let started = Instant::now();
+    while child.try_wait()?.is_none() {
+        if started.elapsed() > BOOT {
+            child.kill()?;
+            child.wait()?;
+            let said = fs::read_to_string(&facts).unwrap_or_default();
+            bail!("the boot '{}' did not end in {} s:\n{said}\n{}", boot.stage, BOOT.as_secs(), tail(&console));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let said = fs::read_to_string(&facts).with_context(|| format!("reading {}", facts.display()))?.replace('\r', "");
+    if !said.lines().any(|line| line == "end") {
+        println!("{}", tail(&console));
+    }
+    Ok(said)
+}
+
+fn tail(console: &Path) -> String {
+    let text = fs::read(console).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(60)..].join("\n")
+}
+
+fn command(program: &str, options: &[&str], paths: &[&Path]) -> Result<()> {
+    let output = Command::new(program).args(options).args(paths).stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("running {program}"))?;
+    ensure!(output.status.success(), "{program} failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}

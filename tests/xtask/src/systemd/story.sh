@@ -1,0 +1,95 @@
+# In the guest, at each boot: what has to hold then. A line "ok FACT" or "FAILED FACT", "end" at the end.
+exec >/dev/ttyS1 2>&1
+. /root/failure.sh
+stage=$(sed 's/.*story=//; s/ .*//' /proc/cmdline)
+unit=spile@lu_5642.service
+
+# fact NAME COMMAND...
+fact() {
+	local name=$1 said
+	shift
+	if said=$("$@" 2>&1); then
+		echo "ok $name"
+	else
+		echo "FAILED $name: $said"
+	fi
+}
+# soon COMMAND...: within 30 s.
+soon() {
+	local tenth
+	for tenth in $(seq 300); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	echo "not within 30 s: $*"
+	return 1
+}
+is() { [ "$1" = "$2" ] || { echo "'$1' is not '$2'"; return 1; }; }
+active() { [ "$(systemctl is-active $unit)" = active ]; }
+loader() { systemctl show -P MainPID $unit; }
+in_journal() { journalctl -b -u $unit | grep -q -- "$1" || { journalctl -b -u $unit | tail -n 20; return 1; }; }
+rewritten() { spilerun status lu_5642 | sed -n 's/.*rewritten \([0-9]*\),.*/\1/p'; }
+again='Resource temporarily unavailable'
+
+case $stage in
+first)
+	fact 'installed by packages, enabled, active after the boot' active
+	fact 'the first use after the boot met the workaround' is "$(cat /root/first-use)" "$again"
+	fact 'it was there before the root file system' sh -c 'dmesg | grep -n "lu_5642: loading out-of-tree\|EXT4-fs (vda): mounted" | head -n 1 | grep lu_5642'
+	fact 'what it printed in the initramfs is in the journal' soon in_journal 'LU-5642 stap started'
+	fact 'no restart' is "$(systemctl show -P NRestarts $unit)" 0
+
+	before=$(rewritten)
+	old=$(loader)
+	kill -KILL "$old"
+	fact 'killed loader: the workaround stays' is "$(failure)" "$again"
+	fact 'killed loader: the service is back' soon sh -c "[ \$(systemctl is-active $unit) = active ] && [ \$(systemctl show -P MainPID $unit) != $old ]"
+	fact 'killed loader: one restart' is "$(systemctl show -P NRestarts $unit)" 1
+	fact 'killed loader: counted on' is "$(rewritten)" $((before + 1))
+
+	umount /mnt
+	fact 'target module: removed while it is probed' rmmod lustre
+	sh /root/use.sh
+	fact 'target module: back, and the workaround with it' is "$(cat /root/first-use)" "$again"
+
+	spilerun observe lu_5642
+	fact 'observe: the error is back' is "$(failure)" 'Input/output error'
+	fact 'observe: told in the journal' soon in_journal 'REWRITE: observed, not rewritten by getfattr'
+	spilerun enforce lu_5642 --expires 3s
+	fact 'enforce: the error is gone' is "$(failure)" "$again"
+	sleep 4
+	fact 'expiry: the error is back' is "$(failure)" 'Input/output error'
+	fact 'expiry: told in the journal' soon in_journal 'has expired: nothing is rewritten any more'
+
+	systemctl stop $unit
+	fact 'stop: the error is back at once' is "$(failure)" 'Input/output error'
+	fact 'stop: the module is gone' [ ! -e /sys/module/lu_5642 ]
+	systemctl start $unit
+	fact 'start: the error is gone' is "$(failure)" "$again"
+
+	said=$(/etc/kernel/postinst.d/zz-spile 9.9.9-other 2>&1)
+	fact 'kernel hook: says what will be missing' sh -c "echo '$said' | grep 'lu_5642 has no module for kernel 9.9.9-other'"
+	fact 'kernel hook: in the journal too' soon sh -c 'journalctl -b -t spile | grep -q 9.9.9-other'
+	fact 'service list names the kernels' sh -c "spilerun service list | grep '^lu_5642: .*$(uname -r) yes'"
+	;;
+other)
+	fact 'a kernel without a module: the service has failed' is "$(systemctl is-failed $unit)" failed
+	fact 'a kernel without a module: status 5' is "$(systemctl show -P ExecMainStatus $unit)" 5
+	fact 'a kernel without a module: the journal says what to do' in_journal 'has no module for kernel'
+	spilerun service status lu_5642 >/dev/null 2>&1
+	fact 'a kernel without a module: service status is 5' is $? 5
+	# Built meanwhile, and put where the configuration says.
+	;;
+last)
+	fact 'back on its kernel: active' active
+	fact 'back on its kernel: the workaround' is "$(cat /root/first-use)" "$again"
+	fact 'removal' dpkg -r spile-lu-5642
+	fact 'removal: the error is back' is "$(failure)" 'Input/output error'
+	fact 'removal: the module is gone' [ ! -e /sys/module/lu_5642 ]
+	fact 'removal: the unit is gone' sh -c "! systemctl is-enabled $unit"
+	;;
+esac
+journalctl -b -u $unit -p err --no-pager | tail -n 5
+echo end
+sync
+systemctl poweroff
