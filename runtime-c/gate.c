@@ -161,6 +161,11 @@ int spile_gate_set(const struct spile_gate *gate)
 	rcu_assign_pointer(current_gate, next);
 	/* The other copy is nobody's when this returns, for the next change. */
 	synchronize_rcu();
+	/* Who reads the records looks at the gate anew. */
+	if (spile_session_state == SPILE_STATE_RUNNING)
+		spile_session_emit(SPILE_RECORD_REWRITE, "from now on %s, as %s(%d), uid %u, has asked",
+				   gate->mode == SPILE_GATE_OBSERVE ? "observed" : "enforced", current->comm,
+				   task_tgid_nr(current), from_kuid_munged(&init_user_ns, current_uid()));
 	return 0;
 }
 

@@ -42,6 +42,8 @@ pub struct Options {
     pub task: Task,
     pub output: Option<PathBuf>,
     pub rotation: Option<Rotation>,
+    /// What is in the output's files already stays.
+    pub append: bool,
     /// Each CPU's output goes to a file of its own, unmerged.
     pub bulk: bool,
     pub command: Option<String>,
@@ -90,6 +92,10 @@ struct Arguments {
     /// With -o: go to the next file (FILE.0, FILE.1, ...) after SIZE MB, and keep the last N. SIGUSR2 goes to the next at once
     #[arg(short = 'S', value_name = "SIZE[,N]", value_parser = parse_rotation, requires = "output")]
     rotation: Option<Rotation>,
+
+    /// With -o: keep what is there already, and go on behind it (with -S: with the next number)
+    #[arg(long)]
+    append: bool,
 
     /// Write each CPU's output to a file of its own, FILE_cpuN (without -o: stpd_cpuN), in the order of that CPU
     #[arg(long)]
@@ -265,6 +271,7 @@ impl Options {
             task,
             output: None,
             rotation: None,
+            append: false,
             bulk: false,
             command: None,
             pid: None,
@@ -303,6 +310,7 @@ impl Options {
             task,
             output: arguments.output,
             rotation: arguments.rotation,
+            append: arguments.append,
             bulk: arguments.bulk,
             command: arguments.command,
             pid: arguments.pid,

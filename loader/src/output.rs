@@ -39,19 +39,36 @@ struct Sink {
     written: usize,
     /// Of this file altogether.
     bytes: u64,
+    /// Bytes that were written to this file, and those up to its last line's end.
+    reached: u64,
+    whole: u64,
+    /// Lines that could not be written.
+    dropped: u64,
     ended: Option<Ended>,
 }
 
 impl Sink {
     fn new(descriptor: OwnedFd) -> Sink {
         let mode = fstat(&descriptor).map(|status| SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT);
-        Sink { descriptor, is_file: mode == Ok(SFlag::S_IFREG), pending: Vec::new(), written: 0, bytes: 0, ended: None }
+        Sink {
+            descriptor,
+            is_file: mode == Ok(SFlag::S_IFREG),
+            pending: Vec::new(),
+            written: 0,
+            bytes: 0,
+            reached: 0,
+            whole: 0,
+            dropped: 0,
+            ended: None,
+        }
     }
 
     fn push(&mut self, bytes: &[u8]) {
         if self.ended.is_none() {
             self.pending.extend_from_slice(bytes);
             self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        } else {
+            self.dropped = self.dropped.saturating_add(lines(bytes));
         }
     }
 
@@ -70,11 +87,16 @@ impl Sink {
         while !self.is_empty() && (self.is_file || self.is_writable()) {
             let rest = self.pending.get(self.written..).unwrap_or_default();
             match nix::unistd::write(&self.descriptor, rest.get(..chunk).unwrap_or(rest)) {
-                Ok(count) => self.written += count,
+                Ok(count) => {
+                    let last = rest.get(..count).and_then(|done| done.iter().rposition(|byte| *byte == b'\n'));
+                    self.whole = last.map_or(self.whole, |at| self.reached + at as u64 + 1);
+                    self.reached += count as u64;
+                    self.written += count;
+                }
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => break,
                 Err(Errno::EPIPE | Errno::EIO) if !self.is_file => self.end(Ended::Closed),
-                Err(errno) => self.end(Ended::Failed(errno.into())),
+                Err(errno) => self.fail(errno.into()),
             }
         }
         if self.is_empty() {
@@ -90,6 +112,18 @@ impl Sink {
     fn is_writable(&self) -> bool {
         let mut descriptors = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLOUT)];
         poll(&mut descriptors, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
+    /// A full disk: the file ends with its last whole line, and what is missing is counted.
+    fn fail(&mut self, error: io::Error) {
+        let torn = self.reached - self.whole;
+        self.dropped = self.dropped.saturating_add(lines(self.pending.get(self.written..).unwrap_or_default()));
+        if self.is_file && torn > 0 {
+            let length = fstat(&self.descriptor).ok().and_then(|status| u64::try_from(status.st_size).ok());
+            // Without it the line stays torn, which is no worse than before.
+            let _ = length.and_then(|length| length.checked_sub(torn)).map(|length| nix::unistd::ftruncate(&self.descriptor, length as i64));
+        }
+        self.end(Ended::Failed(error));
     }
 
     fn end(&mut self, ended: Ended) {
@@ -131,7 +165,7 @@ impl Out {
         }
         match files.open_next() {
             Ok(file) => self.sink = Sink::new(file.into()),
-            Err((_, error)) => self.sink.end(Ended::Failed(error)),
+            Err((_, error)) => self.sink.fail(error),
         }
     }
 }
@@ -153,11 +187,11 @@ impl Sinks {
         let err = Some(Sink::new(duplicate(io::stderr().as_fd())?));
         if options.bulk {
             let name = options.output.as_deref().unwrap_or(Path::new("stpd"));
-            let outs = (0..cpus.max(1)).map(|cpu| Out::open(Files::new(name, Some(cpu), options.rotation)));
+            let outs = (0..cpus.max(1)).map(|cpu| Out::open(Files::new(name, Some(cpu), options.rotation, options.append)));
             return Ok(Sinks { outs: outs.collect::<Result<_, _>>()?, current: 0, err });
         }
         match &options.output {
-            Some(name) => Ok(Sinks { outs: vec![Out::open(Files::new(name, None, options.rotation))?], current: 0, err }.merged()),
+            Some(name) => Ok(Sinks { outs: vec![Out::open(Files::new(name, None, options.rotation, options.append))?], current: 0, err }.merged()),
             None => Ok(Sinks::new(duplicate(io::stdout().as_fd())?, duplicate(io::stderr().as_fd())?)),
         }
     }
@@ -246,6 +280,11 @@ impl Sinks {
         true
     }
 
+    /// Lines that the script printed and that could not be written.
+    pub fn dropped(&self) -> u64 {
+        self.outs.iter().filter(|out| matches!(out.sink.ended, Some(Ended::Failed(_)))).map(|out| out.sink.dropped).sum()
+    }
+
     /// Why what the script prints goes nowhere any more.
     pub fn ended(&self) -> Option<&Ended> {
         self.outs.iter().find_map(|out| out.sink.ended.as_ref())
@@ -270,6 +309,10 @@ impl Sinks {
             }
         }
     }
+}
+
+fn lines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
 /// A descriptor of our own, so that closing it is no loss.
@@ -345,6 +388,22 @@ mod tests {
         sinks.print(b"x");
         sinks.write();
         assert!(matches!(sinks.ended(), Some(Ended::Failed(error)) if error.raw_os_error() == Some(28)));
+    }
+
+    #[test]
+    fn a_file_that_cannot_grow_ends_with_a_whole_line() {
+        let mut file = tempfile::tempfile().unwrap();
+        let (_other, err) = pipe();
+        let mut sinks = Sinks::new(file.try_clone().unwrap().into(), err);
+        sinks.print(b"one\ntw");
+        sinks.write();
+        sinks.print(b"o\nthree\n");
+        sinks.outs[0].sink.fail(io::Error::from_raw_os_error(28));
+        sinks.print(b"four\n");
+        let mut text = String::new();
+        std::io::Seek::rewind(&mut file).unwrap();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!((text.as_str(), sinks.dropped()), ("one\n", 3));
     }
 
     #[test]

@@ -24,13 +24,36 @@ pub struct Files {
     rotation: Option<Rotation>,
     /// Number of the next file.
     next: u64,
+    /// What is there already stays.
+    append: bool,
     /// Written before, the oldest first.
     written: VecDeque<PathBuf>,
 }
 
 impl Files {
-    pub fn new(name: &Path, cpu: Option<u32>, rotation: Option<Rotation>) -> Files {
-        Files { name: name.to_path_buf(), cpu, rotation, next: 0, written: VecDeque::new() }
+    /// `append`: what is there already of an earlier session stays; numbers go on behind it.
+    pub fn new(name: &Path, cpu: Option<u32>, rotation: Option<Rotation>, append: bool) -> Files {
+        let mut files = Files { name: name.to_path_buf(), cpu, rotation, next: 0, append, written: VecDeque::new() };
+        if append && rotation.is_some() {
+            let found = files.found();
+            files.next = found.last().map_or(0, |(number, _)| number + 1);
+            files.written = found.into_iter().map(|(_, path)| path).collect();
+        }
+        files
+    }
+
+    /// Files of an earlier session with their numbers, in order.
+    fn found(&self) -> Vec<(u64, PathBuf)> {
+        let first = self.path();
+        let Some(stem) = first.file_name().and_then(|name| name.to_str()?.strip_suffix(&self.next.to_string()).map(String::from)) else {
+            return Vec::new();
+        };
+        let directory = first.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let numbered = entries.filter_map(|entry| Some((entry.file_name().to_str()?.strip_prefix(&stem)?.parse().ok()?, entry.path())));
+        let mut found: Vec<(u64, PathBuf)> = numbered.collect();
+        found.sort();
+        found
     }
 
     /// Bytes after which the next file is due.
@@ -42,7 +65,7 @@ impl Files {
     /// whoever moved the file away expects: then the file is appended to, so that nothing is lost if nobody has.
     pub fn open_next(&mut self) -> Result<fs::File, (PathBuf, io::Error)> {
         let path = self.path();
-        let again = self.next > 0 && self.rotation.is_none();
+        let again = (self.append || self.next > 0) && self.rotation.is_none();
         self.next += 1;
         let mut options = fs::OpenOptions::new();
         options.create(true);
@@ -108,15 +131,15 @@ mod tests {
         assert!(text.len() == 7 && text.starts_with("a2") && text.ends_with("b%"), "{text}");
         assert_eq!(expand(b"plain"), "plain");
         let rotation = Some(Rotation { bytes: 1, files: None });
-        assert_eq!(Files::new(Path::new("x"), Some(3), rotation).path(), Path::new("x_cpu3.0"));
-        assert_eq!(Files::new(Path::new("x"), None, None).path(), Path::new("x"));
+        assert_eq!(Files::new(Path::new("x"), Some(3), rotation, false).path(), Path::new("x_cpu3.0"));
+        assert_eq!(Files::new(Path::new("x"), None, None, false).path(), Path::new("x"));
     }
 
     #[test]
     fn only_the_newest_stay() {
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().join("log");
-        let mut files = Files::new(&name, None, Some(Rotation { bytes: 1, files: Some(2) }));
+        let mut files = Files::new(&name, None, Some(Rotation { bytes: 1, files: Some(2) }), false);
         for _ in 0..4 {
             files.open_next().unwrap();
         }
@@ -126,15 +149,32 @@ mod tests {
     }
 
     #[test]
+    fn a_later_session_goes_on_behind_an_earlier_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("log");
+        for number in [9, 10, 11] {
+            fs::write(directory.path().join(format!("log.{number}")), "old").unwrap();
+        }
+        let mut files = Files::new(&name, None, Some(Rotation { bytes: 1, files: Some(3) }), true);
+        files.open_next().unwrap();
+        let mut left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["log.10", "log.11", "log.12"]);
+        fs::write(&name, "old\n").unwrap();
+        Files::new(&name, None, None, true).open_next().unwrap();
+        assert_eq!(fs::read(&name).unwrap(), b"old\n");
+    }
+
+    #[test]
     fn a_name_that_is_opened_again_keeps_what_is_there() {
         use std::io::Write;
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().join("log");
-        let mut files = Files::new(&name, None, None);
+        let mut files = Files::new(&name, None, None, false);
         files.open_next().unwrap().write_all(b"one\n").unwrap();
         files.open_next().unwrap().write_all(b"two\n").unwrap();
         assert_eq!(fs::read(&name).unwrap(), b"one\ntwo\n");
-        let missing = Files::new(Path::new("/no/such/place"), None, None).open_next();
+        let missing = Files::new(Path::new("/no/such/place"), None, None, false).open_next();
         assert!(missing.is_err_and(|(path, _)| path == Path::new("/no/such/place")));
     }
 }

@@ -380,7 +380,7 @@ impl Service {
     /// Attaches to the session that a killed loader or the initramfs has left, or begins one.
     fn run(&self, name: &str) -> Result<Step, Error> {
         let conf = self.conf(name)?;
-        let mut arguments: Vec<OsString> = vec!["spilerun".into(), "--keep".into()];
+        let mut arguments: Vec<OsString> = vec!["spilerun".into(), "--keep".into(), "--append".into()];
         arguments.extend(conf.output_options().into_iter().map(OsString::from));
         if load::is_detached(name) {
             arguments.extend(["-A".into(), name.into()]);

@@ -124,7 +124,7 @@ pub fn run(
         leave_wanted: options.detach,
         signals_seen: 0,
         deadline: None,
-        expires: Some(device.gate()?.gate.expires).filter(|expires| *expires > 0),
+        expires: expiry(device),
         command_due: None,
         input: None,
         read_up_to: 0,
@@ -154,6 +154,11 @@ enum Phase {
     Stopping,
     /// Nothing more comes: what is there is read and written.
     Draining,
+}
+
+/// When the script's rewriting ends, if that is still to come.
+fn expiry(device: &Device) -> Option<u64> {
+    device.gate().ok().map(|state| state.gate.expires).filter(|expires| *expires > gate::now())
 }
 
 /// Tells the loop that a call has returned, when it is dropped.
@@ -246,6 +251,10 @@ impl<'s> Session<'s> {
         }
         self.tell_end();
         self.flush()?;
+        if self.sinks.dropped() > 0 {
+            self.warn(&format!("{} lines that the script printed could not be written", self.sinks.dropped()));
+            self.flush()?;
+        }
         self.commands.finish();
         match self.failure.take() {
             Some(error) => Err(error),
@@ -364,6 +373,7 @@ impl<'s> Session<'s> {
                     match self.teller.tell(said, &mut self.sinks, &mut self.commands) {
                         After::Nothing => {}
                         After::Error => self.exit = Exit::Failed,
+                        After::Gate => self.expires = expiry(self.device).or(self.expires),
                         After::Stop => self.stop_wanted = true,
                     }
                 }

@@ -16,6 +16,8 @@ pub enum After {
     Nothing,
     /// The session has failed, though it may go on.
     Error,
+    /// The gate before what the script writes may have been changed.
+    Gate,
     Stop,
 }
 
@@ -60,7 +62,10 @@ impl Teller {
                     sinks.message(&format!("NOTICE: {text}"));
                 }
             }
-            Said::Rewrite(text) => sinks.message(&format!("REWRITE: {text}")),
+            Said::Rewrite(text) => {
+                sinks.message(&format!("REWRITE: {text}"));
+                return After::Gate;
+            }
             Said::System(command) => {
                 // What was printed before it stands before what it prints.
                 sinks.write();

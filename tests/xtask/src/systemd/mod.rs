@@ -19,7 +19,7 @@ const STORY: &str = include_str!("story.sh");
 const INCLUDED: &str = "systemd,systemd-sysv,udev,kmod,attr,initramfs-tools,linux-image-cloud-amd64";
 /// The point release's kernel: the one under test has had security updates since, or is another line.
 const SOURCE: &str = "deb http://deb.debian.org/debian bookworm main";
-const BOOT: Duration = Duration::from_secs(180);
+const BOOT: Duration = Duration::from_secs(300);
 const DISK_BYTES: &str = "1500M";
 
 #[derive(clap::Args)]
@@ -144,10 +144,10 @@ fn inside(system: &Path, line: &str) -> Result<()> {
 /// What the story prints at one boot.
 fn start(boot: &Boot, system: &Path, disk: &Path, work: &Path) -> Result<String> {
     let [facts, console] = ["facts", "console"].map(|name| work.join(format!("{}-{name}", boot.stage)));
-    let append = format!("root=/dev/vda rw console=ttyS0 panic=-1 systemd.show_status=0 story={}", boot.stage);
+    let append = format!("root=/dev/vda rw console=ttyS0 panic=-1 quiet systemd.show_status=0 systemd.mask=e2scrub_reap.service systemd.mask=getty@tty1.service systemd.mask=serial-getty@ttyS0.service story={}", boot.stage);
     let boot_file = |name: &str| system.join("boot").join(format!("{name}-{}", boot.release));
     let mut qemu = Command::new("qemu-system-x86_64");
-    qemu.args(["-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", "-m", "1G", "-display", "none", "-monitor", "none"]);
+    qemu.args(["-accel", "tcg,thread=single", "-cpu", "qemu64", "-smp", "2", "-m", "1G", "-display", "none", "-monitor", "none"]);
     qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-append", &append]);
     qemu.arg("-kernel").arg(boot_file("vmlinuz")).arg("-initrd").arg(boot_file("initrd.img"));
     qemu.arg("-drive").arg(format!("file={},if=virtio,format=raw,cache=unsafe", disk.display()));

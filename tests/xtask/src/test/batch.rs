@@ -105,7 +105,9 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
         }
         _ => {
             let text = fs::read_to_string(&test.path).with_context(|| format!("reading {}", test.path.display()))?;
-            format!(". /root/library.sh\n{text}")
+            // More than the suite has time for, on request.
+            let volume = std::env::var("SPILE_TEST_MB").map(|volume| format!("SPILE_TEST_MB={}\n", quoted(&volume))).unwrap_or_default();
+            format!("{volume}. /root/library.sh\n{text}")
         }
     };
     let built = workshop.directory(test);
