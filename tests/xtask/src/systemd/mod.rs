@@ -36,12 +36,15 @@ struct Boot<'a> {
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let faults = story(&Place::find(options.kernel.as_deref())?)?;
+    let place = Place::find(options.kernel.as_deref())?;
+    crate::test::build_programs(&crate::root())?;
+    let (passed, faults) = story(&place)?;
+    println!("{passed} passed, {faults} failed");
     Ok(if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Tells the story and prints its facts; the number of those that do not hold.
-pub fn story(place: &Place) -> Result<usize> {
+/// Tells the story and prints its facts; how many of them hold, and how many do not. spile has been built.
+pub fn story(place: &Place) -> Result<(usize, usize)> {
     let root = crate::root();
     crate::setup::install_tool("/usr/bin/mmdebstrap", "mmdebstrap")?;
     crate::setup::install_tool("/usr/sbin/mke2fs", "e2fsprogs")?;
@@ -59,15 +62,16 @@ pub fn story(place: &Place) -> Result<usize> {
     let mut boots = vec![Boot { release, stage: "first" }];
     boots.extend(other.map(|other| Boot { release: other, stage: "other" }));
     boots.push(Boot { release, stage: "last" });
-    let mut faults = 0;
+    let (mut passed, mut faults) = (0, 0);
     for boot in &boots {
         println!("booting {} with {}", boot.stage, boot.release);
         let facts = start(boot, &system, &disk, work.path())?;
         facts.lines().for_each(|line| println!("{line}"));
+        passed += facts.lines().filter(|line| line.starts_with("ok ")).count();
         faults += facts.lines().filter(|line| line.starts_with("FAILED")).count();
         faults += usize::from(!facts.lines().any(|line| line == "end"));
     }
-    Ok(faults)
+    Ok((passed, faults))
 }
 
 /// The system without anything of ours.

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: the unit tests, then the tests that are scripts: those on the host, then those in the guest.
+//! `cargo xtask test`: the unit tests, then the tests that are scripts: those on the host, then those in the guest; then
+//! the story of a service in guests with systemd (`cargo xtask systemd`).
 //!
 //! One line is printed for each test, the last line of all is `N passed, N failed`.
 
@@ -65,6 +66,10 @@ fn run_scripts(options: &Options, place: Place, report: &Report) -> Result<ExitC
     }
     let workshop = Workshop::open(&root, place, options.kbuild)?;
     script_tests(&workshop, &tests, report, options.keep)?;
+    if options.name.is_none() && options.kernel.is_none() && workshop.place.is_here() {
+        let (passed, failed) = crate::systemd::story(&workshop.place)?;
+        report.add(passed, failed);
+    }
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
