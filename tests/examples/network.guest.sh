@@ -20,7 +20,9 @@ for script in $all; do
 	spilerun $script.ko >$script.out 2>$script.err &
 	loaders="$loaders $!"
 done
-sleep 12
+for script in $all; do
+	armed $script
+done
 sleep 20 | nc -l -p 4321 >received &
 sleep 1
 { head -c 100000 /dev/zero; sleep 2; } | nc 127.0.0.1 4321

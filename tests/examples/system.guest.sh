@@ -23,7 +23,9 @@ for script in $all; do
 	spilerun $script.ko >$script.out 2>$script.err &
 	loaders="$loaders $!"
 done
-sleep 12
+for script in $all; do
+	armed $script
+done
 /bin/busybox echo told >/dev/null
 cat /etc/hostname >/dev/null
 cat /no/such/file 2>/dev/null || true
