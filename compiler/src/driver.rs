@@ -103,7 +103,7 @@ impl Session {
         if self.options.dump_probe_types {
             return self.print_lines(probe::forms().filter(|form| !form.spelling.starts_with('_')).map(|form| format!("{} /* {} */", form.spelling, form.doc)));
         }
-        if let Some(action) = self.options.cache {
+        if let Some(action) = self.options.cache.or(self.options.clean_cache.then_some(cli::cache::Action::Prune)) {
             let cache = Cache::open(&self.options.cache_settings());
             let lines = cli::cache::run(action, &cache).map_err(|why| self.fail(&why, &[]))?;
             return self.print_lines(lines.into_iter());
@@ -115,7 +115,7 @@ impl Session {
         if let Some(form) = self.options.check {
             return self.check(form);
         }
-        let limits = self.options.limits().map_err(|message| self.usage(&message))?;
+        let (limits, defines) = self.options.limits().map_err(|message| self.usage(&message))?;
         let named = self.options.module.as_deref().map(module_name).transpose();
         let named = named.map_err(|message| self.usage(&message))?;
         let last_pass = self.last_pass()?;
@@ -162,7 +162,7 @@ impl Session {
         let numbered = named.is_none() && last_pass == 5;
         let key = (last_pass > 3).then(|| self.module_key(&release, kernel.as_ref(), &title, numbered)).flatten();
         let module = named.unwrap_or_else(|| self.default_name(&release, &limits, &scripts, numbered));
-        let naming = Naming { module, title, kernel_release: release.clone(), guru: self.options.guru, limits, modinfo: self.options.modinfo.clone() };
+        let naming = Naming { module, title, kernel_release: release.clone(), guru: self.options.guru, limits, modinfo: self.options.modinfo.clone(), defines };
         let clock = Clock::start();
         if let Some(finished) = key.as_ref().filter(|_| !self.options.keep).and_then(|key| finished::find(&cache, key)) {
             self.report.add("cached module", clock.elapsed());
@@ -191,6 +191,11 @@ impl Session {
         self.pass(|| format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times()));
         if last_pass == 3 {
             return self.print_lines([units.script].into_iter().chain(units.embedded));
+        }
+        if plan.embedded.is_empty() {
+            for (name, _) in &plan.naming.defines {
+                self.remark(&format!("WARNING: -D {name}: no such limit, and the script has no C that could use it; there is {}", cli::limits::NAMES));
+            }
         }
         let clock = Clock::start();
         let built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
@@ -241,7 +246,12 @@ impl Session {
             kbuild::sign(build_dir, &keys, &module).map_err(|error| self.fail(&error.to_string(), &error.notes()))?;
         }
         if last_pass == 4 {
-            return self.deliver(&module, &own);
+            let path = self.deliver(&module, &own)?;
+            self.kept_directory();
+            return self.print_lines([path.display().to_string()].into_iter());
+        }
+        if self.options.save_module {
+            self.deliver(&module, &own)?;
         }
         self.pass(|| "Pass 5: starting run.".to_string());
         if self.options.guest {
@@ -635,7 +645,7 @@ impl Session {
     }
 
     /// `-p4`: the module in the current directory, there at once or not at all.
-    fn deliver(&mut self, module: &Path, name: &str) -> Result<Outcome, Failed> {
+    fn deliver(&self, module: &Path, name: &str) -> Result<PathBuf, Failed> {
         let target = PathBuf::from(format!("{name}.ko"));
         let written = (|| {
             let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(".")?;
@@ -645,8 +655,7 @@ impl Session {
             file.persist(&target).map_err(|error| error.error)
         })();
         written.map_err(|error| self.fail(&format!("writing {}: {error}", target.display()), &[]))?;
-        self.kept_directory();
-        self.print_lines([target.display().to_string()].into_iter())
+        Ok(target)
     }
 
     /// The directory to remove at the end; with `-k` it stays, and is named.
@@ -677,6 +686,7 @@ impl Session {
             }
         };
         pair("-o", options.output.clone().map(Into::into));
+        pair("-S", options.rotate.clone().map(Into::into));
         pair("-c", options.command.clone().map(Into::into));
         pair("-x", options.pid.map(|pid| pid.to_string().into()));
         pair("-T", options.seconds.map(|seconds| seconds.to_string().into()));
@@ -686,8 +696,13 @@ impl Session {
         if let Some(form) = options.stats.as_deref().or(options.timing.then_some("table")) {
             arguments.push(format!("--stats={form}").into());
         }
-        if options.no_warnings {
-            arguments.push("-w".into());
+        for (given, option) in [
+            (options.no_warnings, "-w"),
+            (options.bulk, "--bulk"),
+            (options.detach && options.output.is_none(), "-L"),
+            (options.detach && options.output.is_some(), "-D"),
+        ] {
+            arguments.extend(given.then(|| option.into()));
         }
         arguments
     }

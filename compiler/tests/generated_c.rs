@@ -27,6 +27,7 @@ fn both(text: &str) -> String {
         guru: true,
         limits: Limits::default(),
         modinfo: Vec::new(),
+        defines: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, naming);
     let units = spile::emit::emit(&plan).unwrap();

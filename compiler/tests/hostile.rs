@@ -46,6 +46,7 @@ fn compile(text: &[u8]) -> bool {
         guru: true,
         limits: Limits::default(),
         modinfo: Vec::new(),
+        defines: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, naming);
     spile::emit::emit(&plan).is_ok()

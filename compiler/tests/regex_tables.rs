@@ -51,6 +51,7 @@ fn tables(groups: bool) -> String {
         guru: false,
         limits: Limits::default(),
         modinfo: Vec::new(),
+        defines: Vec::new(),
     };
     let script = spile::emit::emit(&plan::plan(&program, &sources, naming)).unwrap().script;
     let begin = script.find("/* =~").unwrap();

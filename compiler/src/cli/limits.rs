@@ -9,11 +9,13 @@ pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRU
 /// SystemTap's MAXACTION_INTERRUPTIBLE, where it is not given, is so many times MAXACTION.
 const INTERRUPTIBLE_FACTOR: u32 = 10;
 
-/// Puts all `-D` into the limits; the message says which one is wrong.
+/// Puts all `-D` into the limits; the message says which one is wrong. Gives what is no limit: names and values that
+/// embedded C may ask for.
 ///
 /// MAXACTION alone is what a handler may do with INTERRUPTIBLE=0. Otherwise, and that is the default, it may do
 /// MAXACTION_INTERRUPTIBLE. Our handlers always run with interrupts off; the names mean the same budgets nevertheless.
-pub fn read(defines: &[String], limits: &mut Limits) -> Result<(), String> {
+pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, String)>, String> {
+    let mut others = Vec::new();
     let (mut actions, mut interruptible_actions, mut interruptible) = (None, None, true);
     let (mut tries, mut delay) = (None, None);
     for define in defines {
@@ -40,7 +42,8 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<(), String> {
             "STP_OVERLOAD_INTERVAL" => limits.overload_interval = number(1_000_000, 1 << 40)?,
             "STP_OVERLOAD_THRESHOLD" => limits.overload_threshold = number(1, 1 << 40)?,
             "TRYLOCKDELAY" => delay = Some(small(1, 1_000_000)?),
-            _ => return Err(format!("-D {define}: no such limit; there is {NAMES}")),
+            _ if is_name(name) && !value.contains(['\n', '\r', '\\']) => others.push((name.to_string(), value.to_string())),
+            _ => return Err(format!("-D {define}: neither a limit ({NAMES}) nor what C can define")),
         }
     }
     let actions = match (interruptible, interruptible_actions, actions) {
@@ -56,7 +59,11 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<(), String> {
         // Nobody waits for longer than the kernel's watchdogs bear.
         limits.lock_wait = (micros * 1000).min(1_000_000_000) as u32;
     }
-    Ok(())
+    Ok(others)
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 #[cfg(test)]
@@ -66,7 +73,7 @@ mod tests {
     fn limits(defines: &[&str]) -> Result<Limits, String> {
         let mut limits = Limits::default();
         let defines: Vec<String> = defines.iter().map(|define| define.to_string()).collect();
-        read(&defines, &mut limits).map(|()| limits)
+        read(&defines, &mut limits).map(|_| limits)
     }
 
     #[test]
@@ -93,7 +100,8 @@ mod tests {
     fn mistakes_are_told() {
         assert_eq!(limits(&["MAXERRORS=x"]), Err("-D MAXERRORS=x: MAXERRORS is a number from 0 to 2147483647".into()));
         assert!(limits(&["MAXSTRINGLEN"]).is_err());
-        assert!(limits(&["MAXFOO=1"]).is_err_and(|message| message.contains("MAXTRYLOCK")));
+        assert!(limits(&["MAX-FOO=1"]).is_err_and(|message| message.contains("MAXTRYLOCK")));
+        assert!(limits(&["FOO=1\n#error"]).is_err());
         assert!(limits(&["STP_NO_OVERLOAD"]).is_ok_and(|limits| limits.no_overload));
     }
 }

@@ -3,7 +3,7 @@
 pub mod cache;
 pub mod describe;
 pub mod globals;
-mod limits;
+pub mod limits;
 pub mod options;
 pub mod passes;
 pub mod progress;

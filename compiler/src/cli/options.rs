@@ -65,6 +65,22 @@ pub struct Options {
     #[arg(short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// With -o: go to the next file (FILE.0, FILE.1, ...) after SIZE MB, and keep the last N
+    #[arg(short = 'S', value_name = "SIZE[,N]", conflicts_with = "guest")]
+    pub rotate: Option<String>,
+
+    /// Write each CPU's output to a file of its own, FILE_cpuN (without -o: stpd_cpuN)
+    #[arg(short = 'b', conflicts_with = "guest")]
+    pub bulk: bool,
+
+    /// Load the module, start, and leave it running: spilerun -A NAME reads what it prints, -d NAME ends it; with -o, go on in the background and print the process's number
+    #[arg(short = 'F', conflicts_with = "guest")]
+    pub detach: bool,
+
+    /// Leave the module in the current directory, as NAME.ko, when it is run too
+    #[arg(long)]
+    pub save_module: bool,
+
     /// Run the command, target() is its process, and end with it
     #[arg(short = 'c', value_name = "CMD", conflicts_with = "pid")]
     pub command: Option<String>,
@@ -85,7 +101,7 @@ pub struct Options {
     #[arg(short = 'k')]
     pub keep: bool,
 
-    /// Set a limit: MAXACTION, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN, MAXTRYLOCK and more
+    /// Set a limit: MAXACTION, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN, MAXTRYLOCK and more; or define NAME for embedded C
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     pub defines: Vec<String>,
 
@@ -285,6 +301,10 @@ pub struct Options {
     #[arg(long, value_name = "ACTION", value_enum)]
     pub cache: Option<super::cache::Action>,
 
+    /// The same as --cache prune
+    #[arg(long)]
+    pub clean_cache: bool,
+
     /// Neither read nor write the cache
     #[arg(long)]
     pub disable_cache: bool,
@@ -342,7 +362,8 @@ pub enum Script {
 
 /// The command as it is told and completed, with the options that are refused.
 fn command() -> clap::Command {
-    Options::command().args(refused::arguments())
+    // The last of an option counts: the command line's, not that of the rc file.
+    Options::command().args_override_self(true).args(refused::arguments())
 }
 
 impl Options {
@@ -439,8 +460,8 @@ impl Options {
         Some((script, words.map(|word| word.to_string_lossy().into_owned()).collect()))
     }
 
-    /// Limits after all `-D`; the message says which one is wrong.
-    pub fn limits(&self) -> Result<Limits, String> {
+    /// Limits after all `-D`, and what is defined for embedded C; the message says which one is wrong.
+    pub fn limits(&self) -> Result<(Limits, Vec<(String, String)>), String> {
         let mut limits = Limits::default();
         if self.suppress_handler_errors {
             (limits.suppress_errors, limits.max_skipped) = (true, i32::MAX as u32);
@@ -448,8 +469,8 @@ impl Options {
         if self.suppress_time_limits {
             (limits.no_overload, limits.max_actions) = (true, i32::MAX as u32);
         }
-        super::limits::read(&self.defines, &mut limits)?;
-        Ok(limits)
+        let others = super::limits::read(&self.defines, &mut limits)?;
+        Ok((limits, others))
     }
 
     /// `NAME=VALUE` for the kernel's make.
@@ -562,10 +583,10 @@ mod tests {
     fn stap_spellings() {
         let options = parse(&["-vvp4", "-mfoo", "-DMAXERRORS=3", "-D", "MAXSTRINGLEN=1024", "x.stp"]);
         assert_eq!((options.verbose, options.last_pass), (2, Some(4)));
-        let limits = options.limits().unwrap();
+        let (limits, _) = options.limits().unwrap();
         assert_eq!((limits.max_errors, limits.string_bytes), (3, 1024));
         assert!(parse(&["-D", "MAXSTRINGLEN=1", "x"]).limits().is_err());
-        assert!(parse(&["-D", "MAXFOO=1", "x"]).limits().is_err());
+        assert_eq!(parse(&["-D", "MAXFOO=1", "-DBAR", "x"]).limits().unwrap().1, [("MAXFOO".into(), "1".into()), ("BAR".into(), "1".into())]);
     }
 
     #[test]
@@ -576,6 +597,13 @@ mod tests {
         assert_eq!(parse(&["-vp2", "--vp", "03", "x.stp"]).verbosity(2), 4);
         assert_eq!(parse(&["--vp=10203", "x.stp"]).verbosity(5), 3);
         assert_eq!(parse(&["-l", "a", "-l", "b"]).listing().as_deref(), Some("a, b"));
+    }
+
+    #[test]
+    fn the_last_of_an_option_counts() {
+        let options = parse(&["-p1", "-s", "4", "-m", "a", "-p4", "-s8", "-mb", "x.stp"]);
+        assert_eq!((options.last_pass, options.buffer, options.module.as_deref()), (Some(4), Some(8), Some("b")));
+        assert_eq!(parse(&["-DMAXERRORS=3", "-DMAXERRORS=5", "x"]).limits().unwrap().0.max_errors, 5);
     }
 
     #[test]
@@ -600,7 +628,7 @@ mod tests {
             (&["-P", "x"], ".statement("),
             (&["--remote", "host", "x"], "-p4"),
             (&["--use-server", "x"], "-p4"),
-            (&["-F", "x"], "spilerun"),
+            (&["--remote-prefix", "x"], "spilerun"),
             (&["--download-debuginfo", "x"], "install"),
         ] {
             let text = refusal(words);

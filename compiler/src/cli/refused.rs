@@ -11,7 +11,6 @@ pub const PROLOGUE: &str = "parameters are read where debug information says the
 behind the prologue: .statement(\"function@file.c:LINE\")";
 const SERVER: &str = "there is no compile server: compile with -p4 -m NAME on a build host and copy NAME.ko, which spilerun runs";
 const REMOTE: &str = "compile with -r RELEASE -p4 -m NAME, copy NAME.ko, and run it there: ssh HOST spilerun NAME.ko";
-const DETACHED: &str = "a script ends with its loader; let a service or nohup run spilerun NAME.ko";
 const BENCHMARK: &str = "it measured SystemTap; `cargo xtask bench` in the sources measures spile";
 
 /// How an option takes its value.
@@ -25,10 +24,7 @@ enum Takes {
 /// Name (one letter: a short option), value, and the reason.
 const REFUSED: &[(&str, Takes, &str)] = &[
     ("P", Takes::Nothing, PROLOGUE),
-    ("b", Takes::Nothing, "the CPUs' buffers are always separate, and merged in order without loss; write to one file by -o"),
     ("q", Takes::Nothing, "no coverage is recorded; -p2 shows what of the library a script uses"),
-    ("F", Takes::Nothing, DETACHED),
-    ("S", Takes::Value, "output goes to one file; let logrotate or split(1) limit it: spile ... | split -b 10M - NAME"),
     ("i", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
     ("interactive", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
     ("monitor", Takes::Maybe, "print what to watch from a timer: probe timer.s(1) { ansi_clear_screen() ... }"),
@@ -56,7 +52,6 @@ const REFUSED: &[(&str, Takes, &str)] = &[
     ("benchmark-sdt", Takes::Nothing, BENCHMARK),
     ("benchmark-sdt-loops", Takes::Value, BENCHMARK),
     ("benchmark-sdt-threads", Takes::Value, BENCHMARK),
-    ("clean-cache", Takes::Nothing, "use --cache prune, or --cache clear"),
 ];
 
 /// Definitions for the command line.

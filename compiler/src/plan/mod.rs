@@ -85,6 +85,8 @@ pub struct Naming {
     pub limits: Limits,
     /// Further entries of the module's own information: name, value.
     pub modinfo: Vec<(String, String)>,
+    /// What the embedded C finds defined: names and values.
+    pub defines: Vec<(String, String)>,
 }
 
 #[derive(Debug)]

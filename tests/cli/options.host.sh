@@ -1,0 +1,25 @@
+# Shows: what -D defines for embedded C, and that it is said where nothing can use it; the last of an option counts;
+# --save-module leaves the module; --clean-cache.
+# stdout: ^defined: 42 text$
+# stdout: ^warned: WARNING: -D FOO: no such limit, and the script has no C
+# stdout: ^last pass: saved\.ko$
+# stdout: ^named: last\.ko$
+# stdout: ^cleaned$
+
+export SPILE_CACHE_DIR=$PWD/cache
+cat >defines.stp <<'EOS'
+function number:long () %{ /* pure */ STAP_RETURN(FOO); %}
+function text:string () %{ /* pure */
+#ifdef BAR
+	STAP_RETURN("text");
+#else
+	STAP_RETURN("nothing");
+#endif
+%}
+probe begin { printf("defined: %d %s\n", number(), text()); exit() }
+EOS
+"$SPILE" --guest -r "$RELEASE" -g -DFOO=6*7 -D BAR defines.stp || exit
+"$SPILE" -r "$RELEASE" -p4 -m warned -DFOO -e 'probe begin { exit() }' 2>&1 >/dev/null | sed 's/^/warned: /'
+echo "last pass: $("$SPILE" -r "$RELEASE" -p1 -m first -p4 -m saved -e 'probe begin { exit() }')"
+"$SPILE" --guest --save-module -r "$RELEASE" -m last -e 'probe begin { exit() }' && echo "named: $(ls last.ko)"
+"$SPILE" --clean-cache && echo cleaned
