@@ -235,6 +235,14 @@ impl Elf {
         (!name.is_empty() && !name.contains('/')).then(|| PathBuf::from(name))
     }
 
+    /// Name and build-id from `.gnu_debugaltlink`: the file that has what this one shares with others.
+    pub(super) fn shared_link(&self) -> Option<(PathBuf, Vec<u8>)> {
+        use std::os::unix::ffi::OsStrExt;
+        let elf = self.parse().ok()?;
+        let (name, build_id) = elf.gnu_debugaltlink().ok()??;
+        (!name.is_empty()).then(|| (PathBuf::from(std::ffi::OsStr::from_bytes(name)), build_id.to_vec()))
+    }
+
     fn parse(&self) -> Result<File<'_>, Error> {
         File::parse(&*self.bytes).map_err(|error| self.wrong(error.to_string()))
     }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::Path;
 
 use super::error::Error;
-use super::image;
+use super::{image, xz};
 use crate::cache;
 
 /// Unpacked sizes beyond this are taken for damage: the largest modules with debug information have some 300 MB.
@@ -62,7 +62,10 @@ pub fn open(path: &Path) -> Result<Bytes, Error> {
 fn unpack(packed: &[u8]) -> Option<Result<Vec<u8>, String>> {
     let unpacked = match packed {
         [0x1f, 0x8b, ..] => read_all(flate2::read::MultiGzDecoder::new(packed)),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] if xz::is_filtered(packed) => xz::unpack(packed, || Limited(Vec::new()), |out| out.0),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => unpack_xz(packed),
+        // The header of the older format: properties, and the dictionary's size, a power of two.
+        [0x5d, 0, 0, ..] => unpack_lzma(packed),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             ruzstd::decoding::StreamingDecoder::new(packed).map_err(|error| error.to_string()).and_then(read_all)
         }
@@ -85,6 +88,12 @@ fn read_all(reader: impl Read) -> Result<Vec<u8>, String> {
 fn unpack_xz(mut packed: &[u8]) -> Result<Vec<u8>, String> {
     let mut unpacked = Limited(Vec::new());
     lzma_rs::xz_decompress(&mut packed, &mut unpacked).map_err(|error| format!("{error:?}"))?;
+    Ok(unpacked.0)
+}
+
+fn unpack_lzma(mut packed: &[u8]) -> Result<Vec<u8>, String> {
+    let mut unpacked = Limited(Vec::new());
+    lzma_rs::lzma_decompress(&mut packed, &mut unpacked).map_err(|error| format!("{error:?}"))?;
     Ok(unpacked.0)
 }
 
@@ -126,7 +135,9 @@ mod tests {
         lzma_rs::xz_compress(&mut &b"contents ".repeat(100)[..], &mut xz).expect("packed");
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         let zstd = ruzstd::encoding::compress_to_vec(&b"contents ".repeat(100)[..], level);
-        vec![gzip.finish().expect("packed"), xz, zstd]
+        let mut lzma = Vec::new();
+        lzma_rs::lzma_compress(&mut &b"contents ".repeat(100)[..], &mut lzma).expect("packed");
+        vec![gzip.finish().expect("packed"), xz, zstd, lzma]
     }
 
     #[test]

@@ -78,16 +78,30 @@ struct UnitInstances {
 }
 
 /// The inlined instances of each unit, read when first asked for.
-pub(super) struct Instances(Vec<OnceLock<Result<UnitInstances, Damage>>>);
+pub(super) struct Instances {
+    units: Vec<OnceLock<Result<UnitInstances, Damage>>>,
+    /// Those of all units, sorted: where they may be in another unit than their function.
+    all: OnceLock<Result<Vec<(Die, Die)>, Damage>>,
+}
 
 impl Instances {
     pub fn new(units: usize) -> Instances {
-        Instances((0..units).map(|_| OnceLock::new()).collect())
+        Instances { units: (0..units).map(|_| OnceLock::new()).collect(), all: OnceLock::new() }
     }
 
     fn unit(&self, store: &Store, slot: usize) -> Result<&UnitInstances, Damage> {
-        let cell = self.0.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+        let cell = self.units.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
         cell.get_or_init(|| scan_instances(store, slot)).as_ref().map_err(Clone::clone)
+    }
+
+    fn all(&self, store: &Store) -> Result<&Vec<(Die, Die)>, Damage> {
+        let collect = || -> Result<Vec<(Die, Die)>, Damage> {
+            let units = (0..self.units.len()).into_par_iter().map(|slot| Ok(self.unit(store, slot)?.inlined.clone()));
+            let mut all: Vec<(Die, Die)> = units.collect::<Result<Vec<_>, Damage>>()?.into_iter().flatten().collect();
+            all.par_sort_unstable();
+            Ok(all)
+        };
+        self.all.get_or_init(collect).as_ref().map_err(Clone::clone)
     }
 
     /// The outermost functions of a unit.
@@ -222,11 +236,7 @@ impl DebugInfo {
         if !self.try_index()?.crosses_units {
             return Ok(self.instances.unit(&self.store, own)?.inlined.of(id.0));
         }
-        let (store, instances) = (&self.store, &self.instances);
-        let slots = (0..store.slots.len()).into_par_iter();
-        let found: Result<Vec<Vec<Die>>, Damage> =
-            slots.map(|slot| Ok(instances.unit(store, slot)?.inlined.of(id.0))).collect();
-        Ok(found?.into_iter().flatten().collect())
+        Ok(self.instances.all(&self.store)?.of(id.0))
     }
 
     pub(super) fn body(&self, die: Die, function: &str) -> Result<Option<Body>, Damage> {
@@ -321,7 +331,7 @@ impl Of for Vec<(Die, Die)> {
 /// All inlined instances of a unit.
 fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
     let slot = &store.slots[slot];
-    let abbreviations = store.dwarf.abbreviations(&slot.header)?;
+    let abbreviations = store.sections(Die(slot.start)).abbreviations(&slot.header)?;
     let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
     let mut raw = slot.header.entries_raw(&abbreviations, None).map_err(failed)?;
     let mut found = UnitInstances::default();
@@ -345,12 +355,8 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
             if spec.name() != gimli::DW_AT_abstract_origin {
                 continue;
             }
-            let origin = match value {
-                AttributeValue::UnitRef(offset) => slot.start.checked_add(offset.0 as u32),
-                AttributeValue::DebugInfoRef(offset) => u32::try_from(offset.0).ok(),
-                _ => None,
-            };
-            found.inlined.extend(origin.map(|origin| (Die(origin), die)));
+            let origin = store.target(Die(slot.start), value).map(|(origin, _)| origin);
+            found.inlined.extend(origin.map(|origin| (origin, die)));
         }
     }
     found.inlined.sort_unstable();

@@ -33,6 +33,7 @@ mod prototypes;
 mod registers;
 mod scan;
 mod scope;
+mod shared;
 mod skeleton;
 mod store;
 mod tables;
@@ -41,6 +42,7 @@ mod tests;
 mod type_name;
 mod types;
 mod variables;
+mod xz;
 
 use std::sync::{Arc, OnceLock};
 

@@ -106,13 +106,15 @@ struct Seen {
 fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), Damage> {
     let slot = &store.slots[index];
     let header = &slot.header;
-    let abbreviations = store.dwarf.abbreviations(header)?;
+    let abbreviations = store.sections(Die(slot.start)).abbreviations(header)?;
     let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
     let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;
     let Some(root) = raw.read_abbreviation().map_err(failed)? else {
         return Ok(());
     };
     raw.skip_attributes(root.attributes()).map_err(failed)?;
+    // What several units share: functions inlined from there are anywhere.
+    partial.crosses_units |= root.tag() == gimli::DW_TAG_partial_unit;
     if !root.has_children() {
         return Ok(());
     }
@@ -234,15 +236,9 @@ fn add(
                 return Ok(());
             }
         };
-        let origin = match origin {
-            AttributeValue::UnitRef(offset) => slot.start.checked_add(offset.0 as u32),
-            AttributeValue::DebugInfoRef(offset) => {
-                partial.crosses_units = true;
-                u32::try_from(offset.0).ok()
-            }
-            _ => None,
-        };
-        partial.copies.extend(origin.map(|origin| (Die(origin), die)));
+        let target = store.target(Die(slot.start), origin);
+        partial.crosses_units |= target.is_some_and(|(_, leaves)| leaves);
+        partial.copies.extend(target.map(|(origin, _)| (origin, die)));
         return Ok(());
     }
     if seen.declaration {
@@ -271,7 +267,7 @@ fn add(
 /// The name; without parsing the unit as a whole where the form is one of a string's place.
 fn text(store: &Store, index: usize, seen: &Seen) -> Result<Option<Text>, Damage> {
     Ok(match seen.name {
-        Some(AttributeValue::DebugStrRef(offset)) => store.dwarf.string(offset).ok().map(|text| text.slice()),
+        Some(AttributeValue::DebugStrRef(offset)) => store.sections(Die(store.slots[index].start)).string(offset).ok().map(|text| text.slice()),
         Some(AttributeValue::String(text)) => Some(text.slice()),
         Some(value) => {
             let unit: &Unit = store.unit(index)?;

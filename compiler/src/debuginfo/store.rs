@@ -5,10 +5,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use gimli::{AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, SectionId, UnitOffset};
+use gimli::{AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, Section, SectionId, UnitOffset};
 
 use super::elf::{Contents, Elf};
 use super::error::Error;
+use super::shared;
 
 /// Bytes of a section. `'static` is true only as long as the [`Store`] that gave them lives: it must not get out of
 /// `debuginfo`, whose public values are all owned.
@@ -39,7 +40,12 @@ pub(super) struct Store {
     pub eh_frame: gimli::EhFrame<Bytes>,
     pub eh_frame_start: Option<u64>,
     pub slots: Vec<Slot>,
-    /// What `Bytes` point into, apart from the file itself.
+    /// Entries that several files share lie in another one (`.gnu_debugaltlink`): its sections, and its file. Its entries
+    /// are numbered as if they followed this file's own.
+    shared: Option<(Arc<gimli::Dwarf<Bytes>>, Arc<Elf>)>,
+    /// The number of the first shared entry.
+    shared_start: usize,
+    /// What `Bytes` point into, apart from the files themselves.
     _owned: Vec<Vec<u8>>,
 }
 
@@ -69,27 +75,25 @@ impl Store {
             return Err(Error::NoDwarf { path: elf.path().into() });
         }
         let mut owned = Vec::new();
-        let mut load = |section: SectionId| -> Result<Bytes, Error> {
-            let bytes: &[u8] = match elf.debug_section(section.name())? {
-                Contents::InFile(range) => elf.bytes().get(range).unwrap_or_default(),
-                Contents::Owned(contents) => {
-                    owned.push(contents);
-                    owned.last().map_or(&[], Vec::as_slice)
-                }
-            };
-            // SAFETY: the bytes are those of a Vec's or map's allocation, which does not move when the Vec or map does.
-            // The Vec is kept in the store unchanged, the map in `elf`, which whoever has the store keeps beside it;
-            // and no value with this lifetime leaves `debuginfo`.
-            let bytes: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
-            Ok(EndianSlice::new(bytes, LittleEndian))
-        };
-        let dwarf = gimli::Dwarf::load(&mut load)?;
+        let mut load = |section: SectionId| load(elf, section, 0, &mut owned);
+        let mut dwarf = gimli::Dwarf::load(&mut load)?;
         let mut debug_frame = gimli::DebugFrame::from(load(SectionId::DebugFrame)?);
         let mut eh_frame = gimli::EhFrame::from(load(SectionId::EhFrame)?);
         debug_frame.set_address_size(8);
         eh_frame.set_address_size(8);
         let eh_frame_start = elf.section_start(".eh_frame");
-        let mut store = Store { dwarf, debug_frame, eh_frame, eh_frame_start, slots: Vec::new(), _owned: owned };
+        let shared_start = dwarf.debug_info.reader().len();
+        let shared = match shared::open(elf)? {
+            Some(file) => {
+                let before = |section| if section == SectionId::DebugInfo { shared_start } else { 0 };
+                let sections = gimli::Dwarf::load(|section| self::load(&file, section, before(section), &mut owned))?;
+                let sections = Arc::new(sections);
+                dwarf.sup = Some(sections.clone());
+                Some((sections, file))
+            }
+            None => None,
+        };
+        let mut store = Store { dwarf, debug_frame, eh_frame, eh_frame_start, slots: Vec::new(), shared, shared_start, _owned: owned };
         store.slots = store.read_headers().map_err(|damage| damaged(elf, damage))?;
         Ok(store)
     }
@@ -103,6 +107,8 @@ impl Store {
             eh_frame: gimli::EhFrame::from(nothing),
             eh_frame_start: None,
             slots: Vec::new(),
+            shared: None,
+            shared_start: 0,
             _owned: Vec::new(),
         }
     }
@@ -111,22 +117,46 @@ impl Store {
         let mut slots = Vec::new();
         let mut headers = self.dwarf.units();
         while let Some(header) = headers.next()? {
-            let Some(DebugInfoOffset(start)) = header.debug_info_offset() else {
-                continue;
-            };
-            let end = start.saturating_add(header.length_including_self());
-            let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else {
-                return Err(Damage { die: None, message: "more than 4 GB of .debug_info".into() });
-            };
-            if header.address_size() != 8 {
-                return Err(Damage::at(
-                    Die(start),
-                    format!("a unit with addresses of {} bytes", header.address_size()),
-                ));
+            slots.extend(slot(header)?);
+        }
+        if let Some((sections, _)) = &self.shared {
+            let (mut at, end) = (self.shared_start, sections.debug_info.reader().len());
+            while at < end {
+                let header = sections.debug_info.header_from_offset(DebugInfoOffset(at))?;
+                at = at.saturating_add(header.length_including_self()).max(at + 1);
+                slots.extend(slot(header)?);
             }
-            slots.push(Slot { header, start, end, unit: OnceLock::new() });
         }
         Ok(slots)
+    }
+
+    /// The sections that the unit with this entry is in.
+    pub fn sections(&self, start: Die) -> &gimli::Dwarf<Bytes> {
+        match &self.shared {
+            Some((sections, _)) if start.0 as usize >= self.shared_start => sections,
+            _ => &self.dwarf,
+        }
+    }
+
+    /// The entry that an offset from the start of its section names, in an entry at `from`.
+    fn in_section(&self, from: Die, offset: usize) -> Option<Die> {
+        let shared = self.shared.is_some() && from.0 as usize >= self.shared_start;
+        let start = if shared { self.shared_start } else { 0 };
+        offset.checked_add(start).and_then(|at| u32::try_from(at).ok()).map(Die)
+    }
+
+    /// The entry that a value in the unit that begins at `unit` refers to, if it is a reference; and whether it leads out of
+    /// the unit.
+    pub fn target(&self, unit: Die, value: AttributeValue<Bytes>) -> Option<(Die, bool)> {
+        match value {
+            AttributeValue::UnitRef(offset) => Some((Die(unit.0.checked_add(u32::try_from(offset.0).ok()?)?), false)),
+            AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => Some((self.in_section(unit, offset)?, true)),
+            AttributeValue::DebugInfoRefSup(DebugInfoOffset(offset)) => {
+                let at = offset.checked_add(self.shared_start).filter(|_| self.shared.is_some())?;
+                Some((Die(u32::try_from(at).ok()?), true))
+            }
+            _ => None,
+        }
     }
 
     /// Index of the unit that the entry is in.
@@ -138,7 +168,7 @@ impl Store {
 
     pub fn unit(&self, slot: usize) -> Result<&Unit, Damage> {
         let slot = self.slots.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
-        let unit = slot.unit.get_or_init(|| self.dwarf.unit(slot.header));
+        let unit = slot.unit.get_or_init(|| self.sections(Die(slot.start)).unit(slot.header));
         unit.as_ref().map_err(|error| Damage::at(Die(slot.start), error.to_string()))
     }
 
@@ -159,14 +189,10 @@ impl Store {
     pub fn reference(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Result<Option<Die>, Damage> {
         match value {
             AttributeValue::UnitRef(offset) => Ok(Some(die_at(unit, offset)?)),
-            AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => Ok(u32::try_from(offset).ok().map(Die)),
             AttributeValue::DebugTypesRef(_) => {
                 Err(Damage { die: None, message: "types in units of their own (-fdebug-types-section)".into() })
             }
-            AttributeValue::DebugInfoRefSup(_) => {
-                Err(Damage { die: None, message: "entries in another file (as dwz makes them)".into() })
-            }
-            _ => Ok(None),
+            value => Ok(self.target(die_at(unit, UnitOffset(0))?, value).map(|(die, _)| die)),
         }
     }
 
@@ -175,7 +201,8 @@ impl Store {
     }
 
     pub fn string(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Option<&'static [u8]> {
-        self.dwarf.attr_string(unit, value).ok().map(|text| text.slice())
+        let sections = self.sections(die_at(unit, UnitOffset(0)).ok()?);
+        sections.attr_string(unit, value).ok().map(|text| text.slice())
     }
 
     /// The entry's own DW_AT_name.
@@ -240,6 +267,46 @@ fn shortened<'p>(path: &'p str, built_in: &str) -> &'p str {
 pub(super) fn die_at(unit: &Unit, offset: UnitOffset) -> Result<Die, Damage> {
     let offset = offset.to_debug_info_offset(&unit.header).and_then(|offset| u32::try_from(offset.0).ok());
     offset.map(Die).ok_or_else(|| Damage { die: None, message: "a reference that leads out of the section".into() })
+}
+
+/// None: of another kind.
+fn slot(header: gimli::UnitHeader<Bytes>) -> Result<Option<Slot>, Damage> {
+    let Some(DebugInfoOffset(start)) = header.debug_info_offset() else {
+        return Ok(None);
+    };
+    let end = start.saturating_add(header.length_including_self());
+    let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else {
+        return Err(Damage { die: None, message: "more than 4 GB of .debug_info".into() });
+    };
+    if header.address_size() != 8 {
+        return Err(Damage::at(Die(start), format!("a unit with addresses of {} bytes", header.address_size())));
+    }
+    Ok(Some(Slot { header, start, end, unit: OnceLock::new() }))
+}
+
+/// A section's bytes behind `before` bytes of nothing; what is not in the file itself is added to `owned`.
+fn load(elf: &Elf, section: SectionId, before: usize, owned: &mut Vec<Vec<u8>>) -> Result<Bytes, Error> {
+    let contents = match elf.debug_section(section.name())? {
+        Contents::InFile(range) if before > 0 => {
+            let mut moved = vec![0; before];
+            moved.extend(elf.bytes().get(range).unwrap_or_default());
+            Contents::Owned(moved)
+        }
+        Contents::Owned(contents) if before > 0 => Contents::Owned(std::iter::repeat_n(0, before).chain(contents).collect()),
+        contents => contents,
+    };
+    let bytes: &[u8] = match contents {
+        Contents::InFile(range) => elf.bytes().get(range).unwrap_or_default(),
+        Contents::Owned(contents) => {
+            owned.push(contents);
+            owned.last().map_or(&[], Vec::as_slice)
+        }
+    };
+    // SAFETY: the bytes are those of a Vec's or map's allocation, which does not move when the Vec or map does. The Vec is
+    // kept in the store unchanged, the map in its file, which the store or whoever has it keeps beside it; and no value with
+    // this lifetime leaves `debuginfo`.
+    let bytes: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
+    Ok(EndianSlice::new(bytes, LittleEndian))
 }
 
 pub(super) fn damaged(elf: &Elf, damage: Damage) -> Error {

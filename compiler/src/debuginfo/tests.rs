@@ -5,6 +5,7 @@ mod btf;
 mod compiled;
 mod damaged;
 mod interpreter;
+mod shared;
 mod vmlinux;
 
 use std::path::{Path, PathBuf};
