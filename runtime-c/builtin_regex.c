@@ -25,7 +25,7 @@ int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *
 		if (match->ends[i] >= 0)
 			match->ends[i] -= begin;
 	match->groups = regex->groups;
-	c->stale = 1;
+	c->stale |= SPILE_STALE_RUN;
 	return 1;
 }
 

@@ -145,7 +145,7 @@ unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
 	if (s.length) {
 		cpu->token_end = spile_string_copy(cpu->tokens, s);
 		cpu->token_at = 0;
-		c->stale = 1;
+		c->stale |= SPILE_STALE_RUN;
 	}
 	/* Delimiters in a row make no empty tokens. */
 	while (cpu->token_at < cpu->token_end &&

@@ -22,14 +22,16 @@
 #if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS) && defined(CONFIG_KPROBES_ON_FTRACE)
 
 /*
- * Written under spile_session.lock, read by hits. A slot in use has an address;
- * one given up keeps SLOT_WAS_USED, so that searches go on behind it.
+ * Written under spile_session.lock, read by hits. A slot in use has an address, and
+ * keeps it while all of its sites are turned off; one given up keeps SLOT_WAS_USED,
+ * so that searches go on behind it.
  */
 struct slot {
 	unsigned long address;		/* as ftrace gives it; 0: never used */
 	struct spile_site *first;	/* of the sites there, in the order of the script */
 	bool whole;			/* served by the ops for all registers */
 	bool pending;			/* added, not yet armed */
+	bool serving;			/* in the filter */
 } __aligned(32);
 enum { SLOT_WAS_USED = 1 };
 
@@ -143,14 +145,21 @@ static struct slot *add_slot(unsigned long address)
 	struct slot *slot = find_slot(address);
 	unsigned long place = first_place(address);
 
-	if (slot)
+	if (slot && slot->first)
 		return slot;
+	if (slot) {
+		/* Its sites were turned off. */
+		slot->whole = false;
+		slot->pending = true;
+		return slot;
+	}
 	/* There are more slots than sites: one is free. */
 	for (slot = slot_at(place); slot->address > SLOT_WAS_USED; slot = slot_at(++place))
 		;
 	slot->first = NULL;
 	slot->whole = false;
 	slot->pending = true;
+	slot->serving = false;
 	/* Release: who finds the address finds the rest. */
 	smp_store_release(&slot->address, address);
 	return slot;
@@ -185,6 +194,7 @@ static bool serve(struct slot *slot)
 	if (ftrace_set_filter_ip(with, slot->address, 0, 0))
 		return false;
 	served[slot->whole]++;
+	slot->serving = true;
 	return true;
 }
 
@@ -206,8 +216,10 @@ static bool serve_all(int kind)
 	if (error)
 		return false;
 	for (place = 0; place < 1u << slot_bits; place++)
-		if (slots[place].pending && slots[place].whole == kind)
+		if (slots[place].pending && slots[place].whole == kind) {
 			slots[place].pending = false;
+			slots[place].serving = true;
+		}
 	served[kind] += count;
 	return true;
 #else
@@ -249,8 +261,10 @@ int spile_entry_commit(void)
 		result = error;
 		forget_filter(kind);
 		for (place = 0; place < 1u << slot_bits; place++)
-			if (slots[place].address > SLOT_WAS_USED && slots[place].whole == kind)
+			if (slots[place].address > SLOT_WAS_USED && slots[place].whole == kind && slots[place].first) {
 				slots[place].pending = true;
+				slots[place].serving = false;
+			}
 	}
 	for (place = 0; place < 1u << slot_bits; place++)
 		if (slots[place].pending && !result)
@@ -261,13 +275,14 @@ int spile_entry_commit(void)
 static void leave_slot(struct slot *slot)
 {
 	slot->pending = false;
+	slot->serving = false;
 	WRITE_ONCE(slot->first, NULL);
 	WRITE_ONCE(slot->address, SLOT_WAS_USED);
 }
 
 bool spile_entry_refused(const struct spile_site *site)
 {
-	struct slot *slot = site->by_entry ? find_slot((unsigned long)site->kprobe.addr) : NULL;
+	struct slot *slot = site->by_entry && !site->off ? find_slot((unsigned long)site->kprobe.addr) : NULL;
 
 	return slot && slot->pending;
 }
@@ -293,14 +308,35 @@ static void stop_serving(struct slot *slot)
 {
 	int kind = slot->whole;
 
-	if (slot->pending)
+	if (!slot->serving)
 		return;
+	slot->serving = false;
 	if (--served[kind]) {
 		WARN_ON_ONCE(ftrace_set_filter_ip(&ops[kind], slot->address, 1, 0));
 	} else {
 		WARN_ON_ONCE(unregister_ftrace_function(&ops[kind]));
 		forget_filter(kind);
 	}
+}
+
+void spile_entry_drop(struct spile_site *site)
+{
+	struct slot *slot = find_slot((unsigned long)site->kprobe.addr);
+	struct spile_site **last;
+
+	if (WARN_ON_ONCE(!slot))
+		return;
+	/* A hit that stands on the site goes on from it to the next. */
+	for (last = &slot->first; *last; last = &(*last)->same) {
+		if (*last == site) {
+			WRITE_ONCE(*last, site->same);
+			break;
+		}
+	}
+	if (slot->first)
+		return;
+	slot->pending = false;
+	stop_serving(slot);
 }
 
 /*
@@ -360,6 +396,7 @@ void spile_entry_exit(void)
 
 #else
 
+void spile_entry_drop(struct spile_site *site) { }
 bool spile_entry_may_be(const struct spile_site *site) { return false; }
 bool spile_entry_add(struct spile_site *site) { return false; }
 int spile_entry_commit(void) { return 0; }

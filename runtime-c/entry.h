@@ -13,6 +13,9 @@ bool spile_entry_may_be(const struct spile_site *site);
 /* The site, whose kprobe is registered and disabled, is to be served; false: it must be a kprobe. */
 bool spile_entry_add(struct spile_site *site);
 
+/* The added site gets its hits no more, until it is added again. Some may be under way. */
+void spile_entry_drop(struct spile_site *site);
+
 /* Arms what has been added since; an error if some or all of it could not be (spile_entry_refused()):
  * -EBUSY while ftrace is switched off for the whole kernel. */
 int spile_entry_commit(void);

@@ -88,6 +88,24 @@ static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int co
 	}
 }
 
+/* A kretprobe's kprobe is in the same place. */
+void spile_kprobe_turn(struct spile_site *site, bool on)
+{
+	int error;
+
+	if (site->by_entry && !on) {
+		spile_entry_drop(site);
+		return;
+	}
+	if (site->by_entry && spile_entry_add(site))
+		return;
+	/* Now ftrace may serve others at the function, in a way that does not suffice for this one. */
+	site->by_entry = false;
+	error = on ? enable_kprobe(&site->kprobe) : disable_kprobe(&site->kprobe);
+	if (error && on)
+		WRITE_ONCE(site->off, true);	/* tried again when the condition is looked at */
+}
+
 static void count_missed_hits(const struct spile_site *site, struct spile_counters *counters)
 {
 	counters->nested += site->kprobe.nmissed;
@@ -105,5 +123,6 @@ const struct spile_family spile_kprobe_family = {
 	.arm = arm_kprobe_site,
 	.arm_rest = arm_entries,
 	.disarm = disarm_kprobe_sites,
+	.turn = spile_kprobe_turn,
 	.missed = count_missed_hits,
 };

@@ -118,5 +118,6 @@ const struct spile_family spile_kretprobe_family = {
 	.mechanism = return_mechanism,
 	.arm = arm_return,
 	.disarm = disarm_returns,
+	.turn = spile_kprobe_turn,
 	.missed = count_missed_returns,
 };

@@ -13,6 +13,7 @@
 #include "entry.h"
 #include "kernel_id.h"
 #include "lock.h"
+#include "condition.h"
 #include "map_init.h"
 #include "module_notifier.h"
 #include "raise.h"
@@ -45,6 +46,7 @@ static int __init spile_init(void)
 		goto err_lock;
 	spile_ring_init();
 	spile_raise_init();
+	spile_conditions_init();
 	error = spile_syscall_entry_init();
 	if (error)
 		goto err_syscall_entry;
@@ -80,6 +82,7 @@ static void __exit spile_exit_module(void)
 	spile_session_stop();
 	spile_modules_exit();
 	spile_raise_exit();
+	spile_conditions_exit();
 	spile_syscall_entry_exit();
 	spile_ring_exit_all();
 	spile_lock_exit();

@@ -13,6 +13,7 @@
 #include <linux/sched/task_stack.h>
 #include <linux/timex.h>
 
+#include "condition.h"
 #include "context.h"
 #include "guard.h"
 #include "lock.h"
@@ -57,12 +58,14 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, struct spile_counts 
 	c->filtered = 0;
 	if (!fine)
 		spile_run_failed(cpu, counts);
-	if (c->stale) {
+	if (c->stale & SPILE_STALE_RUN) {
 		cpu->match.groups = 0;
 		cpu->token_end = 0;
 		cpu->stack_kind = SPILE_STACK_NONE;
-		c->stale = 0;
 	}
+	if (c->stale & SPILE_STALE_CONDITIONS)
+		spile_conditions_look(cpu);
+	c->stale = 0;
 	return fine;
 }
 

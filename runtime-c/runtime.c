@@ -18,6 +18,7 @@
 #include "module_symbols.c"
 
 #include "site.c"
+#include "condition.c"
 #include "attach.c"
 #include "context.c"
 #include "entry.c"

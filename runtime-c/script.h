@@ -54,7 +54,12 @@ struct spile_context {
 	char *frame_end;
 	int next;			/* embedded C said STAP_NEXT */
 	int filtered;			/* the probe point's own condition turned the hit away */
-	int stale;			/* the runtime keeps something for this run alone, to be forgotten after it */
+	int stale;			/* enum spile_stale: what is to be done after this run */
+};
+
+enum spile_stale {
+	SPILE_STALE_RUN = 1,		/* to forget what the runtime keeps for this run alone */
+	SPILE_STALE_CONDITIONS = 2,	/* to look at conditions: the handler may have changed what they read */
 };
 
 /* All that the handler of a probe with counts_only is given of it. */
@@ -147,6 +152,9 @@ struct spile_probe {
 	struct spile_netfilter netfilter;	/* NETFILTER */
 	struct spile_watch watch;	/* WATCH */
 	unsigned int lock_count;
+	void (*condition)(struct spile_context *c);	/* of the probe point, or 0: sets filtered where it does not hold. The handler tests it too */
+	const unsigned int *condition_locks;	/* as locks: for what it reads */
+	unsigned int condition_lock_count;
 	unsigned int counts_only;	/* the handler does nothing but add to counters: it cannot fail, and needs nothing of its context but what spile_counting has */
 	spile_ulong registers;		/* KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs; KRETPROBE: the entry handler may */
 };

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 
+#include "condition.h"
 #include "context.h"
 #include "session.h"
 #include "site.h"
@@ -84,6 +85,8 @@ void spile_sites_arm(int target)
 		site->armed = !error;
 		if (error)
 			tell_failure(site, error);
+		else
+			spile_condition_apply(site);
 		cond_resched();
 	}
 	spile_kprobe_family.arm_rest();
@@ -106,8 +109,10 @@ static void disarm_family(const struct spile_family *family, int target)
 	for (i = 0; i < count; i++)
 		batch[i]->mechanism = family->mechanism ? family->mechanism(batch[i]) : family->by;
 	family->disarm(batch, count);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		batch[i]->armed = false;
+		batch[i]->off = false;
+	}
 }
 
 void spile_sites_disarm(int target)

@@ -26,6 +26,7 @@ struct spile_site {
 	unsigned int counts_at;		/* of its counts in a CPU's, bytes */
 	bool armed;			/* under spile_session.lock */
 	bool by_entry;			/* of a kprobe or kretprobe: ftrace serves it (entry.c) */
+	bool off;			/* armed, and turned off because its condition does not hold (condition.c) */
 	struct spile_site *same;	/* entry.c: the next at the same function */
 	char *symbol;			/* "module:symbol" of a site in a module, a symbol without target, else 0 */
 	u32 mechanism;			/* enum spile_mechanism */
@@ -59,6 +60,8 @@ struct spile_family {
 	void (*arm_rest)(void);
 	/* All of `sites` are armed. When it returns no handler of theirs runs any more. */
 	void (*disarm)(struct spile_site *const *sites, unsigned int count);
+	/* Off: hits reach the armed site no more, some may be under way. On again: after arm_rest(). 0: cannot. */
+	void (*turn)(struct spile_site *site, bool on);
 	/* Adds what the kernel missed of an armed site to the counters. */
 	void (*missed)(const struct spile_site *site, struct spile_counters *counters);
 };
@@ -80,6 +83,9 @@ void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
 
 /* 0 for begin, end, error, never: they are not armed. */
 const struct spile_family *spile_site_family(const struct spile_site *site);
+
+/* spile_family.turn of kprobes and kretprobes. */
+void spile_kprobe_turn(struct spile_site *site, bool on);
 
 /* A site that was armed could not be kept so: tells it as arming that failed. */
 void spile_site_unarmed(struct spile_site *site, int error);

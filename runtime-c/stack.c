@@ -75,7 +75,7 @@ unsigned int spile_stack_kernel(struct spile_context *c, const unsigned long **f
 		return cpu->stack_count;
 	cpu->stack_count = regs && user_mode(regs) ? 0 : unwind(c, regs, cpu->stack);
 	cpu->stack_kind = SPILE_STACK_KERNEL;
-	c->stale = 1;
+	c->stale |= SPILE_STALE_RUN;
 	return cpu->stack_count;
 }
 
@@ -96,7 +96,7 @@ unsigned int spile_stack_user(struct spile_context *c, const unsigned long **fra
 	if (cpu->stack_kind == SPILE_STACK_USER)
 		return cpu->stack_count;
 	cpu->stack_kind = SPILE_STACK_USER;
-	c->stale = 1;
+	c->stale |= SPILE_STALE_RUN;
 	cpu->stack_count = 0;
 	if (!current->mm)
 		return 0;

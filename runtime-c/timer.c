@@ -64,8 +64,17 @@ static void cancel_timers(struct spile_site *const *sites, unsigned int count)
 		hrtimer_cancel(&sites[i]->timer);
 }
 
+static void turn_timer(struct spile_site *site, bool on)
+{
+	if (on)
+		hrtimer_start(&site->timer, next_interval(site), HRTIMER_MODE_REL_HARD);
+	else
+		hrtimer_cancel(&site->timer);
+}
+
 const struct spile_family spile_timer_family = {
 	.by = SPILE_BY_TIMER,
 	.arm = start_timer,
 	.disarm = cancel_timers,
+	.turn = turn_timer,
 };

@@ -109,12 +109,22 @@ static void disarm_tracepoints(struct spile_site *const *sites, unsigned int cou
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		WARN_ON_ONCE(tracepoint_probe_unregister(sites[i]->tracepoint, taker_of(sites[i]), sites[i]));
+		WARN_ON_ONCE(!sites[i]->off &&
+			     tracepoint_probe_unregister(sites[i]->tracepoint, taker_of(sites[i]), sites[i]));
 	tracepoint_synchronize_unregister();
+}
+
+static void turn_tracepoint(struct spile_site *site, bool on)
+{
+	if (!on)
+		WARN_ON_ONCE(tracepoint_probe_unregister(site->tracepoint, taker_of(site), site));
+	else if (tracepoint_probe_register(site->tracepoint, taker_of(site), site))
+		WRITE_ONCE(site->off, true);	/* no memory: tried again when the condition is looked at */
 }
 
 const struct spile_family spile_tracepoint_family = {
 	.by = SPILE_BY_TRACEPOINT,
 	.arm = arm_tracepoint,
 	.disarm = disarm_tracepoints,
+	.turn = turn_tracepoint,
 };

@@ -27,7 +27,7 @@ struct Global {
 
 #[derive(Serialize)]
 struct Locks {
-    probe: usize,
+    name: String,
     list: String,
 }
 
@@ -59,8 +59,11 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("regexes", &regexes.map(|(index, item)| regex::emit(index, item)).collect::<Vec<_>>());
     context.insert("prototypes", &plan.routines.iter().map(routine::prototype).collect::<Vec<_>>());
     context.insert("routines", &plan.routines.iter().map(|item| routine::emit(plan, item)).collect::<Vec<_>>());
-    let locks = plan.probes.iter().enumerate().filter(|(_, probe)| !probe.locks.is_empty());
-    context.insert("locks", &locks.map(|(index, probe)| Locks { probe: index, list: lock_list(probe) }).collect::<Vec<_>>());
+    let of_handlers = plan.probes.iter().enumerate().map(|(index, probe)| (format!("locks_{index}"), probe.locks.as_slice()));
+    let conditions = plan.probes.iter().enumerate().filter_map(|(index, probe)| Some((index, probe.condition.as_ref()?)));
+    let of_conditions = conditions.map(|(index, condition)| (format!("condition_locks_{index}"), condition.locks.as_slice()));
+    let locks = of_handlers.chain(of_conditions).filter(|(_, locks)| !locks.is_empty());
+    context.insert("locks", &locks.map(|(name, locks)| Locks { name, list: lock_list(locks) }).collect::<Vec<_>>());
     context.insert("probes", &plan.probes.iter().enumerate().map(|(index, probe)| probe_entry(index, probe)).collect::<Vec<_>>());
     context.insert("targets", &plan.targets.iter().map(target_entry).collect::<Vec<_>>());
     context.insert("module_symbols", &plan.module_symbols.iter().map(|symbol| module_symbol(plan, symbol)).collect::<Vec<_>>());
@@ -130,8 +133,8 @@ fn map_fields(map: &Map) -> Vec<String> {
     fields
 }
 
-fn lock_list(probe: &Probe) -> String {
-    let locks = probe.locks.iter().map(|&(lock, mode)| {
+fn lock_list(locks: &[(u32, LockMode)]) -> String {
+    let locks = locks.iter().map(|&(lock, mode)| {
         let mode = match mode {
             LockMode::Read => "READ",
             LockMode::Write => "WRITE",
@@ -252,6 +255,13 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
     if !probe.locks.is_empty() {
         fields.push(format!(".locks = locks_{index}"));
         fields.push(format!(".lock_count = {}", probe.locks.len()));
+    }
+    if let Some(condition) = &probe.condition {
+        fields.push(format!(".condition = {}", condition.routine));
+        if !condition.locks.is_empty() {
+            fields.push(format!(".condition_locks = condition_locks_{index}"));
+            fields.push(format!(".condition_lock_count = {}", condition.locks.len()));
+        }
     }
     Entry { fields }
 }

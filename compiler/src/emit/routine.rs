@@ -275,6 +275,7 @@ impl Speller<'_> {
                 self.outer(&format!("{label}: __attribute__((unused));"));
             }
             Instr::Filter => self.line("c->filtered = 1;"),
+            Instr::Rearm => self.line("c->stale |= SPILE_STALE_CONDITIONS;"),
             Instr::Goto(label) => self.line(&format!("goto {};", self.label(*label))),
             Instr::Check(label) => {
                 self.line("if (spile_unlikely(c->error))");

@@ -247,6 +247,8 @@ pub enum Instr {
     Goto(LabelId),
     /// The probe point's own condition turned the hit away.
     Filter,
+    /// What conditions of probe points read may be changed by this run.
+    Rearm,
     /// To the label if an error is set.
     Check(LabelId),
     Charge { statements: u32, location: LocationId },

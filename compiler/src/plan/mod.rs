@@ -3,6 +3,7 @@
 //! Everything that needs deciding is decided here; [`crate::emit`] spells it.
 
 pub mod code;
+mod condition;
 mod frame;
 mod globals;
 mod map;
@@ -164,6 +165,16 @@ pub struct Probe {
     pub registers: u64,
     /// What is taken for the handler, ascending.
     pub locks: Vec<(u32, LockMode)>,
+    pub condition: Option<Condition>,
+}
+
+/// What the probe point's condition says, asked for apart from a hit.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// Sets `filtered` where it does not hold.
+    pub routine: String,
+    /// What is taken for it, ascending.
+    pub locks: Vec<(u32, LockMode)>,
 }
 
 /// The translation unit with the script's own C.
@@ -208,6 +219,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
     let handler_uses: Vec<Uses> = handler_walks.iter().map(|walk| walk.with_calls(&function_uses)).collect();
     let counters = globals::counters(program, &handler_uses);
     let locks = globals::locks(program, &handler_uses, &counters);
+    let watched = condition::watched(program, &function_uses);
     let nesting = frame::nesting(program);
     let max_nesting = naming.limits.max_nesting.unwrap_or(nesting.needed);
     let names = function_names(program);
@@ -262,16 +274,32 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         });
         let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets, &counters));
         builder.declare(&probe.locals, 0);
-        builder.statements(&probe.body);
+        let (filters, body) = probe.body.split_at(condition::filters(&probe.body));
+        builder.statements(filters);
+        if condition::rearms(&watched, &handler_uses[index]) {
+            builder.rearm();
+        }
+        builder.statements(body);
         let routine = builder.finish(name, comment, Vec::new(), None, Frame::Handler);
         let only_counts = code::only_counts(&routine.code);
         let handler = shared.add(&mut routines, routine);
-        let mut taken: Vec<(u32, LockMode)> =
-            handler_uses[index]
+        let taken_for = |uses: &Uses| {
+            let taken = uses
                 .iter()
-                .filter_map(|(id, &access)| Some((locks[id.index()]?, globals::mode(&program.globals[id.index()], counters[id.index()], access))))
-                .collect();
-        taken.sort_unstable();
+                .filter_map(|(id, &access)| Some((locks[id.index()]?, globals::mode(&program.globals[id.index()], counters[id.index()], access))));
+            let mut taken: Vec<(u32, LockMode)> = taken.collect();
+            taken.sort_unstable();
+            taken
+        };
+        let taken = taken_for(&handler_uses[index]);
+        let condition = (!filters.is_empty()).then(|| {
+            let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &[], &counters));
+            builder.statements(filters);
+            let comment = format!("probe {}: its condition", probe.point);
+            let routine = builder.finish(format!("{}_condition", routine_name(index, probe)), comment, Vec::new(), None, Frame::Handler);
+            let uses = Walk::of(filters).with_calls(&function_uses);
+            Condition { routine: shared.add(&mut routines, routine), locks: taken_for(&uses) }
+        });
         probes.push(Probe {
             point: probe.point.clone(),
             script_point: probe.script_point.clone(),
@@ -284,6 +312,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             counts_only: only_counts && taken.is_empty(),
             registers: seen_registers(probe, &handler_walks[index], &function_walks),
             locks: taken,
+            condition,
         });
     }
     shared.comment(&mut routines);

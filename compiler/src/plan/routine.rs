@@ -157,6 +157,11 @@ impl<'p, 's> Builder<'p, 's> {
         (value, std::mem::replace(&mut self.code, before))
     }
 
+    /// From here on the handler may change what conditions of probe points read.
+    pub(super) fn rearm(&mut self) {
+        self.push(Instr::Rearm);
+    }
+
     pub(super) fn statements(&mut self, statements: &[Stmt]) {
         for statement in statements {
             self.statement(statement);

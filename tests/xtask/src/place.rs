@@ -104,6 +104,11 @@ impl Place {
         matches!(self.system, System::Here)
     }
 
+    /// How many times longer than usual things may take there: a kernel that looks for mistakes does much beside.
+    pub fn slowness(&self) -> u32 {
+        if matches!(self.system, System::Modules(_)) { 6 } else { 1 }
+    }
+
     /// A command that runs there, in `directory`, which must be below the workspace.
     pub fn command(&self, program: impl AsRef<Path>, directory: &Path) -> Command {
         let program = program.as_ref();

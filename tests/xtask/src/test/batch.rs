@@ -65,7 +65,8 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize
     let mut streams = Streams::inherit();
     streams.file = Box::new(move |name, bytes| lock(&seen).take(name, bytes));
     let running = guest.start(streams)?;
-    let patience = STUCK + Duration::from_secs(tests.iter().map(|(_, test)| test.header.limit).max().unwrap_or(0));
+    let longest = tests.iter().map(|(_, test)| test.header.limit).max().unwrap_or(0);
+    let patience = (STUCK + Duration::from_secs(longest)) * workshop.place.slowness();
     let interrupter = running.interrupter();
     let mut numbers = Vec::new();
     let outcome = std::thread::scope(|scope| {
@@ -124,7 +125,7 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
         .write(format!("{directory}/command"), command, 0o644)
         .write(format!("{directory}/setup"), header.setup.clone(), 0o644)
         .write(format!("{directory}/modules"), header.modules.join("\n"), 0o644)
-        .write(format!("{directory}/limit"), header.limit.to_string(), 0o644);
+        .write(format!("{directory}/limit"), (header.limit * u64::from(workshop.place.slowness())).to_string(), 0o644);
     Ok(())
 }
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `if (...)` behind a probe point. Its handler tests it at each hit; beyond that, a
+ * probe whose condition does not hold is physically off: its breakpoint is taken
+ * out, or ftrace calls it no more, so that it costs nothing. After each handler
+ * that writes what a condition reads the conditions are looked at, and where one
+ * has changed a work item, which may sleep, turns its probe on or off.
+ */
+#include <linux/irq_work.h>
+#include <linux/workqueue.h>
+
+#include "condition.h"
+#include "context.h"
+#include "lock.h"
+#include "session.h"
+
+static void turn_all(struct work_struct *unused);
+static DECLARE_DELAYED_WORK(turning, turn_all);
+
+/* A handler may be anywhere, where a work item cannot be queued. */
+static void begin_turning(struct irq_work *unused)
+{
+	schedule_delayed_work(&turning, 0);
+}
+static struct irq_work asking;
+
+enum says { SAYS_ON, SAYS_OFF, SAYS_NOTHING };
+
+/* What the condition says now; nothing while others hold what it reads. One that
+ * fails lets the handler run, which fails in the same way and tells it. The context
+ * is owned, between runs. */
+static enum says ask(struct spile_cpu *cpu, const struct spile_probe *probe)
+{
+	struct spile_context *c = &cpu->context;
+	bool off;
+
+	if (!spile_lock_all(probe->condition_locks, probe->condition_lock_count))
+		return SAYS_NOTHING;
+	c->actions = spile_script.max_actions;
+	probe->condition(c);
+	spile_unlock_all(probe->condition_locks, probe->condition_lock_count);
+	off = c->filtered && !c->error;
+	c->filtered = 0;
+	c->error = SPILE_OK;
+	return off ? SAYS_OFF : SAYS_ON;
+}
+
+static bool may_turn(const struct spile_site *site)
+{
+	return site->probe->condition && READ_ONCE(site->armed) && spile_site_family(site)->turn;
+}
+
+void spile_conditions_look(struct spile_cpu *cpu)
+{
+	const struct spile_probe *probe = cpu->context.probe;
+	unsigned int i;
+
+	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
+		return;
+	for (i = 0; i < spile_script.probe_count; i++) {
+		const struct spile_site *site = &spile_sites[i];
+		enum says says;
+
+		if (!may_turn(site))
+			continue;
+		says = ask(cpu, site->probe);
+		if (says != (READ_ONCE(site->off) ? SAYS_OFF : SAYS_ON)) {
+			irq_work_queue(&asking);
+			break;
+		}
+	}
+	cpu->context.probe = probe;
+}
+
+static enum says ask_from_outside(const struct spile_site *site)
+{
+	struct spile_cpu *cpu = spile_context_claim();
+	unsigned long flags;
+	enum says says;
+
+	/* What interrupts us would find the locks held. */
+	local_irq_save(flags);
+	says = ask(cpu, site->probe);
+	local_irq_restore(flags);
+	spile_context_release(cpu);
+	return says;
+}
+
+static void turn(struct spile_site *site, bool off)
+{
+	if (site->off == off)
+		return;
+	/* Before: a handler that changes the condition meanwhile asks again. */
+	WRITE_ONCE(site->off, off);
+	spile_site_family(site)->turn(site, !off);
+}
+
+void spile_condition_apply(struct spile_site *site)
+{
+	if (may_turn(site) && ask_from_outside(site) == SAYS_OFF)
+		turn(site, true);
+}
+
+static void turn_all(struct work_struct *unused)
+{
+	bool again = false;
+	unsigned int i;
+
+	mutex_lock(&spile_session.lock);
+	for (i = 0; i < spile_script.probe_count && spile_session_state == SPILE_STATE_RUNNING; i++) {
+		struct spile_site *site = &spile_sites[i];
+		enum says says;
+
+		if (!may_turn(site))
+			continue;
+		says = ask_from_outside(site);
+		if (says == SAYS_NOTHING)
+			again = true;
+		else
+			turn(site, says == SAYS_OFF);
+		cond_resched();
+	}
+	if (spile_session_state == SPILE_STATE_RUNNING)
+		spile_kprobe_family.arm_rest();
+	mutex_unlock(&spile_session.lock);
+	if (again)
+		schedule_delayed_work(&turning, 1);
+}
+
+void spile_conditions_init(void)
+{
+	init_irq_work(&asking, begin_turning);
+}
+
+/* No handler runs any more. */
+void spile_conditions_exit(void)
+{
+	irq_work_sync(&asking);
+	cancel_delayed_work_sync(&turning);
+}
