@@ -129,6 +129,54 @@ fn open(bytes: Vec<u8>) -> Result<DebugInfo, spile::debuginfo::Error> {
     DebugInfo::open(Arc::new(Elf::open(file.path())?), None, None)
 }
 
+/// Small modules of an installed kernel with their debug information, at the most `count`.
+fn real_modules(count: usize) -> Vec<Vec<u8>> {
+    let (mut found, mut open) = (Vec::new(), vec![std::path::PathBuf::from("/usr/lib/debug/lib/modules")]);
+    while let Some(directory) = open.pop() {
+        for path in std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let size = std::fs::symlink_metadata(&path).map_or(0, |metadata| metadata.len());
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|end| end == "ko") {
+                found.push((size, path));
+            }
+        }
+    }
+    found.sort();
+    found.into_iter().take(count).filter_map(|(_, path)| std::fs::read(path).ok()).collect()
+}
+
+/// Changes to what real kernels have, for so long and no longer.
+#[test]
+fn damaged_modules() {
+    const TIME: std::time::Duration = std::time::Duration::from_secs(15);
+    let modules = real_modules(12);
+    if modules.is_empty() {
+        return println!("skipped: no debug information of modules");
+    }
+    let (started, mut random, mut runs) = (std::time::Instant::now(), Random(7), 0);
+    while started.elapsed() < TIME {
+        let mut damaged = modules[random.next(modules.len())].clone();
+        for _ in 0..1 + random.next(20) {
+            let at = random.next(damaged.len());
+            match random.next(3) {
+                0 => damaged[at] ^= 1 << random.next(8),
+                1 => damaged[at] = [0, 0xff, 0x7f, 0x80][random.next(4)],
+                // A piece of it somewhere else.
+                _ => {
+                    let (from, length) = (random.next(damaged.len()), 1 + random.next(64));
+                    let piece: Vec<u8> = damaged.iter().skip(from).take(length).copied().collect();
+                    damaged.iter_mut().skip(at).zip(piece).for_each(|(place, byte)| *place = byte);
+                }
+            }
+        }
+        walk(damaged);
+        runs += 1;
+    }
+    println!("{runs} damaged modules");
+    assert!(runs > 10);
+}
+
 /// Asks everything there is to ask; true if it all was answered.
 fn walk(bytes: Vec<u8>) -> bool {
     let Ok(debug) = open(bytes) else { return false };
@@ -140,6 +188,7 @@ fn walk(bytes: Vec<u8>) -> bool {
             whole = false;
             continue;
         };
+        let _ = (debug.statements(id), debug.calls(id), debug.labels(id));
         for entry in function.bodies.iter().map(|body| body.entry).chain(function.inlined.iter().map(|copy| copy.address)) {
             let mut variables = debug.parameters(id).unwrap_or_default();
             variables.extend(debug.locals(id, entry).unwrap_or_default());
@@ -155,6 +204,7 @@ fn walk(bytes: Vec<u8>) -> bool {
             _ => whole = false,
         }
     }
+    let _ = debug.export();
     whole
 }
 

@@ -1,0 +1,149 @@
+//! What debug information is read to say of real kernels, against what binutils' `nm` and `addr2line` say: entry addresses,
+//! and the file and line that they are of. Says how much agrees.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use spile::debuginfo::{DebugInfo, Elf, FunctionPattern};
+
+/// Functions of vmlinux that are drawn, and of each of so many modules.
+const KERNEL: usize = 2000;
+const MODULES: usize = 20;
+const MODULE: usize = 100;
+
+/// One function's entry as it is read here.
+struct Entry {
+    name: String,
+    symbol: String,
+    /// None in vmlinux.
+    section: Option<String>,
+    offset: u64,
+    /// `FILE:LINE` of the statements that begin there.
+    lines: Vec<String>,
+}
+
+fn vmlinux() -> Option<PathBuf> {
+    let entries = std::fs::read_dir("/usr/lib/debug/boot").ok()?.flatten().map(|entry| entry.path());
+    entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinux-"))).max()
+}
+
+/// Debug files of modules, in a fixed order.
+fn modules(below: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![below.to_path_buf()]);
+    while let Some(directory) = open.pop() {
+        for path in std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            match path.is_dir() {
+                true => open.push(path),
+                false if path.extension().is_some_and(|end| end == "ko") => found.push(path),
+                false => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Every function that has a body and a line there, thinned to about `count` evenly spread ones.
+fn entries(path: &Path, count: usize) -> Vec<Entry> {
+    let elf = Arc::new(Elf::open(path).unwrap());
+    let debug = DebugInfo::open(elf.clone(), None, None).unwrap();
+    let all = debug.find_functions(&FunctionPattern { name: "*".into(), file: None }).unwrap();
+    let step = (all.len() / (count * 3)).max(1);
+    let mut entries = Vec::new();
+    for id in all.into_iter().step_by(step) {
+        let function = debug.function(id).unwrap();
+        let Some(body) = function.bodies.first() else { continue };
+        let statements = debug.statements(id).unwrap();
+        // Several begin there where something inlined begins at once; addr2line names one of them.
+        let there: Vec<String> =
+            statements.iter().filter(|statement| statement.address == body.entry).map(|statement| format!("{}:{}", statement.file, statement.line)).collect();
+        if there.is_empty() {
+            continue;
+        }
+        let section = body.entry.section.and_then(|id| elf.section(id)).map(|section| section.name.clone());
+        let (offset, symbol) = (body.entry.offset, body.symbol.clone().unwrap_or_default());
+        entries.push(Entry { name: function.name.clone(), symbol, section, offset, lines: there });
+        if entries.len() == count {
+            break;
+        }
+    }
+    entries
+}
+
+/// Addresses of symbols by name.
+fn symbols(path: &Path) -> HashMap<String, Vec<u64>> {
+    let text = Command::new("nm").arg(path).output().unwrap().stdout;
+    let mut symbols: HashMap<String, Vec<u64>> = HashMap::new();
+    for line in String::from_utf8_lossy(&text).lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let [address, _, name] = words[..] {
+            symbols.entry(name.into()).or_default().push(u64::from_str_radix(address, 16).unwrap());
+        }
+    }
+    symbols
+}
+
+/// `FILE:LINE` of each address.
+fn lines(path: &Path, section: Option<&str>, offsets: &[u64]) -> Vec<String> {
+    let mut command = Command::new("addr2line");
+    command.arg("-e").arg(path);
+    command.args(section.map(|section| ["-j", section]).into_iter().flatten());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let text: String = offsets.iter().map(|offset| format!("{offset:#x}\n")).collect();
+    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()).unwrap());
+    let output = child.wait_with_output().unwrap().stdout;
+    writer.join().unwrap();
+    String::from_utf8_lossy(&output).lines().map(|line| line.split(" (").next().unwrap_or(line).to_string()).collect()
+}
+
+/// How many entries there are, and how many of them agree in address, and in file and line.
+fn compared(path: &Path, count: usize) -> [usize; 3] {
+    let (entries, symbols) = (entries(path, count), symbols(path));
+    let mut figures = [entries.len(), 0, 0];
+    let mut by_section: HashMap<Option<String>, Vec<&Entry>> = HashMap::new();
+    for entry in &entries {
+        let same = symbols.get(&entry.symbol).is_some_and(|addresses| addresses.contains(&entry.offset));
+        figures[1] += usize::from(same);
+        if !same {
+            println!("{}: {} at {:#x}, nm has {:x?}", path.display(), entry.symbol, entry.offset, symbols.get(&entry.symbol));
+        }
+        by_section.entry(entry.section.clone()).or_default().push(entry);
+    }
+    for (section, entries) in by_section {
+        let offsets: Vec<u64> = entries.iter().map(|entry| entry.offset).collect();
+        for (entry, said) in entries.iter().zip(lines(path, section.as_deref(), &offsets)) {
+            let same = entry.lines.iter().any(|own| said == *own || said.ends_with(&format!("/{own}")));
+            figures[2] += usize::from(same);
+            if !same {
+                println!("{}: {} is of {:?}, addr2line says {said}", path.display(), entry.name, entry.lines);
+            }
+        }
+    }
+    figures
+}
+
+#[test]
+fn entries_and_lines() {
+    let Some(kernel) = vmlinux() else { return println!("skipped: no debug information of a kernel") };
+    if Command::new("addr2line").arg("--version").output().is_err() {
+        return println!("skipped: no binutils");
+    }
+    let mut total = compared(&kernel, KERNEL);
+    let release = kernel.file_name().unwrap().to_string_lossy().replacen("vmlinux-", "", 1);
+    let all = modules(&Path::new("/usr/lib/debug/lib/modules").join(release));
+    for module in all.iter().step_by((all.len() / MODULES).max(1)).take(MODULES) {
+        for (sum, figure) in total.iter_mut().zip(compared(module, MODULE)) {
+            *sum += figure;
+        }
+    }
+    let [functions, addresses, lines] = total;
+    println!("of {functions} functions {addresses} agree in their entry address, {lines} in file and line");
+    assert!(functions >= KERNEL, "{functions}");
+    assert_eq!(addresses, functions);
+    // addr2line also looks at rows that begin no statement; where one of them is the last at the address, it names that.
+    assert!((functions - lines) * 30 <= functions, "{lines} of {functions}");
+}
