@@ -268,11 +268,12 @@ impl Settler<'_> {
             return self.emit(Terminal::Member(keyword.text().to_string()), Before::Operand);
         }
         if matches!(keyword, Keyword::String | Keyword::Long) {
-            // Types stand behind a colon of a signature; elsewhere the words are ordinary names.
-            let is_type = self.part == Part::Signature && matches!(self.out.last(), Some((_, Terminal::Colon, _)));
-            return match is_type {
-                true => self.emit(Terminal::Keyword(keyword), Before::Nothing),
-                false => self.emit(Terminal::Ident(keyword.text().to_string()), Before::Ident),
+            // Functions may be called so, nothing else.
+            let defined = matches!(self.out.last(), Some((_, Terminal::Keyword(Keyword::Function), _)));
+            let called = self.part == Part::Code && self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Op(Op::ParenOpen));
+            return match defined || called {
+                true => self.emit(Terminal::Ident(keyword.text().to_string()), Before::Ident),
+                false => self.emit(Terminal::Keyword(keyword), Before::Nothing),
             };
         }
         let before = match keyword {

@@ -289,8 +289,8 @@ fn names_that_are_types() {
     assert_eq!(statements("x = string(y) . long(z)"), ["x = string(y) . long(z);"]);
     assert_eq!(statements("x = a ? b : string(c)"), ["x = a ? b : string(c);"]);
     assert_eq!(
-        printed("function string(long:long) { return long }").lines().next(),
-        Some("function string(long:long) {")
+        printed("function string(x:long) { return x }").lines().next(),
+        Some("function string(x:long) {")
     );
 }
 
