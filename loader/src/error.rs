@@ -84,6 +84,10 @@ pub enum Error {
     BadName { path: PathBuf, name: String },
     /// No CAP_SYS_MODULE.
     NoCapability,
+    /// Set-uid, and the caller is not in this group.
+    NotAllowed { what: &'static str, group: &'static str },
+    /// Set-uid, and the module does not lie where only root can have put it.
+    NotApproved { path: PathBuf },
     /// `/proc/sys/kernel/modules_disabled` is 1.
     ModulesDisabled,
     /// The kernel takes signed modules only, and this one has no signature.
@@ -139,6 +143,8 @@ impl Error {
             | Error::NoService { .. }
             | Error::BadName { .. } => Exit::File,
             Error::NoCapability
+            | Error::NotAllowed { .. }
+            | Error::NotApproved { .. }
             | Error::ModulesDisabled
             | Error::Unsigned { .. }
             | Error::SignatureRejected { .. } => Exit::Permission,
@@ -184,6 +190,13 @@ impl fmt::Display for Error {
             }
             Error::BadName { path, name } => write!(f, "{}: '{name}' is no name for a module", path.display()),
             Error::NoCapability => write!(f, "loading a module needs CAP_SYS_MODULE: run as root, with sudo, or from a service"),
+            Error::NotAllowed { what, group } => write!(f, "{what}: only for root and members of the group {group}"),
+            Error::NotApproved { path } => write!(
+                f,
+                "{}: members of spileusr and spilesys run modules of /lib/modules/{}/spile alone: root puts them there",
+                path.display(),
+                crate::file::running_release()
+            ),
             Error::ModulesDisabled => {
                 write!(f, "this kernel loads no modules until it is rebooted (sysctl kernel.modules_disabled is 1)")
             }

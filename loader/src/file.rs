@@ -51,10 +51,14 @@ impl File {
 
     fn read(path: &Path) -> Result<File, Error> {
         let unreadable = |error| Error::Unreadable { path: path.to_path_buf(), error };
-        let image = fs::read(path).map_err(unreadable)?;
-        let description = parse(path, &image)?;
+        File::of(path.to_path_buf(), fs::read(path).map_err(unreadable)?)
+    }
+
+    /// From bytes that were read already.
+    pub fn of(path: PathBuf, image: Vec<u8>) -> Result<File, Error> {
+        let description = parse(&path, &image)?;
         let signed = image.ends_with(SIGNATURE_MARK);
-        Ok(File { path: path.to_path_buf(), image, description, signed })
+        Ok(File { path, image, description, signed })
     }
 
     /// `-R`: the module will be called NAME_PID. The kernel takes the name from the section that holds `struct module`.

@@ -28,6 +28,7 @@ pub mod options;
 pub mod output;
 pub mod payload;
 pub mod pretty;
+pub mod privilege;
 pub mod quick;
 pub mod record;
 pub mod report;
@@ -50,20 +51,22 @@ use spile_abi::device::Gate;
 
 use crate::error::{Error, Exit};
 use crate::options::{Options, Task};
+use crate::privilege::{Caller, Rank, Remover};
 
 /// The whole program. `arguments` begin with the program's name. Catches signals, and leaves them caught.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let caller = match Caller::find() {
+        Ok(caller) => caller,
+        Err(error) => return told(&error),
+    };
     let result = match arguments.get(1).is_some_and(|word| word == "service") {
-        true => service::Service::parse(arguments.into_iter().skip(1)).map(|service| serve(&service)),
-        false => Options::parse(arguments).map(|options| perform(&options)),
+        true => service::Service::parse(arguments.into_iter().skip(1)).map(|service| serve(&service, caller.as_ref())),
+        false => Options::parse(arguments).map(|options| perform(&options, caller.as_ref())),
     };
     match result {
         Ok(Ok(exit)) => exit.code(),
-        Ok(Err(error)) => {
-            report::say(&format!("ERROR: {error}"));
-            error.exit().code()
-        }
+        Ok(Err(error)) => told(&error),
         Err(told) => {
             // Help and version go to standard output, mistakes to standard error; a closed one is nobody's concern.
             let _ = told.print();
@@ -72,54 +75,113 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+fn told(error: &Error) -> ExitCode {
+    report::say(&format!("ERROR: {error}"));
+    error.exit().code()
+}
+
 /// `spilerun service ...`
-fn serve(service: &service::Service) -> Result<Exit, Error> {
+fn serve(service: &service::Service, caller: Option<&Caller>) -> Result<Exit, Error> {
+    if caller.is_some() {
+        return Err(Error::NotAllowed { what: "services", group: "root" });
+    }
     match service.perform()? {
         service::Step::Done(exit) => Ok(exit),
-        service::Step::Run(arguments) => perform(&service::options(arguments)?),
+        service::Step::Run(arguments) => perform(&service::options(arguments)?, None),
     }
 }
 
-fn perform(options: &Options) -> Result<Exit, Error> {
+/// What takes more rights than the caller may have.
+fn privileged<T>(caller: Option<&Caller>, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    match caller {
+        Some(caller) => caller.as_root(run),
+        None => run(),
+    }
+}
+
+fn require(caller: Option<&Caller>, rank: Rank, what: &'static str) -> Result<(), Error> {
+    caller.map_or(Ok(()), |caller| caller.require(rank, what))
+}
+
+fn perform(options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
     match &options.task {
         Task::Remove(name) => {
-            check::may_load_modules()?;
-            load::remove_leftover(name)?;
+            require(caller, Rank::Sys, "ending other sessions")?;
+            privileged(caller, || {
+                check::may_load_modules()?;
+                load::remove_leftover(name)
+            })?;
             Ok(Exit::Success)
         }
-        Task::Run(module) => run(Path::new(module), options),
-        Task::Attach(name) => attach(name, options),
-        Task::Status(name, form) => tell_status(name, *form),
-        Task::Gate { name, mode, expires } => change_gate(name, *mode, *expires),
+        Task::Run(module) => run(Path::new(module), options, caller),
+        Task::Attach(name) => attach(name, options, caller),
+        Task::Status(name, form) => {
+            require(caller, Rank::Usr, "looking at sessions")?;
+            let text = privileged(caller, || status_text(name, *form))?;
+            // A closed reader has seen enough.
+            let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
+            Ok(Exit::Success)
+        }
+        Task::Gate { name, mode, expires } => {
+            require(caller, Rank::Sys, "changing other sessions")?;
+            privileged(caller, || change_gate(name, *mode, *expires))
+        }
     }
 }
 
-fn run(module: &Path, options: &Options) -> Result<Exit, Error> {
-    let mut file = file::File::find(module)?;
-    check::belongs_here(&file)?;
-    check::may_load_modules()?;
-    check::signature_will_do(&file)?;
+/// The module's file: for members of spileusr and spilesys an approved one.
+fn find(module: &Path, caller: Option<&Caller>) -> Result<file::File, Error> {
+    match caller {
+        Some(caller) if caller.rank < Rank::Dev => {
+            caller.require(Rank::Usr, "running a module")?;
+            let (path, image) = caller.read_approved(module)?;
+            file::File::of(path, image)
+        }
+        _ => privileged(caller, || file::File::find(module)),
+    }
+}
+
+/// `-D`: in the process that goes on. The error of the other one is its status.
+fn background(options: &Options) -> Result<Result<Option<daemon::Waiting>, Exit>, Error> {
+    Ok(match options.daemon.then(daemon::begin).transpose()? {
+        Some(daemon::Fork::Parent(exit)) => Err(exit),
+        Some(daemon::Fork::Child(waiting)) => Ok(Some(waiting)),
+        None => Ok(None),
+    })
+}
+
+fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
+    let mut file = find(module, caller)?;
+    privileged(caller, || {
+        check::belongs_here(&file)?;
+        check::may_load_modules()?;
+        check::signature_will_do(&file)
+    })?;
     let mut settings = setting::parse(&options.settings, &file.description.meta.settings)?;
     settings.extend(options.remote.iter().flat_map(|remote| setting::of_remote(remote, &file.description.meta.settings)));
     let gate = wanted_gate(options, &file)?;
-    let waiting = match options.daemon.then(daemon::begin).transpose()? {
-        Some(daemon::Fork::Parent(exit)) => return Ok(exit),
-        Some(daemon::Fork::Child(waiting)) => Some(waiting),
-        None => None,
+    let waiting = match background(options)? {
+        Ok(waiting) => waiting,
+        Err(exit) => return Ok(exit),
     };
     if options.rename {
         file.rename(std::process::id())?;
     }
+    let remover = caller.map(|caller| Remover::begin(caller, &file.description.meta.name)).transpose()?;
     let signals = signals::Signals::catch()?;
     let sinks = output::Sinks::open(options, cpus())?;
     // Held until the module's device is open: a module that another spilerun has just loaded is not a leftover.
     let lock = load::Lock::take();
-    load::remove_leftovers(&lock, options.verbose);
-    check::name_is_free(&file.description.meta.name)?;
+    privileged(caller, || {
+        load::remove_leftovers(&lock, options.verbose);
+        check::name_is_free(&file.description.meta.name)
+    })?;
     let target = command::Target::prepare(options)?;
-    let loaded = load::Loaded::load(&file)?;
-    let result = device::Device::open(&loaded.name).and_then(|device| {
+    let loaded = privileged(caller, || load::Loaded::load(&file, remover))?;
+    let opened = privileged(caller, || device::Device::open(&loaded.name));
+    let result = opened.and_then(|device| {
         drop(lock);
+        caller.map_or(Ok(()), Caller::drop)?;
         let subject = session::Subject {
             name: &loaded.name,
             device: &device,
@@ -134,23 +196,25 @@ fn run(module: &Path, options: &Options) -> Result<Exit, Error> {
 }
 
 /// `-A`: goes on with a session that nobody reads. What its records mean the module says itself.
-fn attach(name: &str, options: &Options) -> Result<Exit, Error> {
-    check::may_load_modules()?;
-    let waiting = match options.daemon.then(daemon::begin).transpose()? {
-        Some(daemon::Fork::Parent(exit)) => return Ok(exit),
-        Some(daemon::Fork::Child(waiting)) => Some(waiting),
-        None => None,
+fn attach(name: &str, options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
+    require(caller, Rank::Sys, "attaching to sessions")?;
+    privileged(caller, check::may_load_modules)?;
+    let waiting = match background(options)? {
+        Ok(waiting) => waiting,
+        Err(exit) => return Ok(exit),
     };
+    let name = name.strip_suffix(".ko").unwrap_or(name);
+    let remover = caller.map(|caller| Remover::begin(caller, name)).transpose()?;
     let signals = signals::Signals::catch()?;
     let sinks = output::Sinks::open(options, cpus())?;
-    let name = name.strip_suffix(".ko").unwrap_or(name);
-    let device = load::attach(name)?;
+    let device = privileged(caller, || load::attach(name))?;
     let description = file::Description::decode(Path::new(name), &device.meta()?)?;
+    caller.map_or(Ok(()), Caller::drop)?;
     let subject = session::Subject { name, device: &device, description: &description, settings: &[], gate: None, attached: true };
     // Whatever goes wrong here is no reason to end what runs there.
     let end = session::run(&subject, options, command::Target::None, sinks, &signals, waiting)?;
     drop(device);
-    finish(load::Loaded::attached(name), Ok(end))
+    finish(load::Loaded::attached(name, remover), Ok(end))
 }
 
 /// What the options say about what the script may write; `None`: nothing.
@@ -174,15 +238,13 @@ fn look(name: &str) -> Result<device::Device, Error> {
     }
 }
 
-fn tell_status(name: &str, form: status::Form) -> Result<Exit, Error> {
+fn status_text(name: &str, form: status::Form) -> Result<String, Error> {
     let device = look(name)?;
     let description = file::Description::decode(Path::new(name), &device.meta()?)?;
     let info = device.info()?;
     let counters = (0..info.probes).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
     let known = status::Known { name, meta: &description.meta, info, gate: device.gate()?, counters: &counters };
-    // A closed reader has seen enough.
-    let _ = std::io::Write::write_all(&mut std::io::stdout(), known.text(form).as_bytes());
-    Ok(Exit::Success)
+    Ok(known.text(form))
 }
 
 fn change_gate(name: &str, mode: u32, expires: Option<u64>) -> Result<Exit, Error> {

@@ -12,6 +12,7 @@ use spile_abi::device::{DEVICE_PREFIX, KEPT, State};
 use crate::device::Device;
 use crate::error::Error;
 use crate::file::{File, is_module_name};
+use crate::privilege::Remover;
 use crate::report;
 
 const CLASS: &str = "/sys/class/misc";
@@ -24,15 +25,17 @@ const LOCK_TRIES: usize = 1000;
 #[derive(Debug)]
 pub struct Loaded {
     pub name: String,
+    /// Removes it when this process has no right to.
+    remover: Option<Remover>,
     removed: bool,
 }
 
 impl Loaded {
-    pub fn load(file: &File) -> Result<Loaded, Error> {
+    pub fn load(file: &File, remover: Option<Remover>) -> Result<Loaded, Error> {
         let name = file.description.meta.name.clone();
         // The bytes that were checked: nobody can exchange the file in between.
         match init_module(&file.image, c"") {
-            Ok(()) => Ok(Loaded { name, removed: false }),
+            Ok(()) => Ok(Loaded { name, remover, removed: false }),
             Err(errno) => Err(refusal(file, name, errno)),
         }
     }
@@ -40,23 +43,33 @@ impl Loaded {
     /// A session goes on in it.
     pub fn leave(mut self) {
         self.removed = true;
+        if let Some(remover) = &self.remover {
+            remover.leave();
+        }
     }
 
     /// A module that is loaded already: its session is to end with this process.
-    pub fn attached(name: &str) -> Loaded {
-        Loaded { name: name.to_string(), removed: false }
+    pub fn attached(name: &str, remover: Option<Remover>) -> Loaded {
+        Loaded { name: name.to_string(), remover, removed: false }
     }
 
     pub fn remove(mut self) -> Result<(), Error> {
         self.removed = true;
-        remove(&self.name)
+        self.take_out()
+    }
+
+    fn take_out(&self) -> Result<(), Error> {
+        match &self.remover {
+            Some(remover) => remover.remove(&self.name),
+            None => remove(&self.name),
+        }
     }
 }
 
 impl Drop for Loaded {
     fn drop(&mut self) {
         if !self.removed
-            && let Err(error) = remove(&self.name)
+            && let Err(error) = self.take_out()
         {
             report::say(&format!("ERROR: {error}"));
         }
@@ -82,7 +95,7 @@ fn refusal(file: &File, name: String, errno: Errno) -> Error {
 }
 
 /// Removes a module that nobody uses any more.
-fn remove(name: &str) -> Result<(), Error> {
+pub(crate) fn remove(name: &str) -> Result<(), Error> {
     let failed = |errno| Error::Remove { name: name.to_string(), errno };
     // SANITY: names of modules have no NUL (is_module_name).
     let c_name = std::ffi::CString::new(name).map_err(|_| failed(Errno::EINVAL))?;
@@ -182,6 +195,13 @@ pub fn remove_leftovers(lock: &Lock, verbose: bool) {
             Err(_) => {}
         }
     }
+}
+
+/// Removes that module if a loader that is gone has left it idle; false: it stays.
+pub(crate) fn remove_idle(name: &str) -> bool {
+    let _lock = Lock::take();
+    let is_ours = candidates().iter().any(|candidate| candidate == name);
+    is_ours && matches!(find_use(name), Ok(Use::Leftover)) && remove(name).is_ok()
 }
 
 /// `-d NAME`; `*` removes every leftover.
