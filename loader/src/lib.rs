@@ -241,10 +241,7 @@ fn look(name: &str) -> Result<device::Device, Error> {
 fn status_text(name: &str, form: status::Form) -> Result<String, Error> {
     let device = look(name)?;
     let description = file::Description::decode(Path::new(name), &device.meta()?)?;
-    let info = device.info()?;
-    let counters = (0..info.probes).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
-    let known = status::Known { name, meta: &description.meta, info, gate: device.gate()?, counters: &counters };
-    Ok(known.text(form))
+    status::ask(name, &description.meta, &device, form)
 }
 
 fn change_gate(name: &str, mode: u32, expires: Option<u64>) -> Result<Exit, Error> {

@@ -49,6 +49,8 @@ pub struct Options {
     pub command: Option<String>,
     pub pid: Option<i32>,
     pub verbose: bool,
+    /// What the module does, as Prometheus text, goes there again and again.
+    pub metrics: Option<PathBuf>,
     /// The balance of events at the end.
     pub stats: Option<Form>,
     pub no_warnings: bool,
@@ -169,6 +171,10 @@ struct Arguments {
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table", value_parser = ["table", "json"])]
     stats: Option<String>,
 
+    /// Every 10 seconds, write what the module has done into FILE, for node_exporter's textfile collector (NAME.prom)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["detach", "remove"])]
+    metrics: Option<PathBuf>,
+
     /// Print no warnings
     #[arg(short = 'w')]
     no_warnings: bool,
@@ -276,6 +282,7 @@ impl Options {
             command: None,
             pid: None,
             verbose: false,
+            metrics: None,
             stats: None,
             no_warnings: false,
             ring_bytes: None,
@@ -315,6 +322,7 @@ impl Options {
             command: arguments.command,
             pid: arguments.pid,
             verbose: arguments.verbose > 0,
+            metrics: arguments.metrics,
             stats: arguments.stats.map(|form| if form == "json" { Form::Json } else { Form::Table }),
             no_warnings: arguments.no_warnings,
             ring_bytes: arguments.megabytes.map(|megabytes| megabytes << 20),

@@ -31,6 +31,8 @@ GLOBALS=
 # What the script prints goes to the journal, or to this file (-o), which rotates (-S)
 OUTPUT=
 ROTATE=
+# What the module does, as Prometheus text, for node_exporter's textfile collector (a file NAME.prom in its directory)
+METRICS=
 # Without a module for the running kernel: fail, fetch (DIRECTORY/RELEASE/NAME.ko) or rebuild (SCRIPT with BUILD_OPTIONS)
 MISSING=fail
 DIRECTORY=
@@ -120,6 +122,7 @@ struct Conf {
     globals: Vec<String>,
     output: Option<String>,
     rotate: Option<String>,
+    metrics: Option<String>,
     missing: Missing,
     directory: PathBuf,
     script: PathBuf,
@@ -153,6 +156,7 @@ impl Conf {
                 "GLOBALS" => conf.globals = words(),
                 "OUTPUT" => conf.output = text(),
                 "ROTATE" => conf.rotate = text(),
+                "METRICS" => conf.metrics = text(),
                 "DIRECTORY" => conf.directory = value.into(),
                 "SCRIPT" => conf.script = value.into(),
                 "BUILD_OPTIONS" => conf.build_options = words(),
@@ -173,7 +177,7 @@ impl Conf {
 
     /// Where the output goes, for a session that begins and for one that is attached to.
     fn output_options(&self) -> Vec<String> {
-        let pairs = [("-o", &self.output), ("-S", &self.rotate)];
+        let pairs = [("-o", &self.output), ("-S", &self.rotate), ("--metrics", &self.metrics)];
         pairs.into_iter().flat_map(|(option, value)| value.iter().flat_map(move |value| [option.to_string(), value.clone()])).collect()
     }
 }

@@ -1,11 +1,15 @@
 //! `spilerun status NAME`: what a loaded module has done, as a table, JSON or Prometheus text. Read beside its loader.
 
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
 use spile_abi::device::{Counters, GateState, Info, OBSERVE, State};
 use spile_abi::meta::Meta;
 
 use crate::account::{self, quoted};
+use crate::device::Device;
+use crate::error::Error;
 use crate::gate;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -26,6 +30,22 @@ pub struct Known<'k> {
     pub gate: GateState,
     /// By probe.
     pub counters: &'k [Counters],
+}
+
+/// What the module says now.
+pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<String, Error> {
+    let info = device.info()?;
+    let counters = (0..info.probes).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Known { name, meta, info, gate: device.gate()?, counters: &counters }.text(form))
+}
+
+/// Prometheus text into a file that is whole whenever it is read: a new one takes its place.
+pub fn write_metrics(name: &str, meta: &Meta, device: &Device, path: &Path) -> Result<(), Error> {
+    let text = ask(name, meta, device, Form::Prometheus)?;
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
+    written.map_err(|error| Error::OpenOutput { path: path.to_path_buf(), error })
 }
 
 impl Known<'_> {

@@ -1,0 +1,107 @@
+# Shows: spilerun installed set-uid: what each group may do; hostile paths, links, directories and environments are refused or
+# without effect; the session runs with the caller's own rights, and its module goes at the end.
+# script: ticks ticks.stp
+# script: shell shell.stp
+# limit: 120
+# stdout: ^nobody: 4 running a module: only for root and members of the group spileusr$
+# stdout: ^usr: approved runs, no rights left: 0000000000000000, uid 5001$
+# stdout: ^usr: output is the caller's$
+# stdout: ^usr: elsewhere 4, root's file 4, traversal 4, link 3, writable file 3, writable directory 3, other's file 3$
+# stdout: ^usr: cannot end, attach or switch: 4 4 4$
+# stdout: ^usr: may look$
+# stdout: ^usr: environment without effect: 5001$
+# stdout: ^usr: killed, and its module goes$
+# stdout: ^sys: ends it$
+# stdout: ^sys: elsewhere 4$
+# stdout: ^dev: runs anything$
+# stdout: ^swapped files do no harm$
+# stdout: ^services: 4$
+
+place=/lib/modules/$(uname -r)/spile
+mkdir -p "$place"
+cp ticks.ko shell.ko "$place"
+chmod 644 "$place"/*
+printf 'spileusr:x:601:usr\nspilesys:x:602:sys\nspiledev:x:603:dev\n' >>/etc/group
+for who in usr:5001 sys:5002 dev:5003 no:5004; do
+	echo "${who%:*}:x:${who#*:}:${who#*:}::/tmp:/bin/sh" >>/etc/passwd
+done
+cp /usr/bin/spilerun /usr/bin/suid
+chmod 4755 /usr/bin/suid
+chmod 1777 /tmp
+cd /tmp
+mkdir -p work && chmod 777 work
+cd work
+# status COMMAND...: by a user.
+as() { user=$1; shift; su "$user" -c "$*"; }
+# The session of a user's set-uid spilerun.
+session_of() {
+	for process in /proc/[0-9]*; do
+		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
+	done | head -n 1
+}
+status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
+
+echo "nobody: $(status no suid ticks) $(sed -n 's/^ERROR: //p' /tmp/err)"
+
+as usr 'suid ticks -o mine' >/dev/null 2>err &
+wait_for mine tick
+pid=$(session_of 5001)
+echo "usr: approved runs, no rights left: $(sed -n 's/^CapPrm:\t//p' "/proc/$pid/status"), uid $(sed -n 's/^Uid:\t\([0-9]*\)\t\1\t\1\t\1$/\1/p' "/proc/$pid/status")"
+[ "$(stat -c %u mine)" = 5001 ] && [ "$(status usr suid ticks -o /root/theirs)" = 8 ] && [ ! -e /root/theirs ] && echo "usr: output is the caller's"
+look=$(status usr suid status ticks)
+cannot="$(status usr suid -d ticks) $(status usr suid -A ticks) $(status usr suid observe ticks)"
+kill -INT "$pid"
+for tenth in $(seq 50); do loaded ticks || break; sleep 0.1; done
+gone ticks
+
+cp "$place/ticks.ko" mine.ko && chmod 666 mine.ko
+elsewhere=$(status usr suid ./mine.ko)
+rooted=$(status usr suid /root/variant/lustre.ko)
+traversal=$(status usr suid "$place/../spile/ticks.ko")
+ln -s /tmp/work/mine.ko "$place/linked.ko"
+cp "$place/ticks.ko" "$place/loose.ko" && chmod 666 "$place/loose.ko"
+cp "$place/ticks.ko" "$place/theirs.ko" && chown 5001 "$place/theirs.ko"
+link=$(status usr suid linked) loose=$(status usr suid loose) theirs=$(status usr suid theirs)
+chmod 777 "$place"
+directory=$(status usr suid ticks)
+chmod 755 "$place"
+echo "usr: elsewhere $elsewhere, root's file $rooted, traversal $traversal, link $link, writable file $loose, writable directory $directory, other's file $theirs"
+echo "usr: cannot end, attach or switch: $cannot"
+[ "$look" = 0 ] && echo usr: may look
+
+printf '#!/bin/sh\nid -u >/tmp/work/hostile\n' >sh && chmod 755 sh
+as usr 'PATH=/tmp/work:$PATH LD_PRELOAD=/tmp/work/x.so TMPDIR=/tmp/work NOTIFY_SOCKET=/tmp/work/s suid shell' >/dev/null 2>&1
+echo "usr: environment without effect: $(cat hostile 2>/dev/null || cat asked)"
+
+as usr 'suid ticks -o killed' >/dev/null 2>err &
+wait_for killed tick
+kill -KILL "$(session_of 5001)"
+for tenth in $(seq 50); do loaded ticks || break; sleep 0.1; done
+gone ticks
+echo usr: killed, and its module goes
+
+as usr 'suid -L ticks' >/dev/null 2>err
+[ "$(status sys suid -d ticks)" = 0 ]
+gone ticks
+echo sys: ends it
+echo "sys: elsewhere $(status sys suid ./mine.ko)"
+[ "$(status dev suid ./mine.ko -T 0.2)" = 0 ]
+gone ticks
+echo dev: runs anything
+# What was looked at is what is loaded, whatever becomes of the file in between: whole runs or refusals, nothing else.
+cp "$place/ticks.ko" /tmp/good.ko
+head -c 5000 /tmp/good.ko >/tmp/bad.ko
+while [ ! -e /tmp/enough ]; do
+	cp /tmp/bad.ko "$place/new" && mv "$place/new" "$place/ticks.ko"
+	cp /tmp/good.ko "$place/new" && mv "$place/new" "$place/ticks.ko"
+done &
+for turn in 1 2 3 4 5 6; do
+	case $(status usr suid ticks -T 0.05) in
+	0 | 3) gone ticks ;;
+	*) cat /tmp/err && exit 1 ;;
+	esac
+done
+touch /tmp/enough
+wait $!
+echo swapped files do no harm
+echo "services: $(status dev suid service list)"
