@@ -29,6 +29,7 @@
 #include "perf.c"
 #include "syscall.c"
 #include "syscall_entry.c"
+#include "syscall_names.c"
 #include "procfs.c"
 #include "netfilter.c"
 #include "watch.c"

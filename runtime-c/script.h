@@ -76,6 +76,13 @@ static inline spile_long spile_took_next(struct spile_context *c)
 	return next;
 }
 
+/* What a probe gives to a handler that others run too. */
+union spile_constant {
+	spile_long number;
+	struct spile_string text;
+};
+#define SPILE_OWN(n) (c->probe->constants[n])
+
 enum spile_probe_kind {
 	SPILE_PROBE_BEGIN, SPILE_PROBE_END, SPILE_PROBE_ERROR, SPILE_PROBE_NEVER,
 	SPILE_PROBE_KPROBE,		/* at target + address */
@@ -156,6 +163,7 @@ struct spile_probe {
 	const unsigned int *condition_locks;	/* as locks: for what it reads */
 	unsigned int condition_lock_count;
 	unsigned int counts_only;	/* the handler does nothing but add to counters: it cannot fail, and needs nothing of its context but what spile_counting has */
+	const union spile_constant *constants;	/* what its handler finds with it; 0: nothing */
 	spile_ulong registers;		/* KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs; KRETPROBE: the entry handler may */
 };
 

@@ -155,7 +155,7 @@ pub struct Element {
 /// Keys of which some may be any (`*`): None.
 pub type Slice = Vec<Option<Expr>>;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Constant {
     Long(i64),
     String(Vec<u8>),

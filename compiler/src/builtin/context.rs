@@ -34,6 +34,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("pid2task" "pid2task" ("pid": Long) -> Long [pure] "address of the struct task_struct of a thread id; 0 if there is none"),
     builtin!("syscall_name" "syscall_name" ("number": Long) -> String [pure] "name of a system call by its number, as the current process counts; empty if there is none"),
     builtin!("syscall_num" "syscall_num" ("name": String) -> Long [pure] "number of a system call of 64-bit programs; -1 if there is none"),
+    builtin!("__syscall_named" "__syscall_named" ("kind": Long, "number": Long) -> String [pure] "a number of a system call's argument by its names"),
     builtin!("__syscall_number" "__syscall_number" () -> Long [fails pure] "number of the probed system call"),
     builtin!("__procfs_value" "__procfs_value" () -> String [pure] "$value of a procfs probe"),
     builtin!("__procfs_set" "__procfs_set" ("text": String) -> String [] "$value = text"),

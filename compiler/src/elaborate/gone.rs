@@ -50,6 +50,11 @@ const GONE: &[(&str, &str)] = &[
     ("syscall.tux", "no kernel has had it: syscall_any sees calls by number"),
     ("syscall.sysctl", "kernels since 5.5 have no such call: reads and writes of /proc/sys are syscall.read and syscall.write"),
     ("syscall.sysctl32", "kernels since 5.5 have no such call: reads and writes of /proc/sys are syscall.read and syscall.write"),
+    ("syscall.pselect7", "the kernel has no such call: syscall.pselect6, and syscall.compat_pselect6 of 32-bit programs"),
+    ("syscall.compat_pselect7", "the kernel has no such call: syscall.compat_pselect6"),
+    ("syscall.fadvise64_64", "only 32-bit kernels have it: syscall.fadvise64, and syscall.compat_fadvise64_64 of 32-bit programs"),
+    ("syscall.sigaction32", "only 32-bit programs have the call at all: syscall.sigaction"),
+    ("syscall.timerfd", "kernels since 2.6.25 have syscall.timerfd_create"),
     ("syscall.bdflush", "kernels since 5.15 have no such call: syscall.sync and syscall.syncfs write what is dirty"),
     ("syscall.gethostname", "x86 has no such call: syscall.uname gives the name"),
 ];

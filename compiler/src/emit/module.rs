@@ -25,8 +25,9 @@ struct Global {
     shared: bool,
 }
 
+/// A list that a probe refers to: its locks, its constants.
 #[derive(Serialize)]
-struct Locks {
+struct OfProbe {
     name: String,
     list: String,
 }
@@ -63,7 +64,10 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     let conditions = plan.probes.iter().enumerate().filter_map(|(index, probe)| Some((index, probe.condition.as_ref()?)));
     let of_conditions = conditions.map(|(index, condition)| (format!("condition_locks_{index}"), condition.locks.as_slice()));
     let locks = of_handlers.chain(of_conditions).filter(|(_, locks)| !locks.is_empty());
-    context.insert("locks", &locks.map(|(name, locks)| Locks { name, list: lock_list(locks) }).collect::<Vec<_>>());
+    context.insert("locks", &locks.map(|(name, locks)| OfProbe { name, list: lock_list(locks) }).collect::<Vec<_>>());
+    let constants = plan.probes.iter().enumerate().filter(|(_, probe)| !probe.constants.is_empty());
+    let constants = constants.map(|(index, probe)| OfProbe { name: format!("constants_{index}"), list: constant_list(&probe.constants) });
+    context.insert("constants", &constants.collect::<Vec<_>>());
     context.insert("probes", &plan.probes.iter().enumerate().map(|(index, probe)| probe_entry(index, probe)).collect::<Vec<_>>());
     context.insert("targets", &plan.targets.iter().map(target_entry).collect::<Vec<_>>());
     context.insert("module_symbols", &plan.module_symbols.iter().map(|symbol| module_symbol(plan, symbol)).collect::<Vec<_>>());
@@ -263,7 +267,19 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
             fields.push(format!(".condition_lock_count = {}", condition.locks.len()));
         }
     }
+    if !probe.constants.is_empty() {
+        fields.push(format!(".constants = constants_{index}"));
+    }
     Entry { fields }
+}
+
+/// What a routine that several probes run finds with each.
+fn constant_list(constants: &[Constant]) -> String {
+    let spelled = constants.iter().map(|constant| match constant {
+        Constant::Long(value) => format!("{{ .number = {} }}", routine::number(*value)),
+        Constant::String(bytes) => format!("{{ .text = {{ {}, {} }} }}", text::literal(bytes), bytes.len()),
+    });
+    spelled.collect::<Vec<_>>().join(", ")
 }
 
 fn long(value: i64) -> String {

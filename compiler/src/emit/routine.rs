@@ -281,7 +281,7 @@ impl Speller<'_> {
                 self.line("if (spile_unlikely(c->error))");
                 self.line(&format!("\tgoto {};", self.label(*label)));
             }
-            Instr::Charge { statements, location } => self.line(&format!("SPILE_CHARGE(c, {statements}, {});", location.0)),
+            Instr::Charge { statements, location } => self.line(&format!("SPILE_CHARGE(c, {statements}, {});", place(*location))),
             Instr::Catch { buffer, to, uncaught } => {
                 let name = self.text_name(*to).to_string();
                 self.line(&format!("if (!spile_catch(c, f->b{}, &{name}.length))", buffer.0));
@@ -410,7 +410,7 @@ impl Speller<'_> {
     }
 
     fn locate(&mut self, location: crate::plan::code::LocationId) {
-        self.line(&format!("c->location = {};", location.0));
+        self.line(&format!("c->location = {};", place(location)));
     }
 
     /// `call` writes the buffer and gives the length.
@@ -523,6 +523,7 @@ impl Speller<'_> {
     fn length(&self, text: &Text) -> String {
         match text {
             Text::Literal(bytes) => bytes.len().to_string(),
+            Text::Own(constant) => format!("SPILE_OWN({constant}).text.length"),
             Text::Variable(id) => format!("{}.length", self.text_name(*id)),
             Text::Global(id) => format!("{}.length", self.global(*id)),
             Text::Saved(offset) => format!("SPILE_SAVED_LENGTH({offset})"),
@@ -532,6 +533,7 @@ impl Speller<'_> {
     fn text(&self, text: &Text) -> String {
         match text {
             Text::Literal(bytes) => format!("SPILE_LITERAL({})", text::literal(bytes)),
+            Text::Own(constant) => format!("SPILE_OWN({constant}).text"),
             Text::Variable(id) => self.text_name(*id).to_string(),
             Text::Global(id) => {
                 let name = self.global(*id);
@@ -551,6 +553,7 @@ impl Speller<'_> {
         let unary = |sign: &str, operand: &Value| format!("{sign}{}", self.value_at(operand, Level::Unary));
         let spelled = match value {
             Value::Const(value) => return number(*value),
+            Value::Own(constant) => return format!("SPILE_OWN({constant}).number"),
             Value::Long(id) => return self.long(*id).to_string(),
             Value::Global(id) => {
                 let name = self.global(*id);
@@ -610,7 +613,15 @@ fn extractor_name(extractor: Extractor) -> &'static str {
     }
 }
 
-fn number(value: i64) -> String {
+/// Number of a place that an error names.
+fn place(location: crate::plan::code::LocationId) -> String {
+    match location.as_own() {
+        Some(constant) => format!("SPILE_OWN({constant}).number"),
+        None => location.0.to_string(),
+    }
+}
+
+pub(super) fn number(value: i64) -> String {
     match value {
         i64::MIN => "(-9223372036854775807LL - 1)".into(),
         _ if value < 0 => format!("({value}LL)"),

@@ -13,6 +13,19 @@ id!(/** A jump target of the routine. */ LabelId);
 id!(/** A place that a run-time error names: index into the metadata's locations. */ LocationId);
 id!(/** Bytecode that the module itself interprets: index into [`super::Plan::tables`]. */ TableId);
 
+impl LocationId {
+    const OWN: u32 = 1 << 31;
+
+    /// A place that each probe has of its own: the number of that constant of the probe.
+    pub fn own(constant: u32) -> LocationId {
+        LocationId(constant | LocationId::OWN)
+    }
+
+    pub fn as_own(self) -> Option<u32> {
+        (self.0 & LocationId::OWN != 0).then_some(self.0 & !LocationId::OWN)
+    }
+}
+
 /// Leaves the routine: releases its frame and returns.
 pub const OUT: LabelId = LabelId(0);
 
@@ -84,6 +97,8 @@ pub enum Frame {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Const(i64),
+    /// A constant of the running probe's own.
+    Own(u32),
     Long(LongId),
     Global(GlobalId),
     Negate(Box<Value>),
@@ -110,6 +125,8 @@ pub enum Value {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Text {
     Literal(Vec<u8>),
+    /// A constant of the running probe's own.
+    Own(u32),
     Variable(TextId),
     Global(GlobalId),
     /// As [`Value::Saved`]: an unsigned length, then the bytes.
@@ -263,7 +280,7 @@ pub enum Instr {
 /// Whether running `code` can change what `value` reads.
 pub fn changes_value(code: &[Instr], value: &Value) -> bool {
     match value {
-        Value::Const(_) | Value::Saved(_) | Value::KernelAddress { .. } | Value::ModuleAddress { .. } => false,
+        Value::Const(_) | Value::Own(_) | Value::Saved(_) | Value::KernelAddress { .. } | Value::ModuleAddress { .. } => false,
         Value::Long(id) => code.iter().any(|instr| sets_long(instr, *id)),
         Value::Global(id) => code.iter().any(|instr| sets_global(instr, *id)),
         Value::Register(offset) => any(code, &|instr| matches!(instr, Instr::SetRegister(to, _) if to == offset)),
@@ -280,7 +297,7 @@ pub fn changes_value(code: &[Instr], value: &Value) -> bool {
 /// Whether running `code` can change the bytes of `text`, or which ones it refers to.
 pub fn changes_text(code: &[Instr], text: &Text) -> bool {
     match text {
-        Text::Literal(_) | Text::Saved(_) => false,
+        Text::Literal(_) | Text::Own(_) | Text::Saved(_) => false,
         Text::Variable(id) => code.iter().any(|instr| sets_text(instr, *id)),
         Text::Global(id) => code.iter().any(|instr| sets_global(instr, *id)),
     }
@@ -359,6 +376,6 @@ fn is_plain(value: &Value) -> bool {
         Value::Negate(inner) | Value::Not(inner) | Value::Complement(inner) | Value::SignExtend(inner, _) | Value::Bits(inner, _) => is_plain(inner),
         Value::Binary(_, left, right) => is_plain(left) && is_plain(right),
         Value::Conditional(a, b, c) => is_plain(a) && is_plain(b) && is_plain(c),
-        Value::KernelAddress { per_cpu: true, .. } | Value::ModuleAddress { .. } | Value::Compare(..) | Value::Saved(_) | Value::Length(_) => false,
+        Value::Own(_) | Value::KernelAddress { per_cpu: true, .. } | Value::ModuleAddress { .. } | Value::Compare(..) | Value::Saved(_) | Value::Length(_) => false,
     }
 }

@@ -9,10 +9,12 @@ mod globals;
 mod map;
 mod routine;
 mod shared;
+mod alike;
 mod tables;
 
 use code::{Frame, Routine};
 use routine::{Around, Builder, c_name};
+use alike::{Alike, Run};
 use shared::Shared;
 use tables::Tables;
 pub use globals::LockMode;
@@ -156,6 +158,8 @@ pub struct Probe {
     pub module: String,
     pub attachment: Attachment,
     pub handler: String,
+    /// What it finds with its probe, by their numbers in the code.
+    pub constants: Vec<Constant>,
     pub entry_handler: Option<String>,
     /// Data of one kretprobe instance.
     pub entry_bytes: u32,
@@ -259,6 +263,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
     let function_count = routines.len();
     let mut probes = Vec::new();
     let mut shared = Shared::default();
+    let mut alike = Alike::default();
     for (index, probe) in program.probes.iter().enumerate() {
         let saved = &saved[index];
         let name = routine_name(index, probe);
@@ -282,7 +287,13 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         builder.statements(body);
         let routine = builder.finish(name, comment, Vec::new(), None, Frame::Handler);
         let only_counts = code::only_counts(&routine.code);
-        let handler = shared.add(&mut routines, routine);
+        // One that only counts is called without what knows its probe.
+        let handler = if only_counts {
+            shared.add(&mut routines, routine)
+        } else {
+            alike.add(index, routine);
+            String::new()
+        };
         let taken_for = |uses: &Uses| {
             let taken = uses
                 .iter()
@@ -307,6 +318,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             module: probe.module.clone(),
             attachment: probe.attachment.clone(),
             handler,
+            constants: Vec::new(),
             entry_handler,
             entry_bytes: saved.bytes,
             counts_only: only_counts && taken.is_empty(),
@@ -316,6 +328,12 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         });
     }
     shared.comment(&mut routines);
+    for (index, Run { symbol, constants }) in alike.finish(&mut routines) {
+        if let Some(probe) = probes.get_mut(index) {
+            probe.handler = symbol;
+            probe.constants = constants;
+        }
+    }
     let frame_bytes = frame::bytes(program, &routines, &names, function_count, max_nesting, naming.limits.string_bytes);
     let mut meta = Meta {
         name: naming.module.clone(),

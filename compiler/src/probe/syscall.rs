@@ -14,7 +14,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
         Form { spelling: "__syscall", doc: "every system call; arguments by longlong_arg()" },
         Form { spelling: "__syscall.return", doc: "the return of every system call; the result by returnval()" },
-        Form { spelling: "__syscall(string)", doc: "the system call of that name, as the kernel's ABI calls it" },
+        Form { spelling: "__syscall(string)", doc: "the system call of that name, as the kernel's ABI calls it; after `native:` or `compat:` only of 64-bit or 32-bit programs" },
         Form { spelling: "__syscall(string).return", doc: "its return" },
     ],
     resolve,
@@ -43,12 +43,22 @@ fn entries(text: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
     })
 }
 
+/// Numbers of a name, which may say whose programs are meant; both None if these have no such call.
+fn of(name: &str) -> Option<(Option<u32>, Option<u32>)> {
+    match name.split_once(':') {
+        Some(("native", name)) => numbers().get(name).map(|numbers| (numbers.0, None)),
+        Some(("compat", name)) => numbers().get(name).map(|numbers| (None, numbers.1)),
+        Some(_) => None,
+        None => numbers().get(name).copied(),
+    }
+}
+
 fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let returning = point.has("return");
     let numbers = match point.string("__syscall") {
         None => None,
-        Some((name, component)) => match numbers().get(name.as_str()) {
-            Some(numbers) => Some(*numbers),
+        Some((name, component)) => match of(&name) {
+            Some(numbers) => Some(numbers),
             None => {
                 let near = suggest::suggest(&name, numbers().keys().copied()).into_iter().map(str::to_string).collect();
                 return Err(PointError::NoFunction { component, name, object: "the table of system calls".into(), near });
@@ -87,6 +97,9 @@ mod tests {
         assert_eq!(numbers().get("read"), Some(&(Some(0), Some(3))));
         assert_eq!(numbers().get("execve"), Some(&(Some(59), Some(11))));
         assert_eq!(numbers().get("waitpid"), Some(&(None, Some(7))));
+        assert_eq!(of("compat:execve"), Some((None, Some(11))));
+        assert_eq!(of("native:chown"), Some((Some(92), None)));
+        assert_eq!((of("native:none"), of("other:read")), (None, None));
         assert_eq!(numbers().get("openat2"), Some(&(Some(437), Some(437))));
     }
 }

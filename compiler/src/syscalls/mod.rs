@@ -12,20 +12,44 @@
 //! | `buffer` | NAME_uaddr; NAME_str: the bytes in quotes, as many as the next argument says |
 //! | `argv` `envp` | args, env_str: the texts; NAME_uaddr |
 //! | `sig` | NAME; NAME_name |
-//! | another | NAME; NAME_str: by the function `__syscall_KIND` of tapset/syscall_flags.stp |
+//! | `omode` | as `o`; not shown where the flags before it create nothing, nor is what follows |
+//! | another | NAME; NAME_str: by the function `__syscall_KIND`, of tapset/syscall_flags.stp or by `runtime-c/syscall_names.h` |
 //!
-//! And of all: `name`, `argstr`; `retval`, `retstr` at the return.
+//! And of all: `name`, `argstr`; `retval`, `retstr` at the return. `argstr` is one call with the kinds as a number, so that
+//! the handlers of all calls are alike but for it: the planner makes one routine of them.
 
 use std::fmt::Write;
 
 const TABLE: &str = include_str!("table.txt");
+/// Names of numbers, by kind: the runtime has them as tables.
+const NAMES: &str = include_str!("../../../runtime-c/syscall_names.h");
+
+/// Kinds that `argstr` shows by expressions of their own. `@` is the argument's number. The most frequent first: a
+/// script function looks for the kind one by one.
+const SHOWN: [(&str, &str); 11] = [
+    ("d", "sprintf(\"%d\", int_arg(@))"),
+    ("p", "sprintf(\"%#x\", pointer_arg(@))"),
+    ("x", "sprintf(\"%#x\", long_arg(@))"),
+    ("u", "sprintf(\"%u\", ulong_arg(@))"),
+    ("s", "user_string_quoted(pointer_arg(@))"),
+    ("l", "sprintf(\"%d\", long_arg(@))"),
+    ("o", "sprintf(\"%#03o\", uint_arg(@))"),
+    ("buffer", "user_buffer_quoted(pointer_arg(@), ulong_arg(@ + 1), 64)"),
+    ("sig", "__syscall_sig(int_arg(@))"),
+    ("dirfd", "__syscall_dirfd(int_arg(@))"),
+    ("clone", "__syscall_clone(uint_arg(@))"),
+];
+
+/// Kinds that `argstr` treats in ways of its own.
+const SPECIAL: [&str; 3] = ["omode", "argv", "envp"];
+
 
 /// Families of aliases that are the same here, because there is one way to probe a system call.
 const OTHERS: [&str; 3] = ["nd_syscall", "dw_syscall", "tp_syscall"];
 
 /// Whether scripts may need the aliases.
 fn wanted<'t>(mut texts: impl Iterator<Item = &'t [u8]>) -> bool {
-    texts.any(|text| ["syscall", "kprocess", "signal."].iter().any(|word| mentions(text, word)))
+    texts.any(|text| ["syscall", "kprocess", "signal.", "_sys_open_flag_str", "rlimit"].iter().any(|word| mentions(text, word)))
 }
 
 fn mentions(text: &[u8], word: &str) -> bool {
@@ -39,6 +63,7 @@ pub fn script(texts: &[&[u8]]) -> Option<String> {
     }
     let others: Vec<&str> = OTHERS.into_iter().filter(|word| texts.iter().any(|text| mentions(text, word))).collect();
     let mut text = String::from(ANY);
+    show(&mut text);
     for line in TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
         let mut words = line.split(' ');
         let (Some(name), Some(result)) = (words.next(), words.next()) else { continue };
@@ -67,7 +92,70 @@ probe syscall_any.return = __syscall.return
   name = syscall_name(__syscall_number())
   retval = returnval()
 }
+
+/** A call that this kernel does not have. */
+probe syscall.ni_syscall = kprobe.function("__x64_sys_ni_syscall")
+{
+  name = "ni_syscall"
+  argstr = ""
+}
+probe syscall.ni_syscall.return = kprobe.function("__x64_sys_ni_syscall").return
+{
+  name = "ni_syscall"
+  retval = returnval()
+  retstr = return_str(1, returnval())
+}
 "#;
+
+/// Kinds of `syscall_names.h`, in its order.
+fn named() -> impl Iterator<Item = &'static str> {
+    NAMES.lines().filter_map(|line| line.strip_prefix("SPILE_NAMES(")?.strip_suffix(')'))
+}
+
+/// Number of a kind in the one that stands for all kinds of a call: one byte for each argument, never 0.
+fn number_of(kind: &str) -> i64 {
+    let simple = SHOWN.iter().map(|(kind, _)| *kind);
+    let kinds = simple.chain(SPECIAL).chain(named());
+    kinds.zip(1..).find(|(known, _)| *known == kind).map_or(0, |(_, number)| number)
+}
+
+/// The functions behind `argstr`, and those that name numbers.
+fn show(text: &mut String) {
+    let mut add = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    for (number, kind) in named().enumerate() {
+        add(format!("function __syscall_{kind}:string (n:long) {{ return __syscall_named({number}, n) }}"));
+    }
+    add("function __syscall_show:string (kind:long, at:long)\n{".into());
+    for (kind, expression) in SHOWN {
+        add(format!("  if (kind == {}) return {}", number_of(kind), expression.replace('@', "at")));
+    }
+    let first = named().next().map_or(0, number_of);
+    add(format!("  return __syscall_named(kind - {first}, uint_arg(at))\n}}"));
+    let (omode, argv, envp) = (number_of("omode"), number_of("argv"), number_of("envp"));
+    add(format!(
+        "function __syscall_argstr:string (kinds:long)
+{{
+  for (at = 1; kinds; at++) {{
+    kind = kinds & 255
+    kinds >>= 8
+    if (kind == {envp})
+      continue
+    if (kind == {argv})
+      s = s . \" \" . __syscall_argv(pointer_arg(at), 1)
+    else if (kind == {omode}) {{
+      if (!(uint_arg(at - 1) & 0x40) && (uint_arg(at - 1) & 0x410000) != 0x410000)
+        return s
+      s = s . sprintf(\", %#03o\", uint_arg(at))
+    }} else
+      s = s . (at > 1 ? \", \" : \"\") . __syscall_show(kind, at)
+  }}
+  return s
+}}"
+    ));
+}
 
 fn add(text: &mut String, alias: &str, calls: &str, result: &str, arguments: &[(&str, &str)]) {
     let points = |suffix: &str| {
@@ -75,42 +163,33 @@ fn add(text: &mut String, alias: &str, calls: &str, result: &str, arguments: &[(
         points.join(", ")
     };
     let mut variables = String::new();
-    let (mut formats, mut values) = (Vec::new(), Vec::new());
+    let mut kinds = 0;
     for (index, (name, kind)) in arguments.iter().enumerate() {
         let next = arguments.get(index + 1).map_or("", |(name, _)| name);
-        let (format, value) = variable(&mut variables, name, kind, index + 1, next);
-        // The environment is not among what strace-like lines show.
-        if *kind != "envp" {
-            formats.push(format);
-            values.push(value);
-        }
+        variable(&mut variables, name, kind, index + 1, next);
+        kinds |= number_of(kind) << (8 * index);
     }
-    let argstr = match formats.as_slice() {
-        [] => "\"\"".to_string(),
-        _ => format!("sprintf(\"{}\", {})", formats.join(", ").replace(", %A", " %s"), values.join(", ")),
-    };
+    let argstr = if arguments.is_empty() { "\"\"".to_string() } else { format!("__syscall_argstr({kinds:#x})") };
     // Writing to a String does not fail.
     let _ = write!(text, "probe syscall.{alias} = {}\n{{\n  name = \"{alias}\"\n{variables}  argstr = {argstr}\n}}\n", points(""));
-    let retstr = match result {
-        "x" => "return_str(2, returnval())",
-        _ => "return_str(1, returnval())",
-    };
+    let how = if result == "x" { 2 } else { 1 };
     let _ = write!(
         text,
-        "probe syscall.{alias}.return = {}\n{{\n  name = \"{alias}\"\n  retval = returnval()\n  retstr = {retstr}\n}}\n",
+        "probe syscall.{alias}.return = {}\n{{\n  name = \"{alias}\"\n  retval = returnval()\n  retstr = return_str({how}, returnval())\n}}\n",
         points(".return")
     );
 }
 
-/// Adds the variables of an argument; its directive and value in `argstr`.
-fn variable(text: &mut String, name: &str, kind: &str, number: usize, next: &str) -> (&'static str, String) {
+/// Adds the variables of an argument.
+fn variable(text: &mut String, name: &str, kind: &str, number: usize, next: &str) {
     let mut set = |variable: &str, value: String| {
         let _ = writeln!(text, "  {variable} = {value}");
     };
     let address = format!("{name}_uaddr");
     match kind {
         "d" => set(name, format!("int_arg({number})")),
-        "u" | "o" => set(name, format!("{}({number})", if kind == "o" { "uint_arg" } else { "ulong_arg" })),
+        "u" => set(name, format!("ulong_arg({number})")),
+        "o" | "omode" => set(name, format!("uint_arg({number})")),
         "l" | "x" => set(name, format!("long_arg({number})")),
         "p" => set(&address, format!("pointer_arg({number})")),
         "s" => {
@@ -123,14 +202,9 @@ fn variable(text: &mut String, name: &str, kind: &str, number: usize, next: &str
             set(&format!("{name}_str"), format!("user_buffer_quoted(pointer_arg({number}), ulong_arg({}), 64)", number + 1));
             debug_assert!(!next.is_empty(), "a buffer's length follows it");
         }
-        "argv" => {
+        "argv" | "envp" => {
             set(&address, format!("pointer_arg({number})"));
-            set("args", format!("__syscall_argv(pointer_arg({number}), 0)"));
-            set("__args_after", format!("__syscall_argv(pointer_arg({number}), 1)"));
-        }
-        "envp" => {
-            set(&address, format!("pointer_arg({number})"));
-            set("env_str", format!("__syscall_argv(pointer_arg({number}), 0)"));
+            set(if kind == "argv" { "args" } else { "env_str" }, format!("__syscall_argv(pointer_arg({number}), 0)"));
         }
         "sig" => {
             set(name, format!("int_arg({number})"));
@@ -141,19 +215,6 @@ fn variable(text: &mut String, name: &str, kind: &str, number: usize, next: &str
             set(name, format!("{argument}({number})"));
             set(&format!("{name}_str"), format!("__syscall_{kind}({argument}({number}))"));
         }
-    }
-    match kind {
-        "d" | "l" => ("%d", name.to_string()),
-        "u" => ("%u", name.to_string()),
-        "x" => ("%#x", name.to_string()),
-        "o" => ("%#o", name.to_string()),
-        "p" => ("%#x", address),
-        "s" => ("%s", name.to_string()),
-        // After a blank: as the words of a command.
-        "argv" => ("%A", "__args_after".to_string()),
-        "envp" => ("%s", "env_str".to_string()),
-        "sig" => ("%s", format!("{name}_name")),
-        _ => ("%s", format!("{name}_str")),
     }
 }
 
@@ -167,7 +228,9 @@ mod tests {
         assert!(text.contains("probe syscall.openat = __syscall(\"openat\")\n"), "{text}");
         assert!(text.contains("probe nd_syscall.openat = syscall.openat { }\n") && !text.contains("tp_syscall"));
         assert!(text.contains("  dirfd = int_arg(1)\n  dirfd_str = __syscall_dirfd(int_arg(1))\n  filename_uaddr = pointer_arg(2)\n"));
-        assert!(text.contains("argstr = sprintf(\"%s, %s, %s, %#o\", dirfd_str, filename, flags_str, mode)"));
+        let kinds = ["dirfd", "s", "open", "omode"].map(number_of);
+        let argstr = kinds[0] | kinds[1] << 8 | kinds[2] << 16 | kinds[3] << 24;
+        assert!(text.contains(&format!("argstr = __syscall_argstr({argstr:#x})")), "{argstr:#x}");
         assert!(text.contains("= __syscall(\"getdents\"), __syscall(\"getdents64\")"));
         assert!(text.contains("argstr = \"\""));
     }
@@ -187,6 +250,16 @@ mod tests {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
         let names: Vec<&str> = lines.filter_map(|line| line.split([' ', '=']).next()).collect();
         assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn every_kind_has_a_number_of_a_byte() {
+        for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+            for (name, kind) in line.split(' ').skip(2).filter_map(|word| word.split_once(':')) {
+                assert!((1..256).contains(&number_of(kind)), "{line}: {name}:{kind}");
+            }
+        }
+        assert_ne!(number_of("xattr"), number_of("adv"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A guest as the tests use it: with the fixture modules, `getfattr` and spilerun inside. As a task of its own, to try
+//! A guest as the tests use it: with the fixture modules, `getfattr`, strace and spilerun inside. As a task of its own, to try
 //! things by hand: `cargo xtask guest 'modprobe lustre && mount -t lustre none /mnt && ls /mnt'`.
 
 use std::path::{Path, PathBuf};
@@ -66,6 +66,9 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     guest.copy(variant, "/root/variant/lustre.ko")?;
     let getfattr = Path::new("/usr/bin/getfattr");
     guest.program(getfattr, getfattr).context("getfattr is in the package attr")?;
+    let strace = Path::new("/usr/bin/strace");
+    guest.program(strace, strace).context("strace is in the package strace")?;
+    guest.program(crate::fixtures::calls(root)?, "/usr/bin/calls")?;
     let spilerun = root.join("target/debug/spilerun");
     if spilerun.is_file() {
         guest.program(spilerun, "/usr/bin/spilerun")?;

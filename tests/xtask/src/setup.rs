@@ -12,10 +12,11 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
-const TOOLS: [(&str, &str); 15] = [
+const TOOLS: [(&str, &str); 16] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
+    ("/usr/bin/strace", "strace"),
     ("/usr/bin/kmod", "kmod"),
     ("/usr/bin/gcc", "gcc"),
     ("/usr/bin/make", "make"),

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Numbers in system calls' arguments as text: tables here instead of code in
+ * every script.
+ */
+#include <linux/kernel.h>
+#include <linux/types.h>
+
+#include "script.h"
+#include "builtins.h"
+
+struct syscall_name {
+	u32 mask, value;
+	const char *name;	/* 0 ends a kind */
+};
+
+#define SPILE_NAMES(kind) static const struct syscall_name names_##kind[] = {
+#define SPILE_NAME(mask, value, name) { mask, value, #name },
+#define SPILE_NAMES_END { 0, 0, NULL } };
+#include "syscall_names.h"
+#undef SPILE_NAMES
+#undef SPILE_NAME
+#undef SPILE_NAMES_END
+
+static const struct syscall_name *const syscall_kinds[] = {
+#define SPILE_NAMES(kind) names_##kind,
+#define SPILE_NAME(mask, value, name)
+#define SPILE_NAMES_END
+#include "syscall_names.h"
+#undef SPILE_NAMES
+#undef SPILE_NAME
+#undef SPILE_NAMES_END
+};
+
+/* The names with | between; what has none in hexadecimal. Bounded: entries of a kind. */
+unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, spile_long number, char *out)
+{
+	const struct syscall_name *name;
+	u32 value = number, rest = value;
+	unsigned int length = 0;
+
+	out[0] = 0;
+	if (kind < 0 || kind >= ARRAY_SIZE(syscall_kinds))
+		return 0;
+	for (name = syscall_kinds[kind]; name->name; name++) {
+		/* What is named by no bit at all is looked for among all bits. */
+		if (((name->value ? rest : value) & name->mask) != name->value)
+			continue;
+		rest &= ~name->mask;
+		length += scnprintf(out + length, spile_script.string_bytes - length, "%s%s", length ? "|" : "", name->name);
+	}
+	if (rest || !length)
+		length += scnprintf(out + length, spile_script.string_bytes - length, "%s%#x", length ? "|" : "", rest);
+	return length;
+}

@@ -1,0 +1,99 @@
+# Shows: arguments and results of some 190 system calls as strace reads them; tests/fixtures/calls makes each with known arguments.
+# script: calls tests/tapset/syscall/calls_told.stp
+# stdout: ^calls 2[0-9][0-9], arguments [45][0-9][0-9], different 0$
+# limit: 90
+
+mkdir -p /tmp
+spilerun calls.ko -c "strace -f -o /tmp/strace.txt /usr/bin/calls" >told.txt
+grep -q '+++ exited with 0 +++' /tmp/strace.txt
+
+awk '
+# A number in decimal whatever the base it is written in, a set of names in order, other text as it is.
+function plain(text,    n, i, j, parts, digits, value, swap) {
+	sub(/^[a-z_]+=/, "", text)
+	sub(/ *\/\*.*\*\//, "", text)
+	if (text == "NULL") return "0"
+	if (text ~ /^0x[0-9a-f]+$/) {
+		value = 0
+		for (i = 3; i <= length(text); i++) value = value * 16 + index("0123456789abcdef", substr(text, i, 1)) - 1
+		return sprintf("%.0f", value)
+	}
+	if (text ~ /^0[0-7]+$/) {
+		value = 0
+		for (i = 2; i <= length(text); i++) value = value * 8 + substr(text, i, 1)
+		return sprintf("%.0f", value)
+	}
+	if (text ~ /^[A-Z_0-9a-fx|]+$/ && index(text, "|")) {
+		n = split(text, parts, "|")
+		for (i = 1; i <= n; i++)
+			for (j = i + 1; j <= n; j++)
+				if (parts[j] < parts[i]) { swap = parts[i]; parts[i] = parts[j]; parts[j] = swap }
+		text = parts[1]
+		for (i = 2; i <= n; i++) text = text "|" parts[i]
+	}
+	return text
+}
+# Arguments into the array, by commas outside of quotes and brackets.
+function arguments(text, into,    n, i, c, depth, quoted, part) {
+	n = 0; depth = 0; quoted = 0; part = ""
+	if (text == "") return 0
+	for (i = 1; i <= length(text); i++) {
+		c = substr(text, i, 1)
+		if (quoted) {
+			if (c == "\\") { part = part c; i++; c = substr(text, i, 1) } else if (c == "\"") quoted = 0
+		} else if (c == "\"") quoted = 1
+		else if (c == "{" || c == "[") depth++
+		else if (c == "}" || c == "]") depth--
+		else if (c == "," && !depth) { into[++n] = part; part = ""; if (substr(text, i + 1, 1) == " ") i++; continue }
+		part = part c
+	}
+	into[++n] = part
+	return n
+}
+function is_number(text) { return text ~ /^-?[0-9]+$/ }
+# NAME(ARGUMENTS) = RESULT into name, list, result.
+function take(line) {
+	name = line; sub(/\(.*/, "", name)
+	result = line; sub(/^.*\) += /, "", result)
+	list = substr(line, length(name) + 2)
+	sub(/\) += [^=]*$/, "", list)
+}
+FNR == 1 { file++ }
+file == 1 {
+	pid = $1
+	sub(/^[0-9]+ +/, "")
+	if ($0 ~ /<unfinished \.\.\.>$/) { sub(/ *<unfinished.*/, ""); begun[pid] = $0; next }
+	if ($0 ~ /^<\.\.\. /) { sub(/^<\.\.\. [a-z0-9_]+ resumed>/, ""); $0 = begun[pid] $0 }
+	if ($0 !~ /^[a-z0-9_]+\(/ || $0 ~ /^(exit_group|execve.* = 0$)/) next
+	take($0)
+	count[name]++
+	strace_list[name, count[name]] = list
+	strace_result[name, count[name]] = result
+	next
+}
+{
+	take($0)
+	n = ++told[name]
+	if (!((name, n) in strace_list)) { print "not in strace: " $0; different++; next }
+	calls++
+	his = strace_result[name, n]
+	ours = result
+	if (his ~ /^-1 E/) { split(his, words, " "); his = words[2] } else { sub(/ \(.*/, "", his); his = plain(his) }
+	if (ours ~ /^-[0-9]+ \(E/) { sub(/^[^(]*\(/, "", ours); sub(/\).*/, "", ours) } else ours = plain(ours)
+	if (his != ours) { print "result of " $0 ": strace has " his; different++ }
+	a = arguments(strace_list[name, n], left)
+	b = arguments(list, right)
+	for (i = 1; i <= a && i <= b; i++) {
+		his = left[i]; ours = plain(right[i])
+		# What it reads through a pointer is not shown here, and what is a name there may be a number here.
+		if (his ~ /^[{\["]/ && ours !~ /^"/) continue
+		his = plain(his)
+		if (is_number(ours) && !is_number(his)) { numbers = numbers " " name ":" i; continue }
+		compared++
+		if (his != ours) { print "argument " i " of " $0 ": strace has " his; different++ }
+	}
+}
+END {
+	print "shown as numbers:" numbers
+	print "calls " calls + 0 ", arguments " compared + 0 ", different " different + 0
+}' /tmp/strace.txt told.txt
