@@ -143,9 +143,10 @@ fn show(text: &mut String) {
     kinds >>= 8
     if (kind == {envp})
       continue
-    if (kind == {argv})
-      s = s . \" \" . __syscall_argv(pointer_arg(at), 1)
-    else if (kind == {omode}) {{
+    if (kind == {argv}) {{
+      words = __syscall_argv(pointer_arg(at), 1)
+      s = s . (words == \"\" ? \"\" : \" \") . words
+    }} else if (kind == {omode}) {{
       if (!(uint_arg(at - 1) & 0x40) && (uint_arg(at - 1) & 0x410000) != 0x410000)
         return s
       s = s . sprintf(\", %#03o\", uint_arg(at))

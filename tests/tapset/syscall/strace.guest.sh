@@ -1,7 +1,7 @@
 # Shows: arguments and results of some 190 system calls as strace reads them; tests/fixtures/calls makes each with known arguments.
 # script: calls tests/tapset/syscall/calls_told.stp
 # stdout: ^calls 2[0-9][0-9], arguments [45][0-9][0-9], different 0$
-# limit: 90
+# limit: 60
 
 mkdir -p /tmp
 spilerun calls.ko -c "strace -f -o /tmp/strace.txt /usr/bin/calls" >told.txt
