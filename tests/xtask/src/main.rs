@@ -10,6 +10,7 @@ mod guest;
 mod house;
 mod package;
 mod place;
+mod reference;
 mod setup;
 mod static_loader;
 mod systemd;
@@ -44,6 +45,8 @@ enum Task {
     Package(package::Options),
     /// Boots a Debian with systemd in guests, installs the packages there, and looks at a service's whole life
     Systemd(systemd::Options),
+    /// Writes the reference manual, docs/reference
+    Reference,
     /// Builds spilerun as it is shipped, one static program, and prints where it is
     StaticLoader,
     /// Runs the guest tests on a kernel that looks for mistakes (KASAN, lockdep, kmemleak), built from Debian's source
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Task::Compare(options) => compare::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Systemd(options) => systemd::run(&options),
+        Task::Reference => reference::run(&root()),
         Task::StaticLoader => static_loader::run(),
         Task::DebugKernel(options) => debug_kernel::run(&options),
         Task::Guest(options) => guest::run(&options),

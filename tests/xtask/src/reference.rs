@@ -1,0 +1,166 @@
+//! The reference manual: docs/reference/, a page each for probe points, aliases, functions and macros, written from the
+//! records that the program itself works with, and one with the examples of docs/reference/examples.
+//!
+//! `cargo xtask reference` writes it; a test says when it is stale.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use spile::cache::Cache;
+use spile::library::{self, Library, Places, Wanted};
+use spile::source::SourceMap;
+use spile::syntax::{Environment, Macros};
+
+const DIRECTORY: &str = "docs/reference";
+
+pub fn run(root: &Path) -> Result<ExitCode> {
+    let directory = root.join(DIRECTORY);
+    fs::create_dir_all(&directory)?;
+    for (name, text) in pages(root)? {
+        fs::write(directory.join(&name), text).with_context(|| format!("writing {name}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The pages by their file names.
+fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
+    let environment = Environment { kernel_release: "6.1.0".into(), arch: "x86_64".into(), ..Environment::default() };
+    let places = Places { release: environment.kernel_release.clone(), arch: environment.arch.clone(), ..Places::default() };
+    let none = Cache::none();
+    let open = Library::open(&places, &none).map_err(|error| anyhow::anyhow!("the library: {error:?}"))?;
+    let (mut sources, mut problems) = (SourceMap::new(), Vec::new());
+    let macros: Macros = open.macros(&mut sources, &environment, &mut problems).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    let wanted = Wanted { all: true, ..Wanted::default() };
+    let scripts = open.select(&mut sources, &environment, &macros, wanted, &mut problems).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    ensure!(problems.is_empty(), "the library has problems: {problems:?}");
+
+    let points = spile::probe::forms().filter(|form| !form.spelling.starts_with('_'));
+    let points = points.map(|form| format!("{} /* {} */", form.spelling, form.doc)).collect();
+    Ok(BTreeMap::from([
+        ("README.md", page("Reference", "What scripts can name. Written by `cargo xtask reference` from the records of the program.", CONTENTS.into())),
+        ("probes.md", page("Probe points", "As `spile --dump-probe-types` lists them.", by_family(points))),
+        ("aliases.md", page("Probe aliases", "As `spile --dump-probe-aliases` lists them; `[.return]`: there is one of this name too.", by_family(with_returns(library::aliases(&scripts, &sources))))),
+        ("functions.md", page("Functions", "As `spile --dump-functions` lists them.", by_letter(library::functions(&scripts, &sources)))),
+        ("macros.md", page("Macros", "Of the library: `@NAME(...)`.", list(macros_of(root)?))),
+        ("examples.md", page("Examples", "Each is compiled by a test.", examples(root)?)),
+    ]))
+}
+
+const CONTENTS: &str = "- [Probe points](probes.md)\n- [Probe aliases](aliases.md)\n- [Functions](functions.md)\n- [Macros](macros.md)\n- [Examples](examples.md)\n";
+
+fn page(title: &str, about: &str, body: String) -> String {
+    format!("# {title}\n\n{about}\n\n{body}")
+}
+
+/// `NAME /* TEXT */` as an item of a list.
+fn item(line: &str) -> String {
+    match line.split_once(" /* ") {
+        Some((name, text)) => format!("- `{name}`: {}\n", text.trim_end_matches(" */")),
+        None => format!("- `{line}`\n"),
+    }
+}
+
+fn list(lines: Vec<String>) -> String {
+    lines.iter().map(|line| item(line)).collect()
+}
+
+/// A section for each first component, in the order in which they come.
+fn by_family(lines: Vec<String>) -> String {
+    sections(lines, |line| line.split([' ', '.', '(']).next().unwrap_or_default().to_string())
+}
+
+fn by_letter(lines: Vec<String>) -> String {
+    sections(lines, |line| line.trim_start_matches('_').chars().next().map(|first| first.to_ascii_uppercase().to_string()).unwrap_or_default())
+}
+
+fn sections(lines: Vec<String>, title: impl Fn(&str) -> String) -> String {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for line in lines {
+        let title = title(&line);
+        match found.iter_mut().find(|(known, _)| *known == title) {
+            Some((_, text)) => text.push_str(&item(&line)),
+            None => found.push((title, item(&line))),
+        }
+    }
+    found.iter().map(|(title, text)| format!("## {title}\n\n{text}\n")).collect()
+}
+
+/// An alias and its `.return` on one line, if the latter has nothing of its own to say.
+fn with_returns(lines: Vec<String>) -> Vec<String> {
+    let name = |line: &str| line.split(" /* ").next().unwrap_or_default().to_string();
+    let returns: Vec<String> = lines.iter().filter(|line| !line.contains(" /* ")).map(|line| name(line)).filter(|name| name.ends_with(".return")).collect();
+    let mut kept = Vec::new();
+    for line in &lines {
+        let name = name(line);
+        if name.strip_suffix(".return").is_some_and(|entry| returns.contains(&name) && lines.iter().any(|line| self::is_alias(line, entry))) {
+            continue;
+        }
+        let with = returns.contains(&format!("{name}.return"));
+        kept.push(if with { line.replacen(&name, &format!("{name}[.return]"), 1) } else { line.clone() });
+    }
+    kept
+}
+
+fn is_alias(line: &str, name: &str) -> bool {
+    line.split(" /* ").next() == Some(name)
+}
+
+/// `@NAME(PARAMETERS) /* TEXT */` of the macro files; a comment stands above its first macro and is for those after it.
+fn macros_of(root: &Path) -> Result<Vec<String>> {
+    let mut files: Vec<_> = fs::read_dir(root.join("tapset"))?.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    let mut found = Vec::new();
+    for file in files.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "stpm")) {
+        let text = fs::read_to_string(&file)?;
+        let mut about = String::new();
+        for line in text.lines() {
+            if let Some(comment) = line.strip_prefix("/** ") {
+                about = comment.trim_end_matches("*/").trim().trim_end_matches('.').to_string();
+            } else if let Some(rest) = line.strip_prefix("@define ") {
+                let end = rest.find(" %(").or_else(|| rest.find("%(")).unwrap_or(rest.len());
+                let name = rest.get(..end).unwrap_or(rest);
+                if !name.starts_with('_') {
+                    found.push(if about.is_empty() { format!("@{name}") } else { format!("@{name} /* {about} */") });
+                }
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn examples(root: &Path) -> Result<String> {
+    let mut files: Vec<_> = fs::read_dir(root.join(DIRECTORY).join("examples"))?.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    let mut text = String::new();
+    for file in files {
+        let script = fs::read_to_string(&file)?;
+        let (about, body) = script.split_once('\n').with_context(|| format!("{} is empty", file.display()))?;
+        let indented: String = body.trim_end().lines().map(|line| format!("    {line}\n")).collect();
+        text.push_str(&format!("{}\n\n{indented}\n", about.trim_start_matches(['/', ' '])));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_is_current() {
+        let root = crate::root();
+        for (name, text) in pages(&root).expect("pages") {
+            let written = fs::read_to_string(root.join(DIRECTORY).join(name)).unwrap_or_default();
+            assert!(written == text, "docs/reference/{name} is stale: run `cargo xtask reference`");
+        }
+    }
+
+    #[test]
+    fn an_alias_and_its_return() {
+        let lines = ["a.b /* Reads */", "a.b.return", "a.c.return"].map(String::from).to_vec();
+        assert_eq!(with_returns(lines), ["a.b[.return] /* Reads */", "a.c.return"]);
+    }
+}
