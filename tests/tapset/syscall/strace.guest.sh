@@ -72,6 +72,13 @@ file == 1 {
 	next
 }
 {
+	pid = $1
+	way = $2
+	sub(/^[0-9]+ [<>] /, "")
+	if (way == ">") { entered[pid] = $0; next }
+	if (!(pid in entered)) next
+	$0 = entered[pid] " = " $0
+	delete entered[pid]
 	take($0)
 	n = ++told[name]
 	if (!((name, n) in strace_list)) { print "not in strace: " $0; different++; next }
