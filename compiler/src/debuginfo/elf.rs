@@ -368,8 +368,24 @@ impl Elf {
 
     /// The place of a symbol of this name.
     pub fn symbol_address(&self, name: &str) -> Result<Option<Address>, Error> {
+        if self.symbols.get().is_none() {
+            // One name is found sooner than all are put in order.
+            return Ok(self.scan_for(name)?.and_then(|at| self.address(at)));
+        }
         let at = self.symbols_named(name)?.next().map(|symbol| symbol.at);
         Ok(at.and_then(|at| self.address(at)))
+    }
+
+    /// Where the first symbol of that name is, in the object's one address space.
+    fn scan_for(&self, name: &str) -> Result<Option<u64>, Error> {
+        let elf = self.parse()?;
+        let named = |symbol: &object::read::elf::ElfSymbol64<LittleEndian>| symbol.name_bytes() == Ok(name.as_bytes()) && !symbol.is_undefined();
+        let Some(symbol) = elf.symbols().find(named) else { return Ok(None) };
+        let base = match self.relocatable {
+            true => symbol.section_index().and_then(|id| self.section(SectionId(id.0 as u32))).map(|section| section.start),
+            false => Some(0),
+        };
+        Ok(base.and_then(|base| base.checked_add(symbol.address())))
     }
 
     /// A function symbol whose name only one symbol of the object has, at or before the address in the same section,

@@ -33,7 +33,9 @@ impl DebugInfo {
                 best = Some((is_entry, die, true));
             }
         }
-        for die in self.instances_of(id)? {
+        // Where a body begins nothing fits better, and its unit need not be searched.
+        let instances = if best.is_some_and(|(begins, ..)| begins) { Vec::new() } else { self.instances_of(id)? };
+        for die in instances {
             let (unit, entry) = self.store.entry(die)?;
             let begins = self.instance_address(die)?.and_then(|address| self.elf.flat(address)) == Some(at);
             let inside = begins || self.code_ranges(unit, &entry)?.iter().any(|range| range.contains(&at));

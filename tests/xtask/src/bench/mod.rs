@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures, and writes the page in docs/ that says what came out.
 
 mod build;
+mod debuginfo;
 mod runtime;
 
 use std::process::ExitCode;
@@ -18,6 +19,8 @@ pub struct Options {
 enum What {
     /// From script to module: docs/bench-build.md
     Build(build::Options),
+    /// How long debug information takes to answer: docs/bench-debuginfo.md
+    Debuginfo(debuginfo::Options),
     /// What a hit of a probe costs, in a guest that counts instructions: docs/bench-runtime.md
     Runtime(runtime::Options),
 }
@@ -25,6 +28,7 @@ enum What {
 pub fn run(options: &Options) -> Result<ExitCode> {
     match &options.what {
         What::Build(options) => build::run(options),
+        What::Debuginfo(options) => debuginfo::run(options),
         What::Runtime(options) => runtime::run(options),
     }
 }
