@@ -78,7 +78,6 @@ other)
 	fact 'a kernel without a module: the journal says what to do' in_journal 'has no module for kernel'
 	spilerun service status lu_5642 >/dev/null 2>&1
 	fact 'a kernel without a module: service status is 5' is $? 5
-	# Built meanwhile, and put where the configuration says.
 	;;
 last)
 	fact 'back on its kernel: active' active
