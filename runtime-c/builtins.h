@@ -220,11 +220,11 @@ unsigned int spile_fn_tokenize_next(struct spile_context *c, struct spile_string
 #define SPILE_BIG_ENDIAN(bits, x) (x)
 #define SPILE_LITTLE_ENDIAN(bits, x) __builtin_bswap##bits(x)
 #endif
-static inline spile_long spile_fn_big_endian2(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(16, (unsigned short)x); }
-static inline spile_long spile_fn_big_endian4(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(32, (unsigned int)x); }
+static inline spile_long spile_fn_big_endian2(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(16, (unsigned short)(x & 0xffff)); }
+static inline spile_long spile_fn_big_endian4(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(32, (unsigned int)(x & 0xffffffff)); }
 static inline spile_long spile_fn_big_endian8(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(64, (spile_ulong)x); }
-static inline spile_long spile_fn_little_endian2(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(16, (unsigned short)x); }
-static inline spile_long spile_fn_little_endian4(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(32, (unsigned int)x); }
+static inline spile_long spile_fn_little_endian2(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(16, (unsigned short)(x & 0xffff)); }
+static inline spile_long spile_fn_little_endian4(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(32, (unsigned int)(x & 0xffffffff)); }
 static inline spile_long spile_fn_little_endian8(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(64, (spile_ulong)x); }
 
 /* builtin_regex.c: what the last =~ of this handler run matched. Error if there was none, if it failed, and for a group that its pattern does not have. */

@@ -14,6 +14,8 @@
 typedef long long spile_long;			/* the language's long */
 typedef unsigned long long spile_ulong;
 
+#define SPILE_NONE ((void *)0)	/* no address; NULL is the kernel's name for it */
+#define SPILE_LOCAL __attribute__((unused))	/* a variable that may be set and never looked at */
 #define spile_unlikely(x) __builtin_expect(!!(x), 0)
 #define spile_likely(x) __builtin_expect(!!(x), 1)
 
@@ -459,7 +461,7 @@ static inline char *spile_frame_enter(struct spile_context *c, unsigned int byte
 	if (spile_unlikely(c->depth >= spile_script.max_nesting || (unsigned long)(c->frame_end - frame) < bytes)) {
 		c->location = loc;
 		spile_fail(c, SPILE_E_NESTING, 0);
-		return 0;
+		return SPILE_NONE;
 	}
 	c->depth++;
 	c->frame = frame + bytes;

@@ -15,7 +15,7 @@ pub(super) struct Speller<'p> {
 
 /// `static spile_long function_f(struct spile_context *c, ...)`, without semicolon or body.
 pub(super) fn prototype(routine: &Routine) -> String {
-    let mut parameters = vec!["struct spile_context *c".to_string()];
+    let mut parameters = vec!["struct spile_context *c SPILE_LOCAL".to_string()];
     for parameter in &routine.parameters {
         parameters.push(match parameter {
             Parameter::Long(id) => format!("spile_long {}", routine.longs[id.index()].name),
@@ -97,13 +97,13 @@ impl Speller<'_> {
             self.line("char *frame;");
         }
         for long in routine.longs.iter().filter(|long| !long.parameter) {
-            self.line(&format!("spile_long {} = 0;", long.name));
+            self.line(&format!("spile_long {} SPILE_LOCAL = 0;", long.name));
         }
         for index in 0..routine.iterators.len() {
             self.line(&format!("struct spile_iterator i{index};"));
         }
         for text in routine.texts.iter().filter(|text| !text.parameter) {
-            self.line(&format!("struct spile_string {} = SPILE_LITERAL(\"\");", text.name));
+            self.line(&format!("struct spile_string {} SPILE_LOCAL = SPILE_LITERAL(\"\");", text.name));
         }
         match routine.returns {
             Some(Type::Long) => self.line("spile_long result = 0;"),
@@ -323,7 +323,7 @@ impl Speller<'_> {
     /// The keys as an array, 0 if there are none.
     fn keys(&self, keys: &[Key]) -> String {
         if keys.is_empty() {
-            return "0".into();
+            return "SPILE_NONE".into();
         }
         let spelled: Vec<String> = keys
             .iter()
@@ -389,7 +389,7 @@ impl Speller<'_> {
         };
         let limit = foreach.limit.as_ref().map_or("-1".into(), |limit| format!("spile_limit({})", self.value(limit)));
         let iterator = self.routine.iterators[foreach.iterator.index()];
-        let order = if iterator.order > 0 { format!("f->o{number}") } else { "0".into() };
+        let order = if iterator.order > 0 { format!("f->o{number}") } else { "SPILE_NONE".into() };
         let what = format!("c, &i{number}, &{}, {}", self.global(foreach.map), self.keys(&foreach.keys));
         if foreach.histogram {
             self.line(&format!("spile_iterate_histogram({what}, {sort}, {descending}, {limit}, {order}, f->n{number});"));
@@ -568,8 +568,12 @@ impl Speller<'_> {
             Value::Binary(op, left, right) => match function(*op) {
                 Some(name) => return format!("{name}({}, {})", self.value(left), self.value(right)),
                 None => {
-                    let (left, right) = (self.value_at(left, Level::Unary), self.value_at(right, Level::Unary));
-                    format!("{left} {} {right}", operator(*op))
+                    // A number is no condition to a compiler that looks for slips.
+                    let side = |side: &Value| match (op, side) {
+                        (BinaryOp::And | BinaryOp::Or, Value::Const(value)) => i32::from(*value != 0).to_string(),
+                        _ => self.value_at(side, Level::Unary),
+                    };
+                    format!("{} {} {}", side(left), operator(*op), side(right))
                 }
             },
             Value::Compare(op, left, right) => {

@@ -20,6 +20,8 @@ const TOOLS: [(&str, &str); 16] = [
     ("/usr/bin/kmod", "kmod"),
     ("/usr/bin/gcc", "gcc"),
     ("/usr/bin/make", "make"),
+    // Looks at the C that is made, in a test.
+    ("/usr/bin/sparse", "sparse"),
     // A server of debug information, and what makes files that share some of it.
     ("/usr/bin/debuginfod", "debuginfod"),
     ("/usr/bin/dwz", "dwz"),

@@ -1,0 +1,29 @@
+# Shows: the C made of scripts has no warnings of gcc's and clang's -Wall -Wextra, nor of sparse, where these are installed.
+# stdout: ^looked at [1-9][0-9]+$
+# stdout: ^complaints: 0$
+# limit: 240
+
+SPILE_CACHE_DIR=$PWD/cache
+export SPILE_CACHE_DIR
+cat >one.sh <<'END'
+	script=$1 unit=$2.c
+	"$SPILE" -r "$RELEASE" -g -w -p3 "$script" >"$unit" 2>/dev/null || exit 0
+	# C that the script itself has brought is its own.
+	! grep -q '"embedded.h"' "$unit" || exit 0
+	echo "$unit" >>looked_at
+	options="-std=gnu11 -Wall -Wextra -I$ROOT/runtime-c"
+	{
+		gcc $options -O2 -c -o /dev/null "$unit"
+		! command -v clang >/dev/null || clang $options -O2 -c -o /dev/null "$unit"
+		! command -v sparse >/dev/null || sparse $options "$unit"
+	} >"$unit.said" 2>&1
+	[ ! -s "$unit.said" ] || { echo "$script:"; cat "$unit.said"; echo >>complaints; }
+END
+: >complaints
+number=0
+for script in "$ROOT"/tests/language/*/*.stp "$ROOT"/tests/builtin/*/*.stp "$ROOT"/tests/guard/*.stp "$ROOT"/tests/probe/*/*.stp "$ROOT"/tests/regex/*.stp "$ROOT"/examples/*.stp; do
+	number=$((number + 1))
+	printf '%s\n' "$script" "unit_$number"
+done | xargs -n 2 -P 2 sh ./one.sh
+echo "looked at $(wc -l <looked_at)"
+echo "complaints: $(wc -l <complaints)"

@@ -1,0 +1,35 @@
+# Shows: thousands of probes are armed together and disarmed together, in about the time of one. The times are printed;
+# the limits are those of a machine that does ten other things.
+# script: entries tests/probe/many/entries.stp
+# script: returns tests/probe/many/returns.stp
+# stdout: ^entries: [34][0-9]* probes$
+# stdout: ^hits 1$
+# stdout: ^entries: quick to arm, quick to disarm$
+# stdout: ^hits 1$
+# stdout: ^returns: quick to arm, quick to disarm$
+# limit: 120
+
+# Seconds since boot, in hundredths.
+now() { cut -d' ' -f1 /proc/uptime | tr -d .; }
+# verdict NAME START ARMED STOPPED
+verdict() {
+	arm=$(($3 - $2)) disarm=$(($4 - $3))
+	echo "$1: $((arm * 10)) ms to load and arm, $((disarm * 10)) ms to disarm and unload" >&2
+	quick() { [ "$1" -lt 3000 ] && echo quick || echo "slow ($1)"; }
+	echo "$1: $(quick $arm) to arm, $(quick $disarm) to disarm"
+}
+measure() {
+	begun=$(now)
+	start $1 began
+	armed $1
+	there=$(now)
+	[ $1 = returns ] || echo "$1: $(wc -l </sys/kernel/debug/tracing/enabled_functions) probes"
+	cat /proc/version >/dev/null
+	begin_stop=$(now)
+	kill -INT $loader
+	wait $loader
+	cat $1.out | grep hits
+	verdict $1 $begun $there $(( $(now) - begin_stop + there ))
+}
+measure entries
+measure returns
