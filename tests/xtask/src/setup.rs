@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
-const TOOLS: [(&str, &str); 16] = [
+const TOOLS: [(&str, &str); 17] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
