@@ -29,7 +29,15 @@ pub fn aliases(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
             let Item::Alias(alias) = item else { continue };
             let text = doc(sources, alias.span);
             let shown = |name: &&Vec<Component>| name.iter().all(|component| is_public(&component.name));
-            found.extend(alias.names.iter().filter(shown).map(|name| documented(syntax::print::components(name), &text)));
+            found.extend(alias.names.iter().filter(shown).map(|name| {
+                let name = syntax::print::components(name);
+                // What returns needs no words of its own.
+                let text = match name.strip_suffix(".return") {
+                    Some(entry) if text.is_empty() => format!("The return of {entry}"),
+                    _ => text.clone(),
+                };
+                documented(name, &text)
+            }));
         }
     }
     found.sort();
@@ -82,7 +90,7 @@ mod tests {
     fn signatures_with_the_first_sentence_above() {
         let mut sources = SourceMap::new();
         let text = "/** How many. Rarely\n    asked. */\nfunction f:long (a:string, b) { return strlen(a) + b }\nfunction g () { }\nfunction __h () { }\n\
-                    /** Opens. */\nprobe x.open = begin { }\nprobe x._y = begin { }";
+                    /** Opens. */\nprobe x.open = begin { }\n\nprobe x.open.return = end { }\nprobe x._y = begin { }";
         let file = sources.add("t.stp", text.into(), Origin::Tapset);
         let (script, wrong) = syntax::parse(&mut sources, file, &Environment::default(), &Macros::default());
         assert_eq!(wrong, []);
@@ -91,6 +99,6 @@ mod tests {
         assert!(lines.contains(&"f:long (a:string, b:unknown) /* How many */".to_string()), "{lines:?}");
         assert!(lines.contains(&"g:unknown ()".to_string()) && !lines.iter().any(|line| line.starts_with('_')));
         assert!(lines.iter().any(|line| line.starts_with("pid:long () /* ")));
-        assert_eq!(aliases(&scripts, &sources), ["x.open /* Opens */"]);
+        assert_eq!(aliases(&scripts, &sources), ["x.open /* Opens */", "x.open.return /* The return of x.open */"]);
     }
 }

@@ -172,7 +172,7 @@ fn add(text: &mut String, alias: &str, calls: &str, result: &str, arguments: &[(
     }
     let argstr = if arguments.is_empty() { "\"\"".to_string() } else { format!("__syscall_argstr({kinds:#x})") };
     // Writing to a String does not fail.
-    let _ = write!(text, "probe syscall.{alias} = {}\n{{\n  name = \"{alias}\"\n{variables}  argstr = {argstr}\n}}\n", points(""));
+    let _ = write!(text, "/** The system call {alias}(2). */\nprobe syscall.{alias} = {}\n{{\n  name = \"{alias}\"\n{variables}  argstr = {argstr}\n}}\n", points(""));
     let how = if result == "x" { 2 } else { 1 };
     let _ = write!(
         text,

@@ -91,7 +91,7 @@ fn sections(lines: Vec<String>, title: impl Fn(&str) -> String) -> String {
 /// An alias and its `.return` on one line, if the latter has nothing of its own to say.
 fn with_returns(lines: Vec<String>) -> Vec<String> {
     let name = |line: &str| line.split(" /* ").next().unwrap_or_default().to_string();
-    let returns: Vec<String> = lines.iter().filter(|line| !line.contains(" /* ")).map(|line| name(line)).filter(|name| name.ends_with(".return")).collect();
+    let returns: Vec<String> = lines.iter().filter(|line| line.contains(".return /* The return of ")).map(|line| name(line)).collect();
     let mut kept = Vec::new();
     for line in &lines {
         let name = name(line);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_alias_and_its_return() {
-        let lines = ["a.b /* Reads */", "a.b.return", "a.c.return"].map(String::from).to_vec();
-        assert_eq!(with_returns(lines), ["a.b[.return] /* Reads */", "a.c.return"]);
+        let lines = ["a.b /* Reads */", "a.b.return /* The return of a.b */", "a.c.return /* Ends */"].map(String::from).to_vec();
+        assert_eq!(with_returns(lines), ["a.b[.return] /* Reads */", "a.c.return /* Ends */"]);
     }
 }
