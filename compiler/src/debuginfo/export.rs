@@ -130,12 +130,13 @@ impl DebugInfo {
     }
 
     fn way(&self, location: Option<&Location>) -> u32 {
-        // Where a module's data will be nobody knows.
-        let nowhere = |ops: &[Op]| self.elf.is_relocatable() && ops.iter().any(|op| matches!(op, Op::Address(_)));
+        // A module's data is found by a symbol near it.
+        let lost = |op: &Op| matches!(op, Op::Address(at) if !matches!(self.elf.data_anchor(*at), Ok(Some(_))));
+        let placed = |ops: &[Op]| !self.elf.is_relocatable() || !ops.iter().any(lost);
         match location {
             Some(Location::Register(number)) => u32::from(*number).min(portable::IN_MEMORY - 1),
-            Some(Location::Memory(ops)) if !nowhere(ops) => portable::IN_MEMORY,
-            Some(Location::Value(ops)) if !nowhere(ops) => portable::A_VALUE,
+            Some(Location::Memory(ops)) if placed(ops) => portable::IN_MEMORY,
+            Some(Location::Value(ops)) if placed(ops) => portable::A_VALUE,
             Some(Location::Bytes(bytes)) if bytes.len() <= 8 => portable::A_VALUE,
             _ => portable::NOWHERE,
         }
