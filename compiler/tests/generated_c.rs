@@ -85,6 +85,6 @@ fn patterns_without_groups() {
 #[test]
 fn handlers_that_do_the_same_are_one() {
     let text = both("probe timer.s(1), timer.s(2) { println(pp()) }\nprobe timer.s(3) { println(1) }");
-    assert_eq!(text.matches("(struct spile_context *c)\n{").count(), 2, "{text}");
+    assert_eq!(text.matches("(struct spile_context *c SPILE_LOCAL)\n{").count(), 2, "{text}");
     assert!(text.contains("probe timer.s(1) (sample.stp:1:7), and 1 more"), "{text}");
 }
