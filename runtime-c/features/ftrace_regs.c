@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <linux/ftrace.h>
 
-struct pt_regs *probe(struct ftrace_regs *given);
-struct pt_regs *probe(struct ftrace_regs *given)
+struct pt_regs *probe_ftrace_regs(struct ftrace_regs *given);
+struct pt_regs *probe_ftrace_regs(struct ftrace_regs *given)
 {
 	return &given->regs;
 }

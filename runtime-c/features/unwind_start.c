@@ -2,8 +2,8 @@
 #include <linux/sched.h>
 #include <asm/unwind.h>
 
-unsigned long probe(struct pt_regs *regs);
-unsigned long probe(struct pt_regs *regs)
+unsigned long probe_unwind_start(struct pt_regs *regs);
+unsigned long probe_unwind_start(struct pt_regs *regs)
 {
 	struct unwind_state state;
 

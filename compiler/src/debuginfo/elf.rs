@@ -93,8 +93,8 @@ pub struct Elf {
 struct Symbols {
     /// Sorted by address, then name.
     all: Vec<Row>,
-    /// Hash of the name, and index into `all`; sorted.
-    by_name: Vec<(u32, u32)>,
+    /// Hash of the name, and index into `all`; sorted. See `names()`.
+    by_name: OnceLock<Vec<(u32, u32)>>,
 }
 
 /// A symbol, with its name as a range of the file's bytes.
@@ -303,7 +303,7 @@ impl Elf {
         let mut all = Vec::new();
         for symbol in elf.symbols() {
             let known = matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown);
-            let (Some(name), Some(section)) = (symbol.name().ok(), symbol.section_index()) else {
+            let (Ok(name), Some(section)) = (symbol.name_bytes(), symbol.section_index()) else {
                 continue;
             };
             if !known || name.is_empty() || symbol.is_undefined() {
@@ -322,16 +322,27 @@ impl Elf {
             let function = symbol.kind() == SymbolKind::Text;
             all.push(Row { at, size, name: (start, name.len() as u32), global, function });
         }
-        all.par_sort_unstable_by(|a, b| a.at.cmp(&b.at).then_with(|| self.text(a).cmp(self.text(b))));
-        let mut by_name: Vec<(u32, u32)> = all.iter().enumerate().map(|(at, row)| (hash(self.text(row)), at as u32)).collect();
-        by_name.par_sort_unstable();
-        Ok(Symbols { all, by_name })
+        all.par_sort_unstable_by(|a, b| a.at.cmp(&b.at).then_with(|| self.name(a).cmp(self.name(b))));
+        Ok(Symbols { all, by_name: OnceLock::new() })
+    }
+
+    /// Hash of the name and index of each symbol, sorted: made when the first name is asked for.
+    fn names<'s>(&self, symbols: &'s Symbols) -> &'s [(u32, u32)] {
+        symbols.by_name.get_or_init(|| {
+            let mut names: Vec<(u32, u32)> =
+                symbols.all.par_iter().enumerate().map(|(at, row)| (hash(self.name(row)), at as u32)).collect();
+            names.par_sort_unstable();
+            names
+        })
+    }
+
+    fn name(&self, row: &Row) -> &[u8] {
+        let (start, length) = (row.name.0 as usize, row.name.1 as usize);
+        self.bytes.get(start..start.saturating_add(length)).unwrap_or_default()
     }
 
     fn text(&self, row: &Row) -> &str {
-        let (start, length) = (row.name.0 as usize, row.name.1 as usize);
-        let bytes = self.bytes.get(start..start.saturating_add(length)).unwrap_or_default();
-        std::str::from_utf8(bytes).unwrap_or_default()
+        std::str::from_utf8(self.name(row)).unwrap_or_default()
     }
 
     fn symbol(&self, row: &Row) -> Symbol<'_> {
@@ -346,9 +357,9 @@ impl Elf {
     /// The symbols of this name.
     pub fn symbols_named<'e>(&'e self, name: &'e str) -> Result<impl Iterator<Item = Symbol<'e>>, Error> {
         let symbols = self.symbols()?;
-        let wanted = hash(name);
-        let from = symbols.by_name.partition_point(|(hash, _)| *hash < wanted);
-        let same = symbols.by_name.iter().skip(from).take_while(move |(hash, _)| *hash == wanted);
+        let (names, wanted) = (self.names(symbols), hash(name.as_bytes()));
+        let from = names.partition_point(|(hash, _)| *hash < wanted);
+        let same = names.iter().skip(from).take_while(move |(hash, _)| *hash == wanted);
         let found = same.filter_map(|(_, index)| symbols.all.get(*index as usize)).map(|row| self.symbol(row));
         Ok(found.filter(move |symbol| symbol.name == name))
     }
@@ -503,8 +514,8 @@ impl Elf {
 }
 
 /// FNV-1a.
-fn hash(name: &str) -> u32 {
-    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+fn hash(name: &[u8]) -> u32 {
+    name.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 /// A debug section's contents.
