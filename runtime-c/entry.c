@@ -14,7 +14,10 @@
 #include <linux/hash.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
 
+#include "attach.h"
 #include "entry.h"
 #include "features.h"
 #include "run.h"
@@ -140,6 +143,31 @@ bool spile_entry_may_be(const struct spile_site *site)
 	return site->probe->kind != SPILE_PROBE_KRETPROBE || IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK);
 }
 
+/*
+ * Of the kernel's own functions, whose addresses are known beforehand. What stands at
+ * an entry is a call, or nothing where nobody has it called. Should it be something
+ * else that looks so, ftrace refuses the address (spile_entry_commit()): it changes
+ * places of its own alone. A kprobe would have to be shown that, and searches all jump
+ * labels of the kernel each time: 1.6 million instructions for each probe (6.1).
+ */
+bool spile_entry_is_plain(struct spile_site *site)
+{
+	static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa }, nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	enum { CALL = 0xe8 };
+	u8 code[sizeof(endbr) + sizeof(nop)], *at = code;
+
+	if (site->symbol || site->probe->kind != SPILE_PROBE_KPROBE || !spile_entry_may_be(site))
+		return false;
+	if (copy_from_kernel_nofault(code, site->kprobe.addr, sizeof(code)))
+		return false;
+	if (!memcmp(at, endbr, sizeof(endbr)))
+		at += sizeof(endbr);
+	if (*at != CALL && memcmp(at, nop, sizeof(nop)))
+		return false;
+	site->kprobe.addr = (kprobe_opcode_t *)((unsigned long)site->kprobe.addr + (at - code));
+	return true;
+}
+
 static struct slot *add_slot(unsigned long address)
 {
 	struct slot *slot = find_slot(address);
@@ -171,8 +199,6 @@ bool spile_entry_add(struct spile_site *site)
 	struct spile_site **last;
 	struct slot *slot;
 
-	if (!(site->kprobe.flags & KPROBE_FLAG_FTRACE))
-		return false;
 	slot = add_slot(address);
 	/* It is armed already, for arguments alone. */
 	if (!slot->pending && !slot->whole && !arguments_suffice(site))
@@ -198,33 +224,52 @@ static bool serve(struct slot *slot)
 	return true;
 }
 
-/* ftrace_set_filter_ip() copies the whole filter each time: of thousands all at once, where the kernel can. */
-static bool serve_all(int kind)
+/*
+ * ftrace_set_filter_ip() copies the whole filter each time: of thousands all at once,
+ * where the kernel can. It refuses all for one that it does not have: halves, then,
+ * down to that one.
+ */
+static void serve_many(int kind, unsigned long *addresses, unsigned int count)
 {
-#ifdef SPILE_HAVE_FTRACE_SET_FILTER_IPS
-	unsigned int place, count = 0;
-	unsigned long *addresses = kvmalloc_array(1u << slot_bits, sizeof(*addresses), GFP_KERNEL);
-	int error;
+	unsigned int half, i;
 
-	if (!addresses)
-		return false;
-	for (place = 0; place < 1u << slot_bits; place++)
-		if (slots[place].pending && slots[place].whole == kind)
-			addresses[count++] = slots[place].address;
-	error = count ? ftrace_set_filter_ips(&ops[kind], addresses, count, 0, 0) : -ENOENT;
-	kvfree(addresses);
-	if (error)
-		return false;
-	for (place = 0; place < 1u << slot_bits; place++)
-		if (slots[place].pending && slots[place].whole == kind) {
-			slots[place].pending = false;
-			slots[place].serving = true;
-		}
+	if (spile_ftrace_set_filter_ips(&ops[kind], addresses, count)) {
+		if (count == 1)
+			return;
+		half = count / 2;
+		serve_many(kind, addresses, half);	/* as deep as the number has bits */
+		serve_many(kind, addresses + half, count - half);
+		return;
+	}
+	for (i = 0; i < count; i++) {
+		struct slot *slot = find_slot(addresses[i]);
+
+		slot->pending = false;
+		slot->serving = true;
+	}
 	served[kind] += count;
-	return true;
-#else
-	return false;
-#endif
+}
+
+static void serve_all(int kind)
+{
+	unsigned long *addresses = NULL;
+	unsigned int place, count = 0;
+
+	if (SPILE_FTRACE_FILTERS_MANY)
+		addresses = kvmalloc_array(1u << slot_bits, sizeof(*addresses), GFP_KERNEL);
+	for (place = 0; place < 1u << slot_bits; place++) {
+		struct slot *slot = &slots[place];
+
+		if (!slot->pending || slot->whole != kind)
+			continue;
+		if (addresses)
+			addresses[count++] = slot->address;
+		else if (serve(slot))
+			slot->pending = false;
+	}
+	if (count)
+		serve_many(kind, addresses, count);
+	kvfree(addresses);
 }
 
 /* Of an ops that is not registered. Not ftrace_free_filter(): that leaves pointers to what it frees. */
@@ -242,14 +287,8 @@ int spile_entry_commit(void)
 
 	if (!slots)
 		return 0;
-	for (kind = 0; kind < KINDS; kind++) {
-		if (serve_all(kind))
-			continue;
-		/* A filter that was refused as a whole may do without one of its addresses. */
-		for (place = 0; place < 1u << slot_bits; place++)
-			if (slots[place].pending && slots[place].whole == kind && serve(&slots[place]))
-				slots[place].pending = false;
-	}
+	for (kind = 0; kind < KINDS; kind++)
+		serve_all(kind);
 	for (kind = 0; kind < KINDS; kind++) {
 		/* An ops without a filter would be called for every function. */
 		if (registered[kind] || !served[kind])
@@ -340,8 +379,9 @@ void spile_entry_drop(struct spile_site *site)
 }
 
 /*
- * All sites of an address are in one target, or in the kernel, so they go together.
- * In a module that goes nothing runs any more, so no hit is under way when its
+ * At the end all go at once, whoever asks first: their hits are turned away by then.
+ * Before, those of a module that goes. All sites of an address are in one target, or
+ * in the kernel, so they go together. In a module that goes nothing runs any more, so no hit is under way when its
  * addresses leave a filter that stays. Else the ops goes, and ftrace waits for
  * whoever is in it.
  */
@@ -352,7 +392,7 @@ void spile_entry_remove(struct spile_site *const *sites, unsigned int count)
 
 	if (!slots)
 		return;
-	if (count && sites[0]->probe->target >= 0 && spile_script.targets[sites[0]->probe->target].name[0]) {
+	if (READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING) {
 		for (i = 0; i < count; i++) {
 			struct slot *slot = sites[i]->by_entry ? find_slot((unsigned long)sites[i]->kprobe.addr) : NULL;
 
@@ -398,6 +438,7 @@ void spile_entry_exit(void)
 
 void spile_entry_drop(struct spile_site *site) { }
 bool spile_entry_may_be(const struct spile_site *site) { return false; }
+bool spile_entry_is_plain(struct spile_site *site) { return false; }
 bool spile_entry_add(struct spile_site *site) { return false; }
 int spile_entry_commit(void) { return 0; }
 bool spile_entry_refused(const struct spile_site *site) { return false; }

@@ -10,7 +10,11 @@
 /* Whether the site is one that ftrace could serve, as far as it can be told before its kprobe is registered. */
 bool spile_entry_may_be(const struct spile_site *site);
 
-/* The site, whose kprobe is registered and disabled, is to be served; false: it must be a kprobe. */
+/* Whether ftrace calls from the site by its looks, so that no kprobe need be registered for it. Its kprobe's
+ * address is then that of ftrace's call. */
+bool spile_entry_is_plain(struct spile_site *site);
+
+/* The site, of which ftrace calls at the address of its kprobe, is to be served; false: it must be a kprobe. */
 bool spile_entry_add(struct spile_site *site);
 
 /* The added site gets its hits no more, until it is added again. Some may be under way. */

@@ -119,6 +119,25 @@ typedef struct pt_regs spile_ftrace_regs;
 #else
 #define SPILE_FTRACE_UNGUARDED 0
 #endif
+
+/*
+ * Many addresses for a filter in one call: 4f554e955614 ("ftrace: Add
+ * ftrace_set_filter_ips function"), first in 5.18. Can go when 5.10 has.
+ */
+static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned long *addresses, unsigned int count)
+{
+#ifdef SPILE_HAVE_FTRACE_SET_FILTER_IPS
+	return ftrace_set_filter_ips(ops, addresses, count, 0, 0);
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
+#ifdef SPILE_HAVE_FTRACE_SET_FILTER_IPS
+enum { SPILE_FTRACE_FILTERS_MANY = 1 };
+#else
+enum { SPILE_FTRACE_FILTERS_MANY = 0 };
+#endif
 #endif
 
 #endif

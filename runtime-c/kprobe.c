@@ -3,9 +3,9 @@
  * Probes at an address. At a function's entry ftrace calls us (entry.c), where the
  * kernel allows it; elsewhere a kprobe, which the kernel turns into a jump where it can.
  *
- * Every site is registered as a kprobe, which looks at the address, refuses what
- * must not be probed and finds names in modules. One that ftrace serves stays
- * disabled: it costs nothing then.
+ * An entry of the kernel's that ftrace serves is no kprobe at all. Every other site is
+ * registered as one, which looks at the address, refuses what must not be probed and
+ * finds names in modules. If ftrace serves it, it stays disabled: it costs nothing then.
  */
 #include <linux/module.h>
 
@@ -29,15 +29,50 @@ static int arm_kprobe_site(struct spile_site *site)
 
 	spile_attach_place(&site->kprobe, site);
 	site->kprobe.pre_handler = handle_hit;
-	if (!spile_entry_may_be(site))
-		return register_kprobe(&site->kprobe);
-	site->kprobe.flags = KPROBE_FLAG_DISABLED;
+	site->registered = false;
+	if (spile_entry_is_plain(site) && spile_entry_add(site))
+		return 0;
+	if (spile_entry_may_be(site))
+		site->kprobe.flags = KPROBE_FLAG_DISABLED;
 	error = register_kprobe(&site->kprobe);
-	if (!error && !spile_entry_add(site)) {
-		error = enable_kprobe(&site->kprobe);
-		if (error)
-			unregister_kprobe(&site->kprobe);
-	}
+	site->registered = !error;
+	if (error || !(site->kprobe.flags & KPROBE_FLAG_DISABLED))
+		return error;
+	return spile_kprobe_serve(site);
+}
+
+static void unregister(struct spile_site *site)
+{
+	if (!site->registered)
+		return;
+	site->registered = false;
+	if (site->probe->kind == SPILE_PROBE_KRETPROBE)
+		unregister_kretprobe(&site->kretprobe);
+	else
+		unregister_kprobe(&site->kprobe);
+}
+
+static int enable(struct spile_site *site)
+{
+	int error;
+
+	if (site->registered)
+		return enable_kprobe(&site->kprobe);
+	error = register_kprobe(&site->kprobe);
+	site->registered = !error;
+	return error;
+}
+
+/* Of a site that is registered and disabled. A kretprobe's kprobe is in the same place. */
+int spile_kprobe_serve(struct spile_site *site)
+{
+	int error;
+
+	if (site->kprobe.flags & KPROBE_FLAG_FTRACE && spile_entry_add(site))
+		return 0;
+	error = enable(site);
+	if (error)
+		unregister(site);
 	return error;
 }
 
@@ -57,13 +92,10 @@ static void arm_entries(void)
 			continue;
 		site->by_entry = false;
 		/* Where ftrace is switched off a kprobe on it would be armed and never hit. */
-		error = refusal == -EBUSY ? refusal : enable_kprobe(&site->kprobe);
+		error = refusal == -EBUSY ? refusal : enable(site);
 		if (!error)
 			continue;
-		if (site->probe->kind == SPILE_PROBE_KRETPROBE)
-			unregister_kretprobe(&site->kretprobe);
-		else
-			unregister_kprobe(&site->kprobe);
+		unregister(site);
 		spile_site_unarmed(site, error);
 	}
 	spile_entry_forget_refused();
@@ -71,24 +103,23 @@ static void arm_entries(void)
 
 static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int count)
 {
-	enum { AT_ONCE = 64 };
-	struct kprobe *kprobes[AT_ONCE];
-	unsigned int done, i;
+	struct kprobe **kprobes = (struct kprobe **)spile_sites_room;
+	unsigned int registered = 0, i;
 
 	spile_entry_remove(sites, count);
-	/* One wait for all CPUs serves a whole group. */
-	for (done = 0; done < count; done += i) {
-		for (i = 0; i < AT_ONCE && done + i < count; i++)
-			kprobes[i] = &sites[done + i]->kprobe;
-		unregister_kprobes(kprobes, i);
-	}
+	for (i = 0; i < count; i++)
+		if (sites[i]->registered)
+			kprobes[registered++] = &sites[i]->kprobe;
+	/* One wait for all CPUs serves them all. */
+	if (registered)
+		unregister_kprobes(kprobes, registered);
 	for (i = 0; i < count; i++) {
 		sites[i]->missed += sites[i]->kprobe.nmissed;
 		sites[i]->by_entry = false;
+		sites[i]->registered = false;
 	}
 }
 
-/* A kretprobe's kprobe is in the same place. */
 void spile_kprobe_turn(struct spile_site *site, bool on)
 {
 	int error;
@@ -101,7 +132,7 @@ void spile_kprobe_turn(struct spile_site *site, bool on)
 		return;
 	/* Now ftrace may serve others at the function, in a way that does not suffice for this one. */
 	site->by_entry = false;
-	error = on ? enable_kprobe(&site->kprobe) : disable_kprobe(&site->kprobe);
+	error = on ? enable(site) : disable_kprobe(&site->kprobe);
 	if (error && on)
 		WRITE_ONCE(site->off, true);	/* tried again when the condition is looked at */
 }

@@ -64,16 +64,13 @@ static int arm_return(struct spile_site *site)
 	kretprobe->entry_handler = probe->entry_handler ? handle_entry : NULL;
 	kretprobe->data_size = probe->entry_bytes;
 	kretprobe->maxactive = most;
-	if (!spile_entry_may_be(site))
-		return register_kretprobe(kretprobe);
-	kretprobe->kp.flags = KPROBE_FLAG_DISABLED;
+	if (spile_entry_may_be(site))
+		kretprobe->kp.flags = KPROBE_FLAG_DISABLED;
 	error = register_kretprobe(kretprobe);
-	if (!error && !spile_entry_add(site)) {
-		error = enable_kprobe(&kretprobe->kp);
-		if (error)
-			unregister_kretprobe(kretprobe);
-	}
-	return error;
+	site->registered = !error;
+	if (error || !(kretprobe->kp.flags & KPROBE_FLAG_DISABLED))
+		return error;
+	return spile_kprobe_serve(site);
 }
 
 void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs)
@@ -86,20 +83,18 @@ NOKPROBE_SYMBOL(spile_kretprobe_enter);
 
 static void disarm_returns(struct spile_site *const *sites, unsigned int count)
 {
-	enum { AT_ONCE = 64 };
-	struct kretprobe *kretprobes[AT_ONCE];
-	unsigned int done, i;
+	struct kretprobe **kretprobes = (struct kretprobe **)spile_sites_room;
+	unsigned int i;
 
 	spile_entry_remove(sites, count);
-	for (done = 0; done < count; done += i) {
-		for (i = 0; i < AT_ONCE && done + i < count; i++)
-			kretprobes[i] = &sites[done + i]->kretprobe;
-		unregister_kretprobes(kretprobes, i);
-	}
+	for (i = 0; i < count; i++)
+		kretprobes[i] = &sites[i]->kretprobe;
+	unregister_kretprobes(kretprobes, count);
 	for (i = 0; i < count; i++) {
 		sites[i]->missed += sites[i]->kretprobe.kp.nmissed;
 		sites[i]->return_missed += sites[i]->kretprobe.nmissed;
 		sites[i]->by_entry = false;
+		sites[i]->registered = false;
 	}
 }
 

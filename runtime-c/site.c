@@ -14,6 +14,7 @@
 #include "site.h"
 
 struct spile_site *spile_sites;
+void **spile_sites_room;
 
 /* Sites sorted by kind, value, index; and room for one call of disarm. */
 static struct spile_site **in_order;
@@ -236,9 +237,11 @@ int spile_sites_init(void)
 	spile_sites = kvcalloc(max(count, 1u), sizeof(*spile_sites), GFP_KERNEL);
 	in_order = kvcalloc(max(count, 1u), sizeof(*in_order), GFP_KERNEL);
 	batch = kvcalloc(max(count, 1u), sizeof(*batch), GFP_KERNEL);
-	if (!spile_sites || !in_order || !batch)
+	spile_sites_room = kvcalloc(max(count, 1u), sizeof(*spile_sites_room), GFP_KERNEL);
+	if (!spile_sites || !in_order || !batch || !spile_sites_room)
 		goto err;
-	spile_session_charge(count * (sizeof(*spile_sites) + sizeof(*in_order) + sizeof(*batch)));
+	spile_session_charge(count * (sizeof(*spile_sites) + sizeof(*in_order) + sizeof(*batch) +
+				      sizeof(*spile_sites_room)));
 
 	for (i = 0; i < count; i++) {
 		in_order[i] = &spile_sites[i];
@@ -259,6 +262,7 @@ void spile_sites_exit(void)
 
 	for (i = 0; spile_sites && i < spile_script.probe_count; i++)
 		kfree(spile_sites[i].symbol);
+	kvfree(spile_sites_room);
 	kvfree(batch);
 	kvfree(in_order);
 	kvfree(spile_sites);

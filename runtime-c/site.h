@@ -25,6 +25,7 @@ struct spile_site {
 	} runs;				/* what a hit does */
 	unsigned int counts_at;		/* of its counts in a CPU's, bytes */
 	bool armed;			/* under spile_session.lock */
+	bool registered;		/* of a kprobe or kretprobe: the kernel knows it as one */
 	bool by_entry;			/* of a kprobe or kretprobe: ftrace serves it (entry.c) */
 	bool off;			/* armed, and turned off because its condition does not hold (condition.c) */
 	struct spile_site *same;	/* entry.c: the next at the same function */
@@ -77,12 +78,17 @@ extern const struct spile_family spile_netfilter_family;
 extern const struct spile_family spile_watch_family;
 
 extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
+extern void **spile_sites_room;	/* as many pointers, for a call of disarm(); under spile_session.lock */
 
 /* The function of a return probe's site was entered, which ftrace has told (entry.c). Preemption off. */
 void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
 
 /* 0 for begin, end, error, never: they are not armed. */
 const struct spile_family *spile_site_family(const struct spile_site *site);
+
+/* Of a kprobe or kretprobe that is registered and disabled: has ftrace serve it, or enables it.
+ * With an error it is registered no more. */
+int __must_check spile_kprobe_serve(struct spile_site *site);
 
 /* spile_family.turn of kprobes and kretprobes. */
 void spile_kprobe_turn(struct spile_site *site, bool on);

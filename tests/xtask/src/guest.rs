@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use spile::guest::{End, Guest, Streams};
+use spile::guest::{Acceleration, End, Guest, Streams};
 
 use crate::fixtures::{FAULT, LUSTRE, LUSTRE_VARIANT, PTLRPC};
 use crate::place::Place;
@@ -28,6 +28,9 @@ pub struct Options {
     /// Boots a kernel whose only built-in certificate is this one (DER)
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
+    /// One CPU whose clock counts instructions, one a nanosecond: times do not depend on the machine
+    #[arg(long)]
+    counting: bool,
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -43,6 +46,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
     for parameter in &options.parameter {
         guest.parameter(parameter);
+    }
+    if options.counting {
+        guest.acceleration(Acceleration::Counting).cpus(1);
     }
     guest.script(&options.script).time_limit(Duration::from_secs(600));
     let outcome = guest.start(Streams::inherit())?.wait()?;

@@ -207,7 +207,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     ensure!(results.iter().all(|result| result.ours.is_some()), "not every case could be measured");
     if options.only.is_none() && !options.check {
         let file = root.join(PAGE);
-        std::fs::write(&file, page(&place.kernel.release, looped, &results)).with_context(|| format!("writing {}", file.display()))?;
+        let page = page(&place.kernel.release, looped, &results) + sections(&before);
+        std::fs::write(&file, page).with_context(|| format!("writing {}", file.display()))?;
         println!("wrote {}", file.display());
     }
     Ok(if options.check && !worse.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -313,6 +314,11 @@ bpftrace is Debian's.
     )
 }
 
+/// What the page has behind the table, from its first section on: written by hand, and kept.
+fn sections(page: &str) -> &str {
+    page.find("\n## ").and_then(|at| page.get(at..)).unwrap_or_default()
+}
+
 /// Text that another thread writes.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
@@ -343,6 +349,12 @@ mod tests {
         // A start of 500 in both, 20,000 turns of 2 and 120,000 of 2; 7 and 9 idle.
         let said = "loop: 1000 0 41507 7 282016 16\nspile_1: 1 2\nnoise\n";
         assert_eq!(figures(said), BTreeMap::from([("loop".to_string(), 2.0)]));
+    }
+
+    #[test]
+    fn sections_outlive_the_table() {
+        assert_eq!(sections("# Title\n| a |\n\n## Arming\ntext\n## More\n"), "\n## Arming\ntext\n## More\n");
+        assert_eq!(sections("# Title\n"), "");
     }
 
     #[test]
