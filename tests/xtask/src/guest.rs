@@ -22,6 +22,12 @@ pub struct Options {
     /// Files to copy into /root, with the libraries they need if they are programs
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
+    /// The kernel's own modules that it may load, with those that they need
+    #[arg(long, value_name = "NAME")]
+    module: Vec<String>,
+    /// Its memory
+    #[arg(long, value_name = "MB")]
+    memory: Option<u32>,
     /// Parameters of the kernel's command line
     #[arg(long, value_name = "WORD")]
     parameter: Vec<String>,
@@ -43,6 +49,12 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     for file in &options.file {
         let name = file.file_name().with_context(|| format!("{} is no file", file.display()))?;
         guest.program(file, Path::new("/root").join(name))?;
+    }
+    for module in &options.module {
+        guest.offer_module(module);
+    }
+    if let Some(memory) = options.memory {
+        guest.memory_mib(memory);
     }
     for parameter in &options.parameter {
         guest.parameter(parameter);
