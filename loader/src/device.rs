@@ -171,6 +171,9 @@ pub struct MappedRing {
     length: usize,
 }
 
+// SAFETY: a mapping belongs to the process, and its owner alone unmaps it.
+unsafe impl Send for MappedRing {}
+
 impl Drop for MappedRing {
     fn drop(&mut self) {
         // SAFETY: mapped by map_rings with this length, and the Ring over it goes with it. Failing, it stays mapped.

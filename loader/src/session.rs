@@ -1,11 +1,11 @@
 //! One session: from the module's device to the last line of its output. One loop, which waits in one place; one way out.
 //!
-//! The two calls that may take long, SPILE_START and SPILE_STOP, are made by threads of their own: begin and end probes
-//! may print more than a ring holds, so the loop reads on meanwhile. Everything that ends a session only sets
-//! `stop_wanted`.
+//! The loop is a thread of its own: the two calls that may take long, SPILE_START and SPILE_STOP, are made by the first
+//! thread, and begin and end probes may print more than a ring holds, so the loop reads on meanwhile. Everything that ends
+//! a session only sets `stop_wanted`.
 
 use std::os::fd::AsFd;
-use std::thread::{Scope, ScopedJoinHandle};
+use std::sync::mpsc;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -140,7 +140,19 @@ pub fn run(
         held_back: false,
         payload: Vec::new(),
     };
-    std::thread::scope(|scope| session.run(scope))
+    // The calls are made by this, the process's first thread: begin and end probes run in it, and take `current` for a
+    // process that is in the kernel's list of them, which other threads are not.
+    std::thread::scope(|scope| {
+        let (ask, asked) = mpsc::channel::<fn(&Device) -> Result<(), Error>>();
+        let (tell, told) = mpsc::channel();
+        let reading = scope.spawn(move || session.run(&Calls { ask, told }));
+        for call in asked {
+            let _returned = Returned(&returned);
+            // Who has asked waits for it.
+            let _ = tell.send(call(device));
+        }
+        reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// 4 MB for each CPU, so that one handler can print a long report; less, down to 1 MB, where there are many CPUs.
@@ -175,7 +187,18 @@ impl Drop for Returned<'_> {
     }
 }
 
-type Call<'scope> = Option<ScopedJoinHandle<'scope, Result<(), Error>>>;
+/// The way to the thread that makes calls which last: one at a time.
+struct Calls {
+    ask: mpsc::Sender<fn(&Device) -> Result<(), Error>>,
+    told: mpsc::Receiver<Result<(), Error>>,
+}
+
+impl Calls {
+    fn make(&self, call: fn(&Device) -> Result<(), Error>) {
+        // It listens for as long as we are.
+        let _ = self.ask.send(call);
+    }
+}
 
 struct Session<'s> {
     name: &'s str,
@@ -224,22 +247,16 @@ struct Session<'s> {
 }
 
 impl<'s> Session<'s> {
-    fn run<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<End, Error>
-    where
-        's: 'scope,
-    {
+    fn run(&mut self, calls: &Calls) -> Result<End, Error> {
         if self.options.verbose {
             self.tell_beginning();
         }
-        let mut call = match self.phase {
-            Phase::Starting => self.call(scope, Device::start),
-            _ => {
-                self.begin();
-                None
-            }
-        };
+        match self.phase {
+            Phase::Starting => calls.make(Device::start),
+            _ => self.begin(),
+        }
         loop {
-            call = self.advance(scope, call);
+            self.advance(calls);
             if self.leave_wanted && self.phase == Phase::Running && !self.stop_wanted {
                 return self.leave();
             }
@@ -279,29 +296,11 @@ impl<'s> Session<'s> {
         Ok(End { exit: self.exit, left: true })
     }
 
-    fn call<'scope>(&self, scope: &'scope Scope<'scope, '_>, call: fn(&Device) -> Result<(), Error>) -> Call<'scope>
-    where
-        's: 'scope,
-    {
-        let (device, returned) = (self.device, Returned(self.returned));
-        Some(scope.spawn(move || {
-            let _returned = returned;
-            call(device)
-        }))
-    }
-
     /// What follows from a call that has returned, and from the wish to stop.
-    fn advance<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, call: Call<'scope>) -> Call<'scope>
-    where
-        's: 'scope,
-    {
-        let mut call = call;
+    fn advance(&mut self, calls: &Calls) {
         if std::mem::take(&mut self.call_returned) {
-            let result = call.take().map(ScopedJoinHandle::join);
-            match result {
-                Some(Ok(Err(error))) => self.fail(error),
-                Some(Err(panic)) => std::panic::resume_unwind(panic),
-                Some(Ok(Ok(()))) | None => {}
+            if let Ok(Err(error)) = calls.told.try_recv() {
+                self.fail(error);
             }
             match self.phase {
                 Phase::Starting => self.begin(),
@@ -311,9 +310,8 @@ impl<'s> Session<'s> {
         if self.stop_wanted && self.phase == Phase::Running {
             self.phase = Phase::Stopping;
             notify::send("STOPPING=1");
-            call = self.call(scope, Device::stop);
+            calls.make(Device::stop);
         }
-        call
     }
 
     /// SPILE_START has returned.
