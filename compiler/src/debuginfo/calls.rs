@@ -3,7 +3,9 @@
 use super::DebugInfo;
 use super::elf::Address;
 use super::error::Error;
+use super::frame::FrameAddress;
 use super::functions::FunctionId;
+use super::location::Op;
 use super::store::{Damage, Die, Entry, Unit, die_at, flag, number};
 
 /// A call that the compiler has seen the callee of.
@@ -12,8 +14,20 @@ pub struct Call {
     pub callee: FunctionId,
     /// Of an inlined call its first instruction, else the instruction that calls.
     pub address: Address,
-    pub inlined: bool,
+    /// The copy of the callee that is there instead of a call.
+    pub inlined: Option<InlinedCode>,
 }
+
+impl Call {
+    /// Where a callee that is not inlined returns to.
+    pub fn returns_to(&self) -> Address {
+        Address { offset: self.address.offset.saturating_add(CALL_LENGTH), ..self.address }
+    }
+}
+
+/// The code of one inlined call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InlinedCode(Die);
 
 /// A label of C.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,19 +51,50 @@ impl DebugInfo {
         if self.is_btf() || self.is_portable() {
             return Ok(Vec::new());
         }
-        let read = || -> Result<Vec<Call>, Damage> {
-            let mut calls = Vec::new();
-            for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
-                self.within(die, 0, &mut |unit, entry| {
-                    calls.extend(self.call(unit, entry)?);
-                    Ok(())
-                })?;
-            }
-            calls.sort_by_key(|call| (call.address, call.callee));
-            calls.dedup();
-            Ok(calls)
-        };
+        let read = || self.calls_within(self.copies(id)?.into_iter().chain(self.instances_of(id)?));
         read().map_err(|damage| self.damaged(damage))
+    }
+
+    /// The same of the function's bodies alone: calls that are made when it has been called itself.
+    pub fn calls_of_bodies(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
+        if self.is_btf() || self.is_portable() {
+            return Ok(Vec::new());
+        }
+        let read = || self.calls_within(self.copies(id)?);
+        read().map_err(|damage| self.damaged(damage))
+    }
+
+    /// The same of one inlined copy.
+    pub fn calls_of_copy(&self, copy: InlinedCode) -> Result<Vec<Call>, Error> {
+        self.calls_within([copy.0]).map_err(|damage| self.damaged(damage))
+    }
+
+    fn calls_within(&self, dies: impl IntoIterator<Item = Die>) -> Result<Vec<Call>, Damage> {
+        let mut calls = Vec::new();
+        for die in dies {
+            self.within(die, 0, &mut |unit, entry| {
+                calls.extend(self.call(unit, entry)?);
+                Ok(())
+            })?;
+        }
+        calls.sort_by_key(|call| (call.address, call.callee, call.inlined));
+        calls.dedup();
+        Ok(calls)
+    }
+
+    /// Where the return address of the body's frame is that the address is in: 8 bytes below the canonical frame address
+    /// (System V ABI, AMD64 supplement, 3.2.2). None where no frame description says so, or only by
+    /// an expression (as of PLTs).
+    pub fn return_address(&self, at: Address) -> Result<Option<Vec<Op>>, Error> {
+        let read = || self.elf.flat(at).map_or(Ok(None), |at| self.return_slot(at));
+        read().map_err(|damage| self.damaged(damage))
+    }
+
+    /// The same, by an address in the object's one address space.
+    pub(super) fn return_slot(&self, at: u64) -> Result<Option<Vec<Op>>, Damage> {
+        let FrameAddress::Ops(mut ops) = self.frames.address(&self.store, at, false)? else { return Ok(None) };
+        ops.extend([Op::Const(8), Op::Sub]);
+        Ok(Some(ops))
     }
 
     /// The labels in the function's bodies and inlined copies, sorted by address.
@@ -120,7 +165,8 @@ impl DebugInfo {
         let Some(callee) = self.definition_of(origin)? else { return Ok(None) };
         if inlined {
             let address = self.instance_address(die_at(unit, entry.offset())?)?;
-            return Ok(address.map(|address| Call { callee, address, inlined }));
+            let copy = InlinedCode(die_at(unit, entry.offset())?);
+            return Ok(address.map(|address| Call { callee, address, inlined: Some(copy) }));
         }
         let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
         let after = match after {
@@ -128,7 +174,7 @@ impl DebugInfo {
             None => None,
         };
         let at = after.and_then(|after| after.checked_sub(CALL_LENGTH)).filter(|at| self.elf.is_code(*at));
-        Ok(at.and_then(|at| self.elf.address(at)).map(|address| Call { callee, address, inlined }))
+        Ok(at.and_then(|at| self.elf.address(at)).map(|address| Call { callee, address, inlined: None }))
     }
 
     /// The function that an entry names: itself, what it is a copy of, or the definition of what it declares.

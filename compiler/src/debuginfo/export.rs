@@ -137,7 +137,7 @@ impl DebugInfo {
             Some(Location::Register(number)) => u32::from(*number).min(portable::IN_MEMORY - 1),
             Some(Location::Memory(ops)) if placed(ops) => portable::IN_MEMORY,
             Some(Location::Value(ops)) if placed(ops) => portable::A_VALUE,
-            Some(Location::Bytes(bytes)) if bytes.len() <= 8 => portable::A_VALUE,
+            Some(Location::Bytes(_) | Location::Pieces(_) | Location::Pointer { .. } | Location::ByCaller { .. }) => portable::A_VALUE,
             _ => portable::NOWHERE,
         }
     }

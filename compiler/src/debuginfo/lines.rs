@@ -7,7 +7,7 @@ use super::DebugInfo;
 use super::elf::Address;
 use super::error::Error;
 use super::functions::FunctionId;
-use super::store::{Damage, Store, Unit};
+use super::store::{Damage, Die, Store, Unit};
 
 /// The first instruction of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,42 +82,27 @@ impl DebugInfo {
     pub(super) fn read_statements(&self, id: FunctionId) -> Result<Vec<Statement>, Damage> {
         let mut statements = Vec::new();
         for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
-            let (unit, entry) = self.store.entry(die)?;
-            let rows = self.lines.rows(&self.store, self.store.slot_of(die)?)?;
-            for range in self.code_ranges(unit, &entry)? {
-                let first = rows.partition_point(|row| row.range.start < range.start);
-                let inside = rows.get(first..).unwrap_or_default().iter().take_while(|row| row.range.start < range.end);
-                for row in inside.filter(|row| row.is_statement && row.line > 0) {
-                    let Some(address) = self.elf.address(row.range.start) else { continue };
-                    let file = self.store.file_name(unit, row.file).unwrap_or_default();
-                    statements.push(Statement { address, file, line: row.line });
-                }
-            }
+            statements.extend(self.statements_of(die)?);
         }
         statements.sort_by_key(|statement| statement.address);
         statements.dedup();
         Ok(statements)
     }
 
-    /// The lines of a file of the unit that have code in the ranges, in words: `line 451`, `lines 455-460`.
-    pub(super) fn lines_of(&self, unit: &Unit, file: u64, ranges: &[Range<u64>]) -> Result<Vec<String>, Damage> {
-        let start = unit.header.debug_info_offset().and_then(|offset| u32::try_from(offset.0).ok()).unwrap_or(0);
-        let rows = self.lines.rows(&self.store, self.store.slot_of(super::store::Die(start))?)?;
-        let mut found: Vec<(u32, u32)> = Vec::new();
-        for range in ranges {
-            let overlaps = |row: &&Row| row.range.start < range.end && range.start < row.range.end;
-            let lines = rows.iter().filter(|row| row.file == file && row.line > 0).filter(overlaps).map(|row| row.line);
-            let (low, high) = lines.fold((u32::MAX, 0), |(low, high), line| (low.min(line), high.max(line)));
-            if low <= high {
-                found.push((low, high));
+    /// The same of one body or inlined copy, in the order of its parts.
+    pub(super) fn statements_of(&self, die: Die) -> Result<Vec<Statement>, Damage> {
+        let mut statements = Vec::new();
+        let (unit, entry) = self.store.entry(die)?;
+        let rows = self.lines.rows(&self.store, self.store.slot_of(die)?)?;
+        for range in self.code_ranges(unit, &entry)? {
+            let first = rows.partition_point(|row| row.range.start < range.start);
+            let inside = rows.get(first..).unwrap_or_default().iter().take_while(|row| row.range.start < range.end);
+            for row in inside.filter(|row| row.is_statement && row.line > 0) {
+                let Some(address) = self.elf.address(row.range.start) else { continue };
+                let file = self.store.file_name(unit, row.file).unwrap_or_default();
+                statements.push(Statement { address, file, line: row.line });
             }
         }
-        found.sort_unstable();
-        found.dedup();
-        let words = found.into_iter().map(|(low, high)| match low == high {
-            true => format!("line {low}"),
-            false => format!("lines {low}-{high}"),
-        });
-        Ok(words.collect())
+        Ok(statements)
     }
 }

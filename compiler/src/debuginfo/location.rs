@@ -2,13 +2,17 @@
 //!
 //! An expression is translated for one address: the frame base and the canonical frame address become operations on
 //! registers, and typed operations (`DW_OP_convert` and its family) become plain ones on 64-bit words, in which a value
-//! of a narrower type is kept sign- or zero-extended. What cannot be had so is a [`Fault::Missing`] with its reason.
+//! of a narrower type is kept sign- or zero-extended. What a register held at the function's entry (`DW_OP_entry_value`) is
+//! said by each caller ([`super::callers`]). What cannot be had so is a [`Fault::Missing`] with its reason.
 
 use gimli::{Encoding, Expression, Operation, UnitOffset};
 
-use super::elf::{Address, Elf};
-use super::frame::{FrameAddress, Frames};
-use super::store::{Bytes, Damage, Store, Unit, number};
+use super::DebugInfo;
+use super::callers::Caller;
+use super::elf::Address;
+use super::frame::FrameAddress;
+use super::scope::Scopes;
+use super::store::{Bytes, Damage, Unit, number};
 
 /// One step of a stack machine with 64-bit words; the result is what lies on top at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +71,11 @@ pub enum Location {
     Bytes(Vec<u8>),
     /// In parts, the first at the least significant end.
     Pieces(Vec<Piece>),
+    /// A pointer that is nowhere and has no value; what it points to is so many bytes into an object that is there.
+    Pointer { to: Box<Location>, offset: i64 },
+    /// Each caller has it elsewhere: by what the word holds that the operations give the address of, the return address.
+    /// All cases are values, or all are in memory.
+    ByCaller { return_address: Vec<Op>, cases: Vec<(Vec<Address>, Location)> },
 }
 
 /// A part of an object.
@@ -86,6 +95,8 @@ pub(super) enum Fault {
     OptimizedOut,
     /// There is one, of a kind that a probe cannot use; a clause that says what.
     Missing(String),
+    /// It takes what a register held at the function's entry: only the callers know.
+    OfCaller,
     Damage(Damage),
 }
 
@@ -108,11 +119,14 @@ fn missing(what: impl Into<String>) -> Fault {
 /// Operations of one expression, and pieces: more is damage.
 const MAX_OPS: usize = 1000;
 
+/// Pointers to what is nowhere, to pointers to what is nowhere: more is damage.
+const MAX_POINTERS: u8 = 8;
+
 /// Where expressions are translated for.
+#[derive(Clone, Copy)]
 pub(super) struct Place<'s> {
-    pub store: &'s Store,
-    pub elf: &'s Elf,
-    pub frames: &'s Frames,
+    pub debug: &'s DebugInfo,
+    pub scopes: &'s Scopes,
     pub unit: &'s Unit,
     /// In the object's one address space.
     pub at: u64,
@@ -120,6 +134,10 @@ pub(super) struct Place<'s> {
     pub is_entry: bool,
     /// DW_AT_frame_base of the body that the address is in.
     pub frame_base: Option<Expression<Bytes>>,
+    /// The call that has led here, where one is supposed.
+    pub caller: Option<&'s Caller>,
+    /// Implicit pointers that have led here.
+    pub pointers: u8,
 }
 
 /// How a word on the stack is to be taken.
@@ -227,11 +245,11 @@ impl Translator<'_, '_> {
             Operation::SignedConstant { value } => self.push(Op::Const(value), generic),
             Operation::Address { address } => self.push_address(address)?,
             Operation::AddressIndex { index } => {
-                let address = self.place.store.dwarf.address(self.place.unit, index)?;
+                let address = self.place.debug.store.dwarf.address(self.place.unit, index)?;
                 self.push_address(address)?;
             }
             Operation::ConstantIndex { index } => {
-                let value = self.place.store.dwarf.address(self.place.unit, index)?;
+                let value = self.place.debug.store.dwarf.address(self.place.unit, index)?;
                 self.push(Op::Const(value as i64), generic);
             }
             Operation::Register { register } => {
@@ -331,8 +349,9 @@ impl Translator<'_, '_> {
             Operation::Convert { base_type } | Operation::Reinterpret { base_type } => self.convert(base_type)?,
             Operation::ParameterRef { .. } => return Err(Fault::OptimizedOut),
             Operation::Uninitialized => {}
-            Operation::ImplicitPointer { .. } => {
-                return Err(missing("it is a pointer to something that the compiler has optimised out of memory"));
+            Operation::ImplicitPointer { value, byte_offset } => {
+                let value = gimli::AttributeValue::DebugInfoRef(value);
+                return Ok(Partial::Done(self.implicit_pointer(value, byte_offset)?));
             }
             Operation::TLS => return Err(missing("it is a variable of each thread")),
             Operation::Bra { .. } | Operation::Skip { .. } => {
@@ -345,8 +364,19 @@ impl Translator<'_, '_> {
         Ok(Partial::Open)
     }
 
+    fn implicit_pointer(&self, to: gimli::AttributeValue<Bytes>, offset: i64) -> Result<Location, Fault> {
+        let place = self.place;
+        let nowhere = || missing("it is a pointer to something that the compiler has optimised out");
+        let die = place.debug.store.reference(place.unit, to)?.filter(|_| place.pointers < MAX_POINTERS).ok_or_else(nowhere)?;
+        match place.debug.located_entry(die, &Place { pointers: place.pointers + 1, ..*place }) {
+            Ok(to) => Ok(Location::Pointer { to: Box::new(to), offset }),
+            Err(Fault::OptimizedOut) => Err(nowhere()),
+            Err(fault) => Err(fault),
+        }
+    }
+
     fn push_address(&mut self, address: u64) -> Result<(), Fault> {
-        let address = self.place.elf.address(address);
+        let address = self.place.debug.elf.address(address);
         let address = address.ok_or_else(|| missing("it is in a section that is not loaded, or in another object"))?;
         self.push(Op::Address(address), Kind::Generic);
         Ok(())
@@ -364,23 +394,26 @@ impl Translator<'_, '_> {
         };
         let inner = Place { frame_base: None, ..*self.place };
         match inner.translate(base)? {
-            // A register as frame base means its value (as clang writes it).
-            Location::Register(register) => self.push(Op::Register(register), Kind::Generic),
+            // A register as frame base means its value, as clang writes it: once the prologue has run.
+            Location::Register(register) => {
+                let place = self.place;
+                let ops = place.debug.frames.base_in_body(&place.debug.store, place.at, register)?;
+                self.ops.extend(ops.unwrap_or_else(|| vec![Op::Register(register)]));
+                self.kinds.push(Kind::Generic);
+            }
             // DWARF 5, 3.3.5: the address itself is the base.
             Location::Memory(ops) | Location::Value(ops) => {
                 self.ops.extend(ops);
                 self.kinds.push(Kind::Generic);
             }
-            Location::Bytes(_) | Location::Pieces(_) => {
-                return Err(missing("its function's frame base is in pieces"));
-            }
+            _ => return Err(missing("its function's frame base is in pieces")),
         }
         Ok(())
     }
 
     fn push_frame_address(&mut self) -> Result<(), Fault> {
         let place = self.place;
-        let ops = match place.frames.address(place.store, place.at, place.is_entry)? {
+        let ops = match place.debug.frames.address(&place.debug.store, place.at, place.is_entry)? {
             FrameAddress::Ops(ops) => ops,
             FrameAddress::Expression(expression) => {
                 let inner = Place { frame_base: None, ..*place };
@@ -404,6 +437,13 @@ impl Translator<'_, '_> {
         match (first, operations.next()?) {
             (Some(Operation::Register { register }), None) if self.place.is_entry => {
                 self.push(Op::Register(register.0), Kind::Generic);
+                Ok(())
+            }
+            (Some(Operation::Register { register }), None) => {
+                let caller = self.place.caller.ok_or(Fault::OfCaller)?;
+                let unknown = || missing("its value is only known at the function's entry, and what a caller passed no more");
+                self.ops.extend(caller.value(register.0).ok_or_else(unknown)?);
+                self.kinds.push(Kind::Generic);
                 Ok(())
             }
             _ => Err(missing("its value is only known at the function's entry")),

@@ -13,7 +13,9 @@
 //!         let count = debug.variable(id, entry, "count")?;        // Location::Register(1): rdx
 //!     }
 
+mod available;
 mod btf;
+mod callers;
 mod calls;
 mod elf;
 mod error;
@@ -46,7 +48,8 @@ mod xz;
 
 use std::sync::{Arc, OnceLock};
 
-pub use calls::{Call, Label};
+pub use available::Elsewhere;
+pub use calls::{Call, InlinedCode, Label};
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
 pub use error::Error;
 pub use functions::{Body, Function, FunctionId, FunctionPattern, InlinedInstance};
@@ -58,6 +61,7 @@ pub use variables::{FoundVariable, Unavailable, Variable};
 
 use crate::cache::Cache;
 use btf::Btf;
+use callers::Callers;
 use frame::Frames;
 use functions::Instances;
 use index::Index;
@@ -81,6 +85,7 @@ pub struct DebugInfo {
     /// What has been taken along of an object that is not here.
     portable: Option<Portable>,
     instances: Instances,
+    callers: Callers,
     lines: Lines,
 }
 
@@ -100,8 +105,9 @@ impl DebugInfo {
             Err(error) => return Err(error),
         };
         let (instances, lines) = (Instances::new(store.slots.len()), Lines::new(store.slots.len()));
+        let callers = Callers::new(store.slots.len());
         let (index, known, made) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(DebugInfo { store, elf, frames: Frames::default(), index, known, made, cache, instances, lines, btf, portable })
+        Ok(DebugInfo { store, elf, frames: Frames::default(), index, known, made, cache, instances, callers, lines, btf, portable })
     }
 
     /// There is no DWARF: types and prototypes are known, and nothing of inlined functions, lines and locals.

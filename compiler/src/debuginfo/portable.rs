@@ -338,7 +338,7 @@ fn located(type_id: TypeId, way: u32) -> Result<FoundVariable, Unavailable> {
         IN_MEMORY => Location::Memory(vec![Op::Const(0)]),
         A_VALUE => Location::Value(vec![Op::Const(0)]),
         register if register < IN_MEMORY => Location::Register(register as u16),
-        _ => return Err(Unavailable::OptimizedOut { available: Vec::new() }),
+        _ => return Err(Unavailable::OptimizedOut),
     };
     Ok(FoundVariable { type_id, location })
 }

@@ -8,7 +8,13 @@ use super::location::Op;
 pub(super) const MACHINE: object::Architecture = object::Architecture::X86_64;
 
 /// DWARF's number of the stack pointer.
-const STACK_POINTER: u16 = 7;
+pub(super) const STACK_POINTER: u16 = 7;
+
+/// That of the frame pointer.
+pub(super) const FRAME_POINTER: u16 = 6;
+
+/// Those that a called function gives back as they were (3.2.1): rbx, rbp, r12 to r15.
+pub(super) const PRESERVED: [u16; 6] = [3, 6, 12, 13, 14, 15];
 
 /// The canonical frame address at a function's first instruction: the return address has just been pushed.
 pub(super) fn frame_address_at_entry() -> Vec<Op> {

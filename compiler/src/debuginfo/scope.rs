@@ -87,7 +87,7 @@ impl DebugInfo {
     }
 
     /// The top-level function that an entry is nested in.
-    fn subprogram_around(&self, inner: Die) -> Result<Option<Die>, Damage> {
+    pub(super) fn subprogram_around(&self, inner: Die) -> Result<Option<Die>, Damage> {
         let subprograms = self.instances.subprograms(&self.store, self.store.slot_of(inner)?)?;
         let before = subprograms.partition_point(|die| *die < inner);
         Ok(before.checked_sub(1).and_then(|at| subprograms.get(at)).copied())

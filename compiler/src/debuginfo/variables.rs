@@ -37,15 +37,11 @@ pub(super) struct PlacedVariable {
 pub enum Unavailable {
     /// No variable of that name is in scope there.
     Unknown,
-    /// It is in scope, and has no value there; where it has one: `line 451`, `lines 455-460`,
-    /// or `FUNCTION+0xOFFSET` where no line is known.
-    OptimizedOut { available: Vec<String> },
+    /// It is in scope, and has no value there: see [`DebugInfo::elsewhere`].
+    OptimizedOut,
     /// It has a value that a probe cannot get at; a clause that says why.
     Unsupported(String),
 }
-
-/// Places named for a variable that is optimised out.
-const MAX_AVAILABLE: usize = 5;
 
 /// What an entry says of a variable's place.
 enum Stored {
@@ -133,7 +129,7 @@ impl DebugInfo {
         for (parameter, Variable { name, type_id }) in names {
             let innermost = declared.iter().rev().find_map(|scope| scope.iter().rev().find(|variable| variable.name == name));
             let location = match innermost {
-                Some(variable) => self.located(variable, &scopes, flat)?.1.ok(),
+                Some(variable) => self.located(variable, &scopes, flat)?.ok(),
                 None => None,
             };
             placed.push(PlacedVariable { name, type_id, parameter, location });
@@ -163,23 +159,32 @@ impl DebugInfo {
         at: Address,
         name: &str,
     ) -> Result<Result<FoundVariable, Unavailable>, Damage> {
+        match self.find_local(id, at, name)? {
+            Some(found) => Ok(found),
+            None if self.scopes_at(id, at)?.is_none() => Ok(Err(Unavailable::Unknown)),
+            None => self.optimized_out_or_global(id, name),
+        }
+    }
+
+    /// The same of the function's own alone.
+    pub(super) fn find_local(&self, id: FunctionId, at: Address, name: &str) -> Result<Option<Result<FoundVariable, Unavailable>>, Damage> {
         let Some((scopes, at)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
-            return Ok(Err(Unavailable::Unknown));
+            return Ok(None);
         };
         for scope in scopes.own.iter().rev().chain(scopes.inner.iter().rev()) {
             let declared = self.variables_in(*scope)?;
             // The last one of a name is what the code after its declaration means.
             if let Some(variable) = declared.iter().rev().find(|variable| variable.name == name) {
-                return self.locate(variable, &scopes, at);
+                return self.locate(variable, &scopes, at).map(Some);
             }
         }
-        self.optimized_out_or_global(id, name)
+        Ok(None)
     }
 
     fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<Result<FoundVariable, Unavailable>, Damage> {
         // The compiler may leave out of a copy what it has optimised out of it.
         if self.variables_in(id.0)?.iter().any(|variable| variable.name == name) {
-            return Ok(Err(Unavailable::OptimizedOut { available: Vec::new() }));
+            return Ok(Err(Unavailable::OptimizedOut));
         }
         self.find_global(id, name)
     }
@@ -193,39 +198,34 @@ impl DebugInfo {
         let Some(type_id) = self.declared_type(variable)? else {
             return Ok(Err(Unavailable::Unsupported("it has no type".into())));
         };
-        let (said, location) = self.located(variable, scopes, at)?;
+        let location = self.located(variable, scopes, at)?;
         Ok(match location {
             Ok(location) => Ok(FoundVariable { type_id, location }),
             Err(Fault::Missing(why)) => Err(Unavailable::Unsupported(why)),
-            Err(Fault::OptimizedOut) => {
-                let available = match said.and_then(|at| variable.origins.get(at)) {
-                    Some((_, unit, entry)) => self.available(variable, unit, entry)?,
-                    None => Vec::new(),
-                };
-                Err(Unavailable::OptimizedOut { available })
-            }
+            Err(Fault::OfCaller) => Err(Unavailable::Unsupported("its value is only known at the function's entry".into())),
+            Err(Fault::OptimizedOut) => Err(Unavailable::OptimizedOut),
             Err(Fault::Damage(damage)) => return Err(damage),
         })
     }
 
-    /// Where a variable is, and which of its entries says so.
-    fn located(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<(Option<usize>, Result<Location, Fault>), Damage> {
-        let Some((_, own, _)) = variable.origins.first() else { return Ok((None, Err(Fault::OptimizedOut))) };
+    /// Where a variable is.
+    fn located(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Result<Location, Fault>, Damage> {
+        let Some((_, own, _)) = variable.origins.first() else { return Ok(Err(Fault::OptimizedOut)) };
         let place = self.place(own, scopes, at)?;
-        for (index, (_, unit, entry)) in variable.origins.iter().enumerate() {
+        for (_, unit, entry) in &variable.origins {
             let location = match self.stored(unit, entry, at)? {
                 None => continue,
                 Some(Stored::Nowhere) => Err(Fault::OptimizedOut),
-                Some(Stored::Expression(expression)) => Place { unit, ..place }.translate(expression),
+                Some(Stored::Expression(expression)) => self.translated(&Place { unit, ..place }, expression)?,
                 Some(Stored::Bytes(bytes)) => Ok(Location::Bytes(bytes)),
                 Some(Stored::Constant(value)) => Ok(Location::Value(vec![Op::Const(value)])),
             };
-            return Ok((Some(index), location));
+            return Ok(location);
         }
-        Ok((None, Err(Fault::OptimizedOut)))
+        Ok(Err(Fault::OptimizedOut))
     }
 
-    fn place<'s>(&'s self, unit: &'s Unit, scopes: &Scopes, at: u64) -> Result<Place<'s>, Damage> {
+    pub(super) fn place<'s>(&'s self, unit: &'s Unit, scopes: &'s Scopes, at: u64) -> Result<Place<'s>, Damage> {
         let mut frame_base = None;
         if let Some(die) = scopes.subprogram {
             let (unit, entry) = self.store.entry(die)?;
@@ -233,8 +233,29 @@ impl DebugInfo {
                 frame_base = Some(base);
             }
         }
-        let (store, elf, frames) = (&self.store, &*self.elf, &self.frames);
-        Ok(Place { store, elf, frames, unit, at, is_entry: scopes.is_entry, frame_base })
+        Ok(Place { debug: self, scopes, unit, at, is_entry: scopes.is_entry, frame_base, caller: None, pointers: 0 })
+    }
+
+    /// Where the expression says, or what each caller makes of it.
+    fn translated(&self, place: &Place, expression: Expression<Bytes>) -> Result<Result<Location, Fault>, Damage> {
+        match place.translate(expression) {
+            Err(Fault::OfCaller) if place.caller.is_none() => self.by_caller(place, expression),
+            translated => Ok(translated),
+        }
+    }
+
+    /// Where the object is that an entry describes, at a place of the code.
+    pub(super) fn located_entry(&self, die: Die, place: &Place) -> Result<Location, Fault> {
+        for (_, unit, entry) in self.store.origins(die)? {
+            return match self.stored(unit, &entry, place.at)? {
+                None => continue,
+                Some(Stored::Nowhere) => Err(Fault::OptimizedOut),
+                Some(Stored::Expression(expression)) => Place { unit, ..*place }.translate(expression),
+                Some(Stored::Bytes(bytes)) => Ok(Location::Bytes(bytes)),
+                Some(Stored::Constant(value)) => Ok(Location::Value(vec![Op::Const(value)])),
+            };
+        }
+        Err(Fault::OptimizedOut)
     }
 
     /// What the entry says of the place at the address; None if it says nothing at all.
@@ -273,37 +294,6 @@ impl DebugInfo {
             }
         }
         Ok(Some(Stored::Nowhere))
-    }
-
-    /// Where else the variable has a value: lines of the file that declares it, or places in functions.
-    fn available(&self, variable: &Declared, unit: &Unit, entry: &Entry) -> Result<Vec<String>, Damage> {
-        let value = entry.attr_value(gimli::DW_AT_location);
-        let Some(mut list) = value.map_or(Ok(None), |value| self.store.dwarf.attr_locations(unit, value))? else {
-            return Ok(Vec::new());
-        };
-        let mut ranges = Vec::new();
-        while let Some(found) = list.next()? {
-            let range = found.range.begin..found.range.end;
-            if !range.is_empty() && !found.data.0.is_empty() && self.elf.is_code(range.start) {
-                ranges.push(range);
-            }
-        }
-        let file = variable.origins.iter().find_map(|(_, _, entry)| match entry.attr_value(gimli::DW_AT_decl_file) {
-            Some(AttributeValue::FileIndex(file)) => Some(file),
-            _ => None,
-        });
-        let mut places = self.lines_of(unit, file.unwrap_or(0), &ranges)?;
-        if places.is_empty() {
-            places.extend(ranges.iter().take(MAX_AVAILABLE).filter_map(|range| self.near_symbol(range.start)));
-        }
-        places.truncate(MAX_AVAILABLE);
-        Ok(places)
-    }
-
-    /// `FUNCTION+0xOFFSET`.
-    fn near_symbol(&self, at: u64) -> Option<String> {
-        let symbol = self.elf.symbols_before(at).ok()?.find(|symbol| symbol.function)?;
-        Some(format!("{}+{:#x}", symbol.name, at - symbol.at))
     }
 
     /// A variable outside functions: one of the function's unit, or the definition of one it declares.

@@ -44,14 +44,21 @@ impl<'a> Elaborator<'a> {
     /// Whether the operand of `@defined` can be resolved at this site.
     pub(super) fn is_defined(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {
         let mut index = |_: &mut Elaborator<'a>, index: &ast::Expr| Ok(long(0, index.span));
+        let before = std::mem::replace(&mut self.only_asked, true);
+        let defined = self.is_there(unit, operand, &mut index);
+        self.only_asked = before;
+        defined
+    }
+
+    fn is_there(&mut self, unit: &Unit, operand: &ast::Expr, index: LowerIndex<'_, 'a>) -> bool {
         match &operand.kind {
-            ast::ExprKind::Pretty(base, _) => self.find(unit, base, &mut index).is_ok(),
+            ast::ExprKind::Pretty(base, _) => self.find(unit, base, index).is_ok(),
             ast::ExprKind::AddressOf(base) => {
-                self.find(unit, base, &mut index).is_ok_and(|found| matches!(found.location, Location::Memory { .. }))
+                self.find(unit, base, index).is_ok_and(|found| matches!(found.location, Location::Memory { .. }))
             }
             ast::ExprKind::Entry(inner) => self.is_defined(unit, inner),
             ast::ExprKind::Target(name) if is_text(name) => unit.context.as_ref().is_some_and(|context| context.has_variables()),
-            _ => self.find(unit, operand, &mut index).and_then(|found| self.load(&found, operand.span)).is_ok(),
+            _ => self.find(unit, operand, index).and_then(|found| self.load(&found, operand.span)).is_ok(),
         }
     }
 
@@ -92,9 +99,13 @@ impl<'a> Elaborator<'a> {
         let Some(context) = &unit.context else {
             return Err(Error::NoContext { name: name.into(), point: None, span });
         };
+        let asked = self.only_asked;
         context.variable(plain).map_err(|error| {
             let names = || -> Vec<String> {
                 // What is optimised out there would be no help.
+                if asked {
+                    return Vec::new();
+                }
                 let mut names: Vec<String> = context.parameters().into_iter().chain(context.locals()).collect();
                 names.retain(|name| context.variable(name).is_ok());
                 names.into_iter().map(|name| format!("${name}")).collect()
@@ -103,7 +114,15 @@ impl<'a> Elaborator<'a> {
             match error {
                 ContextError::None => Error::NoContext { name, point: Some(unit.point.clone()), span },
                 ContextError::Unknown => Error::UnknownVariable { name, place, available: names(), span },
-                ContextError::NoValue(why) => Error::NoValueThere { name, place, why, available: names(), span },
+                ContextError::OptimizedOut => {
+                    let out = (!asked).then(|| context.elsewhere(plain)).flatten().map(|elsewhere| format!("optimised out at {elsewhere}"));
+                    let why = vec![out.unwrap_or_else(|| "the compiler has optimised it out".into())];
+                    Error::NoValueThere { name, place, why, available: names(), span }
+                }
+                ContextError::NoValue(mut why) => {
+                    why.extend((!asked).then(|| context.elsewhere(plain)).flatten().map(|elsewhere| format!("no value at {elsewhere}")));
+                    Error::NoValueThere { name, place, why, available: names(), span }
+                }
                 ContextError::NotReturn => Error::NotReturnProbe { span },
                 ContextError::Void => Error::VoidReturn { function: place, span },
                 ContextError::DebugInfo(message) => Error::DebugInfo { message, span },
@@ -117,14 +136,46 @@ impl<'a> Elaborator<'a> {
         let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
         let type_name = || debug.type_name(base.type_id);
         let (address, container) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
+            // Behind a pointer that is nowhere the object itself may still be somewhere.
+            (_, CType::Pointer(Some(target))) if matches!(base.location, Location::Pointer(_)) => {
+                let Location::Pointer(to) = base.location else { return Err(Error::NotAStruct { type_name: type_name(), span }) };
+                return self.find_member(Found { object, type_id: target, location: *to }, member);
+            }
             (_, CType::Pointer(Some(target))) => (self.load(&base, span)?, target),
             (id, CType::Struct { .. }) => match &base.location {
                 Location::Memory { address, bits: None } => (address.clone(), id),
-                _ => return Err(Error::NoAddress { span, why: "the struct is passed in registers" }),
+                _ => return self.find_part(&base, id, member),
             },
             _ => return Err(Error::NotAStruct { type_name: type_name(), span }),
         };
-        let found = debug.member(container, &member.text).map_err(|error| match error {
+        let found = self.member_of(debug, container, member)?;
+        let address = add(address, found.offset as i64);
+        let bits = found.bits.map(|bits| BitRange { first: bits.first, bits: bits.bits });
+        Ok(Found { object, type_id: found.type_id, location: Location::Memory { address, bits } })
+    }
+
+    /// A member of a struct that is not in memory as one.
+    fn find_part(&mut self, base: &Found, container: TypeId, member: &ast::Name) -> Result<Found, Error> {
+        let (span, object) = (member.span, base.object.clone());
+        let debug = object.debug().map_err(|error| debug_error(error, span))?;
+        let found = self.member_of(debug, container, member)?;
+        let lost = Error::NoAddress { span, why: "the compiler has optimised out this part of the struct" };
+        let first = found.offset.saturating_mul(8).saturating_add(found.bits.map_or(0, |bits| bits.first));
+        let Some(location) = crate::probe::beyond(&base.location, first) else { return Err(lost) };
+        let location = match found.bits {
+            None => location,
+            Some(bits) => {
+                let value = crate::probe::joined(&location, u64::from(bits.bits)).ok_or(lost)?;
+                let signed = matches!(scalar(debug, found.type_id, span)?, Scalar::Number { signed: true, .. });
+                Location::Value(if signed { expr(ExprKind::SignExtend(Box::new(value), bits.bits), span) } else { value })
+            }
+        };
+        Ok(Found { object: object.clone(), type_id: found.type_id, location })
+    }
+
+    fn member_of(&self, debug: &crate::debuginfo::DebugInfo, container: TypeId, member: &ast::Name) -> Result<crate::debuginfo::FoundMember, Error> {
+        let span = member.span;
+        debug.member(container, &member.text).map_err(|error| match error {
             MemberError::NoMember { candidates } => {
                 let type_name = debug.type_name(container);
                 Error::NoMember { type_name, member: member.text.clone(), available: candidates, span }
@@ -134,17 +185,17 @@ impl<'a> Elaborator<'a> {
                 Error::DebugInfo { message: format!("`{name}` is only declared, nowhere defined, in this object"), span }
             }
             MemberError::Debug(error) => debug_error(error, span),
-        })?;
-        let address = add(address, found.offset as i64);
-        let bits = found.bits.map(|bits| BitRange { first: bits.first, bits: bits.bits });
-        Ok(Found { object, type_id: found.type_id, location: Location::Memory { address, bits } })
+        })
     }
 
     fn find_element(&mut self, base: Found, index: Expr, span: Span) -> Result<Found, Error> {
         let object = base.object.clone();
         let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
         let (address, element) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
-            (_, CType::Pointer(Some(target))) => (self.load(&base, span)?, target),
+            (_, CType::Pointer(Some(target))) => match (&base.location, &index.kind) {
+                (Location::Pointer(to), ExprKind::Long(0)) => return Ok(Found { object, type_id: target, location: (**to).clone() }),
+                _ => (self.load(&base, span)?, target),
+            },
             (_, CType::Array { element, counts }) => match &base.location {
                 Location::Memory { address, bits: None } => {
                     // One index of a many-dimensional array gives the array of the other dimensions.
@@ -246,6 +297,9 @@ impl<'a> Elaborator<'a> {
         let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
         let shape = scalar(debug, found.type_id, span)?;
         let value = match (&found.location, &shape) {
+            (Location::Pointer(_), _) => {
+                return Err(Error::NoAddress { span, why: "the compiler keeps what it points to out of memory: ask for what is there" });
+            }
             (Location::Memory { address, bits: None }, Scalar::Array) => return Ok(address.clone()),
             (_, Scalar::Array) => return Err(Error::NoAddress { span, why: "the array is held in registers" }),
             (Location::Memory { address, bits: Some(range) }, Scalar::Number { signed, .. }) => {
@@ -257,6 +311,10 @@ impl<'a> Elaborator<'a> {
             }
             (Location::Register { offset }, _) => expr(ExprKind::Register { offset: *offset }, span),
             (Location::Value(value), _) => value.clone(),
+            (Location::Parts(_), Scalar::Number { size, .. }) => {
+                let joined = crate::probe::joined(&found.location, u64::from(*size) * 8);
+                joined.ok_or(Error::NoAddress { span, why: "the compiler has optimised out a part of it" })?
+            }
         };
         let Scalar::Number { size, signed } = shape else { return Ok(value) };
         let in_memory = matches!(found.location, Location::Memory { .. });
@@ -283,7 +341,7 @@ impl<'a> Elaborator<'a> {
                 let (skip, field, size) = storage(*range).ok_or(Error::NotAssignable { span })?;
                 Ok(LValue::Memory { address: add(address.clone(), skip), size, field: Some(field), signed })
             }
-            Location::Value(_) => Err(Error::NotAssignable { span }),
+            Location::Value(_) | Location::Parts(_) | Location::Pointer(_) => Err(Error::NotAssignable { span }),
         }
     }
 
@@ -294,6 +352,8 @@ impl<'a> Elaborator<'a> {
             Location::Memory { bits: Some(_), .. } => Err(Error::NoAddress { span, why: "a bit-field" }),
             Location::Register { .. } => Err(Error::NoAddress { span, why: "it is held in a register" }),
             Location::Value(_) => Err(Error::NoAddress { span, why: "it is a computed value" }),
+            Location::Parts(_) => Err(Error::NoAddress { span, why: "it is in several places" }),
+            Location::Pointer(_) => Err(Error::NoAddress { span, why: "the compiler has optimised it out" }),
         }
     }
 }

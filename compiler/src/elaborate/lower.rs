@@ -81,6 +81,7 @@ impl<'a> Elaborator<'a> {
                 Err(error) => self.report(error),
             }
         }
+        body.extend(self.lower_guard(&unit, handler.span));
         for statement in &handler.body {
             body.extend(self.lower_statements(&mut unit, std::slice::from_ref(statement)));
         }
@@ -96,6 +97,21 @@ impl<'a> Elaborator<'a> {
             body,
             span: handler.span,
         }
+    }
+
+    /// The test of what the site itself asks of a hit. In a block: it is no condition that can be asked without a hit.
+    fn lower_guard(&mut self, unit: &Unit, span: Span) -> Option<Stmt> {
+        let mut guard = unit.context.as_ref()?.guard()?;
+        if let Some(site) = unit.site.filter(|_| unit.context.as_ref().is_some_and(|context| context.is_return())) {
+            let saved = self.saved.entry(site).or_default();
+            let id = SavedId(saved.values.len() as u32);
+            saved.values.push(guard);
+            guard = Expr { kind: ExprKind::Saved(id), ty: Type::Long, span };
+        }
+        let not = Expr { kind: ExprKind::Not(Box::new(guard)), ty: Type::Long, span };
+        let filter = Box::new(Stmt { kind: StmtKind::Filter, span });
+        let test = Stmt { kind: StmtKind::If { condition: not, then: filter, otherwise: None }, span };
+        Some(Stmt { kind: StmtKind::Block(vec![test]), span })
     }
 
     pub(super) fn lower_statements(&mut self, unit: &mut Unit, statements: &[ast::Stmt]) -> Vec<Stmt> {

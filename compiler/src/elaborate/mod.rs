@@ -195,6 +195,8 @@ struct Elaborator<'a> {
     copies: HashMap<(usize, u32), usize>,
     /// By probe site.
     saved: HashMap<u32, Saved>,
+    /// Whether a variable is there is asked, and not why not.
+    only_asked: bool,
     /// Functions that elaboration adds to the script's own: their numbers come after those.
     made: Vec<crate::program::Function>,
     flows: Vec<autocast::Flow<'a>>,
@@ -221,6 +223,7 @@ impl<'a> Elaborator<'a> {
             reached: Vec::new(),
             copies: HashMap::new(),
             saved: HashMap::new(),
+            only_asked: false,
             made: Vec::new(),
             flows: Vec::new(),
             printed_calls: Vec::new(),

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use super::lines::{Beginnings, Lines, covers, parse};
 use super::location::{self, locate};
-use super::{CodePlace, Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site, registers};
-use crate::debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern};
+use super::{CodePlace, Context, ContextError, Form, Found, Location, Part, Point, PointError, ProbeFamily, Resolver, Site, registers};
+use crate::debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern, Type, TypeId};
 use crate::diagnostic::suggest;
-use crate::program::{Attachment, Place, TargetId};
-use crate::source::Span;
+use crate::program::{self, Attachment, Expr, ExprKind, Place, TargetId};
+use crate::source::{FileId, Span};
 use crate::target::Object;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
@@ -279,9 +279,34 @@ impl FunctionContext {
         }
         let function = self.debug()?.function(self.function).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         let type_id = function.return_type.ok_or(ContextError::Void)?;
-        let location = Location::Register { offset: registers::RETURN_VALUE };
+        let location = returned(self.debug()?, type_id).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         Ok(Found { object: self.object.clone(), type_id, location })
     }
+}
+
+/// Where a value of the type is returned (System V ABI, AMD64 supplement, 3.2.3, without floating point): in rax, a struct of
+/// up to 16 bytes in rax and rdx; a larger one in memory at rax, as one whose members are not aligned.
+fn returned(debug: &DebugInfo, type_id: TypeId) -> Result<Location, crate::debuginfo::Error> {
+    let low = Location::Register { offset: registers::RETURN_VALUE };
+    let (_, Type::Struct { size, members, .. }) = debug.resolve(type_id)? else { return Ok(low) };
+    let mut aligned = true;
+    for member in &members {
+        let bytes = debug.size_of(member.type_id)?.unwrap_or(0);
+        let offset = member.offset;
+        aligned &= !matches!(bytes, 1 | 2 | 4 | 8) || member.bits.is_some() || offset.is_multiple_of(bytes);
+    }
+    Ok(match size {
+        0..=8 if aligned => low,
+        9..=16 if aligned => {
+            let high = Location::Register { offset: registers::RETURN_VALUE_HIGH };
+            Location::Parts(vec![Part { location: Some(low), bits: 64 }, Part { location: Some(high), bits: (size - 8) * 8 }])
+        }
+        _ => {
+            let kind = ExprKind::Register { offset: registers::RETURN_VALUE };
+            let span = Span::new(FileId(0), 0, 0);
+            Location::Memory { address: Expr { kind, ty: program::Type::Long, span }, bits: None }
+        }
+    })
 }
 
 impl Context for FunctionContext {
@@ -295,6 +320,15 @@ impl Context for FunctionContext {
         let found = found.map_err(location::unavailable)?;
         let location = locate(&found.location, &self.object).map_err(|why| ContextError::NoValue(vec![why]))?;
         Ok(Found { object: self.object.clone(), type_id: found.type_id, location })
+    }
+
+    fn elsewhere(&self, name: &str) -> Option<String> {
+        let debug = self.debug().ok()?;
+        let elsewhere = debug.elsewhere(self.function, self.address, name).ok()?;
+        let function = debug.function(self.function).ok()?;
+        let pattern = FunctionPattern { name: function.name.clone(), file: Some(function.file.clone()) };
+        let own = Beginnings::new(debug, &pattern).ok()?.lines_of(&function);
+        Some(location::elsewhere(&elsewhere, own))
     }
 
     fn parameters(&self) -> Vec<String> {

@@ -58,10 +58,16 @@ impl Beginnings {
 
     /// The statements from a function's line to where the next one begins.
     pub(super) fn own(&self, function: &Function, mut statements: Vec<Statement>) -> Vec<Statement> {
+        let own = self.lines_of(function);
+        statements.retain(|statement| statement.file == function.file && own.contains(&statement.line));
+        statements
+    }
+
+    /// From the function's own line to where the next one of its file begins.
+    pub(super) fn lines_of(&self, function: &Function) -> std::ops::Range<u32> {
         let others = self.0.get(&function.file).into_iter().flatten();
         let next = others.copied().filter(|line| *line > function.line).min().unwrap_or(u32::MAX);
-        statements.retain(|statement| statement.file == function.file && (function.line..next).contains(&statement.line));
-        statements
+        function.line..next
     }
 }
 

@@ -1,7 +1,8 @@
 //! DWARF locations as expressions of a handler: registers are words of struct pt_regs, memory is read fault-safe.
 
-use super::{ContextError, Location, registers};
-use crate::debuginfo::{self, Op, Unavailable};
+use super::{ContextError, Location, Part, beyond, registers};
+use crate::builtin;
+use crate::debuginfo::{self, Address, Op, Unavailable};
 use crate::program::{Expr, ExprKind, Type};
 use crate::source::{FileId, Span};
 use crate::syntax::ast::BinaryOp;
@@ -11,6 +12,7 @@ use crate::target::Object;
 pub(super) fn unavailable(reason: Unavailable) -> ContextError {
     match reason {
         Unavailable::Unknown => ContextError::Unknown,
+        Unavailable::OptimizedOut => ContextError::OptimizedOut,
         reason => ContextError::NoValue(why_unavailable(reason)),
     }
 }
@@ -19,10 +21,37 @@ pub(super) fn unavailable(reason: Unavailable) -> ContextError {
 pub fn why_unavailable(reason: Unavailable) -> Vec<String> {
     match reason {
         Unavailable::Unknown => Vec::new(),
-        Unavailable::OptimizedOut { available } if available.is_empty() => vec!["the compiler has optimised it out".into()],
-        Unavailable::OptimizedOut { available } => vec![format!("optimised out here; available at {}", available.join(", "))],
+        Unavailable::OptimizedOut => vec!["the compiler has optimised it out".into()],
         Unavailable::Unsupported(what) => vec![what],
     }
+}
+
+/// Lines that are named at the most.
+const MAX_LINES: usize = 6;
+
+/// Where a variable has none and where it has a value: `line 451; available at lines 455-460`.
+/// `own`: the lines that are the function's own.
+pub(super) fn elsewhere(elsewhere: &debuginfo::Elsewhere, own: std::ops::Range<u32>) -> String {
+    let out = elsewhere.line.map_or_else(|| "this place".to_string(), |line| format!("line {line}"));
+    let mut available: Vec<(u32, u32)> = Vec::new();
+    let mut joins = false;
+    for &(line, there) in elsewhere.lines.iter().filter(|(line, _)| own.contains(line)) {
+        match available.last_mut() {
+            // What lies between the two has no code.
+            Some((_, last)) if there && joins => *last = line,
+            _ if there => available.push((line, line)),
+            _ => {}
+        }
+        joins = there;
+    }
+    if available.is_empty() {
+        return format!("{out}; no line has it at its beginning");
+    }
+    let named = available.iter().take(MAX_LINES);
+    let spans: Vec<String> = named.map(|(low, high)| if low == high { low.to_string() } else { format!("{low}-{high}") }).collect();
+    let several = available.len() > 1 || available.iter().any(|(low, high)| low != high);
+    let more = if available.len() > MAX_LINES { " and others" } else { "" };
+    format!("{out}; available at line{} {}{more}", if several { "s" } else { "" }, spans.join(", "))
 }
 
 /// Expressions made of debug information have no place in a script; their reads are given one where they are used.
@@ -52,9 +81,120 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
             word[..bytes.len()].copy_from_slice(bytes);
             Ok(Location::Value(long(i64::from_le_bytes(word))))
         }
-        debuginfo::Location::Bytes(_) => Err("it is a constant of more than 8 bytes".into()),
-        debuginfo::Location::Pieces(_) => Err("it is in several pieces".into()),
+        debuginfo::Location::Bytes(bytes) => {
+            let word = |bytes: &[u8]| {
+                let value = bytes.iter().rev().fold(0, |value, byte| value << 8 | i64::from(*byte));
+                Part { location: Some(Location::Value(long(value))), bits: bytes.len() as u64 * 8 }
+            };
+            Ok(Location::Parts(bytes.chunks(8).map(word).collect()))
+        }
+        debuginfo::Location::Pieces(pieces) => {
+            let part = |piece: &debuginfo::Piece| {
+                let location = piece.location.as_ref().and_then(|location| locate(location, object).ok());
+                let location = location.and_then(|location| beyond(&location, piece.first_bit));
+                Part { location, bits: piece.bits }
+            };
+            Ok(Location::Parts(pieces.iter().map(part).collect()))
+        }
+        debuginfo::Location::Pointer { to, offset } => {
+            let inside = u64::try_from(*offset).ok().and_then(|offset| beyond(&locate(to, object).ok()?, offset.checked_mul(8)?));
+            let nowhere = "it is a pointer to something that the compiler has optimised out";
+            inside.map(|to| Location::Pointer(Box::new(to))).ok_or_else(|| nowhere.to_string())
+        }
+        debuginfo::Location::ByCaller { return_address, cases } => by_caller(return_address, cases, object),
     }
+}
+
+/// What the caller makes of it that the return address tells; a read that fails where it tells of none of them.
+fn by_caller(return_address: &[Op], cases: &[(Vec<Address>, debuginfo::Location)], object: &Object) -> Result<Location, String> {
+    let at = Box::new(evaluate(return_address, object)?);
+    let word = expr(ExprKind::Read { address: at, size: 8, user: false });
+    let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
+    let null = || Box::new(long(0));
+    let mut value = if in_memory { *null() } else { expr(ExprKind::Read { address: null(), size: 8, user: false }) };
+    let mut told = false;
+    for (places, location) in cases.iter().rev() {
+        let (debuginfo::Location::Memory(ops) | debuginfo::Location::Value(ops)) = location else { continue };
+        let places = places.iter().filter_map(|place| code(*place, object)).collect();
+        let (Some(here), Ok(there)) = (one_of(&word, places), evaluate(ops, object)) else { continue };
+        value = expr(ExprKind::Conditional(Box::new(here), Box::new(there), Box::new(value)));
+        told = true;
+    }
+    match told {
+        true if in_memory => Ok(Location::Memory { address: value, bits: None }),
+        true => Ok(Location::Value(value)),
+        false => Err("its value is only known at the function's entry".into()),
+    }
+}
+
+/// DWARF's number of the stack pointer.
+const STACK_POINTER: u16 = 7;
+
+/// A location at a function's first instruction, as it is at the instruction that is about to call it: the return address is
+/// not on the stack yet.
+pub(super) fn before_call(location: &debuginfo::Location) -> debuginfo::Location {
+    let moved = |ops: &[Op]| -> Vec<Op> {
+        let each = |op: &Op| match op {
+            Op::Register(STACK_POINTER) => vec![*op, Op::Const(8), Op::Sub],
+            _ => vec![*op],
+        };
+        ops.iter().flat_map(each).collect()
+    };
+    match location {
+        debuginfo::Location::Memory(ops) => debuginfo::Location::Memory(moved(ops)),
+        debuginfo::Location::Value(ops) => debuginfo::Location::Value(moved(ops)),
+        other => other.clone(),
+    }
+}
+
+/// Addresses that the kernel writes over a return address to hook the return, by the symbols they have had
+/// (arch/x86/kernel/kprobes/core.c, rethook.c, ftrace_64.S).
+const TRAMPOLINES: [&str; 4] = ["kretprobe_trampoline", "__kretprobe_trampoline", "arch_rethook_trampoline", "return_to_handler"];
+
+/// Whether the stack's frames, innermost first, return to one of those places each. `at`: where the innermost return address
+/// is; the others are asked of the kernel's unwinder, as is one that somebody hooks. None: a place has no name at run time.
+pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], object: &Object) -> Option<Expr> {
+    let address = evaluate(at, object).ok()?;
+    let word = expr(ExprKind::Read { address: Box::new(address), size: 8, user: false });
+    let unwind = builtin::find("__stack_at", 2)?;
+    let mut whole: Option<Expr> = None;
+    for (frame, places) in (1i64..).zip(frames) {
+        let places: Option<Vec<Expr>> = places.iter().map(|place| code(*place, object)).collect();
+        let unwound = expr(ExprKind::Builtin(unwind, vec![long(0), long(frame)]));
+        let mut fits = one_of(&unwound, places.clone()?)?;
+        if frame == 1 {
+            let hooks = TRAMPOLINES.iter().filter_map(|name| object.symbol_address(name));
+            let hooks = hooks.map(|address| expr(ExprKind::KernelAddress { address, per_cpu: false }));
+            if let Some(hooked) = object.is_kernel().then(|| one_of(&word, hooks.collect())).flatten() {
+                fits = binary(BinaryOp::And, hooked, fits);
+            }
+            fits = binary(BinaryOp::Or, one_of(&word, places?)?, fits);
+        }
+        whole = Some(match whole {
+            Some(before) => binary(BinaryOp::And, before, fits),
+            None => fits,
+        });
+    }
+    whole
+}
+
+fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+    expr(ExprKind::Binary(op, Box::new(left), Box::new(right)))
+}
+
+fn one_of(value: &Expr, candidates: Vec<Expr>) -> Option<Expr> {
+    let equal = candidates.into_iter().map(|candidate| binary(BinaryOp::Equal, value.clone(), candidate));
+    equal.reduce(|left, right| binary(BinaryOp::Or, left, right))
+}
+
+/// An address of code as it is where it runs.
+fn code(address: Address, object: &Object) -> Option<Expr> {
+    if object.is_kernel() {
+        return Some(expr(ExprKind::KernelAddress { address: address.offset, per_cpu: false }));
+    }
+    let anchor = object.anchor(address)?;
+    let module = object.name().to_string();
+    Some(expr(ExprKind::ModuleAddress { module, symbol: anchor.symbol, offset: anchor.offset, per_cpu: false }))
 }
 
 /// Runs the operations on a stack of expressions.
@@ -149,4 +289,19 @@ fn operator(op: &Op) -> Option<BinaryOp> {
         Op::Ge => BinaryOp::GreaterEqual,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_with_a_value_in_words() {
+        let lines = vec![(379, true), (451, false), (455, true), (457, true), (460, true), (462, false), (470, true), (512, true)];
+        let text = |line| elsewhere(&debuginfo::Elsewhere { line, lines: lines.clone() }, 450..500);
+        assert_eq!(text(Some(451)), "line 451; available at lines 455-460, 470");
+        assert_eq!(text(None), "this place; available at lines 455-460, 470");
+        let none = debuginfo::Elsewhere { line: Some(451), lines: vec![(451, false)] };
+        assert_eq!(elsewhere(&none, 450..500), "line 451; no line has it at its beginning");
+    }
 }

@@ -4,13 +4,16 @@
 //! with the way it is attached and the context variables that its handler may use. `elaborate` knows none of them.
 
 mod address;
+mod callees;
 mod function;
 mod inside;
 mod kprobe;
 mod lines;
 mod location;
 pub use location::{locate, why_unavailable};
+pub use parts::{beyond, joined};
 mod netfilter;
+mod parts;
 mod perf;
 mod procfs;
 pub mod registers;
@@ -61,6 +64,17 @@ pub enum Location {
     Register { offset: u32 },
     /// Computed: it cannot be written.
     Value(Expr),
+    /// In parts, the first at the least significant end.
+    Parts(Vec<Part>),
+    /// A pointer that has no value itself, and where what it points to is.
+    Pointer(Box<Location>),
+}
+
+/// A part of an object; None: the compiler has optimised it out.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub location: Option<Location>,
+    pub bits: u64,
 }
 
 /// Bits from the least significant bit of the byte at the address.
@@ -77,8 +91,10 @@ pub enum ContextError {
     None,
     /// No variable of that name is in scope there.
     Unknown,
-    /// It is in scope and has no value at that address; a line for each thing known about why and where else.
+    /// It is in scope and has no value at that address; a line for each thing known about why.
     NoValue(Vec<String>),
+    /// The same, because the compiler has optimised it out: see [`Context::elsewhere`].
+    OptimizedOut,
     NotReturn,
     Void,
     DebugInfo(String),
@@ -99,6 +115,11 @@ pub trait Context {
         Err(ContextError::None)
     }
 
+    /// Where a variable that has no value here has one: `line 451; available at lines 455-460`.
+    fn elsewhere(&self, _name: &str) -> Option<String> {
+        None
+    }
+
     /// Parameters, in order, that have a place in `$$parms`.
     fn parameters(&self) -> Vec<String> {
         Vec::new()
@@ -116,6 +137,11 @@ pub trait Context {
 
     /// A `$$` word of this kind of probe alone (with its dollars) whose value is known while compiling: `$$name`.
     fn text(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// What has to hold at a hit (of a return probe: at the entry), or it counts as filtered.
+    fn guard(&self) -> Option<Expr> {
         None
     }
 

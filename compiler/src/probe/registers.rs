@@ -13,6 +13,9 @@ pub fn pt_regs_offset(register: u16) -> Option<u32> {
 /// Word that holds a function's integer return value.
 pub const RETURN_VALUE: u32 = 80;
 
+/// Word that holds the second eight bytes of a struct that is returned (rdx).
+pub const RETURN_VALUE_HIGH: u32 = 96;
+
 /// The register whose word is at this byte offset of struct pt_regs.
 pub fn name(offset: u32) -> Option<&'static str> {
     const NAMES: [&str; 17] =

@@ -38,6 +38,13 @@ impl Machine {
                 }
                 low(value, size)
             }
+            Location::Pointer { .. } => panic!("a pointer to what is nowhere has no value"),
+            Location::ByCaller { return_address, cases } => {
+                let from = self.load(self.run(return_address), 8);
+                let called = |places: &[Address]| places.iter().any(|place| place.offset == from);
+                let (_, location) = cases.iter().find(|(places, _)| called(places)).expect("a caller that is known");
+                self.read(location, size)
+            }
         }
     }
 

@@ -1,0 +1,93 @@
+# Shows: variables of every kind of place, read at every statement that has them, are what the module itself says: registers, the
+# stack, structs in one and two registers, constants, computed ones, what only the caller knows, pointers to what is not in
+# memory, bit-fields, frames of unknown size; as gcc writes DWARF 5 and 4, and as clang does.
+# limit: 300
+# stdout: ^gcc5: 4[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( (around\.local|through\.q)\.[xy]| computed\.quotient| none)*$
+# stdout: ^gcc4: 4[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( (around\.local|through\.q)\.[xy]| computed\.quotient| none)*$
+# stdout: ^clang: 4[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( through\.q\.[xy]| pointed\.p0| parameters\.d| memory\.taken| none)*$
+
+cat >values.in <<'EOS'
+# Every variable of the module @1, made of tests/fixtures/locals, at every statement where it has a value: each value once.
+# AT{NAME} is the line that tells NAME: for what has a place before it has a value, as all that lies in memory.
+global told
+function tell(name:string, value:long) { told[name . "=" . sprint(value)]++ }
+@define T(name, variable) %( if (@defined(@variable)) tell(@name, @variable) %)
+
+probe module(@1).statement("parameters@*values.c:*") {
+  @T("parameters.a", $a) @T("parameters.b", $b) @T("parameters.c", $c) @T("parameters.d", $d)
+  @T("parameters.e", $e) @T("parameters.f", $f) @T("parameters.g", $g) @T("parameters.h", $h)
+}
+probe module(@1).statement("structs@*values.c:*") {
+  @T("structs.p.x", $p->x) @T("structs.p.y", $p->y)
+  @T("structs.b.many3", $b->many[3]) @T("structs.b.last", $b->last) @T("structs.color", $color)
+}
+# gcc 12 takes what is left of the struct's register after a shift for the struct itself.
+probe module(@1).function("structs") { @T("structs.s.i", $s->i) @T("structs.s.s", $s->s) @T("structs.s.c", $s->c) }
+probe module(@1).statement("AT{memory.inner}") {
+  @T("memory.taken", $taken) @T("memory.row2", $row[2]) @T("memory.low", $fields->low) @T("memory.middle", $fields->middle)
+  @T("memory.high", $fields->high) @T("memory.negative", $fields->negative) @T("memory.wide", $fields->wide)
+  @T("memory.inner", $inner)
+}
+probe module(@1).statement("computed@*values.c:*") {
+  @T("computed.a", $a) @T("computed.b", $b) @T("computed.byte", $byte) @T("computed.answer", $answer)
+  @T("computed.narrow", $narrow) @T("computed.shifted", $shifted) @T("computed.sum", $sum) @T("computed.product", $product)
+}
+probe module(@1).statement("AT{computed.b}") { @T("computed.quotient", $quotient) }
+probe module(@1).statement("dead@*values.c:*") {
+  @T("dead.first", $first) @T("dead.second", $second) @T("dead.third", $third)
+}
+probe module(@1).statement("around@*values.c:*") {
+  @T("around.value", $value) @T("around.deep", $deep) @T("around.local.x", $local->x) @T("around.local.y", $local->y)
+}
+probe module(@1).statement("pointed@*values.c:*") { @T("pointed.p0", $p[0]) }
+probe module(@1).statement("around@*values.c:*") { @T("around.single", $single) }
+probe module(@1).statement("through@*values.c:*") {
+  @T("through.factor", $factor) @T("through.q.x", $q->x) @T("through.q.y", $q->y)
+}
+probe module(@1).statement("variable_size@*values.c:*") { @T("variable_size.count", $count) }
+probe module(@1).statement("AT{through.factor}") { @T("through.scaled", $scaled) }
+probe module(@1).statement("AT{variable_size.room2}") { @T("variable_size.room2", $room[2]) }
+probe module(@1).function("values_told") { if (kernel_string($name) == "values_run.hidden") tell("values_run.hidden", @var("hidden@values.c", @1)) }
+probe begin { println("ready") }
+probe end { foreach (what in told) println(what, " ", told[what]) }
+EOS
+
+awk 'NR == FNR { if (match($0, /TELL\("[^"]*/)) line[substr($0, RSTART + 6, RLENGTH - 6)] = FNR; next }
+	match($0, /AT\{[^}]*\}/) && !/^#/ {
+		name = substr($0, RSTART + 3, RLENGTH - 4)
+		$0 = substr($0, 1, RSTART - 1) substr(name, 1, index(name, ".") - 1) "@*values.c:" line[name] substr($0, RSTART + RLENGTH)
+	}
+	{ print }' "$ROOT/tests/fixtures/locals/values.c" values.in >values.stp
+files= commands=
+for kind in gcc5 gcc4 clang; do
+	name=locals_$kind
+	mkdir "$kind"
+	cp "$ROOT"/tests/fixtures/locals/* "$kind"
+	case $kind in
+	gcc5) how=VALUES_FLAGS=-gdwarf-5 ;;
+	gcc4) how=VALUES_FLAGS=-gdwarf-4 ;;
+	clang) how=VALUES_CC=clang ;;
+	esac
+	make -C "/lib/modules/$RELEASE/build" M="$PWD/$kind" NAME="$name" "$how" modules >"$kind.log" 2>&1 || cat "$kind.log"
+	"$SPILE" -r "$RELEASE" -d "$PWD/$kind/$name.ko" -p4 -m "read_$kind" values.stp "$name" >"read_$kind.log" 2>&1 || cat "read_$kind.log"
+	files="$files --file $kind/$name.ko --file read_$kind.ko"
+	commands="$commands insmod /root/$name.ko; spilerun /root/read_$kind.ko -c 'echo 1 >/sys/module/$name/parameters/run' |
+		sed 's/^/$kind read /; s/^$kind read WARNING/WARNING/';"
+done
+"$XTASK" guest $files "$commands dmesg | sed -n 's/.* locals_\\([a-z0-9]*\\): \\([a-z_0-9.]*=.*\\)/\\1 told \\2/p'" >guest.log 2>&1
+for kind in gcc5 gcc4 clang; do
+	tr -d '\r' <guest.log | awk -v kind="$kind" '
+		$1 == kind && $2 == "told" { told[$3]; name = $3; sub(/=.*/, "", name); names[name] }
+		$1 == kind && $2 == "read" && $3 ~ /=/ { read[$3] = $4 }
+		END {
+			for (what in read) {
+				name = what
+				sub(/=.*/, "", name)
+				if (what in told) { right[name]; places += read[what] } else wrong = wrong " " what
+			}
+			for (name in names) { if (name in right) count++; else missing = missing " " name }
+			if (wrong != "") print kind ": wrong:" wrong
+			else print kind ": " count " variables, each as the module says, at " places " places; without a place:" (missing == "" ? " none" : missing)
+		}'
+done
+grep -v ' told \| read ' guest.log | head -30
