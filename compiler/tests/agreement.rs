@@ -1,5 +1,6 @@
 //! What debug information is read to say of real kernels, against what binutils' `nm` and `addr2line` say: entry addresses,
-//! and the file and line that they are of. Says how much agrees.
+//! and the file and line that they are of; and against gdb: parameters with their types, what is returned, file and line of
+//! the declaration. Says how much agrees.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -146,4 +147,117 @@ fn entries_and_lines() {
     assert_eq!(addresses, functions);
     // addr2line also looks at rows that begin no statement; where one of them is the last at the address, it names that.
     assert!((functions - lines) * 30 <= functions, "{lines} of {functions}");
+}
+
+/// What is said of one function: `FILE:LINE`, then what it returns, then each parameter.
+type Prototype = Vec<String>;
+
+/// Prints for each name in the file `names` a line of `NAME|FILE:LINE|TYPE|TYPE PARAMETER...`.
+const GDB: &str = r#"
+import gdb, sys
+def signed(name):
+    symbol = gdb.lookup_global_symbol(name) or gdb.lookup_static_symbol(name)
+    if symbol is None or symbol.type.code != gdb.TYPE_CODE_FUNC:
+        return None
+    block = gdb.block_for_pc(int(symbol.value().address))
+    own = None
+    while block is not None and not block.is_static and not block.is_global:
+        own = block if block.function is not None else own
+        block = block.superblock
+    if own is None or own.function.name != name:
+        return None
+    parameters = ["%s %s" % (each.type, each.name) for each in own if each.is_argument]
+    return "|".join(["%s:%d" % (symbol.symtab.filename, symbol.line), str(symbol.type.target())] + parameters)
+for name in open("names"):
+    said = signed(name.strip())
+    print("=" + name.strip() + "|" + (said or ""))
+"#;
+
+/// The functions whose name only one has, `count` of them drawn at random (always the same ones).
+fn prototypes(path: &Path, count: usize) -> Vec<(String, Prototype)> {
+    let debug = DebugInfo::open(Arc::new(Elf::open(path).unwrap()), None, None).unwrap();
+    let mut all = debug.find_functions(&FunctionPattern { name: "*".into(), file: None }).unwrap();
+    let mut names: HashMap<String, usize> = HashMap::new();
+    let name_of = |id| debug.function(id).unwrap().name;
+    all.iter().for_each(|id| *names.entry(name_of(*id)).or_default() += 1);
+    let mut drawn = Vec::new();
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    while drawn.len() < count && !all.is_empty() {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let id = all.swap_remove((random % all.len() as u64) as usize);
+        let function = debug.function(id).unwrap();
+        // gdb finds a function by its name where its code is, and a clone under another.
+        if names[&function.name] != 1 || function.bodies.first().is_none_or(|body| body.symbol.as_ref() != Some(&function.name)) {
+            continue;
+        }
+        let returned = function.return_type.map_or_else(|| "void".into(), |id| debug.type_name(id));
+        let parameters = debug.parameters(id).unwrap();
+        let parameters = parameters.iter().map(|parameter| format!("{} {}", debug.type_name(parameter.type_id), parameter.name));
+        let place = format!("{}:{}", function.file, function.line);
+        drawn.push((function.name, [place, returned].into_iter().chain(parameters).collect()));
+    }
+    drawn
+}
+
+/// The same, as gdb says it; what it does not find is left out.
+fn by_gdb(path: &Path, names: &[&str]) -> HashMap<String, Prototype> {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("names"), names.join("\n")).unwrap();
+    std::fs::write(directory.path().join("said.py"), GDB).unwrap();
+    let mut command = Command::new("gdb");
+    command.current_dir(directory.path()).args(["-nx", "-batch", "-x", "said.py"]).arg(path);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = text.lines().filter_map(|line| line.strip_prefix('=')?.split_once('|'));
+    said.filter(|(_, rest)| !rest.is_empty()).map(|(name, rest)| (name.into(), rest.split('|').map(String::from).collect())).collect()
+}
+
+/// Blanks apart, and where `const` stands among the qualifiers; gdb has the path as the compiler was given it.
+fn plain(text: &str) -> String {
+    let text = text.replace("volatile const", "const volatile");
+    text.chars().filter(|c| !c.is_whitespace()).collect::<String>()
+}
+
+/// How many prototypes there are to compare, and how many agree in the place of the declaration, and in all types and names.
+fn same_prototypes(path: &Path, count: usize) -> [usize; 3] {
+    let own = prototypes(path, count);
+    let mut figures = [0, 0, 0];
+    for part in own.chunks(500) {
+        let said = by_gdb(path, &part.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
+        for (name, own) in part {
+            let Some(said) = said.get(name) else { continue };
+            figures[0] += 1;
+            let place = said[0] == own[0] || said[0].ends_with(&format!("/{}", own[0]));
+            let types = own[1..].iter().map(|text| plain(text)).eq(said[1..].iter().map(|text| plain(text)));
+            figures[1] += usize::from(place);
+            figures[2] += usize::from(types);
+            if !place || !types {
+                println!("{}: {name}\n  here {own:?}\n  gdb  {said:?}", path.display());
+            }
+        }
+    }
+    figures
+}
+
+#[test]
+fn parameters_and_declarations() {
+    let Some(kernel) = vmlinux() else { return println!("skipped: no debug information of a kernel") };
+    let python = Command::new("gdb").args(["-nx", "-batch", "-ex", "python print(6 * 7)"]).output();
+    if !python.is_ok_and(|output| output.stdout.starts_with(b"42")) {
+        return println!("skipped: no gdb with Python");
+    }
+    let mut total = same_prototypes(&kernel, KERNEL);
+    let release = kernel.file_name().unwrap().to_string_lossy().replacen("vmlinux-", "", 1);
+    let all = modules(&Path::new("/usr/lib/debug/lib/modules").join(release));
+    for module in all.iter().step_by((all.len() / MODULES).max(1)).take(MODULES) {
+        for (sum, figure) in total.iter_mut().zip(same_prototypes(module, MODULE)) {
+            *sum += figure;
+        }
+    }
+    let [functions, places, types] = total;
+    println!("of {functions} functions {places} agree in the place of their declaration, {types} in what they take and return");
+    assert!(functions >= KERNEL, "{functions}");
+    assert!((functions - places) * 200 <= functions && (functions - types) * 200 <= functions, "{places}, {types} of {functions}");
 }

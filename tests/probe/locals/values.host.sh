@@ -1,10 +1,10 @@
 # Shows: variables of every kind of place, read at every statement that has them, are what the module itself says: registers, the
-# stack, structs in one and two registers, constants, computed ones, what only the caller knows, pointers to what is not in
+# stack, structs in one and two registers, returned ones too, constants, computed ones, what only the caller knows, pointers to what is not in
 # memory, bit-fields, frames of unknown size; as gcc writes DWARF 5 and 4, and as clang does.
 # limit: 300
-# stdout: ^gcc5: 4[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( (around\.local|through\.q)\.[xy]| computed\.quotient| none)*$
-# stdout: ^gcc4: 4[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( (around\.local|through\.q)\.[xy]| computed\.quotient| none)*$
-# stdout: ^clang: 4[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( through\.q\.[xy]| pointed\.p0| parameters\.d| memory\.taken| none)*$
+# stdout: ^gcc5: 5[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( (around\.local|through\.q)\.[xy]| computed\.quotient| none)*$
+# stdout: ^gcc4: 5[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( (around\.local|through\.q)\.[xy]| computed\.quotient| none)*$
+# stdout: ^clang: 5[0-9] variables, each as the module says, at [1-9][0-9]{2,} places; without a place:( through\.q\.[xy]| pointed\.p0| parameters\.d| memory\.taken| none)*$
 
 cat >values.in <<'EOS'
 # Every variable of the module @1, made of tests/fixtures/locals, at every statement where it has a value: each value once.
@@ -47,6 +47,11 @@ probe module(@1).statement("through@*values.c:*") {
 probe module(@1).statement("variable_size@*values.c:*") { @T("variable_size.count", $count) }
 probe module(@1).statement("AT{through.factor}") { @T("through.scaled", $scaled) }
 probe module(@1).statement("AT{variable_size.room2}") { @T("variable_size.room2", $room[2]) }
+probe module(@1).function("make_small").return {
+  @T("make_small.i", $return->i) @T("make_small.s", $return->s) @T("make_small.c", $return->c)
+}
+probe module(@1).function("make_pair").return { @T("make_pair.x", $return->x) @T("make_pair.y", $return->y) }
+probe module(@1).function("make_big").return { @T("make_big.many3", $return->many[3]) @T("make_big.last", $return->last) }
 probe module(@1).function("values_told") { if (kernel_string($name) == "values_run.hidden") tell("values_run.hidden", @var("hidden@values.c", @1)) }
 probe begin { println("ready") }
 probe end { foreach (what in told) println(what, " ", told[what]) }

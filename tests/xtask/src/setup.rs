@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
-const TOOLS: [(&str, &str); 17] = [
+const TOOLS: [(&str, &str); 18] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
@@ -25,6 +25,8 @@ const TOOLS: [(&str, &str); 17] = [
     // A server of debug information, and what makes files that share some of it.
     ("/usr/bin/debuginfod", "debuginfod"),
     ("/usr/bin/dwz", "dwz"),
+    // Another reader of it, to compare with.
+    ("/usr/bin/gdb", "gdb"),
     // For kernels that are built with it.
     ("/usr/bin/clang", "clang"),
     ("/usr/bin/ld.lld", "lld"),

@@ -323,6 +323,40 @@ fn lines() {
     assert_eq!((elsewhere.line, elsewhere.lines[0], elsewhere.lines.last()), (Some(6), (3, true), Some(&(7, false))));
 }
 
+/// A parameter that nobody keeps any more is what the caller has passed: as the return address tells.
+#[test]
+fn what_callers_passed() {
+    let text = "extern void sink(long);\n\
+        static __attribute__((noinline, noclone, noipa)) long dead(long first, long second)\n{\n\
+        sink(first);\nsink(1);\nsink(second);\nreturn second;\n}\n\
+        long caller(long a, long b) { long one = dead(77, b); return one + dead(a, 5); }\n";
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        let compiled = Compiled::new(text, &[version]);
+        let debug = compiled.open();
+        let id = only(&debug, "dead");
+        let statements = debug.statements(id).expect("lines");
+        let last = statements.iter().rfind(|statement| statement.line == 6).expect("a line");
+        let found = debug.variable(id, last.address, "first").expect("is whole").expect("is known");
+        let Location::ByCaller { return_address, cases } = &found.location else { panic!("{version}: {found:?}") };
+        let mut machine = Machine::default();
+        machine.registers.extend((0..=16).map(|register| (register, 0x1_ffff_fff0u64)));
+        machine.registers.insert(7, 0x9000);
+        (0x8f00..0x9100).for_each(|address| machine.store(address, 0));
+        let slot = machine.run(return_address);
+        assert!(slot > 0x9000 && slot < 0x9100, "{slot:#x}");
+        let mut values = Vec::new();
+        for (places, _) in cases {
+            machine.store(slot, places[0].offset);
+            values.push(machine.read(&found.location, 8));
+        }
+        assert!(values.contains(&77), "{version}: {values:?}");
+        // Elsewhere only its callers could say, and they are not all known.
+        let caller = only(&debug, "caller");
+        let at = debug.statements(caller).expect("lines").last().expect("one").address;
+        assert!(!matches!(debug.variable(caller, at, "b").expect("is whole"), Ok(FoundVariable { location: Location::ByCaller { .. }, .. })));
+    }
+}
+
 #[test]
 fn calls_and_labels() {
     let text = "extern int far(int); static inline int near(int a) { return a * 3; }\n\
