@@ -1,6 +1,7 @@
 # Shows: --check from Debian's 6.1 to its 6.12: verdicts that were verified by the symbol tables and sources of both.
 # limit: 900
 # stdout: ^(verdicts as they should be: [1-9][0-9]*|skipped: .*)$
+# stdout: ^(examples: [1-9][0-9]{2,} the same, 12 not, all as they should be|skipped: .*)$
 
 # The debug information of a 6.12 kernel: installed, or fetched and unpacked here, vmlinux and one module alone.
 newer=$(ls -d /usr/lib/debug/lib/modules/6.12.*cloud-amd64 2>/dev/null | tail -n 1)
@@ -8,6 +9,7 @@ case $RELEASE in
 6.1.*) ;;
 *)
   echo "skipped: the release is $RELEASE, verdicts are known from 6.1 on"
+  echo "skipped: the examples too"
   exit 0
   ;;
 esac
@@ -17,6 +19,7 @@ else
   package=$(apt-cache search --names-only '^linux-image-6\.12\.[0-9].*-cloud-amd64-dbg$' | cut -d ' ' -f 1 | sort -V | tail -n 1)
   if [ -z "$package" ] || ! apt-get download "$package" >apt.log 2>&1; then
     echo "skipped: no debug package of 6.12 can be had"
+    echo "skipped: the examples too"
     exit 0
   fi
   mkdir root
@@ -86,3 +89,28 @@ while read -r line verdict; do
   esac
 done <verdicts
 [ "$wrong" -eq 0 ] && echo "verdicts as they should be: $(wc -l <verdicts)"
+
+# All examples. What is not the same was looked up by hand: `pahole -C file_lock` (6.9 has put all but fl_start, fl_end, fl_ops
+# and fl_lmops into struct file_lock_core), `nm | grep fdget_pos` (inlined in 6.1, a function of fs/file.c in 6.12),
+# `nm | grep __tracepoint_writeback_dirty` (the page is a folio since 5.18), `nm | grep new_sync_read` (inlined in both).
+cat >differences <<'EOF'
+cachestat.stp gone kernel.trace("writeback_dirty_page")
+callees.stp gone kernel.function("new_sync_read").call
+callees.stp gone kernel.function("new_sync_read").return
+inlined.stp moved kernel.function("fdget_pos").inline
+ldlm_resource_dump.stp gone module("ptlrpc").function("ldlm_resource_dump")
+locks.stp gone @cast(0, "struct file_lock")->fl_link
+locks.stp gone @cast(lock, "struct file_lock", "kernel")->fl_blocked_requests
+locks.stp gone @cast(lock, "struct file_lock", "kernel")->fl_file->f_inode->i_ino
+locks.stp gone @cast(lock, "struct file_lock", "kernel")->fl_flags
+locks.stp gone @cast(lock, "struct file_lock", "kernel")->fl_pid
+locks.stp gone @cast(lock, "struct file_lock", "kernel")->fl_type
+lu_5642.stp gone module("lustre").function("ll_xattr_cache_refill").return
+EOF
+for example in "$ROOT"/examples/*.stp "$ROOT"/examples/*/*.stp; do
+  "$SPILE" -g --check=json "$example" --kernel "$RELEASE" --kernel "$kernel" >answer.json || true
+  sed 's/{"kind"/\n&/g' answer.json | sed -n 's/^{"kind":"[a-z]*","text":"\(.*\)","place":.*"verdict":"\([a-z_]*\)".*/\2 \1/p' |
+    sed "s/\\\\//g; s|^|${example##*/} |"
+done | sort -u >found
+grep -v '^[^ ]* same ' found >others || true
+diff differences others && echo "examples: $(($(wc -l <found) - $(wc -l <others))) the same, $(wc -l <others) not, all as they should be"
