@@ -17,6 +17,7 @@
 
 #include "build_id.h"
 #include "features.h"
+#include "imprint.h"
 #include "module_notifier.h"
 #include "module_symbols.h"
 #include "session.h"
@@ -24,8 +25,8 @@
 
 /* One for each target; under spile_session.lock. */
 struct target_state {
-	bool present;	/* loaded, and the build that the script was compiled for */
-	bool refused;	/* coming or loaded, and another build: it has been told */
+	bool present;	/* loaded, and what the script was compiled for */
+	bool refused;	/* coming or loaded, and something else: it has been told */
 	struct module *module;	/* while present: GOING takes it away before the kernel frees it */
 };
 static struct target_state *states;
@@ -79,6 +80,8 @@ int spile_modules_check(void)
 		struct kobject *kobject;
 		struct module *module;
 
+		if (!target->name[0] && !spile_imprints_hold(i, NULL))
+			error = -EKEYREJECTED;
 		if (!target->name[0] || states[i].present)
 			continue;
 		kobject = find_loaded(target->name, &module);
@@ -87,7 +90,7 @@ int spile_modules_check(void)
 		 * waits for spile_session.lock and comes after us.
 		 */
 		if (module && READ_ONCE(module->state) == MODULE_STATE_LIVE) {
-			states[i].present = is_right_build(target, module);
+			states[i].present = is_right_build(target, module) && spile_imprints_hold(i, module);
 			states[i].module = module;
 			if (states[i].present)
 				spile_module_symbols_find(i, module);
@@ -120,7 +123,7 @@ static void module_comes(unsigned int i, struct module *module)
 
 	if (states[i].present || states[i].refused || spile_session_state > SPILE_STATE_RUNNING)
 		return;
-	states[i].present = is_right_build(target, module);
+	states[i].present = is_right_build(target, module) && spile_imprints_hold(i, module);
 	states[i].refused = !states[i].present;
 	states[i].module = module;
 	if (states[i].refused)

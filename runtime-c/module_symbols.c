@@ -17,8 +17,8 @@
 #include "session.h"
 
 #ifdef CONFIG_KALLSYMS
-/* 0: there is no such symbol. Symbols that it takes from elsewhere have no section. */
-static unsigned long address_of(struct module *module, const char *name)
+/* Symbols that it takes from elsewhere have no section. */
+unsigned long spile_module_symbol_address(struct module *module, const char *name)
 {
 	const struct mod_kallsyms *kallsyms;
 	unsigned long address = 0;
@@ -39,7 +39,7 @@ static unsigned long address_of(struct module *module, const char *name)
 	return address;
 }
 #else
-static unsigned long address_of(struct module *module, const char *name)
+unsigned long spile_module_symbol_address(struct module *module, const char *name)
 {
 	return 0;
 }
@@ -54,7 +54,7 @@ void spile_module_symbols_find(unsigned int target, struct module *module)
 
 		if (symbol->target != (int)target)
 			continue;
-		WRITE_ONCE(symbol->address, address_of(module, symbol->name));
+		WRITE_ONCE(symbol->address, spile_module_symbol_address(module, symbol->name));
 		if (!symbol->address)
 			spile_session_emit(SPILE_RECORD_WARN,
 					   "module \"%s\": the kernel keeps no address of \"%s\" (CONFIG_KALLSYMS_ALL): variables cannot be read",

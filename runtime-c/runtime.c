@@ -12,6 +12,7 @@
 #include "control.c"
 #include "kernel_id.c"
 #include "build_id.c"
+#include "imprint.c"
 #include "session.c"
 #include "setting.c"
 #include "module_notifier.c"

@@ -176,6 +176,23 @@ struct spile_module_symbol {
 	unsigned long address;		/* set by the runtime while the module is loaded, else 0: what is read there faults */
 };
 
+struct spile_span {
+	unsigned int first;		/* byte */
+	unsigned int length;
+};
+
+/* The code of a function that probes are in, as the script was compiled against it. */
+struct spile_imprint {
+	const char *function;
+	int target;			/* index into targets */
+	const char *symbol;		/* as in spile_probe */
+	unsigned long address;		/* of the first byte, as in spile_probe; may count backwards from the symbol */
+	const unsigned char *bytes;
+	unsigned int length;
+	const struct spile_span *patched;	/* what the kernel itself writes over there; in order, apart from each other */
+	unsigned int patched_count;
+};
+
 /* One object that probes are in. */
 struct spile_target {
 	const char *name;		/* "" for the kernel, else module name with _ for - */
@@ -326,6 +343,8 @@ struct spile_script {
 	unsigned int target_count;
 	struct spile_module_symbol *module_symbols;	/* 0 where module_symbol_count is 0 */
 	unsigned int module_symbol_count;
+	const struct spile_imprint *imprints;	/* guru mode; 0 where imprint_count is 0 */
+	unsigned int imprint_count;
 	unsigned int lock_count;		/* globals that have a lock */
 	unsigned int counter_count;
 	const struct spile_map *const *maps;	/* 0 where map_count is 0 */

@@ -565,11 +565,14 @@ impl Session {
     fn elaborate(&mut self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
         let options = self.elaborate_options();
         let mut resolver = Resolver::new(kernel, release, &self.options.files()).with_guru(self.options.guru);
-        let (program, problems) = elaborate::elaborate(&self.sources, scripts, &options, &mut resolver);
+        let (mut program, problems) = elaborate::elaborate(&self.sources, scripts, &options, &mut resolver);
         self.warnings = problems.iter().map(|problem| self.shown(problem, false)).collect();
         self.tell("Pass 2: analysis", &problems)?;
         if program.probes.is_empty() {
             return Err(self.fail("the script has no probes", &["Pass 2: analysis failed.".to_string()]));
+        }
+        if let Some(kernel) = kernel.filter(|_| options.guru) {
+            program.imprints = probe::imprint::imprints(&program, kernel);
         }
         Ok(program)
     }

@@ -62,6 +62,19 @@ pub struct Program {
     pub regexes: Vec<Regex>,
     /// Link-time address of `register_kprobe`, where a probe is at a link-time address of the kernel.
     pub anchor_address: Option<u64>,
+    /// Guru mode: the code that probes are in, each function once.
+    pub imprints: Vec<Imprint>,
+}
+
+/// The code of a function as it was linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imprint {
+    /// Of its first byte.
+    pub place: Place,
+    pub function: String,
+    pub bytes: Vec<u8>,
+    /// What may be something else in memory: first byte and length.
+    pub patched: Vec<(u32, u32)>,
 }
 
 /// A pattern, as written and as the module runs it.

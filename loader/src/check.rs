@@ -67,6 +67,48 @@ fn is_build(target: &Target, notes: &[u8]) -> Result<(), Error> {
     })
 }
 
+/// Where the kernel shows its live patches: PATCH/OBJECT/FUNCTION,NUMBER.
+const LIVEPATCHES: &str = "/sys/kernel/livepatch";
+
+/// Whether a script that changes something means functions that a live patch has replaced.
+pub fn is_not_livepatched(file: &File) -> Result<(), Error> {
+    let meta = &file.description.meta;
+    match meta.guru {
+        true => meta.probes.iter().try_for_each(|probe| match_livepatch(Path::new(LIVEPATCHES), &probe.point)),
+        false => Ok(()),
+    }
+}
+
+fn match_livepatch(patches: &Path, point: &str) -> Result<(), Error> {
+    let Some((object, function)) = probed_function(point) else { return Ok(()) };
+    // The kernel spells its own name so.
+    let directory = if object.is_empty() { "vmlinux".to_string() } else { object.replace('-', "_") };
+    let entries = fs::read_dir(patches).into_iter().flatten().flatten();
+    let mut patched = entries.filter(|patch| {
+        let functions = fs::read_dir(patch.path().join(&directory)).into_iter().flatten().flatten();
+        let mut names = functions.filter_map(|entry| entry.file_name().into_string().ok());
+        names.any(|name| name.rsplit_once(',').is_some_and(|(name, _)| name == function))
+    });
+    match patched.next() {
+        None => Ok(()),
+        Some(patch) => Err(Error::Livepatched {
+            function: function.to_string(),
+            target: if object.is_empty() { "the kernel".to_string() } else { format!("module {object}") },
+            patch: patch.file_name().to_string_lossy().into_owned(),
+        }),
+    }
+}
+
+/// Module (empty: the kernel) and function of a canonical probe point: `module("m").function("f@file:line").return`.
+fn probed_function(point: &str) -> Option<(&str, &str)> {
+    let object = match point.strip_prefix("module(\"") {
+        Some(rest) => rest.split('"').next()?,
+        None => point.starts_with("kernel.").then_some("")?,
+    };
+    let rest = [".function(\"", ".statement(\""].iter().find_map(|word| point.split_once(word))?.1;
+    rest.split(['@', '"']).next().map(|function| (object, function))
+}
+
 /// Whether the kernel would take it as far as signatures go.
 pub fn signature_will_do(file: &File) -> Result<(), Error> {
     if file.signed {
@@ -107,6 +149,22 @@ mod tests {
     fn capabilities_are_read() {
         assert_eq!(effective_capabilities("CapPrm:\t00\nCapEff:\t000001ffffffffff\n"), Some(0x1ff_ffff_ffff));
         assert_eq!(effective_capabilities("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn functions_that_live_patches_have_replaced_are_found() {
+        let directory = tempfile::tempdir().unwrap();
+        for path in ["fix/lustre/ll_xattr_cache_refill,1", "other/vmlinux/vfs_read,0"] {
+            fs::create_dir_all(directory.path().join(path)).unwrap();
+        }
+        let look = |point: &str| match_livepatch(directory.path(), point);
+        let error = look("module(\"lustre\").function(\"ll_xattr_cache_refill@a.c:1\").return").unwrap_err();
+        assert!(matches!(&error, Error::Livepatched { patch, .. } if patch == "fix"), "{error}");
+        assert!(look("kernel.function(\"vfs_read@fs/read_write.c:450\").call").is_err());
+        assert!(look("kernel.statement(\"vfs_read@fs/read_write.c:452\")").is_err());
+        for other in ["kernel.function(\"vfs_write@fs/read_write.c:1\")", "module(\"ext4\").function(\"ll_xattr_cache_refill\")", "begin", "timer.s(1)"] {
+            assert!(look(other).is_ok(), "{other}");
+        }
     }
 
     #[test]

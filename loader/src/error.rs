@@ -97,6 +97,8 @@ pub enum Error {
     OtherRelease { path: PathBuf, built_for: String, running: String },
     /// `target` is empty for the kernel.
     OtherBuild { target: String, compiled_against: String, expected: Vec<u8>, found: Vec<u8> },
+    /// Another one has replaced a function that the script wants to change.
+    Livepatched { function: String, target: String, patch: String },
     /// The module itself, or the kernel, found that they do not fit.
     RefusedToFit { name: String, errno: Errno },
     /// A module of that name is loaded and is used, or is none of ours.
@@ -148,7 +150,7 @@ impl Error {
             | Error::ModulesDisabled
             | Error::Unsigned { .. }
             | Error::SignatureRejected { .. } => Exit::Permission,
-            Error::NoModule { .. } | Error::OtherRelease { .. } | Error::OtherBuild { .. } | Error::RefusedToFit { .. } => Exit::Mismatch,
+            Error::NoModule { .. } | Error::OtherRelease { .. } | Error::OtherBuild { .. } | Error::Livepatched { .. } | Error::RefusedToFit { .. } => Exit::Mismatch,
             Error::NameTaken { .. } | Error::InUse { .. } => Exit::Busy,
             Error::NotLoaded { .. } | Error::NotRunning { .. } | Error::Remove { .. } => Exit::Remove,
             Error::Load { .. }
@@ -228,8 +230,12 @@ impl fmt::Display for Error {
             }
             Error::RefusedToFit { name, errno } => write!(
                 f,
-                "{name} does not fit what runs here, by build-id or version ({}): dmesg says why; compile the script for it",
+                "{name} does not fit what runs here, by build-id, version or code ({}): the lines before, or dmesg, say why; compile the script for it",
                 errno.desc()
+            ),
+            Error::Livepatched { function, target, patch } => write!(
+                f,
+                "{function} of {target} is replaced by the live patch {patch}: what the script was compiled for does not run; take out one of the two (echo 0 >/sys/kernel/livepatch/{patch}/enabled)"
             ),
             Error::NameTaken { name } => write!(
                 f,

@@ -2,7 +2,7 @@
 //!
 //! One run: [`options`] -> [`file`](mod@file) (the `.ko` and what it says of itself) -> [`check`] (refusals, before any harm) ->
 //! [`load`] -> [`device`] -> [`session`] (one poll loop: [`ring`], [`merge`], [`record`], [`format`](mod@format), [`tell`],
-//! [`output`])
+//! [`output`], [`progress`])
 //! -> unloaded, whatever happened. Nothing is shared with the compiler but the crate spile-abi.
 //!
 //! Exit status: 0 when all went well, else as [`error::Exit`] says.
@@ -29,6 +29,7 @@ pub mod output;
 pub mod payload;
 pub mod pretty;
 pub mod privilege;
+pub mod progress;
 pub mod quick;
 pub mod record;
 pub mod report;
@@ -154,6 +155,7 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
     let mut file = find(module, caller)?;
     privileged(caller, || {
         check::belongs_here(&file)?;
+        check::is_not_livepatched(&file)?;
         check::may_load_modules()?;
         check::signature_will_do(&file)
     })?;

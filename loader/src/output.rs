@@ -13,6 +13,7 @@ use nix::sys::stat::{SFlag, fstat};
 
 use crate::error::Error;
 use crate::options::Options;
+use crate::ring::OutFile;
 use crate::rotate::Files;
 
 /// A pipe that poll(2) calls writable takes this much without waiting (PIPE_BUF).
@@ -39,6 +40,8 @@ struct Sink {
     written: usize,
     /// Of this file altogether.
     bytes: u64,
+    /// Of this stream, whatever files it goes to.
+    pushed: u64,
     /// Bytes that were written to this file, and those up to its last line's end.
     reached: u64,
     whole: u64,
@@ -56,6 +59,7 @@ impl Sink {
             pending: Vec::new(),
             written: 0,
             bytes: 0,
+            pushed: 0,
             reached: 0,
             whole: 0,
             dropped: 0,
@@ -67,6 +71,7 @@ impl Sink {
         if self.ended.is_none() {
             self.pending.extend_from_slice(bytes);
             self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+            self.pushed = self.pushed.saturating_add(bytes.len() as u64);
         } else {
             self.dropped = self.dropped.saturating_add(lines(bytes));
         }
@@ -79,6 +84,17 @@ impl Sink {
 
     fn is_empty(&self) -> bool {
         self.pending.len() == self.written
+    }
+
+    /// Of all that was pushed; what cannot be written any more is done with.
+    fn done(&self) -> u64 {
+        self.pushed.saturating_sub((self.pending.len() - self.written) as u64)
+    }
+
+    /// The regular file it is, with its length.
+    fn file(&self) -> Option<OutFile> {
+        let status = fstat(&self.descriptor).ok().filter(|_| self.is_file)?;
+        Some(OutFile { device: status.st_dev, inode: status.st_ino, bytes: u64::try_from(status.st_size).ok()? })
     }
 
     /// Writes what can be written without waiting.
@@ -156,6 +172,19 @@ impl Out {
         self.sink.push(text);
     }
 
+    /// Back to the length that it had, of this file or the one before; false: it is another one.
+    fn cut_back(&self, wanted: OutFile) -> bool {
+        let same = |found: OutFile| (found.device, found.inode) == (wanted.device, wanted.inode) && found.bytes >= wanted.bytes;
+        if self.sink.file().is_some_and(same) {
+            return nix::unistd::ftruncate(&self.sink.descriptor, wanted.bytes as i64).is_ok();
+        }
+        let path = self.files.as_ref().and_then(Files::before);
+        let before = path.and_then(|path| std::fs::OpenOptions::new().append(true).open(path).ok());
+        before.map(|file| Sink::new(file.into())).is_some_and(|sink| {
+            sink.file().is_some_and(same) && nix::unistd::ftruncate(&sink.descriptor, wanted.bytes as i64).is_ok()
+        })
+    }
+
     fn next_file(&mut self) {
         let Some(files) = &mut self.files else { return };
         // A file takes all of it, or the stream has ended.
@@ -164,7 +193,7 @@ impl Out {
             return;
         }
         match files.open_next() {
-            Ok(file) => self.sink = Sink::new(file.into()),
+            Ok(file) => self.sink = Sink { pushed: self.sink.pushed, ..Sink::new(file.into()) },
             Err((_, error)) => self.sink.fail(error),
         }
     }
@@ -251,6 +280,26 @@ impl Sinks {
             sink.push(line.as_bytes());
             sink.push(b"\n");
         }
+    }
+
+    /// Bytes that came so far, of each stream in the order of [`Sinks::written`].
+    pub fn pushed(&self) -> impl Iterator<Item = u64> {
+        self.sinks().map(|sink| sink.pushed)
+    }
+
+    /// How many of them are written, or never will be.
+    pub fn written(&self) -> impl Iterator<Item = u64> {
+        self.sinks().map(Sink::done)
+    }
+
+    /// What the script prints to, as far as it is a regular file: by CPU in bulk mode, else one.
+    pub fn files(&self) -> impl Iterator<Item = Option<OutFile>> {
+        self.outs.iter().map(|out| out.sink.file())
+    }
+
+    /// Takes files back to what they were; false if one is not among them.
+    pub fn cut_back(&mut self, wanted: &[OutFile]) -> bool {
+        self.outs.iter().zip(wanted).all(|(out, wanted)| wanted.inode > 0 && out.cut_back(*wanted))
     }
 
     /// Writes what can be written without waiting.

@@ -1,5 +1,8 @@
 //! One CPU's ring: records out of memory that the module writes at the same time.
 //!
+//! What has been read stays the ring's until it has been written out ([`Ring::release`]): if this process is killed, the next
+//! one finds it there.
+//!
 //! Nothing in the ring is believed: a record that cannot be is an error, and reading goes on behind all that the ring
 //! held. Bytes are copied out before they are looked at.
 
@@ -18,6 +21,14 @@ pub struct Damage {
     pub bytes: u64,
 }
 
+/// A regular file that is printed to; all 0: there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutFile {
+    pub device: u64,
+    pub inode: u64,
+    pub bytes: u64,
+}
+
 #[derive(Debug)]
 pub struct Ring {
     pub cpu: u32,
@@ -27,6 +38,8 @@ pub struct Ring {
     size: u64,
     /// Bytes read so far.
     tail: u64,
+    /// Up to here the module may write again.
+    released: u64,
     /// What the module had written when the ring was last looked at.
     head: u64,
     /// Bytes between the two then.
@@ -38,6 +51,12 @@ pub struct Ring {
 // SAFETY: the memory belongs to the process, not to a thread, and all of it is reached through atomics or copied.
 unsafe impl Send for Ring {}
 
+impl AsMut<Ring> for Ring {
+    fn as_mut(&mut self) -> &mut Ring {
+        self
+    }
+}
+
 impl Ring {
     /// # Safety
     /// `start` is aligned to 8 and begins `header_bytes` of header, at least a [`RingHeader`], and then `size` bytes of
@@ -45,9 +64,9 @@ impl Ring {
     pub unsafe fn new(cpu: u32, start: NonNull<u8>, header_bytes: usize, size: usize) -> Ring {
         // SAFETY: inside of what the caller vouches for.
         let data = unsafe { start.add(header_bytes) };
-        let mut ring = Ring { cpu, header: start, data, size: size as u64, tail: 0, head: 0, filled: 0, front: None };
+        let mut ring = Ring { cpu, header: start, data, size: size as u64, tail: 0, released: 0, head: 0, filled: 0, front: None };
         ring.tail = ring.word(std::mem::offset_of!(RingHeader, tail)).load(Ordering::Relaxed);
-        ring.head = ring.tail;
+        (ring.head, ring.released) = (ring.tail, ring.tail);
         ring
     }
 
@@ -57,10 +76,78 @@ impl Ring {
     }
 
     /// Looks at what the module has written by now. Everything written before is seen.
+    ///
+    /// From now on all of it may be on its way out (see [`Ring::doubtful`]).
     pub fn refresh(&mut self) {
         // Acquire: pairs with the module's release store, so that the record's bytes are read after this.
         self.head = self.word(std::mem::offset_of!(RingHeader, head)).load(Ordering::Acquire);
         self.filled = self.head.wrapping_sub(self.tail);
+        if self.filled > 0 {
+            self.word(std::mem::offset_of!(RingHeader, printing)).store(self.head, Ordering::Relaxed);
+        }
+    }
+
+    /// A look is over: what it has not read is not on its way out.
+    pub fn settle(&mut self) {
+        self.word(std::mem::offset_of!(RingHeader, printing)).store(self.tail, Ordering::Relaxed);
+    }
+
+    /// Bytes read so far, as [`Ring::release`] takes them.
+    pub fn read_up_to(&self) -> u64 {
+        self.tail
+    }
+
+    /// What has been read up to there is written out: the module may write there again.
+    pub fn release(&mut self, up_to: u64) {
+        self.released = up_to;
+        // Release: the copies were made before the module may write there. Pairs with its acquire load.
+        self.word(std::mem::offset_of!(RingHeader, tail)).store(up_to, Ordering::Release);
+    }
+
+    /// Whether the module still keeps what has been read.
+    pub fn is_behind(&self) -> bool {
+        self.released != self.tail
+    }
+
+    /// The regular file that is printed to, and how long it is with all that has been released.
+    pub fn set_out(&self, out: OutFile) {
+        let store = |offset, value| self.word(offset).store(value, Ordering::Relaxed);
+        store(std::mem::offset_of!(RingHeader, out_device), out.device);
+        store(std::mem::offset_of!(RingHeader, out_inode), out.inode);
+        store(std::mem::offset_of!(RingHeader, out_bytes), out.bytes);
+    }
+
+    /// What [`Ring::set_out`] has said last, perhaps that of another loader.
+    pub fn out(&self) -> OutFile {
+        let load = |offset| self.word(offset).load(Ordering::Relaxed);
+        OutFile {
+            device: load(std::mem::offset_of!(RingHeader, out_device)),
+            inode: load(std::mem::offset_of!(RingHeader, out_inode)),
+            bytes: load(std::mem::offset_of!(RingHeader, out_bytes)),
+        }
+    }
+
+    /// Of a loader that was killed: how many records it had read, which are here still, and which it may have printed.
+    /// Before the first look.
+    pub fn doubtful(&self) -> u64 {
+        let until = self.word(std::mem::offset_of!(RingHeader, printing)).load(Ordering::Relaxed);
+        let head = self.word(std::mem::offset_of!(RingHeader, head)).load(Ordering::Acquire);
+        let left = until.wrapping_sub(self.tail);
+        if left > self.size || left > head.wrapping_sub(self.tail) {
+            return 0;
+        }
+        let (mut at, mut count) = (self.tail, 0);
+        while at != until {
+            let to_end = self.size - (at & (self.size - 1));
+            let record = self.header_at(at, until.wrapping_sub(at).min(to_end));
+            let bytes = u64::from(record.bytes);
+            if bytes < ALIGNMENT as u64 || bytes > until.wrapping_sub(at).min(to_end) {
+                break;
+            }
+            count += u64::from(record.kind != Kind::Pad as u16);
+            at = at.wrapping_add(bytes);
+        }
+        count
     }
 
     /// Whether what the last look has seen takes more than a sixteenth of the ring: it fills quickly.
@@ -89,7 +176,7 @@ impl Ring {
                 return Err(self.skip_all());
             }
             let to_end = self.size - (self.tail & (self.size - 1));
-            let record = self.header_at_tail(left.min(to_end));
+            let record = self.header_at(self.tail, left.min(to_end));
             let bytes = u64::from(record.bytes);
             let least = if record.kind == Kind::Pad as u16 { ALIGNMENT as u64 } else { HEADER_BYTES };
             if bytes < least || !bytes.is_multiple_of(ALIGNMENT as u64) || bytes > left.min(to_end) {
@@ -133,8 +220,6 @@ impl Ring {
     #[inline]
     pub fn pass_while(&mut self, below: u64, mut look: impl FnMut(Record, &[AtomicU64]) -> bool) {
         const HEADER_WORDS: usize = HEADER_BYTES as usize / ALIGNMENT;
-        /// The module is told of what has been read once in so many bytes.
-        const STEP: usize = 16 << 10;
         let at = (self.tail & (self.size - 1)) as usize;
         let left = self.head.wrapping_sub(self.tail);
         let is_aligned = at.is_multiple_of(ALIGNMENT) && left.is_multiple_of(ALIGNMENT as u64);
@@ -147,7 +232,6 @@ impl Ring {
         // they have been read.
         let words = unsafe { std::slice::from_raw_parts(self.data.add(at).cast().as_ptr(), room / ALIGNMENT) };
         let mut rest: &[AtomicU64] = words;
-        let mut told = rest.len();
         while let Some((header, behind)) = rest.split_first_chunk::<HEADER_WORDS>() {
             let [first, second, time] = header.each_ref().map(|word| word.load(Ordering::Relaxed));
             let (bytes, kind) = (first as u32, (first >> 32) as u16);
@@ -159,24 +243,20 @@ impl Ring {
                 break;
             }
             rest = next;
-            if told - rest.len() > STEP / ALIGNMENT {
-                self.advance(((told - rest.len()) * ALIGNMENT) as u64);
-                told = rest.len();
-            }
         }
-        self.advance(((told - rest.len()) * ALIGNMENT) as u64);
+        self.advance(((words.len() - rest.len()) * ALIGNMENT) as u64);
     }
 
-    /// The next record's header; of a pad in less room than a header only the first fields.
-    fn header_at_tail(&self, room: u64) -> Record {
+    /// A record's header; of a pad in less room than a header only the first fields.
+    fn header_at(&self, at: u64, room: u64) -> Record {
         let mut bytes = [0u8; HEADER_BYTES as usize];
         if room >= HEADER_BYTES {
-            self.copy(self.tail, &mut bytes);
+            self.copy(at, &mut bytes);
             // SAFETY: as below.
             return unsafe { std::mem::transmute::<[u8; HEADER_BYTES as usize], Record>(bytes) };
         }
         let there = room.min(HEADER_BYTES) as usize;
-        self.copy(self.tail, bytes.get_mut(..there).unwrap_or_default());
+        self.copy(at, bytes.get_mut(..there).unwrap_or_default());
         // SAFETY: every pattern of bits is a Record, which has no padding (tests/twins.rs knows its size).
         unsafe { std::mem::transmute::<[u8; HEADER_BYTES as usize], Record>(bytes) }
     }
@@ -193,8 +273,6 @@ impl Ring {
 
     fn advance(&mut self, bytes: u64) {
         self.tail = self.tail.wrapping_add(bytes);
-        // Release: the copies above are done before the module may write there. Pairs with its acquire load.
-        self.word(std::mem::offset_of!(RingHeader, tail)).store(self.tail, Ordering::Release);
     }
 
     fn skip_all(&mut self) -> Damage {
@@ -240,6 +318,13 @@ pub mod tests {
         pub fn set_head(&mut self, head: u64) {
             self.head = head;
             unsafe { AtomicU64::from_ptr(self.base().cast()) }.store(head, Ordering::Release);
+        }
+
+        /// As another process would map it after this one.
+        pub fn another(&mut self) -> Ring {
+            let start = NonNull::new(self.base()).unwrap();
+            // SAFETY: as in new().
+            unsafe { Ring::new(self.ring.cpu, start, HEADER, self.size) }
         }
 
         pub fn tail(&mut self) -> u64 {
@@ -293,6 +378,7 @@ pub mod tests {
                 assert_eq!(payload, vec![seen as u8; (seen % 7 * 8) as usize]);
                 seen += 1;
             }
+            fake.ring.release(fake.ring.read_up_to());
             assert_eq!(fake.tail(), fake.head);
         }
         assert_eq!(seen, 999);

@@ -28,14 +28,16 @@ pub struct Files {
     append: bool,
     /// Written before, the oldest first.
     written: VecDeque<PathBuf>,
+    before: Option<PathBuf>,
 }
 
 impl Files {
     /// `append`: what is there already of an earlier session stays; numbers go on behind it.
     pub fn new(name: &Path, cpu: Option<u32>, rotation: Option<Rotation>, append: bool) -> Files {
-        let mut files = Files { name: name.to_path_buf(), cpu, rotation, next: 0, append, written: VecDeque::new() };
+        let mut files = Files { name: name.to_path_buf(), cpu, rotation, next: 0, append, written: VecDeque::new(), before: None };
         if append && rotation.is_some() {
             let found = files.found();
+            files.before = found.last().map(|(_, path)| path.clone());
             files.next = found.last().map_or(0, |(number, _)| number + 1);
             files.written = found.into_iter().map(|(_, path)| path).collect();
         }
@@ -54,6 +56,11 @@ impl Files {
         let mut found: Vec<(u64, PathBuf)> = numbered.collect();
         found.sort();
         found
+    }
+
+    /// The last file of an earlier session, where there are several.
+    pub fn before(&self) -> Option<&Path> {
+        self.before.as_deref()
     }
 
     /// Bytes after which the next file is due.

@@ -24,6 +24,7 @@ use crate::merge::{self, Look, Next};
 use crate::notify;
 use crate::options::Options;
 use crate::output::{Ended, Sinks};
+use crate::progress::{self, Progress};
 use crate::record::Reader;
 use crate::report::{self, Losses};
 use crate::ring::Ring;
@@ -100,7 +101,9 @@ pub fn run(
         device.keep(options.keep, options.overwrite)?;
     }
     let info = device.info()?;
-    let rings = device.map_rings(&info)?;
+    let mut rings = device.map_rings(&info)?;
+    let mut sinks = sinks;
+    let doubtful = if subject.attached { progress::mend(&mut rings, &mut sinks) } else { 0 };
     let running = State::from_number(info.state) == Some(State::Running);
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
     let returned = EventFd::from_value_and_flags(0, flags)
@@ -116,6 +119,8 @@ pub fn run(
         call_returned: false,
         reader: Reader::new(&description.meta, &description.formats),
         rings,
+        progress: Progress::default(),
+        doubtful,
         target,
         sinks,
         teller: Teller::new(options.verbose, options.no_warnings),
@@ -212,6 +217,9 @@ struct Session<'s> {
     call_returned: bool,
     reader: Reader<'s>,
     rings: Vec<MappedRing>,
+    progress: Progress,
+    /// Records that come again, perhaps, because the loader before was killed.
+    doubtful: u64,
     target: Target,
     sinks: Sinks,
     teller: Teller,
@@ -251,6 +259,12 @@ impl<'s> Session<'s> {
         if self.options.verbose {
             self.tell_beginning();
         }
+        if self.doubtful > 0 {
+            self.warn(&format!(
+                "the loader before was killed while it wrote: the next {} lines may be there already",
+                self.doubtful
+            ));
+        }
         match self.phase {
             Phase::Starting => calls.make(Device::start),
             _ => self.begin(),
@@ -261,8 +275,8 @@ impl<'s> Session<'s> {
                 return self.leave();
             }
             let is_empty = self.read_records();
-            self.sinks.write();
-            self.look_at_output();
+            self.progress.mark(&mut self.rings, &self.sinks);
+            self.write();
             if self.phase == Phase::Draining && is_empty {
                 break;
             }
@@ -425,6 +439,13 @@ impl<'s> Session<'s> {
         }
     }
 
+    /// What descriptors take, and what follows from it.
+    fn write(&mut self) {
+        self.sinks.write();
+        self.progress.release(&mut self.rings, &self.sinks);
+        self.look_at_output();
+    }
+
     fn look_at_output(&mut self) {
         if self.output_end_told {
             return;
@@ -450,7 +471,8 @@ impl<'s> Session<'s> {
             self.rings.iter().for_each(|mapped| mapped.ring.announce_waiting());
         }
         let mut device_events = PollFlags::empty();
-        device_events.set(PollFlags::POLLIN, wants_records && !self.held_back);
+        // What is read and not yet written is still in the rings: it is no news.
+        device_events.set(PollFlags::POLLIN, wants_records && !self.looks_by_time());
         device_events.set(PollFlags::POLLPRI, !self.stop_wanted);
 
         let mut descriptors = vec![
@@ -525,11 +547,16 @@ impl<'s> Session<'s> {
         }
     }
 
+    /// The module cannot say when there is something new.
+    fn looks_by_time(&self) -> bool {
+        self.held_back || self.progress.is_behind()
+    }
+
     fn poll_timeout(&self, wants_records: bool) -> PollTimeout {
         let now = clock::now();
         let until_deadline = self.deadline.filter(|_| !self.stop_wanted).map(|deadline| deadline.saturating_sub(now));
         // Without room for their text nobody waits for records.
-        let until_due = (self.held_back && wants_records).then(|| self.until_next_look());
+        let until_due = (self.looks_by_time() && wants_records).then(|| self.until_next_look());
         let until_command = self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
         let until_metrics = self.metrics_due.filter(|_| self.phase == Phase::Running).map(|due| due.saturating_sub(now));
         let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()));
@@ -645,8 +672,7 @@ impl<'s> Session<'s> {
         self.deadline = None;
         self.stop_wanted = true;
         loop {
-            self.sinks.write();
-            self.look_at_output();
+            self.write();
             if self.sinks.is_empty() {
                 return Ok(());
             }

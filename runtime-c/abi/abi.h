@@ -184,9 +184,14 @@ enum spile_mechanism {
 struct spile_ring_header {
 	__u64 head;		/* written by the module with release order, after the record's bytes */
 	__u64 unused0[7];
-	__u64 tail;		/* written by the loader with release order, when it has read up to here */
+	__u64 tail;		/* written by the loader with release order, when it has read up to here and written that out */
 	__u32 waiting;		/* loader sets 1 before it polls; module clears it and wakes */
-	__u32 unused1[13];
+	__u32 unused1;
+	__u64 printing;		/* the loader's own: records up to here may have been printed although tail has not reached them */
+	__u64 out_device;	/* the loader's own: the regular file that it prints to (of bulk mode: this CPU's), */
+	__u64 out_inode;
+	__u64 out_bytes;	/* and how long that was when tail was written */
+	__u64 unused3[2];
 	__u64 lost_records;	/* written by the module: records for which there was no room */
 	__u64 lost_bytes;
 	__u64 unused2[6];

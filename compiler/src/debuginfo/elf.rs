@@ -29,7 +29,7 @@ const LAYOUT_START: u64 = 0x10_0000;
 /// A section unpacked in memory is refused beyond this size.
 const MAX_SECTION: u64 = 2 << 30;
 
-type File<'data> = ElfFile64<'data, LittleEndian>;
+pub(super) type File<'data> = ElfFile64<'data, LittleEndian>;
 
 /// Index of a section in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +53,13 @@ pub struct Section {
     start: u64,
     size: u64,
     pub executable: bool,
+}
+
+impl Section {
+    /// Start and size in the object's one address space.
+    pub(super) fn range(&self) -> (u64, u64) {
+        (self.start, self.size)
+    }
 }
 
 /// A loaded section as [`super::skeleton`] tells of it.
@@ -243,7 +250,7 @@ impl Elf {
         (!name.is_empty()).then(|| (PathBuf::from(std::ffi::OsStr::from_bytes(name)), build_id.to_vec()))
     }
 
-    fn parse(&self) -> Result<File<'_>, Error> {
+    pub(super) fn parse(&self) -> Result<File<'_>, Error> {
         File::parse(&*self.bytes).map_err(|error| self.wrong(error.to_string()))
     }
 
@@ -272,7 +279,7 @@ impl Elf {
         self.address(at)
     }
 
-    fn section_at(&self, at: u64) -> Option<&Section> {
+    pub(super) fn section_at(&self, at: u64) -> Option<&Section> {
         let index = self.sections.partition_point(|section| section.start <= at).checked_sub(1)?;
         self.sections.get(index).filter(|section| at - section.start < section.size)
     }
@@ -288,6 +295,11 @@ impl Elf {
     /// The loaded section that an address of this object is in.
     pub fn section_of(&self, address: Address) -> Option<&Section> {
         self.section_at(self.flat(address)?)
+    }
+
+    /// All that are loaded, sorted by their place in the object's one address space.
+    pub(super) fn sections(&self) -> &[Section] {
+        &self.sections
     }
 
     pub fn section(&self, id: SectionId) -> Option<&Section> {

@@ -6,7 +6,7 @@ mod compiled;
 mod damaged;
 mod interpreter;
 mod shared;
-mod vmlinux;
+pub(super) mod vmlinux;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

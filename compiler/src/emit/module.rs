@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{embedded, regex, routine, text};
 use crate::plan::{LockMode, Map, ModuleSymbol, Plan, Probe, Storage, place_of};
-use crate::program::{Attachment, Constant, Histogram, Holds, Sample, Type};
+use crate::program::{Attachment, Constant, Histogram, Holds, Imprint, Sample, Type};
 
 const TEMPLATE: &str = include_str!("templates/script.c.tera");
 
@@ -30,6 +30,14 @@ struct Global {
 struct OfProbe {
     name: String,
     list: String,
+}
+
+/// The code of a function: bytes, places that may differ, and the entry that names both.
+#[derive(Serialize)]
+struct Code {
+    bytes: String,
+    patched: String,
+    fields: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -71,6 +79,7 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("probes", &plan.probes.iter().enumerate().map(|(index, probe)| probe_entry(index, probe)).collect::<Vec<_>>());
     context.insert("targets", &plan.targets.iter().map(target_entry).collect::<Vec<_>>());
     context.insert("module_symbols", &plan.module_symbols.iter().map(|symbol| module_symbol(plan, symbol)).collect::<Vec<_>>());
+    context.insert("imprints", &plan.imprints.iter().map(imprint).collect::<Vec<_>>());
     context.insert("script", &script_entry(plan));
     context.insert("meta", &text::bytes(&plan.meta.encode()));
     context.insert("modinfo", &modinfo(plan));
@@ -301,6 +310,18 @@ fn target_entry(target: &crate::program::Target) -> Entry {
     Entry { fields }
 }
 
+fn imprint(imprint: &Imprint) -> Code {
+    let mut fields = vec![format!(".function = {}", string(&imprint.function)), format!(".target = {}", imprint.place.target.0)];
+    if let Some(symbol) = &imprint.place.symbol {
+        fields.push(format!(".symbol = {}", string(symbol)));
+    }
+    fields.push(format!(".address = {:#x}UL", imprint.place.address));
+    fields.push(format!(".length = {}", imprint.bytes.len()));
+    fields.push(format!(".patched_count = {}", imprint.patched.len()));
+    let patched: Vec<String> = imprint.patched.iter().map(|(first, length)| format!("{{ {first}, {length} }}")).collect();
+    Code { bytes: text::bytes(&imprint.bytes), patched: patched.join(", "), fields }
+}
+
 fn module_symbol(plan: &Plan, symbol: &ModuleSymbol) -> String {
     let target = plan.targets.iter().position(|target| target.name == symbol.module);
     // -1 would be a module that nothing has asked for: it is never found.
@@ -323,6 +344,8 @@ fn script_entry(plan: &Plan) -> Entry {
         format!(".target_count = {}", plan.targets.len()),
         format!(".module_symbols = {}", if plan.module_symbols.is_empty() { "SPILE_NONE" } else { "module_symbols" }),
         format!(".module_symbol_count = {}", plan.module_symbols.len()),
+        format!(".imprints = {}", if plan.imprints.is_empty() { "SPILE_NONE" } else { "imprints" }),
+        format!(".imprint_count = {}", plan.imprints.len()),
         format!(".lock_count = {}", plan.lock_count),
         format!(".counter_count = {}", plan.counter_count),
         format!(".maps = {}", if maps == 0 { "SPILE_NONE" } else { "maps" }),

@@ -104,6 +104,7 @@ pub struct Plan {
     pub globals: Vec<Global>,
     pub targets: Vec<crate::program::Target>,
     pub module_symbols: Vec<ModuleSymbol>,
+    pub imprints: Vec<crate::program::Imprint>,
     /// Functions of the script, then entry handlers and handlers.
     pub routines: Vec<Routine>,
     pub probes: Vec<Probe>,
@@ -371,6 +372,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         globals,
         targets: program.targets.clone(),
         module_symbols: std::mem::take(&mut tables.module_symbols),
+        imprints: program.imprints.clone(),
         routines,
         probes,
         tables: std::mem::take(&mut tables.tables),

@@ -6,6 +6,7 @@
 mod address;
 mod callees;
 mod function;
+pub mod imprint;
 mod inside;
 mod kprobe;
 mod lines;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::cache::Cache;
-use crate::debuginfo::{self, Address, Anchor, DebugInfo, Elf};
+use crate::debuginfo::{self, Address, Anchor, DebugInfo, Elf, Imprint, Patched};
 
 /// One object of the kernel.
 pub struct Object {
@@ -19,11 +19,13 @@ pub struct Object {
     cache: Option<Arc<Cache>>,
     /// The kernel, of a module without DWARF.
     base: Option<Rc<Object>>,
+    /// The file that has the code, with where it changes in memory; None: no file has it.
+    code: OnceCell<Option<(Arc<Elf>, Patched)>>,
 }
 
 impl Object {
     pub(super) fn new(name: String, path: PathBuf, kernel: bool, elf: Elf, cache: Option<Arc<Cache>>, base: Option<Rc<Object>>) -> Object {
-        Object { name, path, kernel, elf: Arc::new(elf), debug: OnceCell::new(), cache, base }
+        Object { name, path, kernel, elf: Arc::new(elf), debug: OnceCell::new(), cache, base, code: OnceCell::new() }
     }
 
     /// `kernel`, or the module's name as the kernel spells it (`_`, never `-`).
@@ -70,6 +72,11 @@ impl Object {
         self.elf.symbol_address(name).ok()?.map(|address| address.offset)
     }
 
+    /// The same with its section.
+    pub fn symbol_place(&self, name: &str) -> Option<Address> {
+        self.elf.symbol_address(name).ok()?
+    }
+
     /// A place in the code by a link-time address, or of a module by the offset in `.text`; None if no code is there.
     pub fn code_address(&self, number: u64) -> Option<Address> {
         self.elf.code_address(number)
@@ -88,6 +95,26 @@ impl Object {
     /// The function's symbol at or nearest before the address.
     pub fn near(&self, address: Address) -> Option<Anchor> {
         self.elf.near(address)
+    }
+
+    /// The code of the function that has the address, as it is linked; None if that is not known here.
+    pub fn imprint(&self, address: Address) -> Option<Imprint> {
+        let (elf, patched) = self.code.get_or_init(|| self.open_code(address)).as_ref()?;
+        let same = match address.section {
+            Some(_) => elf.code_in(self.elf.section_of(address)?.name.as_str(), address.offset)?,
+            None => address,
+        };
+        patched.imprint(elf, same)
+    }
+
+    /// Some files with debug information have the sections of the loaded one without their contents.
+    fn open_code(&self, address: Address) -> Option<(Arc<Elf>, Patched)> {
+        if self.elf.has_contents(address) {
+            return Some((self.elf.clone(), Patched::of(&self.elf)?));
+        }
+        let own = Elf::open(&self.path).ok().filter(|own| !self.kernel && own.build_id() == self.elf.build_id())?;
+        let patched = Patched::of(&own)?;
+        Some((Arc::new(own), patched))
     }
 
     /// Name of the section that the address is in.

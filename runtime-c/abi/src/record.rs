@@ -8,11 +8,19 @@ pub struct RingHeader {
     /// Written by the module with release order, after the record's bytes.
     pub head: u64,
     pub unused0: [u64; 7],
-    /// Written by the loader with release order, when it has read up to here.
+    /// Written by the loader with release order, when it has read up to here and written that out.
     pub tail: u64,
     /// The loader sets 1 before it polls; the module clears it and wakes.
     pub waiting: u32,
-    pub unused1: [u32; 13],
+    pub unused1: u32,
+    /// The loader's own: records up to here may have been printed although `tail` has not reached them.
+    pub printing: u64,
+    /// The loader's own: the regular file that it prints to (of bulk mode: this CPU's), and how long that was when `tail`
+    /// was written.
+    pub out_device: u64,
+    pub out_inode: u64,
+    pub out_bytes: u64,
+    pub unused3: [u64; 2],
     /// Written by the module: records for which there was no room.
     pub lost_records: u64,
     pub lost_bytes: u64,

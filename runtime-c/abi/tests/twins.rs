@@ -37,7 +37,7 @@ fn structures() -> Pairs {
         probe armed hits handled filtered nested lock_skipped low_stack errors return_misses
         stopped lost_records timed cycles least_cycles most_cycles mechanism reserved);
     fields!(pairs, "spile_ring_header", RingHeader,
-        head unused0 tail waiting unused1 lost_records lost_bytes unused2);
+        head unused0 tail waiting unused1 printing out_device out_inode out_bytes unused3 lost_records lost_bytes unused2);
     fields!(pairs, "spile_record", Record, bytes kind cpu id probe time);
     pairs
 }

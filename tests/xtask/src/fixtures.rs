@@ -25,11 +25,13 @@ pub const LUSTRE_VARIANT: Fixture = Fixture { name: "lustre", variant: true };
 pub const FAULT: Fixture = Fixture { name: "fault", variant: false };
 /// Bare probe handlers, for the bench.
 pub const BARE: Fixture = Fixture { name: "bare", variant: false };
+/// Replaces a function of lustre.
+pub const LIVEPATCH: Fixture = Fixture { name: "livepatch", variant: false };
 pub const PTLRPC: Fixture = Fixture { name: "ptlrpc", variant: false };
 
 /// Whether a test means a module of ours by that name, and not one of the kernel's.
 pub fn is_one(name: &str) -> bool {
-    [LUSTRE, FAULT, BARE, PTLRPC].iter().any(|fixture| fixture.name == name)
+    [LUSTRE, FAULT, BARE, PTLRPC, LIVEPATCH].iter().any(|fixture| fixture.name == name)
 }
 
 /// The program of tests/fixtures/calls, linked statically; compiled again when its text has changed.

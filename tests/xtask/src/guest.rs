@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use spile::guest::{Acceleration, End, Guest, Streams};
 
-use crate::fixtures::{FAULT, LUSTRE, LUSTRE_VARIANT, PTLRPC};
+use crate::fixtures::{FAULT, LIVEPATCH, LUSTRE, LUSTRE_VARIANT, PTLRPC};
 use crate::place::Place;
 use crate::trusting;
 
@@ -80,7 +80,7 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     let variant = LUSTRE_VARIANT.build(root, place)?;
     let ptlrpc = PTLRPC.build(root, place)?;
     let mut guest = Guest::new(place.kernel.clone());
-    guest.extra_module(lustre).extra_module(ptlrpc).extra_module(FAULT.build(root, place)?);
+    guest.extra_module(lustre).extra_module(ptlrpc).extra_module(FAULT.build(root, place)?).extra_module(LIVEPATCH.build(root, place)?);
     guest.copy(variant, "/root/variant/lustre.ko")?;
     let getfattr = Path::new("/usr/bin/getfattr");
     guest.program(getfattr, getfattr).context("getfattr is in the package attr")?;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn installed() -> Option<PathBuf> {
+pub(in crate::debuginfo) fn installed() -> Option<PathBuf> {
     let entries = std::fs::read_dir("/usr/lib/debug/boot").ok()?;
     let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     found.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinux-")));

@@ -1,0 +1,90 @@
+//! What the functions that a program's probes are in look like, so that a workaround is not armed in code that is not what it
+//! was written for.
+//!
+//! Takes the resolved program, and asks the files of its targets. A function that no file has is left out: then the
+//! build-id alone stands for it.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::debuginfo::Address;
+use crate::program::{Attachment, Imprint, Place, Program, Target};
+use crate::target::{Kernel, Object};
+
+/// Bytes of all functions together; what is beyond is not taken along.
+const MOST: usize = 1 << 20;
+
+/// The functions, each once, in the order of the probes.
+pub fn imprints(program: &Program, kernel: &Kernel) -> Vec<Imprint> {
+    let objects: Vec<_> = program.targets.iter().map(|target| object_of(target, kernel)).collect();
+    let (mut seen, mut room) = (HashSet::new(), MOST);
+    let mut found = Vec::new();
+    for probe in &program.probes {
+        let (Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. }) = &probe.attachment else { continue };
+        let object = objects.get(place.target.index()).and_then(Option::as_ref);
+        let Some(imprint) = object.and_then(|object| object.imprint(address(place, object)?)) else { continue };
+        // An anchor may stand behind the function's start: the runtime adds with the same overflow.
+        let start = Place { address: place.address.wrapping_sub(imprint.offset), ..place.clone() };
+        if room < imprint.bytes.len() || !seen.insert((start.target, start.symbol.clone(), start.address)) {
+            continue;
+        }
+        room -= imprint.bytes.len();
+        found.push(Imprint { place: start, function: imprint.function, bytes: imprint.bytes, patched: imprint.patched });
+    }
+    found
+}
+
+fn object_of(target: &Target, kernel: &Kernel) -> Option<std::rc::Rc<Object>> {
+    let object = match target.name.as_str() {
+        "" => kernel.vmlinux(),
+        _ if Path::new(&target.path).is_file() => kernel.module(&target.path),
+        name => kernel.module(name),
+    };
+    object.ok().filter(|object| object.build_id() == target.build_id)
+}
+
+fn address(place: &Place, object: &Object) -> Option<Address> {
+    match &place.symbol {
+        None => Some(Address { section: None, offset: place.address }),
+        Some(symbol) => {
+            let anchor = object.symbol_place(symbol)?;
+            Some(Address { offset: anchor.offset.checked_add(place.address)?, ..anchor })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Probe, TargetId};
+    use crate::source::{FileId, Span};
+    use crate::target::SearchOptions;
+
+    #[test]
+    fn each_function_of_the_kernel_comes_once_and_from_its_start() {
+        let Some(release) = std::fs::read_dir("/usr/lib/debug/lib/modules").ok().and_then(|mut all| all.next()?.ok()?.file_name().into_string().ok()) else {
+            println!("skipped: no kernel with debug information");
+            return;
+        };
+        let kernel = Kernel::open(&release, SearchOptions::default()).unwrap();
+        let vmlinux = kernel.vmlinux().unwrap();
+        let start = vmlinux.symbol_address("vfs_read").unwrap();
+        let probe = |address| Probe {
+            point: String::new(),
+            script_point: String::new(),
+            function: String::new(),
+            module: String::new(),
+            attachment: Attachment::Kprobe(Place { target: TargetId(0), symbol: None, address }),
+            locals: Vec::new(),
+            saved: Vec::new(),
+            body: Vec::new(),
+            span: Span::new(FileId(0), 0, 0),
+        };
+        let target = Target { name: String::new(), build_id: vmlinux.build_id().to_vec(), build_id_address: None, path: String::new() };
+        let mut program = Program { probes: vec![probe(start), probe(start + 9)], targets: vec![target], ..Program::default() };
+        let found = imprints(&program, &kernel);
+        assert_eq!(found.iter().map(|one| (one.function.as_str(), one.place.address)).collect::<Vec<_>>(), [("vfs_read", start)]);
+        program.targets[0].build_id = vec![1];
+        assert_eq!(imprints(&program, &kernel), []);
+    }
+}

@@ -1,0 +1,55 @@
+# Shows: a target module whose build-id is the right one, but whose code is not, is refused by name and place before anything
+# is armed, when the session begins and when the module comes later; the right one is taken, also with another script's probe
+# in the same function.
+# script: lu_5642 -g examples/lu_5642/lu_5642.stp
+# script: refills tests/workaround/refills.stp
+# modules: lustre
+# limit: 60
+# stdout: ^refused 5: WARNING: lustre: the code of "ll_xattr_cache_refill" is not what the script was compiled for .at .0x[0-9a-f]* there is 90, not f7.: it has been patched, or the file was edited; nothing is armed there$
+# stdout: ^later: Input/output error$
+# stdout: ^the right one: Resource temporarily unavailable$
+# stdout: ^beside another: Resource temporarily unavailable$
+# stdout: ^seen$
+
+failure() { su user -c 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/output error\|Resource temporarily unavailable'; }
+
+right=$(find /lib/modules -name lustre.ko | head -n 1)
+# neg %ebx; mov %ebx,%eax, the first of which becomes two nops: the function fails where it is asked for -5, not for 5.
+place=$(hexdump -v -e '1/1 "%02x"' "$right" | awk '{ print index($0, "f7db89d8") }')
+[ $((place % 2)) = 1 ]
+cp "$right" lustre.ko
+printf '\220\220' | dd of=lustre.ko bs=1 seek=$((place / 2)) conv=notrunc 2>/dev/null
+
+rmmod lustre
+insmod ./lustre.ko
+status=0
+spilerun lu_5642.ko >out 2>err || status=$?
+echo "refused $status: $(grep WARNING err)"
+gone lu_5642
+rmmod lustre
+
+start lu_5642 'LU-5642 stap started'
+armed lu_5642
+insmod ./lustre.ko
+wait_for lu_5642.err 'is not what the script was compiled for'
+mount -t lustre none /mnt
+fail_with -5
+echo "later: $(failure)"
+umount /mnt
+rmmod lustre
+insmod "$right"
+mount -t lustre none /mnt
+fail_with 5
+echo "the right one: $(failure)"
+stop
+
+start refills looking
+armed refills
+other=$loader
+start lu_5642 'LU-5642 stap started'
+armed lu_5642
+echo "beside another: $(failure)"
+stop
+loader=$other
+stop
+sort -u refills.out

@@ -1,0 +1,29 @@
+# Shows: a function that a live patch has replaced is refused by a workaround for it, with the patch's name; not by a script
+# that only looks; and taken when the patch is out.
+# script: lu_5642 -g examples/lu_5642/lu_5642.stp
+# script: refills tests/workaround/refills.stp
+# modules: lustre
+# limit: 60
+# stdout: ^refused 5: ERROR: ll_xattr_cache_refill of module lustre is replaced by the live patch livepatch: .*echo 0 >/sys/kernel/livepatch/livepatch/enabled
+# stdout: ^looked$
+# stdout: ^taken$
+
+modprobe livepatch
+status=0
+spilerun lu_5642.ko >out 2>err || status=$?
+echo "refused $status: $(cat err)"
+gone lu_5642
+start refills looking
+armed refills
+stop
+echo looked
+until echo 0 >/sys/kernel/livepatch/livepatch/enabled; do sleep 0.2; done
+for tenth in $(seq 100); do
+	[ -e /sys/kernel/livepatch/livepatch ] || break
+	sleep 0.1
+done
+rmmod livepatch
+start lu_5642 'LU-5642 stap started'
+armed lu_5642
+stop
+echo taken
