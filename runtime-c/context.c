@@ -8,6 +8,7 @@
 #include <linux/rcupdate.h>
 #include <linux/vmalloc.h>
 
+#include "budget.h"
 #include "context.h"
 #include "run.h"
 #include "session.h"
@@ -17,6 +18,8 @@ DEFINE_PER_CPU(struct spile_cpu, spile_cpus);
 
 bool spile_context_run(struct spile_site *site, enum spile_state state, unsigned long *regs)
 {
+	if (unlikely(site->sampled) && spile_budget_turns_away(site))
+		return false;
 	return spile_run(site, state, false, regs, NULL);
 }
 

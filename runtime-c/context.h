@@ -35,6 +35,8 @@ struct spile_counts {
 	local_t errors;
 	local_t filtered;
 	local_t lost;			/* records */
+	local_t sampled;		/* turned away by sampling */
+	u32 left;			/* hits to be turned away by it before the next runs */
 	/* Of the runs that were timed; by the owner of the context. */
 	u64 timed;
 	u64 cycles;

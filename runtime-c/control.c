@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "budget.h"
 #include "control.h"
 #include "gate.h"
 #include "ring.h"
@@ -113,6 +114,34 @@ static long get_gate(void __user *argument)
 	return copy_to_user(argument, &state, sizeof(state)) ? -EFAULT : 0;
 }
 
+static long measure(void __user *argument)
+{
+	struct spile_measure measure;
+	int error;
+
+	if (copy_from_user(&measure, argument, sizeof(measure)))
+		return -EFAULT;
+	mutex_lock(&spile_session.lock);
+	error = spile_budget_measure(&measure);
+	mutex_unlock(&spile_session.lock);
+	if (error)
+		return error;
+	return copy_to_user(argument, &measure, sizeof(measure)) ? -EFAULT : 0;
+}
+
+static long set_sample(const void __user *argument)
+{
+	struct spile_sampling sample;
+	int error;
+
+	if (copy_from_user(&sample, argument, sizeof(sample)))
+		return -EFAULT;
+	mutex_lock(&spile_session.lock);
+	error = spile_budget_sample(&sample);
+	mutex_unlock(&spile_session.lock);
+	return error;
+}
+
 static long get_counters(void __user *argument)
 {
 	struct spile_counters counters;
@@ -151,6 +180,10 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 		return spile_session_stop();
 	case SPILE_SET:
 		return set_global((const void __user *)argument);
+	case SPILE_MEASURE:
+		return measure((void __user *)argument);
+	case SPILE_SAMPLE:
+		return set_sample((const void __user *)argument);
 	case SPILE_KEEP:
 		return set_keep((const void __user *)argument);
 	default:

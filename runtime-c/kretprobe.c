@@ -12,6 +12,7 @@
 #include <linux/module.h>
 
 #include "attach.h"
+#include "budget.h"
 #include "context.h"
 #include "entry.h"
 #include "features.h"
@@ -32,6 +33,11 @@ static int handle_entry(struct kretprobe_instance *instance, struct pt_regs *reg
 {
 	struct spile_site *site = site_of(instance);
 
+	/* Where ftrace has told of the entry this was asked there. */
+	if (unlikely(site->sampled) && !site->by_entry && spile_budget_turns_away(site))
+		return 1;
+	if (!site->probe->entry_handler)
+		return 0;
 	return !spile_run_hit(site, true, (unsigned long *)regs, (char *)instance->data);
 }
 NOKPROBE_SYMBOL(handle_entry);
@@ -61,7 +67,7 @@ static int arm_return(struct spile_site *site)
 	/* The site's kprobe is the kretprobe's. */
 	BUILD_BUG_ON(offsetof(struct kretprobe, kp) != 0);
 	kretprobe->handler = handle_return;
-	kretprobe->entry_handler = probe->entry_handler ? handle_entry : NULL;
+	kretprobe->entry_handler = probe->entry_handler || site->sampled ? handle_entry : NULL;
 	kretprobe->data_size = probe->entry_bytes;
 	kretprobe->maxactive = most;
 	if (spile_entry_may_be(site))

@@ -224,8 +224,10 @@ static __always_inline void spile_run_site(struct spile_site *site, unsigned lon
 		spile_run_counting(site);
 	else if (site->runs == SPILE_RUNS_COUNTING_BY)
 		spile_run_counting_by(site, regs);
-	else
+	else if (site->runs == SPILE_RUNS_AT_RETURN)
 		spile_kretprobe_enter(site, (struct pt_regs *)regs);
+	else
+		spile_run_sampled(site, regs);
 	preempt_enable_notrace();
 }
 

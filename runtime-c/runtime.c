@@ -20,6 +20,7 @@
 
 #include "site.c"
 #include "condition.c"
+#include "budget.c"
 #include "attach.c"
 #include "context.c"
 #include "entry.c"

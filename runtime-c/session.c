@@ -6,6 +6,7 @@
 #include <linux/kernel.h>
 #include <linux/sched.h>
 
+#include "budget.h"
 #include "context.h"
 #include "guard.h"
 #include "module_notifier.h"
@@ -113,6 +114,7 @@ static int start(void)
 	if (error)
 		return error;
 
+	spile_budget_forget();
 	WRITE_ONCE(spile_session_state, SPILE_STATE_STARTING);
 	spile_sites_in_order(SPILE_PROBE_BEGIN, run_begin);
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_STARTING)

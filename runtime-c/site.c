@@ -51,6 +51,9 @@ static void tell_failure(const struct spile_site *site, int error)
 {
 	const struct spile_probe *probe = site->probe;
 
+	/* While hits are counted (budget.c): it is told when the session starts. */
+	if (spile_session_state == SPILE_STATE_READY)
+		return;
 	if (probe->symbol)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "probe %s (%s:%s+0x%lx) registration error [man warning::pass5] (rc %d)",
@@ -86,8 +89,8 @@ void spile_sites_arm(int target)
 		site->armed = !error;
 		if (error)
 			tell_failure(site, error);
-		else
-			spile_condition_apply(site);
+		else if (spile_session_state != SPILE_STATE_READY)
+			spile_condition_apply(site);	/* before, no begin probe has set what it reads */
 		cond_resched();
 	}
 	spile_kprobe_family.arm_rest();
@@ -147,6 +150,7 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 	memset(counters, 0, sizeof(*counters));
 	counters->probe = site->index;
 	counters->armed = site->armed;
+	counters->cost = site->probe->cost;
 	for_each_possible_cpu(i) {
 		const struct spile_counts *counts = &per_cpu_ptr(&spile_cpus, i)->counts[site->index];
 
@@ -158,6 +162,7 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 		counters->stopped += local_read(&counts->stopped);
 		counters->errors += local_read(&counts->errors);
 		counters->lost_records += local_read(&counts->lost);
+		counters->sampled += local_read(&counts->sampled);
 		if (!counts->timed)
 			continue;
 		counters->least_cycles = counters->timed ? min(counters->least_cycles, counts->least_cycles) :
@@ -175,7 +180,7 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 	else
 		counters->mechanism = site->mechanism;
 	counters->hits = counters->handled + counters->filtered + counters->nested +
-			 counters->lock_skipped + counters->low_stack + counters->stopped;
+			 counters->lock_skipped + counters->low_stack + counters->stopped + counters->sampled;
 }
 
 unsigned int spile_sites_skipped(void)

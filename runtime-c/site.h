@@ -22,7 +22,10 @@ struct spile_site {
 		SPILE_RUNS_COUNTING,		/* spile_run_counting() */
 		SPILE_RUNS_COUNTING_BY,		/* spile_run_counting_by() */
 		SPILE_RUNS_AT_RETURN,		/* spile_kretprobe_enter() */
+		SPILE_RUNS_SAMPLED,		/* spile_run_sampled() */
 	} runs;				/* what a hit does */
+	unsigned int runs_sampled;	/* of a sampled site: what one in some does */
+	bool sampled;			/* budget.c; set before it is armed */
 	unsigned int counts_at;		/* of its counts in a CPU's, bytes */
 	bool armed;			/* under spile_session.lock */
 	bool registered;		/* of a kprobe or kretprobe: the kernel knows it as one */
@@ -82,6 +85,9 @@ extern void **spile_sites_room;	/* as many pointers, for a call of disarm(); und
 
 /* The function of a return probe's site was entered, which ftrace has told (entry.c). Preemption off. */
 void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
+
+/* A hit of a sampled site (budget.c). Preemption off. */
+void spile_run_sampled(struct spile_site *site, unsigned long *regs);
 
 /* 0 for begin, end, error, never: they are not armed. */
 const struct spile_family *spile_site_family(const struct spile_site *site);

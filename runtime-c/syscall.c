@@ -16,6 +16,7 @@
 
 #include "script.h"
 #include "builtins.h"
+#include "budget.h"
 #include "context.h"
 #include "guard.h"
 #include "session.h"
@@ -68,7 +69,7 @@ static void run_list(struct spile_site *site, bool compat, unsigned long *words)
 static void save_list(struct spile_site *site, bool compat, unsigned long *words)
 {
 	for (; site; site = READ_ONCE(site->syscall.next[compat]))
-		if (site->probe->entry_handler)
+		if (site->probe->entry_handler && !(site->sampled && spile_budget_turns_away(site)))
 			spile_syscall_save(site, words);
 }
 

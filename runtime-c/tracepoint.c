@@ -69,7 +69,7 @@ static void take_count(void *data)
 static void *taker_of(const struct spile_site *site)
 {
 	BUILD_BUG_ON(ARRAY_SIZE(takers) != MOST_ARGUMENTS + 1);
-	if (site->counting && !site->probe->registers)
+	if (site->counting && !site->probe->registers && !site->sampled)
 		return take_count;
 	return takers[clamp_t(spile_long, site->probe->value, 0, MOST_ARGUMENTS)];
 }

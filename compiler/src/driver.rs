@@ -693,6 +693,7 @@ impl Session {
         pair("-c", options.command.clone().map(Into::into));
         pair("-x", options.pid.map(|pid| pid.to_string().into()));
         pair("-T", options.seconds.map(|seconds| seconds.to_string().into()));
+        pair("--budget", options.budget.clone().map(Into::into));
         pair("-s", options.buffer.map(|buffer| buffer.to_string().into()));
         let account = options.verbosity(5).saturating_sub(1);
         arguments.extend(std::iter::repeat_n("-v".into(), usize::from(account)));

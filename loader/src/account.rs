@@ -1,6 +1,6 @@
 //! The balance of events: what became of every hit of every probe, as a line, a table, or JSON.
 //!
-//! `hits = handled + filtered + nested + lock_skipped + low_stack + stopped`, all counted by the module itself. Beside
+//! `hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled`, all counted by the module itself. Beside
 //! them: calls whose return could not be followed (they were no hits), and records that found no room.
 
 use std::fmt::Write;
@@ -48,7 +48,7 @@ pub fn mechanism(counters: &Counters) -> &'static str {
 }
 
 /// All that is counted of a probe, by short names.
-pub fn columns(counters: &Counters) -> [Count; 9] {
+pub fn columns(counters: &Counters) -> [Count; 10] {
     [
         ("hits", counters.hits),
         ("handled", counters.handled),
@@ -57,6 +57,7 @@ pub fn columns(counters: &Counters) -> [Count; 9] {
         ("locked", counters.lock_skipped),
         ("low stack", counters.low_stack),
         ("stopped", counters.stopped),
+        ("sampled", counters.sampled),
         ("returns missed", counters.return_misses),
         ("records lost", counters.lost_records),
     ]

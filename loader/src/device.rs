@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
-use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Set, Setup};
+use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Sample, Set, Setup};
 use spile_abi::record::RingHeader;
 
 use crate::error::Error;
@@ -79,6 +79,21 @@ impl Device {
         let mut state = GateState::default();
         self.call(device::GATE_STATE, &mut state, "asking")?;
         Ok(state)
+    }
+
+    /// Counts the hits of all probes for so long, running nothing; they are in the counters then, as stopped. Before
+    /// [`Device::start`].
+    pub fn measure(&self, milliseconds: u32) -> Result<Measure, Error> {
+        let mut measure = Measure { milliseconds, ..Measure::default() };
+        match self.call(device::MEASURE, &mut measure, "counting the hits of") {
+            Err(Error::Device { name, errno: errno @ Errno::EKEYREJECTED, .. }) => Err(Error::RefusedToFit { name, errno }),
+            other => other.map(|()| measure),
+        }
+    }
+
+    /// One in so many hits is to be handled. Before [`Device::start`].
+    pub fn sample(&self, one_in: u32) -> Result<(), Error> {
+        self.call(device::SAMPLE, &mut Sample { one_in, ..Sample::default() }, "sampling the hits of")
     }
 
     /// What the module's section `.spile.meta` holds.

@@ -116,6 +116,8 @@ pub enum Error {
     Strange { name: String, what: String },
     Remove { name: String, errno: Errno },
     NoProcess { pid: i32 },
+    /// The script would cost more than `--budget` allows, in percent; sampling would not help.
+    OverBudget { cost: f64, budget: f64, least: Option<f64> },
     /// A `GLOBAL=VALUE` that does not fit.
     Setting { given: String, why: String },
     /// `-R` changes bytes, a signature is over all of them.
@@ -159,7 +161,7 @@ impl Error {
             | Error::Strange { .. }
             | Error::System { .. } => Exit::Kernel,
             Error::NoProcess { .. } | Error::Setting { .. } | Error::RenameSigned { .. } => Exit::Usage,
-            Error::Command { .. } => Exit::Failed,
+            Error::Command { .. } | Error::OverBudget { .. } => Exit::Failed,
             Error::OpenOutput { .. } => Exit::Output,
         }
     }
@@ -267,6 +269,14 @@ impl fmt::Display for Error {
                 place.display()
             ),
             Error::NotRunning { name } => write!(f, "no session runs in module {name}: spilerun -d {name} removes it"),
+            Error::OverBudget { cost, budget, least: None } => write!(
+                f,
+                "the script would take about {cost:.2}% of the CPUs' time, and may take {budget}%: it has not been started; --budget {budget},sample handles one in so many hits"
+            ),
+            Error::OverBudget { cost, budget, least: Some(least) } => write!(
+                f,
+                "the script would take about {cost:.2}% of the CPUs' time, and its probes {least:.2}% without a handler; it may take {budget}%: it has not been started"
+            ),
             Error::NoProcess { pid } => write!(f, "there is no process {pid} (-x)"),
             Error::Command { command, error } => write!(f, "'{command}' cannot be started: {error}"),
             Error::OpenOutput { path, error } => write!(f, "{} cannot be written: {error}", path.display()),

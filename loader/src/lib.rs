@@ -9,6 +9,7 @@
 
 pub mod account;
 pub mod accounts;
+pub mod budget;
 pub mod check;
 pub mod clock;
 pub mod command;

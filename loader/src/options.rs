@@ -8,6 +8,7 @@ use clap::Parser;
 use spile_abi::device::{ENFORCE, OBSERVE};
 
 use crate::account::Form;
+use crate::budget::Budget;
 use crate::error::EXIT_HELP;
 use crate::gate::{self, Scope, Wish};
 use crate::setting::Remote;
@@ -53,6 +54,8 @@ pub struct Options {
     pub metrics: Option<PathBuf>,
     /// The balance of events at the end.
     pub stats: Option<Form>,
+    /// What the script may cost.
+    pub budget: Option<Budget>,
     pub no_warnings: bool,
     /// Bytes of each CPU's ring.
     pub ring_bytes: Option<u32>,
@@ -171,6 +174,11 @@ struct Arguments {
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table", value_parser = ["table", "json"])]
     stats: Option<String>,
 
+    /// Count the hits of all probes for a second, say what the script would cost, and do not run it if that is more than PERCENT
+    /// of the CPUs' time; with ",sample" handle one in so many hits then
+    #[arg(long, value_name = "PERCENT[,sample]", value_parser = Budget::parse, conflicts_with_all = ["attach", "remove"])]
+    budget: Option<Budget>,
+
     /// Every 10 seconds, write what the module has done into FILE, for node_exporter's textfile collector (NAME.prom)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detach", "remove"])]
     metrics: Option<PathBuf>,
@@ -284,6 +292,7 @@ impl Options {
             verbose: false,
             metrics: None,
             stats: None,
+            budget: None,
             no_warnings: false,
             ring_bytes: None,
             timeout: None,
@@ -324,6 +333,7 @@ impl Options {
             verbose: arguments.verbose > 0,
             metrics: arguments.metrics,
             stats: arguments.stats.map(|form| if form == "json" { Form::Json } else { Form::Table }),
+            budget: arguments.budget,
             no_warnings: arguments.no_warnings,
             ring_bytes: arguments.megabytes.map(|megabytes| megabytes << 20),
             timeout: arguments.timeout,

@@ -39,7 +39,7 @@ impl Losses {
 
 /// The whole account of one probe site: `hits` is the sum of what follows.
 pub fn account(probe: &Probe, counters: &Counters) -> String {
-    let Counters { hits, handled, filtered, nested, lock_skipped, low_stack, stopped, errors, return_misses, lost_records, .. } = *counters;
+    let Counters { hits, handled, filtered, nested, lock_skipped, low_stack, stopped, sampled, errors, return_misses, lost_records, .. } = *counters;
     let parts = [
         ("handled", handled),
         ("filtered", filtered),
@@ -47,6 +47,7 @@ pub fn account(probe: &Probe, counters: &Counters) -> String {
         ("locked", lock_skipped),
         ("low stack", low_stack),
         ("before start or after stop", stopped),
+        ("sampled", sampled),
     ];
     let mut text = format!("{} ({}): hits {hits}", probe.point, probe.place);
     let parts: Vec<String> =

@@ -12,6 +12,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use spile_abi::device::{Counters, Gate, Info, SETUP_TIMED, Setup, State};
 
 use crate::account::{self, Form};
+use crate::budget;
 use crate::clock;
 use crate::command::{Status, Target};
 use crate::daemon::Waiting;
@@ -93,6 +94,9 @@ pub fn run(
         let flags = if options.stats.is_some() { SETUP_TIMED } else { 0 };
         device.set_up(Setup { ring_bytes, target: target.pid(), flags, ..Setup::default() })?;
         subject.settings.iter().flat_map(|(index, value)| setting::pieces(*index, value)).try_for_each(|piece| device.set(piece))?;
+        if let Some(wanted) = &options.budget {
+            budget::keep(wanted, device, &description.meta.probes)?;
+        }
     }
     if let Some(gate) = subject.gate {
         device.set_gate(gate)?;

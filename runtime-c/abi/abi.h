@@ -119,8 +119,26 @@ enum spile_setup_flag {
 	SPILE_SETUP_TIMED = 1,	/* every run is timed, not one in some; costs two looks at the cycle counter */
 };
 
+/* SPILE_MEASURE: between SPILE_SETUP and SPILE_START (EBUSY later). All probes are armed
+ * for that long, and disarmed; SPILE_COUNTERS then tells their hits, all of them as
+ * stopped. Nothing of the script runs. SPILE_START forgets these counts. */
+struct spile_measure {
+	__u32 milliseconds;	/* in: 1 to 60000 */
+	__u32 picoseconds;	/* out: what an instruction takes on this machine, about */
+	__u64 nanoseconds;	/* out: for which hits were counted */
+	__u32 cpus;		/* out: those online */
+	__u32 reserved;
+};
+
+/* SPILE_SAMPLE: between SPILE_SETUP and SPILE_START. On each CPU one in so many hits of a
+ * probe is handled, the others are counted as sampled. Not of timers, files and packets. */
+struct spile_sampling {
+	__u32 one_in;		/* 1: all are handled */
+	__u32 reserved;
+};
+
 /* SPILE_COUNTERS: in: probe; out: the rest. One probe site's account:
- * hits = handled + filtered + nested + lock_skipped + low_stack + stopped. */
+ * hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled. */
 struct spile_counters {
 	__u32 probe;
 	__u32 armed;		/* sites registered now (0 or 1) */
@@ -138,8 +156,9 @@ struct spile_counters {
 	__u64 cycles;
 	__u64 least_cycles;
 	__u64 most_cycles;
+	__u64 sampled;		/* left out (SPILE_SAMPLE) */
 	__u32 mechanism;	/* enum spile_mechanism: how it is attached, or was when it was last */
-	__u32 reserved;
+	__u32 cost;		/* instructions that a run takes by the compiler's estimate */
 };
 
 enum spile_mechanism {
@@ -177,6 +196,8 @@ enum spile_mechanism {
 #define SPILE_KEEP	_IOW(SPILE_IOC_TYPE, 7, struct spile_keep)
 #define SPILE_GATE	_IOW(SPILE_IOC_TYPE, 8, struct spile_gate)
 #define SPILE_GATE_STATE	_IOR(SPILE_IOC_TYPE, 9, struct spile_gate_state)
+#define SPILE_MEASURE	_IOWR(SPILE_IOC_TYPE, 10, struct spile_measure)
+#define SPILE_SAMPLE	_IOW(SPILE_IOC_TYPE, 11, struct spile_sampling)
 
 /* Start of a ring's header page(s). head and tail count bytes for ever; the
  * place of a byte is its count modulo ring_bytes. A record never wraps: the

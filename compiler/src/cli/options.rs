@@ -157,6 +157,11 @@ pub struct Options {
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table", value_parser = ["table", "json"])]
     pub stats: Option<String>,
 
+    /// Count the hits of all probes for a second, say what the script would cost, and do not run it if that is more than PERCENT
+    /// of the CPUs' time; with ",sample" handle one in so many hits then
+    #[arg(long, value_name = "PERCENT[,sample]")]
+    pub budget: Option<String>,
+
     /// Initial value of a global variable
     #[arg(short = 'G', value_name = "NAME=VALUE", value_parser = assignment)]
     pub globals: Vec<(String, String)>,

@@ -259,6 +259,7 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
         }
         None => fields.push(".target = -1".into()),
     }
+    fields.push(format!(".cost = {}", probe.cost));
     if probe.counts_only {
         fields.push(".counts_only = 1".into());
     }

@@ -4,6 +4,7 @@
 
 pub mod code;
 mod condition;
+mod cost;
 mod frame;
 mod globals;
 mod map;
@@ -166,6 +167,8 @@ pub struct Probe {
     pub entry_bytes: u32,
     /// The handler does nothing but add to counters, without a lock.
     pub counts_only: bool,
+    /// Instructions that a run may take, with its entry handler.
+    pub cost: u32,
     /// Words of the probed registers that the handler may look at, of a return probe its entry handler: bit N for word N.
     pub registers: u64,
     /// What is taken for the handler, ascending.
@@ -323,6 +326,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             entry_handler,
             entry_bytes: saved.bytes,
             counts_only: only_counts && taken.is_empty(),
+            cost: 0,
             registers: seen_registers(probe, &handler_walks[index], &function_walks),
             locks: taken,
             condition,
@@ -334,6 +338,11 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             probe.handler = symbol;
             probe.constants = constants;
         }
+    }
+    let costs = cost::Costs::of(&routines);
+    for probe in &mut probes {
+        let entry = probe.entry_handler.as_deref().map_or(0, |name| costs.of_call(name));
+        probe.cost = costs.of_call(&probe.handler).saturating_add(entry);
     }
     let frame_bytes = frame::bytes(program, &routines, &names, function_count, max_nesting, naming.limits.string_bytes);
     let mut meta = Meta {

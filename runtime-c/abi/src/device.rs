@@ -107,8 +107,34 @@ pub struct Setup {
     pub reserved: u32,
 }
 
+/// Argument and answer of [`MEASURE`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Measure {
+    /// Asked for: 1 to 60000.
+    pub milliseconds: u32,
+    /// What an instruction takes on this machine, about.
+    pub picoseconds: u32,
+    /// For which hits were counted.
+    pub nanoseconds: u64,
+    /// Those online.
+    pub cpus: u32,
+    /// 0
+    pub reserved: u32,
+}
+
+/// Argument of [`SAMPLE`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Sample {
+    /// On each CPU one in so many hits of a probe is handled; 1: all.
+    pub one_in: u32,
+    /// 0
+    pub reserved: u32,
+}
+
 /// Argument and answer of [`COUNTERS`]: one probe site's account.
-/// `hits = handled + filtered + nested + lock_skipped + low_stack + stopped`, where the last is the rest.
+/// `hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled`, where the last is the rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Counters {
@@ -139,9 +165,12 @@ pub struct Counters {
     pub cycles: u64,
     pub least_cycles: u64,
     pub most_cycles: u64,
+    /// Left out by [`SAMPLE`].
+    pub sampled: u64,
     /// How it is attached, or was when it was last: index into [`MECHANISMS`].
     pub mechanism: u32,
-    pub reserved: u32,
+    /// Instructions that a run of the handler takes, by the compiler's estimate.
+    pub cost: u32,
 }
 
 /// By `enum spile_mechanism`; the first is none.
@@ -244,3 +273,7 @@ pub const KEEP: u64 = ioctl(WRITE, 7, size_of::<Keep>());
 pub const GATE: u64 = ioctl(WRITE, 8, size_of::<Gate>());
 /// Gives a [`GateState`].
 pub const GATE_STATE: u64 = ioctl(READ, 9, size_of::<GateState>());
+/// Takes and gives a [`Measure`], between [`SETUP`] and [`START`]: counts the hits of all probes, running nothing.
+pub const MEASURE: u64 = ioctl(READ | WRITE, 10, size_of::<Measure>());
+/// Takes a [`Sample`], between [`SETUP`] and [`START`].
+pub const SAMPLE: u64 = ioctl(WRITE, 11, size_of::<Sample>());

@@ -7,7 +7,7 @@ use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;
 
-use spile_abi::device::{self, Counters, Gate, GateState, Info, Keep, Set, Setup, State, Verdict};
+use spile_abi::device::{self, Counters, Gate, GateState, Info, Keep, Measure, Sample, Set, Setup, State, Verdict};
 use spile_abi::format::{self, Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
 
@@ -35,7 +35,9 @@ fn structures() -> Pairs {
     fields!(pairs, "spile_setup", Setup, ring_bytes target flags reserved);
     fields!(pairs, "spile_counters", Counters,
         probe armed hits handled filtered nested lock_skipped low_stack errors return_misses
-        stopped lost_records timed cycles least_cycles most_cycles mechanism reserved);
+        stopped lost_records timed cycles least_cycles most_cycles sampled mechanism cost);
+    fields!(pairs, "spile_measure", Measure, milliseconds picoseconds nanoseconds cpus reserved);
+    fields!(pairs, "spile_sampling", Sample, one_in reserved);
     fields!(pairs, "spile_ring_header", RingHeader,
         head unused0 tail waiting unused1 printing out_device out_inode out_bytes unused3 lost_records lost_bytes unused2);
     fields!(pairs, "spile_record", Record, bytes kind cpu id probe time);
@@ -63,6 +65,8 @@ fn numbers() -> Pairs {
         ("SPILE_KEEP", device::KEEP),
         ("SPILE_GATE", device::GATE),
         ("SPILE_GATE_STATE", device::GATE_STATE),
+        ("SPILE_MEASURE", device::MEASURE),
+        ("SPILE_SAMPLE", device::SAMPLE),
         ("SPILE_GATE_ENFORCE", u64::from(device::ENFORCE)),
         ("SPILE_GATE_OBSERVE", u64::from(device::OBSERVE)),
         ("SPILE_GATE_SCOPES", device::GATE_SCOPES as u64),

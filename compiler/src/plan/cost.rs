@@ -1,0 +1,162 @@
+//! What a run of a handler takes, as far as its code tells: instructions, about. The loader makes a share of the machine's
+//! time of it, with the hits that it has counted (`--budget`).
+//!
+//! The weights are what docs/bench-runtime.md has for handlers that do the thing once, less what stands around every run.
+//! Of branches the dearer one counts. How often a loop turns is not known: it counts [`TURNS`] times.
+
+use std::collections::HashMap;
+
+use super::code::{Callee, Instr, Key, MapOp, Part, Routine};
+
+/// A loop is taken to turn so often.
+const TURNS: u64 = 10;
+/// Calls deeper than this are not followed: recursion ends.
+const MOST_DEPTH: u32 = 8;
+/// Whatever was added up, no run takes more.
+const MOST: u64 = 1_000_000;
+
+const PLAIN: u64 = 4;
+const READ: u64 = 20;
+const BUILTIN: u64 = 25;
+/// A string is written or searched.
+const STRING: u64 = 60;
+const EMBEDDED: u64 = 50;
+/// A stack is walked, and its functions are named.
+const STACK: u64 = 3000;
+const MAP: u64 = 80;
+const TEXT_KEY: u64 = 60;
+const FEED: u64 = 25;
+/// A record is written here, and read, formatted and written out by the loader.
+const RECORD: u64 = 280;
+const PART: u64 = 35;
+const OBJECT: u64 = 300;
+
+/// The routines of a module by their symbols.
+pub struct Costs<'r>(HashMap<&'r str, &'r Routine>);
+
+impl<'r> Costs<'r> {
+    pub fn of(routines: &'r [Routine]) -> Costs<'r> {
+        Costs(routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect())
+    }
+
+    /// Instructions of a call of the routine of that name; 0: there is none.
+    pub fn of_call(&self, symbol: &str) -> u32 {
+        u32::try_from(self.call(symbol, 0).min(MOST)).unwrap_or(u32::MAX)
+    }
+
+    fn call(&self, symbol: &str, depth: u32) -> u64 {
+        match self.0.get(symbol) {
+            Some(routine) if depth < MOST_DEPTH => self.code(&routine.code, depth + 1),
+            _ => 0,
+        }
+    }
+
+    fn code(&self, code: &[Instr], depth: u32) -> u64 {
+        let sum = code.iter().fold(0u64, |sum, instr| sum.saturating_add(self.instr(instr, depth)));
+        sum.min(MOST)
+    }
+
+    fn instr(&self, instr: &Instr, depth: u32) -> u64 {
+        match instr {
+            Instr::Comment(_) | Instr::Label(_) | Instr::Goto(_) | Instr::Filter => 0,
+            Instr::SetLong(..)
+            | Instr::SetText(..)
+            | Instr::SetGlobalLong(..)
+            | Instr::Count(..)
+            | Instr::SaveLong(..)
+            | Instr::SetRegister(..)
+            | Instr::IteratorLong(..)
+            | Instr::Rearm
+            | Instr::Check(_)
+            | Instr::Charge { .. }
+            | Instr::TakeNext(_)
+            | Instr::ReturnLong(_) => PLAIN,
+            Instr::Divide { .. } | Instr::Read { .. } | Instr::Write { .. } => READ,
+            Instr::Copy { .. }
+            | Instr::Concatenate { .. }
+            | Instr::SetGlobalText(..)
+            | Instr::SaveText(..)
+            | Instr::IteratorText(..)
+            | Instr::Catch { .. }
+            | Instr::Match { .. }
+            | Instr::ReturnText(_) => STRING,
+            Instr::Call { callee: Callee::Builtin(symbol), .. } if symbol.contains("stack") || symbol.contains("backtrace") => STACK,
+            Instr::Call { callee: Callee::Builtin(_), .. } => BUILTIN,
+            Instr::Call { callee: Callee::Routine(symbol), .. } => BUILTIN + self.call(symbol, depth),
+            Instr::Call { callee: Callee::Embedded(_), .. } => EMBEDDED,
+            Instr::Record { parts, .. } | Instr::Format { parts, .. } => RECORD + parts.iter().map(part).sum::<u64>(),
+            Instr::If { then, otherwise, .. } => PLAIN + self.code(then, depth).max(self.code(otherwise, depth)),
+            Instr::Map { keys, op, .. } => map(keys, op),
+            Instr::Foreach(each) => MAP + TURNS * (STRING + self.code(&each.body, depth)),
+            Instr::Loop(body) => TURNS * self.code(body, depth),
+        }
+    }
+}
+
+fn part(part: &Part) -> u64 {
+    match part {
+        Part::Long(_) => PART,
+        Part::Text(_) => STRING,
+        Part::Memory { .. } | Part::Pretty { .. } | Part::Histogram { .. } => OBJECT,
+    }
+}
+
+fn map(keys: &[Key], op: &MapOp) -> u64 {
+    let texts = keys.iter().filter(|key| matches!(key, Key::Text(_))).count() as u64;
+    let found = if keys.is_empty() { PLAIN } else { MAP };
+    let fed = if matches!(op, MapOp::Feed(_)) { FEED } else { PLAIN };
+    found + fed + TEXT_KEY * texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::code::{Frame, Outcome, Value};
+    use super::*;
+
+    fn routine(symbol: &str, code: Vec<Instr>) -> Routine {
+        Routine {
+            symbol: symbol.into(),
+            comment: String::new(),
+            parameters: Vec::new(),
+            returns: None,
+            longs: Vec::new(),
+            texts: Vec::new(),
+            buffers: Vec::new(),
+            iterators: Vec::new(),
+            frame: Frame::None,
+            code,
+        }
+    }
+
+    fn record() -> Instr {
+        Instr::Record { format: 0, parts: Vec::new() }
+    }
+
+    #[test]
+    fn the_dearer_branch_counts_and_loops_turn() {
+        let branches = Instr::If { condition: Value::Const(1), then: Vec::new(), otherwise: vec![record()] };
+        let routines = [routine("once", vec![branches]), routine("often", vec![Instr::Loop(vec![record()])])];
+        let costs = Costs::of(&routines);
+        assert_eq!(u64::from(costs.of_call("once")), PLAIN + RECORD);
+        assert_eq!(u64::from(costs.of_call("often")), TURNS * RECORD);
+        assert_eq!(costs.of_call("absent"), 0);
+    }
+
+    #[test]
+    fn recursion_and_deep_loops_end() {
+        let call = |symbol: &str| Instr::Call {
+            callee: Callee::Routine(symbol.into()),
+            arguments: Vec::new(),
+            outcome: Outcome::None,
+            location: None,
+        };
+        let mut deep = vec![record()];
+        for _ in 0..40 {
+            deep = vec![Instr::Loop(deep)];
+        }
+        let routines = [routine("again", vec![call("again"), call("again")]), routine("deep", deep)];
+        let costs = Costs::of(&routines);
+        assert!(costs.of_call("again") > 0);
+        assert_eq!(u64::from(costs.of_call("deep")), MOST);
+    }
+}

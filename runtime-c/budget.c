@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The cost of a script told beforehand, and shed.
+ *
+ * While the session does not run yet, hits are turned away and counted as stopped
+ * (run.h): so all that is armed tells how often it would run, and nothing else
+ * happens. What a hit would take is the compiler's estimate (spile_probe.cost), in
+ * instructions; work of known length tells how long one takes on this machine.
+ */
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+
+#include "budget.h"
+#include "context.h"
+#include "module_notifier.h"
+#include "run.h"
+#include "session.h"
+#include "site.h"
+
+enum {
+	MOST_MILLISECONDS = 60000,
+	REFERENCE_TURNS = 256,
+	REFERENCE_INSTRUCTIONS = 1920,	/* of a turn (6.1, counted by qemu -icount) */
+	REFERENCE_PASSES = 5,		/* the fastest counts: others were interrupted */
+};
+
+static u32 one_in = 1;
+static bool measured;
+
+/* Picoseconds for an instruction of code like a handler's: calls, branches, bytes that go from here to there. */
+static u32 instruction_time(void)
+{
+	u64 least = U64_MAX, began;
+	unsigned int pass, i;
+	char text[64];
+
+	for (pass = 0; pass < REFERENCE_PASSES; pass++) {
+		began = ktime_get_mono_fast_ns();
+		for (i = 0; i < REFERENCE_TURNS; i++)
+			snprintf(text, sizeof(text), "%d %s %x %d %s\n", 100000 + i, "reference", 1000000 + i, -200000, "work");
+		least = min(least, ktime_get_mono_fast_ns() - began);
+	}
+	return clamp_t(u64, div_u64(least * 1000, REFERENCE_TURNS * REFERENCE_INSTRUCTIONS), 1, U32_MAX);
+}
+
+int spile_budget_measure(struct spile_measure *measure)
+{
+	unsigned int i;
+	u64 began;
+	int error;
+
+	if (spile_session_state != SPILE_STATE_READY)
+		return -EBUSY;
+	if (!measure->milliseconds || measure->milliseconds > MOST_MILLISECONDS)
+		return -EINVAL;
+	error = spile_modules_check();
+	if (error)
+		return error;
+	measured = true;
+	for (i = 0; i < spile_script.target_count; i++)
+		if (!spile_script.targets[i].name[0] || spile_modules_present(i))
+			spile_sites_arm(i);
+	spile_sites_arm(-1);
+	/* What was hit while others were being armed is not in the time. */
+	spile_budget_forget();
+	measured = true;
+	began = ktime_get_mono_fast_ns();
+	msleep_interruptible(measure->milliseconds);
+	measure->nanoseconds = ktime_get_mono_fast_ns() - began;
+	spile_sites_disarm(SPILE_ALL_TARGETS);
+	spile_context_wait();
+	measure->cpus = num_online_cpus();
+	measure->picoseconds = instruction_time();
+	return signal_pending(current) ? -EINTR : 0;
+}
+
+/* Those whose handler only looks, each hit for itself: what a timer or a file is for, and the verdict
+ * over a packet, cannot be left out. */
+static bool may_be_sampled(const struct spile_site *site)
+{
+	switch (site->probe->kind) {
+	case SPILE_PROBE_KPROBE:
+	case SPILE_PROBE_KRETPROBE:
+	case SPILE_PROBE_TRACEPOINT:
+	case SPILE_PROBE_SYSCALL:
+	case SPILE_PROBE_PERF:
+	case SPILE_PROBE_WATCH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int spile_budget_sample(const struct spile_sampling *sample)
+{
+	unsigned int i;
+
+	if (spile_session_state != SPILE_STATE_READY)
+		return -EBUSY;
+	if (!sample->one_in || sample->reserved)
+		return -EINVAL;
+	one_in = sample->one_in;
+	for (i = 0; i < spile_script.probe_count; i++) {
+		struct spile_site *site = &spile_sites[i];
+
+		if (site->sampled || !may_be_sampled(site))
+			continue;
+		site->sampled = true;
+		site->runs_sampled = site->runs;
+		site->runs = SPILE_RUNS_SAMPLED;
+	}
+	return 0;
+}
+
+void spile_budget_forget(void)
+{
+	unsigned int i;
+	int cpu;
+
+	if (!measured)
+		return;
+	measured = false;
+	for_each_possible_cpu(cpu)
+		memset(per_cpu_ptr(&spile_cpus, cpu)->counts, 0, spile_script.probe_count * sizeof(struct spile_counts));
+	for (i = 0; i < spile_script.probe_count; i++) {
+		spile_sites[i].missed = 0;
+		spile_sites[i].return_missed = 0;
+	}
+}
+
+bool spile_budget_turns_away(const struct spile_site *site)
+{
+	struct spile_counts *counts = spile_counts_of(this_cpu_ptr(&spile_cpus), site);
+	u32 left;
+
+	/* Else it is counted as stopped, where it would run. */
+	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
+		return false;
+	/* What interrupts us here may take our turn: none is lost for the account. */
+	left = READ_ONCE(counts->left);
+	WRITE_ONCE(counts->left, left ? left - 1 : one_in - 1);
+	if (!left)
+		return false;
+	local_inc(&counts->sampled);
+	return true;
+}
+
+void spile_run_sampled(struct spile_site *site, unsigned long *regs)
+{
+	if (spile_budget_turns_away(site))
+		return;
+	switch (site->runs_sampled) {
+	case SPILE_RUNS_COUNTING:
+		spile_run_counting(site);
+		break;
+	case SPILE_RUNS_COUNTING_BY:
+		spile_run_counting_by(site, regs);
+		break;
+	case SPILE_RUNS_AT_RETURN:
+		spile_kretprobe_enter(site, (struct pt_regs *)regs);
+		break;
+	default:
+		spile_run_whole(site, regs);
+		break;
+	}
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the script would cost here, told before it runs; and sampling, where that
+ * is more than one wants to spend (abi.h, SPILE_MEASURE and SPILE_SAMPLE).
+ */
+#ifndef SPILE_BUDGET_H
+#define SPILE_BUDGET_H
+
+#include "abi/abi.h"
+
+struct spile_site;
+
+/* Arms all probes for a while, and counts their hits without running a handler.
+ * Process context, under spile_session.lock, before the session starts. */
+int spile_budget_measure(struct spile_measure *measure);
+
+/* From the start on one in so many hits has its handler run. In the same place. */
+int spile_budget_sample(const struct spile_sampling *sample);
+
+/* The session starts: what was counted before is forgotten. */
+void spile_budget_forget(void);
+
+/* Whether sampling turns this hit of a sampled site away; if so, it is counted.
+ * Any context, preemption off. */
+bool spile_budget_turns_away(const struct spile_site *site);
+
+#endif
