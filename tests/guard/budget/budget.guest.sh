@@ -34,7 +34,7 @@ spilerun dear.ko --budget $budget,sample --stats=json >out 2>err || cat err
 factor=$(sed -n 's/^WARNING: one in \([0-9]*\) hits.*/\1/p' err)
 echo "sampled: $(grep -x ran out), one in ${factor:-nothing} told"
 kill $load
-grep '^{"probes"' err | sed 's/{"point"/\n{/g' | grep 'vfs_read' | grep -v return | awk -F'"hits":' -v factor=$factor '{
+grep '^{"probes"' err | sed 's/{"point"/\n{/g' | grep 'vfs_read' | grep -v '[.]return' | awk -F'"hits":' -v factor=$factor '{
 	n = split($2, part, ","); hits = part[1]; sum = 0
 	for (i = 2; i <= 8; i++) { split(part[i], pair, ":"); sum += pair[2]; count[pair[1]] = pair[2] }
 	handled = count["\"handled\""]; sampled = count["\"sampled\""]; stopped = count["\"stopped\""]
