@@ -45,7 +45,7 @@ impl<'a> Effects<'_, 'a> {
     }
 
     /// Whether the expression does something beside having a value.
-    fn changes(&mut self, expr: &'a Expr) -> bool {
+    pub fn changes(&mut self, expr: &'a Expr) -> bool {
         let mut found = false;
         visit::in_expression(expr, &mut |inner| {
             found = found

@@ -248,6 +248,7 @@ impl<'a> Elaborator<'a> {
         if let ast::FunctionBody::Script(block) = &ast.body {
             let mut unit = std::mem::take(&mut self.functions[index].unit);
             unit.function = Some(index);
+            unit.elided = self.elided_of_function(block);
             // What `next` asks of the function's surroundings while its unit is being worked on.
             self.functions[index].unit =
                 Unit { context: unit.context.clone(), point: unit.point.clone(), site: unit.site, ..Unit::default() };

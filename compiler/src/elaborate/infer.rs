@@ -1,5 +1,6 @@
 //! Walks every handler and every function they reach, and notes what each use says about types.
 
+use super::elide::Elided;
 use super::error::Error;
 use super::format::{self, Piece};
 use super::types::{Conflict, TypeVar};
@@ -21,7 +22,17 @@ pub(super) enum Use {
 
 impl<'a> Elaborator<'a> {
     pub(super) fn infer_all(&mut self, handlers: &mut [Handler<'a>]) {
+        let mut last: Option<(Vec<*const ast::Stmt>, Elided)> = None;
         for handler in handlers {
+            // The sites of one probe have the same statements.
+            let same = |(statements, _): &(Vec<*const ast::Stmt>, Elided)| {
+                statements.iter().copied().eq(handler.body.iter().map(|statement| std::ptr::from_ref(*statement)))
+            };
+            if !last.as_ref().is_some_and(same) {
+                let statements = handler.body.iter().map(|statement| std::ptr::from_ref(*statement)).collect();
+                last = Some((statements, self.elided(&handler.body)));
+            }
+            handler.unit.elided = last.as_ref().map(|(_, elided)| elided.clone()).unwrap_or_default();
             for condition in &handler.condition {
                 self.check_condition(condition);
                 self.want(&mut handler.unit, condition, Type::Long);
@@ -58,6 +69,9 @@ impl<'a> Elaborator<'a> {
     }
 
     pub(super) fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt, function: Option<usize>) {
+        if unit.elided.has(statement) {
+            return;
+        }
         match &statement.kind {
             StmtKind::Empty | StmtKind::Next => {}
             StmtKind::Block(block) => self.infer_statements(unit, &block.statements, function),
@@ -113,6 +127,11 @@ impl<'a> Elaborator<'a> {
             },
             StmtKind::Delete(expr) => {
                 if !self.infer_delete(unit, expr) {
+                    if let ast::ExprKind::Ident(name) = &expr.kind
+                        && self.variable_named(unit, name, expr.span).is_none()
+                    {
+                        self.report(Error::NotGlobal { what: "array", span: expr.span });
+                    }
                     self.infer_written(unit, expr);
                 }
             }

@@ -135,6 +135,9 @@ impl<'a> Elaborator<'a> {
 
     pub(super) fn lower_statement(&mut self, unit: &mut Unit, statement: &ast::Stmt) -> Lowered<Option<Stmt>> {
         use ast::StmtKind as Ast;
+        if unit.elided.has(statement) {
+            return Ok(None);
+        }
         let kind = match &statement.kind {
             Ast::Empty => return Ok(None),
             Ast::Block(block) => StmtKind::Block(self.lower_statements(unit, &block.statements)),

@@ -10,6 +10,7 @@ mod context;
 mod dead;
 mod display;
 mod effect;
+mod elide;
 mod embedded;
 mod enums;
 pub mod error;
@@ -146,6 +147,8 @@ struct Unit {
     user_writes: Vec<String>,
     /// Of a function with `next`: where the arguments of the call are.
     arguments: Vec<LocalId>,
+    /// Statements that nothing is made of.
+    elided: elide::Elided,
 }
 
 /// What a probe site saves at the probed function's entry.

@@ -9,7 +9,7 @@ use super::Elaborator;
 use super::effect::Effects;
 use super::error::Error;
 use crate::source::{Origin, Span};
-use crate::syntax::ast::{self, Block, Expr, ExprKind, Item, PrintForm, Stmt, StmtKind};
+use crate::syntax::ast::{self, Block, Expr, ExprKind, Index, Item, PrintForm, Stmt, StmtKind};
 use crate::syntax::{print, visit};
 
 impl<'a> Elaborator<'a> {
@@ -91,20 +91,33 @@ fn happens_anyway(point: &ast::ProbePoint) -> bool {
 
 /// Names of variables that are read, and those that are written with where.
 #[derive(Default)]
-struct Names<'a> {
-    read: HashSet<&'a str>,
-    written: Vec<(&'a str, Span)>,
+pub(super) struct Names<'a> {
+    pub read: HashSet<&'a str>,
+    pub written: Vec<(&'a str, Span)>,
+    /// Of those written, the ones whose new value comes from the old: `+=`, `++`.
+    pub updated: HashSet<&'a str>,
 }
 
 impl<'a> Names<'a> {
     fn block(&mut self, block: &'a Block) {
+        block.statements.iter().for_each(|statement| self.statement(statement, &|_| false));
+    }
+
+    /// Adds those of a statement, without what `skip` says inside it.
+    pub fn statement(&mut self, statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool) {
         // What an assignment stores into is met once as its place and once by itself: the second is no reading.
         let mut places: HashSet<*const Expr> = HashSet::new();
-        visit::expressions(block, &mut |expr| match &expr.kind {
+        each_value(statement, skip, &mut |expr, used| match &expr.kind {
             ExprKind::Assign(_, place, _) | ExprKind::Step { target: place, .. } => {
                 if let ExprKind::Ident(name) = &place.kind {
                     places.insert(&**place);
                     self.written.push((name, place.span));
+                    if !matches!(expr.kind, ExprKind::Assign(ast::AssignOp::Set, ..)) {
+                        self.updated.insert(name);
+                    }
+                    if used {
+                        self.read.insert(name);
+                    }
                 }
             }
             ExprKind::Ident(name) if !places.contains(&std::ptr::from_ref(expr)) => {
@@ -116,53 +129,48 @@ impl<'a> Names<'a> {
             }
             _ => {}
         });
-        self.values(&block.statements);
-    }
-
-    /// Assignments and steps whose value is used read their variable.
-    fn values(&mut self, statements: &'a [Stmt]) {
-        for statement in statements {
-            each_value(statement, &mut |expr, used| {
-                if let (true, ExprKind::Assign(_, place, _) | ExprKind::Step { target: place, .. }) = (used, &expr.kind)
-                    && let ExprKind::Ident(name) = &place.kind
-                {
-                    self.read.insert(name);
-                }
-            });
-        }
     }
 }
 
-/// Calls `visit` with every expression of a statement, and whether its value is used.
-fn each_value<'a>(statement: &'a Stmt, visit: &mut dyn FnMut(&'a Expr, bool)) {
+/// Calls `visit` with every expression of a statement, and whether its value is used; without the statements inside it
+/// that `skip` says.
+fn each_value<'a>(statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool, visit: &mut dyn FnMut(&'a Expr, bool)) {
+    if skip(statement) {
+        return;
+    }
     let mut within = |expr: &'a Expr, used: bool| {
         visit::in_expression(expr, &mut |inner| visit(inner, used || !std::ptr::eq(inner, expr)));
     };
     match &statement.kind {
         StmtKind::Empty | StmtKind::Break | StmtKind::Continue | StmtKind::Next => {}
-        StmtKind::Block(block) => block.statements.iter().for_each(|statement| each_value(statement, visit)),
+        StmtKind::Block(block) => block.statements.iter().for_each(|statement| each_value(statement, skip, visit)),
         StmtKind::Expr(expr) | StmtKind::Delete(expr) => within(expr, false),
         StmtKind::If { condition, then, otherwise } => {
             within(condition, true);
-            each_value(then, visit);
-            otherwise.iter().for_each(|otherwise| each_value(otherwise, visit));
+            each_value(then, skip, visit);
+            otherwise.iter().for_each(|otherwise| each_value(otherwise, skip, visit));
         }
         StmtKind::While { condition, body } => {
             within(condition, true);
-            each_value(body, visit);
+            each_value(body, skip, visit);
         }
         StmtKind::For { init, condition, step, body } => {
             init.iter().chain(step).for_each(|expr| within(expr, false));
             condition.iter().for_each(|expr| within(expr, true));
-            each_value(body, visit);
+            each_value(body, skip, visit);
         }
         StmtKind::Foreach(foreach) => {
-            foreach.limit.iter().for_each(|limit| within(limit, true));
-            each_value(&foreach.body, visit);
+            within(&foreach.array, true);
+            let slice = foreach.slice.iter().flatten().filter_map(|index| match index {
+                Index::Expr(expr) => Some(expr),
+                Index::Any(_) => None,
+            });
+            slice.chain(&foreach.limit).for_each(|expr| within(expr, true));
+            each_value(&foreach.body, skip, visit);
         }
         StmtKind::Return(value) => value.iter().for_each(|value| within(value, true)),
         StmtKind::Try { body, handler, .. } => {
-            body.statements.iter().chain(&handler.statements).for_each(|statement| each_value(statement, visit));
+            body.statements.iter().chain(&handler.statements).for_each(|statement| each_value(statement, skip, visit));
         }
     }
 }
