@@ -1,8 +1,13 @@
-# Shows: -l lists canonical points, -L with variables and their types; nothing found is status 1.
+# Shows: -l lists canonical points, and aliases by their names; -L with variables and their types; nothing found is status 1.
 # stdout: ^kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\)$
 # stdout: ^kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\)\.return \$return:ssize_t \$file:struct file\*
 # stdout: ^kernel\.function\("vfs_readv@
 # stdout: ^nothing: 1$
+# stdout: ^syscall\.open$
+# stdout: ^syscall\.openat$
+# stdout: ^syscall\.openat\.return name:string retval:long retstr:string
+# stdout: ^scheduler\.wakeup name:string task:long task_pid:long .*task_cpu:long.* \$p:struct task_struct\*$
+# stdout: ^vm\.brk$
 
 "$SPILE" -r "$RELEASE" -l 'kernel.function("vfs_read")'
 "$SPILE" -r "$RELEASE" -L 'kernel.function("vfs_read").return'
@@ -10,3 +15,6 @@
 status=0
 "$SPILE" -r "$RELEASE" -l 'kernel.function("no_such_*_function")' 2>/dev/null || status=$?
 echo "nothing: $status"
+"$SPILE" -r "$RELEASE" -l 'syscall.open*'
+"$SPILE" -r "$RELEASE" -L 'syscall.openat.return' -L scheduler.wakeup
+"$SPILE" -r "$RELEASE" -l 'vm.br*'

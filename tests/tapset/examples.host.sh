@@ -3,7 +3,7 @@
 # limit: 900
 
 # How many did when this was last looked at: a change that loses one has to say why.
-reached=157
+reached=163
 
 examples=/usr/share/systemtap/examples
 if ! [ -d $examples ] && ! apt-get install -y --no-install-recommends systemtap-doc >apt.log 2>&1; then

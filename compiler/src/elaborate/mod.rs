@@ -20,6 +20,7 @@ mod gone;
 pub mod format;
 mod infer;
 mod iteration;
+mod listing;
 mod literal;
 mod lower;
 mod points;
@@ -31,6 +32,8 @@ pub mod survey;
 mod text_variable;
 pub mod types;
 mod unused;
+
+pub use listing::list;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -79,41 +82,6 @@ pub fn elaborate<'a>(
     }
     iteration::check(&program).into_iter().for_each(|error| elaborator.report(error));
     (program, elaborator.problems)
-}
-
-/// Probe points that `points` resolve to, in their canonical spelling; with `variables`, followed by what a handler may
-/// use there, as `$name:type`.
-pub fn list<'a>(
-    sources: &'a SourceMap,
-    points: &'a [ast::ProbePoint],
-    library: &'a [ast::Script],
-    variables: bool,
-    resolver: &'a mut Resolver<'a>,
-) -> (Vec<String>, Vec<Diagnostic>) {
-    let options = Options { guru: true, ..Options::default() };
-    let mut elaborator = Elaborator::new(sources, &options, resolver);
-    for script in library {
-        elaborator.aliases.extend(script.items.iter().filter_map(|item| match item {
-            ast::Item::Alias(alias) => Some(alias),
-            _ => None,
-        }));
-    }
-    let sites = elaborator.list_sites(points);
-    let lines = sites.iter().map(|site| if variables { listing(site) } else { site.point.clone() }).collect();
-    (lines, elaborator.problems)
-}
-
-/// `kernel.function("f@x.c:1") $a:int $b:char*`.
-fn listing(site: &crate::probe::Site) -> String {
-    let context = &site.context;
-    let mut line = site.point.clone();
-    let returns = if context.is_return() { vec!["return".to_string()] } else { Vec::new() };
-    for name in returns.into_iter().chain(context.parameters()).chain(context.locals()) {
-        let Ok(found) = context.variable(&name) else { continue };
-        let Ok(debug) = found.object.debug() else { continue };
-        line.push_str(&format!(" ${name}:{}", debug.type_name(found.type_id)));
-    }
-    line
 }
 
 struct Global<'a> {

@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::probe::{self, PointError, Site};
 use crate::glob;
 use crate::source::Span;
-use crate::syntax::{ast, visit};
+use crate::syntax::{ast, print, visit};
 
 /// What the aliases on the way to a point have added around the user's body.
 #[derive(Clone, Default)]
@@ -17,6 +17,15 @@ pub(super) struct Wrapping<'a> {
     epilogues: Vec<&'a ast::Block>,
     /// Aliases being expanded, to find loops.
     via: Vec<*const ast::Alias>,
+    /// The outermost alias as a script names it, with what follows: `vm.brk.return`.
+    pub(super) listed: Option<String>,
+}
+
+impl<'a> Wrapping<'a> {
+    /// What runs around the user's body, in order.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &'a ast::Block> {
+        self.prologues.iter().chain(&self.epilogues).copied()
+    }
 }
 
 impl<'a> Elaborator<'a> {
@@ -42,12 +51,12 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Sites of points that stand for themselves (`-l`).
-    pub(super) fn list_sites(&mut self, points: &'a [ast::ProbePoint]) -> Vec<Site> {
+    pub(super) fn list_sites(&mut self, points: &'a [ast::ProbePoint]) -> Vec<(Site, Wrapping<'a>)> {
         let mut found = Vec::new();
         for point in points {
             self.expand_point(&point.components, point, &Wrapping::default(), &mut found);
         }
-        found.into_iter().map(|(site, _)| site).collect()
+        found
     }
 
     /// Adds the sites of a point; false if it has none.
@@ -69,8 +78,15 @@ impl<'a> Elaborator<'a> {
             return self.resolve_point(components, point.span, quiet, around, found);
         }
         let mut present = false;
-        for (alias, suffix) in aliases {
+        for (alias, name, suffix) in aliases {
+            let outermost = around.listed.is_none();
+            if outermost {
+                around.listed = Some(print::components(&[name, &suffix].concat()));
+            }
             present |= self.expand_alias(alias, &suffix, point, quiet || wild, &around, found);
+            if outermost {
+                around.listed = None;
+            }
         }
         for components in families {
             present |= self.resolve_point(&components, point.span, true, around.clone(), found);
@@ -155,19 +171,19 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Aliases whose name the components begin with, each with the components after it; only those that they name whole,
+    /// Aliases whose name the components begin with, each with that name and the components after it; only those that they name whole,
     /// if there are such: `a.return` is the alias of that name and not `a` with a suffix.
-    pub(super) fn matching_aliases(&self, components: &[ast::Component]) -> Vec<(&'a ast::Alias, Vec<ast::Component>)> {
+    pub(super) fn matching_aliases(&self, components: &[ast::Component]) -> Vec<(&'a ast::Alias, &'a [ast::Component], Vec<ast::Component>)> {
         let mut matching = Vec::new();
         for alias in &self.aliases {
             for name in &alias.names {
                 if let Some(rest) = after_alias(name, components) {
-                    matching.push((*alias, rest.to_vec()));
+                    matching.push((*alias, name.as_slice(), rest.to_vec()));
                 }
             }
         }
-        if matching.iter().any(|(_, rest)| rest.is_empty()) {
-            matching.retain(|(_, rest)| rest.is_empty());
+        if matching.iter().any(|(_, _, rest)| rest.is_empty()) {
+            matching.retain(|(_, _, rest)| rest.is_empty());
         }
         matching
     }

@@ -249,10 +249,12 @@ impl Finder<'_> {
     }
 }
 
-/// How the running kernel finds an address; None in a module's code without a symbol near it.
+/// How the running kernel finds an address; None in a module's code without a symbol near it, and in the kernel's own that
+/// it has freed when it has booted (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT).
 pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> Option<Place> {
     if object.is_kernel() {
-        return Some(Place { target, symbol: None, address: address.offset });
+        let freed = object.section_name(address).is_some_and(|name| name.starts_with(".init") || name.starts_with(".exit"));
+        return (!freed).then_some(Place { target, symbol: None, address: address.offset });
     }
     let anchor = object.anchor(address)?;
     Some(Place { target, symbol: Some(anchor.symbol), address: anchor.offset })

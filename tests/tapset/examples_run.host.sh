@@ -1,0 +1,136 @@
+# Shows: example scripts of Debian's systemtap-doc at work: each in a guest under a small load, where it prints what its description promises.
+# stdout: ^[0-9]+ of [0-9]+ print what they promise; at least 60 have to$
+# limit: 900
+
+examples=/usr/share/systemtap/examples
+if ! [ -d $examples ] && ! apt-get install -y --no-install-recommends systemtap-doc >apt.log 2>&1; then
+  echo "skipped: systemtap-doc is not there and cannot be installed: $(tail -n 1 apt.log)"
+  echo "0 of 0 print what they promise; at least 60 have to"
+  exit 0
+fi
+
+# From the table: of line N its script's module, xN.ko, its loader's options, and what its output has to match.
+cp -rL $examples tree
+mkdir -p work
+grep -vE '^(#|$)' "$ROOT/tests/tapset/examples.table" >table
+number=0
+while IFS= read -r line; do
+  number=$((number + 1))
+  script=${line%% ; *} rest=${line#* ; }
+  path=${script%% *} arguments=${script#"$path"}
+  echo "cd 'tree/${path%/*}' && \"$SPILE\" -r '$RELEASE' -p4 -m x$number '${path##*/}' $arguments && mv x$number.ko ../../work" >work/$number.sh
+  echo "${rest%%; *}" >work/$number.options
+  echo "${rest#*; }" >work/$number.pattern
+  echo "$path" >work/$number.path
+done <table
+ls work/*.sh | xargs -P "$(nproc)" -I '{}' sh -c 'sh {} >{}.log 2>&1 </dev/null'
+
+# What happens in the guest, with the numbers of those that were built; eight at a time.
+cat >guest.sh <<'EOF'
+modprobe scsi_debug dev_size_mb=32
+modprobe sd_mod
+mkdir -p /mnt/d
+sleep 1
+disk=/dev/$(awk '/sd/ { print $4; exit }' /proc/partitions)
+
+load() {
+	/root/mkfs.ext4 -q -F $disk
+	mount -t ext4 $disk /mnt/d
+	dd if=/dev/zero of=/mnt/d/file bs=4k count=500
+	sync
+	dd if=/mnt/d/file of=/dev/null bs=4k count=500
+	dd if=$disk of=/dev/null bs=4k count=200
+	umount /mnt/d
+	for kind in futex semop aio tcp fault files signals sleep; do /root/load $kind 10; done
+	/root/load burn 200
+	cat /etc/hostname /no/such/file /proc/sys/vm/swappiness
+	ping -c 1 127.0.0.1
+	/usr/bin/calls
+	echo told >/dev/ttyS0
+}
+
+# tell NUMBER: what it printed, for the host to take apart.
+tell() {
+	echo "@@@ $1.txt"
+	head -c 100000 $1.out | tr -d '\000'
+	echo
+	echo "@@@ $1.err"
+	cat $1.err
+	rm -f $1.out $1.err x$1.ko
+}
+
+dmesg -c >/dev/null
+while [ $# -gt 0 ]; do
+	some= loaders= alone= count=0
+	while [ $# -gt 0 ] && [ $count -lt 8 ]; do
+		count=$((count + 1))
+		options=$(cat $1.options)
+		case $options in
+		*-c*) alone="$alone $1" ;;
+		*)
+			some="$some $1"
+			spilerun x$1.ko $options >$1.out 2>$1.err &
+			loaders="$loaders $!"
+			;;
+		esac
+		shift
+	done
+	for number in $some; do
+		for tenth in $(seq 1 150); do
+			! spilerun status x$number 2>/dev/null | grep -q ': running, ' || break
+			# Some end at once.
+			[ -d /sys/module/x$number ] || [ $tenth -lt 20 ] || break
+			sleep 0.1
+		done
+	done
+	load >load.out 2>&1 </dev/null
+	# Timers of two and of five seconds.
+	sleep 3
+	for number in $some; do cat /proc/systemtap/x$number/* >>$number.out 2>/dev/null; done
+	kill -INT $loaders 2>/dev/null
+	wait $loaders
+	for number in $alone; do
+		eval "spilerun x$number.ko $(cat $number.options)" >$number.out 2>$number.err
+	done
+	for number in $some $alone; do tell $number; done
+	echo "@@@ dmesg"
+	# Loading modules and mounting is told there.
+	dmesg -c | grep -vE 'launched .* with NULL argv|out-of-tree module taints|module verification failed|EXT4-fs' | sed "s/^/with$some$alone: /"
+done
+EOF
+
+built= files= all=$number
+for number in $(seq 1 $all); do
+  if [ -f work/x$number.ko ]; then
+    built="$built $number"
+    files="$files --file work/x$number.ko --file work/$number.options"
+  else
+    echo "does not build: $(cat work/$number.path)"
+    grep -m 1 -A 3 '^error' work/$number.sh.log
+  fi
+done
+gcc -static -O1 -pthread -o load "$ROOT/tests/fixtures/load/load.c" || exit 1
+"$XTASK" guest --memory 3072 --module scsi_debug --module sd_mod --file load --file /usr/sbin/mkfs.ext4 $files \
+  "set -- $built; $(cat guest.sh)" >guest.out 2>guest.err
+status=$?
+awk '/^@@@ / { file = "work/" $2; next } file { print >>file }' guest.out
+for number in $built dmesg; do touch work/$number work/$number.err; done
+if [ $status -ne 0 ] || [ -s work/dmesg ]; then
+  echo "the guest ended with status $status, and its kernel said:"
+  cat work/dmesg
+  tail -n 20 guest.err
+  exit 1
+fi
+
+told=0
+for number in $built; do
+  if grep -qaE -e "$(cat work/$number.pattern)" work/$number.txt; then
+    told=$((told + 1))
+  else
+    echo "$(cat work/$number.path) does not print $(cat work/$number.pattern):"
+    head -n 8 work/$number.txt
+    head -n 5 work/$number.err
+  fi
+done
+echo "$told of $all print what they promise; at least 60 have to"
+[ $told -ge 60 ]
