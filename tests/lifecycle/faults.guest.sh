@@ -1,11 +1,12 @@
 # Shows: each allocation and each registration of a module fails once. It is not loaded then, or its session says what
 # could not be had; the kernel has nothing to say, nothing stays behind, and its memory is back.
-# script: faulty tests/lifecycle/faults.stp
+# script: faulty -g tests/lifecycle/faults.stp
 # stdout: ^failed: .*vzalloc_node
-# stdout: ^calls: [1-9][0-9]$
+# stdout: ^failed each: vzalloc_node register_kprobe register_kretprobe tracepoint_probe_register perf_event_create_kernel_counter register_wide_hw_breakpoint nf_register_net_hook proc_create_data misc_register register_module_notifier$
+# stdout: ^calls: [1-9][0-9]*$
 # stdout: ^memory: back$
 # stdout: ^kernel: quiet$
-# limit: 300
+# limit: 400
 
 held() {
 	echo 3 >/proc/sys/vm/drop_caches
@@ -35,6 +36,14 @@ while modprobe fault victim=faulty at=$at; do
 	at=$((at + 1))
 done
 echo "failed:$failed"
+each=
+for one in vzalloc_node register_kprobe register_kretprobe tracepoint_probe_register perf_event_create_kernel_counter \
+	register_wide_hw_breakpoint nf_register_net_hook proc_create_data misc_register register_module_notifier; do
+	case "$failed " in
+	*" $one "*) each="$each $one" ;;
+	esac
+done
+echo "failed each:$each"
 echo "calls: $calls"
 after=$(held)
 [ $after -lt $((before + 1024)) ] && echo memory: back || echo "memory: $before KB before, $after KB after"
