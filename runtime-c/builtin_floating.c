@@ -222,7 +222,7 @@ spile_long spile_fn_fp_sqrt(struct spile_context *c, spile_long x)
 	u64 root = 0;
 	int bit, power;
 
-	if (float_is_nan(x) || !(x << 1))
+	if (float_is_nan(x) || (x << 1) == 0)
 		return float_is_nan(x) ? (spile_long)FLOAT_NAN : x;
 	if (x < 0)
 		return FLOAT_NAN;

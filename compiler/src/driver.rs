@@ -185,8 +185,8 @@ impl Session {
             return self.print_lines(described(&program).into_iter());
         }
         let clock = Clock::start();
-        let plan = plan::plan(&program, &self.sources, naming);
-        let units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
+        let mut plan = plan::plan(&program, &self.sources, naming);
+        let mut units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
         self.report.add("translate", clock.elapsed());
         self.pass(|| format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times()));
         if last_pass == 3 {
@@ -198,7 +198,12 @@ impl Session {
             }
         }
         let clock = Clock::start();
-        let built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
+        let mut built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
+        if let Some(needed) = self.stack_needed(&plan, built.stack.as_deref())? {
+            plan.naming.limits.least_stack = needed;
+            units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
+            built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
+        }
         self.pass(|| {
             let notes = if built.notes.is_empty() { String::new() } else { format!(" ({})", built.notes.join("; ")) };
             format!("Pass 4: compiled C into \"{}.ko\" in {}{notes}.", plan.naming.module, clock.times())
@@ -638,6 +643,25 @@ impl Session {
         }
         self.warnings.extend(built.warnings.iter().map(|warning| format!("WARNING: {warning}\n")));
         Ok(built)
+    }
+
+    /// What MINSTACKSPACE has to be for the script's handlers, as compiled; None: what it is suffices.
+    fn stack_needed(&self, plan: &Plan, usage: Option<&str>) -> Result<Option<u32>, Failed> {
+        let need = plan::stack::need(&plan.routines, plan.max_nesting, usage.unwrap_or_default());
+        if need.bytes > plan::stack::MOST {
+            let (symbol, bytes) = need.largest;
+            let routine = plan.routines.iter().find(|routine| routine.symbol == symbol);
+            let what = routine.and_then(|routine| routine.comment.lines().next()).unwrap_or(&symbol);
+            let message = format!(
+                "the script needs up to {} bytes of kernel stack, and may use {}: {what} takes {bytes} each time it is called, and calls nest {} deep",
+                need.bytes,
+                plan::stack::MOST,
+                plan.max_nesting
+            );
+            return Err(self.fail(&message, &["a smaller MAXNESTING (-D), or fewer local variables and arguments, take less".to_string()]));
+        }
+        // Of 256 bytes each, so that scripts that differ little have the same.
+        Ok((need.bytes > plan.naming.limits.least_stack).then(|| need.bytes.next_multiple_of(256)))
     }
 
     /// With `-v`: what kept the cache from being used.

@@ -74,6 +74,8 @@ pub struct Built {
     pub warnings: Vec<String>,
     /// Files outside that went into it and that were only known then.
     pub inputs: Vec<PathBuf>,
+    /// What the compiler says of the stack that the script's functions use (GCC manual, -fstack-usage), if it does.
+    pub stack: Option<String>,
     /// What took how long; programs that ran at the same time both count in full.
     pub stages: Vec<Stage>,
 }
@@ -86,7 +88,7 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
     }
     let compiler = compiler::choose(&request.build_dir)?;
     let runtime = Runtime::read(request.runtime.as_deref())?;
-    let mut built = Built { module: PathBuf::new(), notes: Vec::new(), warnings: compiler.warning.iter().cloned().collect(), inputs: Vec::new(), stages: Vec::new() };
+    let mut built = Built { module: PathBuf::new(), notes: Vec::new(), warnings: compiler.warning.iter().cloned().collect(), inputs: Vec::new(), stack: None, stages: Vec::new() };
     let key = key(request, &runtime, &compiler);
     let started = Instant::now();
     let recipe = recipe(request, &runtime, &compiler, &key, work, cache, &mut built.notes, say)?;
@@ -97,6 +99,7 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
         let started = Instant::now();
         built.module = by_kbuild(request, &runtime, &compiler, None, work)?;
         built.stages.push(("kbuild".into(), started.elapsed()));
+        built.stack = stack_usage(&work.join(APART));
         return Ok(built);
     };
     if !request.kbuild {
@@ -116,6 +119,7 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
                         built.inputs = made.headers;
                         built.module = made.module;
                         built.stages.extend(made.stages);
+                        built.stack = stack_usage(work);
                         return Ok(built);
                     }
                     Err(replay::Failure::Refused(error)) => return Err(error),
@@ -128,7 +132,16 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
     let started = Instant::now();
     built.module = by_kbuild(request, &runtime, &compiler, Some(&recipe.plain), work)?;
     built.stages.push(("kbuild".into(), started.elapsed()));
+    built.stack = stack_usage(&work.join(APART));
     Ok(built)
+}
+
+/// Where Kbuild works, below the work directory.
+const APART: &str = "kbuild";
+
+/// Beside the script's object. None: a compiler that does not write it.
+fn stack_usage(directory: &Path) -> Option<String> {
+    std::fs::read_to_string(directory.join("script.su")).ok()
 }
 
 /// Everything that the runtime's object and the way modules are made depend on, and that is known without building.
@@ -187,7 +200,7 @@ fn recipe(request: &Request, runtime: &Runtime, compiler: &Compiler, key: &Key, 
 
 /// By Makefile.kbuild, with the runtime's object or compiling that too.
 fn by_kbuild(request: &Request, runtime: &Runtime, compiler: &Compiler, plain: Option<&[u8]>, work: &Path) -> Result<PathBuf, BuildError> {
-    let apart = work.join("kbuild");
+    let apart = work.join(APART);
     runtime.unpack(&apart)?;
     make::write(&apart.join("script.c"), request.sources.script.as_bytes())?;
     let mut variables = vec![format!("SPILE_MODULE={}", request.module)];

@@ -12,8 +12,8 @@ pub(super) struct Nesting {
 }
 
 /// Calls of each function.
-fn graph(program: &Program) -> Vec<Vec<FunctionId>> {
-    Walk::of_functions(program).into_iter().map(|walk| walk.calls).collect()
+fn graph(program: &Program) -> Vec<Vec<usize>> {
+    Walk::of_functions(program).into_iter().map(|walk| walk.calls.into_iter().map(FunctionId::index).collect()).collect()
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -25,7 +25,7 @@ enum Mark {
 
 /// Longest weighted chain of calls from each function, itself included; and whether there is a circle (whose edge back
 /// counts nothing).
-fn longest(graph: &[Vec<FunctionId>], weight: &dyn Fn(usize) -> u64) -> (Vec<u64>, bool) {
+pub(super) fn longest(graph: &[Vec<usize>], weight: &dyn Fn(usize) -> u64) -> (Vec<u64>, bool) {
     let mut marks = vec![Mark::New; graph.len()];
     let mut length = vec![0; graph.len()];
     let mut circle = false;
@@ -40,17 +40,17 @@ fn longest(graph: &[Vec<FunctionId>], weight: &dyn Fn(usize) -> u64) -> (Vec<u64
             match graph[*function].get(*next) {
                 Some(callee) => {
                     *next += 1;
-                    match marks[callee.index()] {
+                    match marks[*callee] {
                         Mark::New => {
-                            marks[callee.index()] = Mark::Open;
-                            stack.push((callee.index(), 0));
+                            marks[*callee] = Mark::Open;
+                            stack.push((*callee, 0));
                         }
                         Mark::Open => circle = true,
                         Mark::Done => {}
                     }
                 }
                 None => {
-                    let deepest = graph[*function].iter().map(|callee| length[callee.index()]).max().unwrap_or(0);
+                    let deepest = graph[*function].iter().map(|callee| length[*callee]).max().unwrap_or(0);
                     length[*function] = deepest + weight(*function);
                     marks[*function] = Mark::Done;
                     stack.pop();
@@ -99,12 +99,11 @@ mod tests {
 
     #[test]
     fn longest_chain_and_circles() {
-        let id = FunctionId;
-        let (length, circle) = longest(&[vec![id(1), id(2)], vec![id(2)], vec![]], &|_| 1);
+        let (length, circle) = longest(&[vec![1, 2], vec![2], vec![]], &|_| 1);
         assert_eq!((length, circle), (vec![3, 2, 1], false));
-        let (_, circle) = longest(&[vec![id(1)], vec![id(0)]], &|_| 1);
+        let (_, circle) = longest(&[vec![1], vec![0]], &|_| 1);
         assert!(circle);
-        let (_, circle) = longest(&[vec![id(0)]], &|_| 1);
+        let (_, circle) = longest(&[vec![0]], &|_| 1);
         assert!(circle);
     }
 }

@@ -10,6 +10,7 @@ mod globals;
 mod map;
 mod routine;
 mod shared;
+pub mod stack;
 mod alike;
 mod tables;
 
