@@ -152,16 +152,22 @@ bool spile_entry_may_be(const struct spile_site *site)
  */
 bool spile_entry_is_plain(struct spile_site *site)
 {
-	static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa }, nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	/* endbr64, and what the kernel has put over those that nothing jumps to, before and since 6.15. */
+	static const u8 landings[][4] = {
+		{ 0xf3, 0x0f, 0x1e, 0xfa }, { 0x66, 0x0f, 0x1f, 0x00 }, { 0x0f, 0x1f, 0x40, 0xd6 },
+	};
+	static const u8 nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 	enum { CALL = 0xe8 };
-	u8 code[sizeof(endbr) + sizeof(nop)], *at = code;
+	u8 code[sizeof(landings[0]) + sizeof(nop)], *at = code;
+	unsigned int i;
 
 	if (site->symbol || site->probe->kind != SPILE_PROBE_KPROBE || !spile_entry_may_be(site))
 		return false;
 	if (copy_from_kernel_nofault(code, site->kprobe.addr, sizeof(code)))
 		return false;
-	if (!memcmp(at, endbr, sizeof(endbr)))
-		at += sizeof(endbr);
+	for (i = 0; i < ARRAY_SIZE(landings) && at == code; i++)
+		if (!memcmp(code, landings[i], sizeof(landings[i])))
+			at += sizeof(landings[i]);
 	if (*at != CALL && memcmp(at, nop, sizeof(nop)))
 		return false;
 	site->kprobe.addr = (kprobe_opcode_t *)((unsigned long)site->kprobe.addr + (at - code));
