@@ -64,6 +64,7 @@ unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, 
 spile_long spile_fn___syscall_number(struct spile_context *c);	/* of the call that is probed */
 
 /* procfs.c: the text of the file that the handler runs for; those that write return what they are given */
+spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe);
 unsigned int spile_fn___procfs_value(struct spile_context *c, char *out);
 unsigned int spile_fn___procfs_set(struct spile_context *c, struct spile_string text, char *out);
 unsigned int spile_fn___procfs_append(struct spile_context *c, struct spile_string text, char *out);

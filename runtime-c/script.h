@@ -129,12 +129,12 @@ struct spile_watch {
 	int reads;			/* reading counts too */
 };
 
-enum spile_sample { SPILE_SAMPLE_PERIOD, SPILE_SAMPLE_FREQUENCY, SPILE_SAMPLE_TICK };
+enum spile_sample { SPILE_SAMPLE_PERIOD, SPILE_SAMPLE_FREQUENCY, SPILE_SAMPLE_TICK, SPILE_SAMPLE_COUNTER };
 struct spile_perf {
 	unsigned int type;		/* perf_event_attr.type and .config */
 	spile_ulong config;
 	enum spile_sample sample;
-	spile_ulong value;		/* events or, of a clock, ns; times a second; TICK: 0 */
+	spile_ulong value;		/* events or, of a clock, ns; times a second; TICK, COUNTER: 0 */
 };
 
 /* One probe site. */

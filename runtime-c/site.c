@@ -265,6 +265,8 @@ void spile_sites_exit(void)
 {
 	unsigned int i;
 
+	if (spile_sites)
+		spile_perf_exit();
 	for (i = 0; spile_sites && i < spile_script.probe_count; i++)
 		kfree(spile_sites[i].symbol);
 	kvfree(spile_sites_room);

@@ -83,6 +83,9 @@ extern const struct spile_family spile_watch_family;
 extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
 extern void **spile_sites_room;	/* as many pointers, for a call of disarm(); under spile_session.lock */
 
+/* Counters, which other probes read, go. */
+void spile_perf_exit(void);
+
 /* The function of a return probe's site was entered, which ftrace has told (entry.c). Preemption off. */
 void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
 

@@ -247,6 +247,8 @@ pub enum Attachment {
     Syscall { numbers: Option<(Option<u32>, Option<u32>)>, returning: bool },
     /// A perf event on each CPU, by the kernel's numbers (perf_event_open(2)).
     Perf { event: u32, config: u64, sample: Sample },
+    /// The same, only counted, for @perf("NAME"). The handler never runs.
+    Counter { event: u32, config: u64, name: String },
 }
 
 /// How often a perf event runs the handler.

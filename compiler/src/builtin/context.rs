@@ -36,6 +36,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("syscall_num" "syscall_num" ("name": String) -> Long [pure] "number of a system call of 64-bit programs; -1 if there is none"),
     builtin!("__syscall_named" "__syscall_named" ("kind": Long, "number": Long) -> String [pure] "a number of a system call's argument by its names"),
     builtin!("__syscall_number" "__syscall_number" () -> Long [fails pure] "number of the probed system call"),
+    builtin!("__perf_counter" "__perf_counter" ("probe": Long) -> Long [pure] "events that this CPU has counted for @perf"),
     builtin!("__procfs_value" "__procfs_value" () -> String [pure] "$value of a procfs probe"),
     builtin!("__procfs_set" "__procfs_set" ("text": String) -> String [] "$value = text"),
     builtin!("__procfs_append" "__procfs_append" ("text": String) -> String [] "$value .= text"),

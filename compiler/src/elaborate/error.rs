@@ -22,6 +22,7 @@ pub enum Error {
     /// A `return` without a value in a function whose callers take one.
     BareReturn { ty: Type, span: Span },
     /// The name of an alias has an argument.
+    UnknownCounter { name: String, known: Vec<String>, span: Span },
     AliasArgument { name: String, span: Span },
     OutsideLoop { word: &'static str, span: Span },
     ReturnInProbe { span: Span },
@@ -85,7 +86,6 @@ pub enum Error {
     /// What the condition of a probe point may not hold.
     Condition { what: &'static str, span: Span },
     /// Something of the language that this version does not have.
-    Unsupported { what: String, span: Span },
     /// Reading debug information failed.
     DebugInfo { message: String, span: Span },
     NeverAssigned { name: String, near: Vec<String>, span: Span },
@@ -342,7 +342,6 @@ impl Error {
             Error::Condition { what, span } => error("E0155", format!("{what} in the condition of a probe point"))
                 .at(*span, "")
                 .note("a condition reads global variables; test all else in the body: if (!...) next"),
-            Error::Unsupported { what, span } => error("E0190", format!("not in this version: {what}")).at(*span, ""),
             Error::DebugInfo { message, span } => error("E0302", message.clone()).at(*span, ""),
             Error::UnreadAssignment { name, span } => {
                 Diagnostic::warning(Code("W0102"), format!("Eliding assignment to '{name}'")).at(*span, "nothing reads it")
@@ -357,6 +356,13 @@ impl Error {
             Error::BareReturn { ty, span } => error("E0163", format!("type mismatch: this function returns a {}", ty.name()))
                 .at(*span, "no value is returned here")
                 .note("write return 0 or return \"\"; a function without a return at its end gives that too"),
+            Error::UnknownCounter { name, known, span } => {
+                let diagnostic = error("E0166", format!("no counter `{name}`")).at(*span, "");
+                match known.is_empty() {
+                    true => diagnostic.note(format!("a probe makes one: probe perf.hw.instructions.counter(\"{name}\") {{ }}")),
+                    false => diagnostic.note(format!("there is: {}", known.join(", "))),
+                }
+            }
             Error::AliasArgument { name, span } => error("E0164", format!("alias component `{name}` has an argument"))
                 .at(*span, "")
                 .note("aliases are names alone: probe a.b = ...; what follows the name where it is used goes to the points it stands for"),

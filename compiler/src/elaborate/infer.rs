@@ -391,14 +391,14 @@ impl<'a> Elaborator<'a> {
                 self.types.known(Type::Long, span)
             }
             ExprKind::Entry(value) => self.infer(unit, value),
+            ExprKind::Perf(name) => {
+                self.check_counter(name, span);
+                self.types.known(Type::Long, span)
+            }
             ExprKind::EmbeddedC(code) => {
                 self.check_embedded(code);
                 self.infer_embedded(code);
                 self.types.known(super::embedded::value_type(code), span)
-            }
-            other => {
-                self.report(Error::Unsupported { what: describe(other).into(), span });
-                self.types.fresh()
             }
         }
     }
@@ -570,12 +570,5 @@ impl<'a> Elaborator<'a> {
                 self.report(Error::Unresolved { name, span });
             }
         }
-    }
-}
-
-fn describe(kind: &ExprKind) -> &'static str {
-    match kind {
-        ExprKind::Perf(_) => "@perf, which is for probes in user space",
-        _ => "this expression",
     }
 }

@@ -268,6 +268,7 @@ impl<'a> Elaborator<'a> {
                 };
             }
             Ast::Entry(value) => return self.save(unit, value, span),
+            Ast::Perf(name) => return self.lower_counter(name, span),
             Ast::ProbeWrite(_) => ExprKind::Long(self.fold(unit, expr).unwrap_or(0)),
             Ast::Deref { user, size, address } => return self.lower_deref(unit, *user, size, address, span),
             Ast::Register { user, number } => return self.lower_register(unit, *user, number, span),
@@ -347,7 +348,6 @@ impl<'a> Elaborator<'a> {
                 ty = super::embedded::value_type(code);
                 ExprKind::EmbeddedC(self.lower_embedded(code))
             }
-            _ => return Err(Error::Unsupported { what: "this expression".into(), span }),
         };
         Ok(Expr { kind, ty, span })
     }

@@ -7,6 +7,7 @@
 mod arrays;
 mod autocast;
 mod context;
+mod counter;
 mod dead;
 mod display;
 mod effect;
@@ -72,6 +73,7 @@ pub fn elaborate<'a>(
     let mut elaborator = Elaborator::new(sources, options, resolver);
     elaborator.declare(scripts);
     let mut handlers = elaborator.expand_probes(scripts);
+    elaborator.find_counters(&handlers);
     elaborator.infer_all(&mut handlers);
     elaborator.find_pointees(&handlers);
     elaborator.check_globals();
@@ -175,6 +177,8 @@ struct Elaborator<'a> {
     printed_calls: Vec<(types::TypeVar, &'a ast::Name)>,
     pointees: autocast::Pointees,
     regexes: regex::Regexes,
+    /// By the name of a `perf` probe's `.counter`: the probe's index.
+    counters: HashMap<String, usize>,
 }
 
 impl<'a> Elaborator<'a> {
@@ -200,6 +204,7 @@ impl<'a> Elaborator<'a> {
             printed_calls: Vec::new(),
             pointees: HashMap::new(),
             regexes: Default::default(),
+            counters: HashMap::new(),
         }
     }
 

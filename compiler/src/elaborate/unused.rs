@@ -29,7 +29,7 @@ impl<'a> Elaborator<'a> {
                         let acts = Effects { elaborator: self, unread, within: Vec::new() }.any(&probe.body.statements);
                         does_something |= acts || !probe.points.iter().all(happens_anyway);
                         first.get_or_insert(probe.span);
-                        if !acts {
+                        if !acts && !probe.points.iter().all(is_counter) {
                             let points: Vec<String> = probe.points.iter().map(print::point).collect();
                             let span = probe.points.first().map_or(probe.span, |point| point.span);
                             self.report(Error::IdleProbe { points: points.join(", "), span });
@@ -87,6 +87,11 @@ impl<'a> Elaborator<'a> {
 /// Whether nothing is learnt from the point being reached.
 fn happens_anyway(point: &ast::ProbePoint) -> bool {
     point.components.first().is_some_and(|first| matches!(first.name.as_str(), "begin" | "end" | "error" | "never" | "timer"))
+}
+
+/// Whether the probe is there for others, which read its counter.
+fn is_counter(point: &ast::ProbePoint) -> bool {
+    point.components.last().is_some_and(|last| last.name == "counter")
 }
 
 /// Names of variables that are read, and those that are written with where.

@@ -234,6 +234,10 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
             fields.push(format!(".syscall = {{ {native}, {compat}, {} }}", u8::from(*returning)));
             "SPILE_PROBE_SYSCALL"
         }
+        Attachment::Counter { event, config, .. } => {
+            fields.push(format!(".perf = {{ {event}, {config}ULL, SPILE_SAMPLE_COUNTER, 0 }}"));
+            "SPILE_PROBE_PERF"
+        }
         Attachment::Perf { event, config, sample } => {
             let (sample, value) = match sample {
                 Sample::Period(value) => ("PERIOD", *value),

@@ -472,7 +472,7 @@ fn routine_name(index: usize, probe: &crate::program::Probe) -> String {
         Attachment::Netfilter { .. } => "netfilter".to_string(),
         Attachment::Watch { .. } => "watch".to_string(),
         Attachment::Syscall { .. } => "syscall".to_string(),
-        Attachment::Perf { .. } => "perf".to_string(),
+        Attachment::Perf { .. } | Attachment::Counter { .. } => "perf".to_string(),
     };
     format!("probe_{index}_{what}")
 }

@@ -23,6 +23,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         Form { spelling: "perf.type(number).config(number)", doc: "once in 1000000 events of that kind on a CPU (perf_event_open(2) has the numbers)" },
         Form { spelling: "perf.type(number).config(number).sample(number)", doc: "once in N events on a CPU; of a clock, every N ns" },
         Form { spelling: "perf.type(number).config(number).hz(number)", doc: "N times a second on each CPU, as far as there are events" },
+        Form { spelling: "perf.type(number).config(number).counter(string)", doc: "counts the events of each CPU for @perf(\"NAME\") in other probes; its own handler never runs" },
     ],
     resolve,
 };
@@ -35,16 +36,23 @@ fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let event = in_range("type", 0, MOST_TYPES)?.unwrap_or(0);
     // All 64 bits of a config have a meaning.
     let config = point.number("config").map_or(0, |(value, _)| value as u64);
+    if let Some((name, _)) = point.string("counter") {
+        return Ok(vec![site(point, Attachment::Counter { event: event as u32, config, name: name.to_string() })]);
+    }
     let sample = match (in_range("sample", 1, i64::MAX)?, in_range("hz", 1, HIGHEST_FREQUENCY)?) {
         (Some(period), _) => Sample::Period(period as u64),
         (None, Some(frequency)) => Sample::Frequency(frequency as u64),
         (None, None) => Sample::Period(DEFAULT_PERIOD),
     };
-    Ok(vec![Site {
+    Ok(vec![site(point, Attachment::Perf { event: event as u32, config, sample })])
+}
+
+fn site(point: &Point, attachment: Attachment) -> Site {
+    Site {
         point: point.spelling(),
         function: String::new(),
         module: String::new(),
-        attachment: Attachment::Perf { event: event as u32, config, sample },
+        attachment,
         context: Rc::new(NoContext),
-    }])
+    }
 }
