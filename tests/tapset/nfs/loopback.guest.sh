@@ -1,0 +1,57 @@
+# Shows: aliases of the NFS client, its server and RPC on a mount of this machine's own export, against the counters of /proc/net/rpc.
+# modules: nfsd nfs nfsv4
+# script: server tests/tapset/nfs/server.stp
+# script: client tests/tapset/nfs/client.stp
+# stdout: ^all as told$
+# limit: 90
+
+mkdir -p /export /mnt/nfs /var/lib/nfs/v4recovery
+mount -t tmpfs none /export
+mount -t nfsd nfsd /proc/fs/nfsd
+echo 10 >/proc/fs/nfsd/nfsv4leasetime
+echo 10 >/proc/fs/nfsd/nfsv4gracetime
+# What a mount daemon would answer: who 127.0.0.1 is, and that /export is theirs to write, with the number 0.
+echo 'nfsd 127.0.0.1 2000000000 all' >/proc/net/rpc/auth.unix.ip/channel
+echo 'all /export 2000000000 9218 65534 65534 0' >/proc/net/rpc/nfsd.export/channel
+printf 'all 1 \\x00000000 2000000000 /export\n' >/proc/net/rpc/nfsd.fh/channel
+# Version 3 wants a port mapper.
+echo '-2 -3 +4 +4.1 +4.2' >/proc/fs/nfsd/versions
+echo 2 >/proc/fs/nfsd/threads
+echo Y >/proc/fs/nfsd/v4_end_grace
+mount -i -t nfs4 -o vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1 127.0.0.1:/ /mnt/nfs
+
+start client ready
+client=$loader
+start server ready
+armed client
+armed server
+# Requests so far, and after: "rpc CALLS ..." of server and of client.
+before=$(awk '$1 == "rpc" { print $2 }' /proc/net/rpc/nfsd)
+echo hello >/mnt/nfs/file
+mv /mnt/nfs/file /mnt/nfs/other
+rm /mnt/nfs/other
+sync
+after=$(awk '$1 == "rpc" { print $2 }' /proc/net/rpc/nfsd)
+stop
+loader=$client
+stop
+umount /mnt/nfs
+echo 0 >/proc/fs/nfsd/threads
+umount /proc/fs/nfsd
+umount /export
+
+shows() {
+	grep -qE "$2" $1.out || { echo "$1 does not show $2"; failed=1; }
+}
+shows server "^dispatched $((after - before)) sent $((after - before)) written 6$"
+shows server '^write of 6 at 0$'
+shows server '^rename file to other of version 4 by 127.0.0.1$'
+shows server '^renamed NFS_OK$'
+shows server '^remove other of version 4 uid 0$'
+shows client '^open file in '
+shows client '^nfs.fop.write_iter file of 6 at 0$'
+shows client '^rename file to other of version 4 at 127.0.0.1$'
+shows client '^remove other$'
+shows client '^version 4: 1 calls waited for$'
+[ -z "$failed" ] || { cat server.out server.err client.out client.err; exit 1; }
+echo 'all as told'
