@@ -5,8 +5,8 @@
 # stdout: ^nothing: 1$
 # stdout: ^syscall\.open$
 # stdout: ^syscall\.openat$
-# stdout: ^syscall\.openat\.return name:string retval:long retstr:string
 # stdout: ^scheduler\.wakeup name:string task:long task_pid:long .*task_cpu:long.* \$p:struct task_struct\*$
+# stdout: ^syscall\.openat\.return name:string retval:long retstr:string
 # stdout: ^vm\.brk$
 
 "$SPILE" -r "$RELEASE" -l 'kernel.function("vfs_read")'
