@@ -188,8 +188,8 @@ fn prototypes(path: &Path, count: usize) -> Vec<(String, Prototype)> {
         random ^= random << 17;
         let id = all.swap_remove((random % all.len() as u64) as usize);
         let function = debug.function(id).unwrap();
-        // gdb finds a function by its name where its code is, and a clone under another.
-        if names[&function.name] != 1 || function.bodies.first().is_none_or(|body| body.symbol.as_ref() != Some(&function.name)) {
+        // gdb finds a function by its name where its code is, a clone under another; of assembly nothing is declared.
+        if function.file.is_empty() || names[&function.name] != 1 || function.bodies.first().is_none_or(|body| body.symbol.as_ref() != Some(&function.name)) {
             continue;
         }
         let returned = function.return_type.map_or_else(|| "void".into(), |id| debug.type_name(id));
@@ -214,9 +214,18 @@ fn by_gdb(path: &Path, names: &[&str]) -> HashMap<String, Prototype> {
     said.filter(|(_, rest)| !rest.is_empty()).map(|(name, rest)| (name.into(), rest.split('|').map(String::from).collect())).collect()
 }
 
-/// Blanks apart, and where `const` stands among the qualifiers; gdb has the path as the compiler was given it.
+/// Blanks apart, and the names of integers in gdb's spelling: it writes `unsigned long` where DWARF has `long unsigned int`.
 fn plain(text: &str) -> String {
-    let text = text.replace("volatile const", "const volatile");
+    const NAMES: [(&str, &str); 7] = [
+        ("long long unsigned int", "unsigned long long"),
+        ("long unsigned int", "unsigned long"),
+        ("short unsigned int", "unsigned short"),
+        ("long long int", "long long"),
+        ("long int", "long"),
+        ("short int", "short"),
+        ("volatile const", "const volatile"),
+    ];
+    let text = NAMES.iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to));
     text.chars().filter(|c| !c.is_whitespace()).collect::<String>()
 }
 

@@ -7,6 +7,9 @@
 # stdout: ^lines alike: [1-9][0-9]*$
 # stdout: ^module alike: [1-9][0-9]*$
 # stdout: ^returns alike: [1-9][0-9]*$
+# stdout: ^labels alike: [1-9][0-9]*$
+# stdout: ^calls alike: [1-9][0-9]*$
+# stdout: ^deep alike: [1-9][0-9]*$
 # stdout: \$file->f_path->dentry->d_name->name  \(const unsigned char\*; kernel\.function\("vfs_read"\)\)$
 # stdout: all is well$
 # stdout: ^check 0$
@@ -15,7 +18,7 @@
 # stdout: ^damaged 1$
 
 "$SPILE" -r "$RELEASE" --export-index kernel.index nfs
-[ "$(stat -c %s kernel.index)" -gt 1000000 ] && [ "$(stat -c %s kernel.index)" -lt 9000000 ] && echo "size ok"
+[ "$(stat -c %s kernel.index)" -gt 1000000 ] && [ "$(stat -c %s kernel.index)" -lt 9500000 ] && echo "size ok"
 
 alike() { # alike NAME ARGUMENTS: the listing by the debug information and by the index
   name=$1
@@ -30,6 +33,9 @@ alike tracepoints -L 'kernel.trace("sched:*")'
 alike lines -l 'kernel.statement("vfs_read@fs/read_write.c:*")'
 alike module -L 'module("nfs").function("nfs_*")'
 alike returns -L 'module("nfs").function("nfs_*").return'
+alike labels -L 'kernel.function("tcp_*").label("*")'
+alike calls -l 'module("nfs").function("nfs_*").callees'
+alike deep -l 'kernel.function("vfs_read").callees(3)'
 
 cat >script.stp <<'EOF'
 probe kernel.function("vfs_read") { println(kernel_string($file->f_path->dentry->d_name->name)) }

@@ -26,15 +26,12 @@ pub struct Subject {
 pub fn compare(sources: &SourceMap, kernels: &[Subject]) -> Report {
     let names = kernels.iter().map(|kernel| kernel.name.clone()).collect();
     let Some((first, others)) = kernels.split_first() else { return Report { kernels: names, items: Vec::new(), well: true } };
-    let (kernel, mut items) = (&first.kernel, Vec::new());
+    let mut items = Vec::new();
     for point in &first.survey.points {
         let place = sources.place(point.span);
         let same: Vec<Option<&Point>> = others.iter().map(|other| find(&other.survey, sources, point)).collect();
         let pairs = same.iter().zip(others);
         let outcomes = pairs.map(|(other, subject)| match other {
-            Some(_) if is_inside(point) && (kernel.is_index() || subject.kernel.is_index()) => {
-                Outcome::new(Verdict::Unknown, "an exported index has no labels and calls")
-            }
             Some(other) => compare_points(point, other, &subject.kernel),
             None => not_asked(),
         });
@@ -223,11 +220,6 @@ fn compare_function(point: &Point, old: &[&Surveyed], new: &[&Surveyed]) -> Outc
     }
     let detail = if from == to || other.file.is_empty() { String::new() } else { format!("now line {}, was {}", other.line, one.line) };
     Outcome::new(Verdict::Same, detail)
-}
-
-/// A point within a function: a label, a call.
-fn is_inside(point: &Point) -> bool {
-    [".label(", ".callee"].iter().any(|part| point.text.contains(part))
 }
 
 fn is_statement(point: &Point) -> bool {

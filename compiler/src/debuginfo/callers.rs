@@ -14,17 +14,25 @@ use super::location::{Fault, Location, Op, Place};
 use super::scope::Scopes;
 use super::store::{Bytes, Damage, Die, Store, Unit, die_at, flag};
 
-/// The call sites of each unit, read when first asked for: (what is called, call site), sorted.
-pub(super) struct Callers(Vec<OnceLock<Result<Vec<(Die, Die)>, Damage>>>);
+/// The call sites of each unit, read when first asked for.
+pub(super) struct Callers(Vec<OnceLock<Result<Calls, Damage>>>);
+
+#[derive(Default)]
+struct Calls {
+    /// What is called, and the call site; sorted.
+    sites: Vec<(Die, Die)>,
+    /// What is called by a jump, which leaves no return address of its own; sorted.
+    jumps: Vec<Die>,
+}
 
 impl Callers {
     pub fn new(units: usize) -> Callers {
         Callers((0..units).map(|_| OnceLock::new()).collect())
     }
 
-    fn unit(&self, store: &Store, slot: usize) -> Result<&[(Die, Die)], Damage> {
+    fn unit(&self, store: &Store, slot: usize) -> Result<&Calls, Damage> {
         let cell = self.0.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
-        cell.get_or_init(|| scan(store, slot)).as_deref().map_err(Clone::clone)
+        cell.get_or_init(|| scan(store, slot)).as_ref().map_err(Clone::clone)
     }
 }
 
@@ -51,7 +59,7 @@ impl DebugInfo {
         let Some(subprogram) = place.scopes.subprogram else { return Ok(Err(Fault::OfCaller)) };
         let Some(return_address) = self.return_slot(place.at)? else { return Ok(Err(Fault::OfCaller)) };
         let Some(callers) = self.callers(subprogram, place)? else {
-            return missing("its value is only known at the function's entry, which any other unit may call");
+            return missing("its value is only known at the function's entry, and not all of its callers are known");
         };
         if callers.is_empty() || callers.len() > MAX_CALLERS {
             return missing("its value is only known at the function's entry");
@@ -89,7 +97,10 @@ impl DebugInfo {
             return Ok(None);
         }
         let Some(unwound) = self.frames.unwound(&self.store, place.at)? else { return Ok(Some(Vec::new())) };
-        let sites = self.callers.unit(&self.store, self.store.slot_of(subprogram)?)?;
+        let Calls { sites, jumps } = self.callers.unit(&self.store, self.store.slot_of(subprogram)?)?;
+        if own.iter().any(|(die, _, _)| jumps.binary_search(die).is_ok()) {
+            return Ok(None);
+        }
         let mut callers = Vec::new();
         for (called, _, _) in &own {
             let first = sites.partition_point(|(origin, _)| origin < called);
@@ -165,9 +176,9 @@ fn only_register(unit: &Unit, expression: Expression<Bytes>) -> Result<Option<u1
 }
 
 /// All call sites of a unit that name what they call.
-fn scan(store: &Store, slot: usize) -> Result<Vec<(Die, Die)>, Damage> {
+fn scan(store: &Store, slot: usize) -> Result<Calls, Damage> {
     let unit = store.unit(slot)?;
-    let mut found = Vec::new();
+    let mut found = Calls::default();
     let mut entries = unit.entries();
     while let Some(entry) = entries.next_dfs()? {
         let origin = match entry.tag() {
@@ -175,14 +186,13 @@ fn scan(store: &Store, slot: usize) -> Result<Vec<(Die, Die)>, Damage> {
             gimli::DW_TAG_GNU_call_site => gimli::DW_AT_abstract_origin,
             _ => continue,
         };
-        // A tail call leaves no return address.
-        if flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call) {
-            continue;
-        }
-        if let Some(called) = store.reference_attr(unit, entry, origin)? {
-            found.push((called, die_at(unit, entry.offset())?));
+        let Some(called) = store.reference_attr(unit, entry, origin)? else { continue };
+        match flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call) {
+            true => found.jumps.push(called),
+            false => found.sites.push((called, die_at(unit, entry.offset())?)),
         }
     }
-    found.sort_unstable();
+    found.sites.sort_unstable();
+    found.jumps.sort_unstable();
     Ok(found)
 }

@@ -6,6 +6,7 @@ use super::error::Error;
 use super::frame::FrameAddress;
 use super::functions::FunctionId;
 use super::location::Op;
+use super::registers;
 use super::store::{Damage, Die, Entry, Unit, die_at, flag, number};
 
 /// A call that the compiler has seen the callee of.
@@ -27,7 +28,7 @@ impl Call {
 
 /// The code of one inlined call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InlinedCode(Die);
+pub struct InlinedCode(pub(super) Die);
 
 /// A label of C.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +49,10 @@ impl DebugInfo {
     /// The calls in the function's bodies and inlined copies, sorted by address; not those within what is inlined into it.
     /// Tail calls are left out: nothing tells how long their instruction is.
     pub fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
-        if self.is_btf() || self.is_portable() {
+        if let Some(portable) = &self.portable {
+            return Ok(portable.calls(&self.elf, id));
+        }
+        if self.is_btf() {
             return Ok(Vec::new());
         }
         let read = || self.calls_within(self.copies(id)?.into_iter().chain(self.instances_of(id)?));
@@ -57,7 +61,10 @@ impl DebugInfo {
 
     /// The same of the function's bodies alone: calls that are made when it has been called itself.
     pub fn calls_of_bodies(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
-        if self.is_btf() || self.is_portable() {
+        if let Some(portable) = &self.portable {
+            return Ok(portable.calls_of_bodies(&self.elf, id));
+        }
+        if self.is_btf() {
             return Ok(Vec::new());
         }
         let read = || self.calls_within(self.copies(id)?);
@@ -66,10 +73,13 @@ impl DebugInfo {
 
     /// The same of one inlined copy.
     pub fn calls_of_copy(&self, copy: InlinedCode) -> Result<Vec<Call>, Error> {
-        self.calls_within([copy.0]).map_err(|damage| self.damaged(damage))
+        match &self.portable {
+            Some(portable) => Ok(portable.calls_of_copy(&self.elf, copy)),
+            None => self.calls_within([copy.0]).map_err(|damage| self.damaged(damage)),
+        }
     }
 
-    fn calls_within(&self, dies: impl IntoIterator<Item = Die>) -> Result<Vec<Call>, Damage> {
+    pub(super) fn calls_within(&self, dies: impl IntoIterator<Item = Die>) -> Result<Vec<Call>, Damage> {
         let mut calls = Vec::new();
         for die in dies {
             self.within(die, 0, &mut |unit, entry| {
@@ -86,6 +96,10 @@ impl DebugInfo {
     /// (System V ABI, AMD64 supplement, 3.2.2). None where no frame description says so, or only by
     /// an expression (as of PLTs).
     pub fn return_address(&self, at: Address) -> Result<Option<Vec<Op>>, Error> {
+        // What has been exported does not know where things are, but that they are.
+        if self.is_portable() {
+            return Ok(Some(vec![Op::Register(registers::STACK_POINTER)]));
+        }
         let read = || self.elf.flat(at).map_or(Ok(None), |at| self.return_slot(at));
         read().map_err(|damage| self.damaged(damage))
     }
@@ -99,22 +113,26 @@ impl DebugInfo {
 
     /// The labels in the function's bodies and inlined copies, sorted by address.
     pub fn labels(&self, id: FunctionId) -> Result<Vec<Label>, Error> {
-        if self.is_btf() || self.is_portable() {
+        if let Some(portable) = &self.portable {
+            return Ok(portable.labels(&self.elf, id));
+        }
+        if self.is_btf() {
             return Ok(Vec::new());
         }
-        let read = || -> Result<Vec<Label>, Damage> {
-            let mut labels = Vec::new();
-            for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
-                self.within(die, 0, &mut |unit, entry| {
-                    labels.extend(self.label(unit, entry)?);
-                    Ok(())
-                })?;
-            }
-            labels.sort_by_key(|label: &Label| label.address);
-            labels.dedup();
-            Ok(labels)
-        };
-        read().map_err(|damage| self.damaged(damage))
+        self.read_labels(id).map_err(|damage| self.damaged(damage))
+    }
+
+    pub(super) fn read_labels(&self, id: FunctionId) -> Result<Vec<Label>, Damage> {
+        let mut labels = Vec::new();
+        for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
+            self.within(die, 0, &mut |unit, entry| {
+                labels.extend(self.label(unit, entry)?);
+                Ok(())
+            })?;
+        }
+        labels.sort_by_key(|label: &Label| label.address);
+        labels.dedup();
+        Ok(labels)
     }
 
     /// The function whose code has the address.

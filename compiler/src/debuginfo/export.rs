@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use gimli::AttributeValue;
 use rayon::prelude::*;
 
+use super::calls::{Call, Label};
+use super::elf::Address;
 use super::functions::{Function, FunctionId};
 use super::location::{Location, Op};
 use super::portable::{self, COLUMNS, Kind};
@@ -23,11 +25,23 @@ type Placed = (String, u32, u32, bool);
 
 /// What is told of one function.
 struct Facts {
+    id: FunctionId,
     function: Function,
     parameters: Vec<Variable>,
-    /// Of each body and then of each inlined instance.
+    /// Of each body, and then of each inlined instance.
     placed: Vec<Vec<PlacedVariable>>,
     lines: Vec<u8>,
+    /// With the variables at each.
+    labels: Vec<(Label, Vec<PlacedVariable>)>,
+    /// Those in its bodies.
+    calls: Vec<Called>,
+}
+
+/// A call, and where it is inlined the calls in it.
+struct Called {
+    callee: FunctionId,
+    address: Address,
+    inside: Option<Vec<Called>>,
 }
 
 impl DebugInfo {
@@ -48,11 +62,10 @@ impl DebugInfo {
         let mut types = Interner::new(self);
         let mut sets: HashMap<Vec<Placed>, u32> = HashMap::new();
         let mut rows = Vec::new();
-        for one in &facts {
+        let there = |one: &&Facts| !one.function.bodies.is_empty() || !one.function.inlined.is_empty();
+        let numbers: HashMap<FunctionId, u32> = facts.iter().filter(there).map(|one| one.id).zip(0..).collect();
+        for one in facts.iter().filter(there) {
             let function = &one.function;
-            if function.bodies.is_empty() && function.inlined.is_empty() {
-                continue;
-            }
             let returns = match function.return_type {
                 Some(id) => types.intern(id, 0)?.saturating_add(1),
                 None => 0,
@@ -62,7 +75,7 @@ impl DebugInfo {
                 parameters.push((parameter.name.as_str(), types.intern(parameter.type_id, 0)?));
             }
             let mut own = Vec::new();
-            for placed in &one.placed {
+            for placed in one.placed.iter().chain(one.labels.iter().map(|(_, placed)| placed)) {
                 let mut set = Vec::new();
                 for variable in placed {
                     set.push((variable.name.clone(), types.intern(variable.type_id, 0)?, self.way(variable.location.as_ref()), variable.parameter));
@@ -82,11 +95,14 @@ impl DebugInfo {
         let mut ordered: Vec<(&Vec<Placed>, u32)> = sets.iter().map(|(set, number)| (set, *number)).collect();
         ordered.sort_by_key(|(_, number)| *number);
         let mut writer = Writer::new(&COLUMNS);
+        let mut calls = Vec::new();
         for (one, returns, parameters, own) in &rows {
-            self.write_function(&mut writer, one, *returns, parameters, own);
+            self.write_function(&mut writer, one, [*returns, calls.len() as u32], parameters, own);
+            calls.extend(one.calls.iter().filter(|call| numbers.contains_key(&call.callee)));
         }
-        let ends = [portable::BODIES, portable::INLINED, portable::PARAMETERS].map(|table| writer.rows(table));
-        writer.row(portable::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0]);
+        let ends = [portable::BODIES, portable::INLINED, portable::PARAMETERS, portable::LABELS].map(|table| writer.rows(table));
+        writer.row(portable::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0, ends[3], calls.len() as u32]);
+        self.write_calls(&mut writer, calls, &numbers);
         for (set, _) in &ordered {
             writer.row(portable::SETS, &[writer.rows(portable::VARIABLES)]);
             for (name, type_row, way, parameter) in *set {
@@ -126,7 +142,41 @@ impl DebugInfo {
             portable::write_number(u64::from(line - before), &mut lines);
             before = line;
         }
-        Ok(Facts { function, parameters, placed, lines })
+        let labels = self.read_labels(id)?.into_iter().filter(|label| self.elf.flat(label.address).is_some());
+        let labels = labels.map(|label| Ok((self.variables_at(id, label.address)?, label))).map(|pair| pair.map(|(placed, label)| (label, placed)));
+        let labels = labels.collect::<Result<Vec<_>, Damage>>()?;
+        let calls = self.called(self.calls_within(self.copies(id)?)?, 0)?;
+        Ok(Facts { id, function, parameters, placed, lines, labels, calls })
+    }
+
+    fn called(&self, calls: Vec<Call>, depth: usize) -> Result<Vec<Called>, Damage> {
+        let mut called = Vec::new();
+        for Call { callee, address, inlined } in calls {
+            let inside = match inlined {
+                Some(copy) if depth < MAX_DEPTH => Some(self.called(self.calls_within([copy.0])?, depth + 1)?),
+                Some(_) => Some(Vec::new()),
+                None => None,
+            };
+            if self.elf.flat(address).is_some() {
+                called.push(Called { callee, address, inside });
+            }
+        }
+        Ok(called)
+    }
+
+    /// The calls given, and then those inside of each.
+    fn write_calls<'f>(&self, writer: &mut Writer<'f>, mut calls: Vec<&'f Called>, numbers: &HashMap<FunctionId, u32>) {
+        let mut next = 0;
+        while let Some(call) = calls.get(next).copied() {
+            let first = calls.len() as u32;
+            let inside = call.inside.iter().flatten().filter(|call| numbers.contains_key(&call.callee));
+            calls.extend(inside);
+            let count = calls.len() as u32 - first;
+            let [at, high] = halves(self.elf.flat(call.address).unwrap_or_default());
+            let callee = numbers.get(&call.callee).copied().unwrap_or(u32::MAX);
+            writer.row(portable::CALLS, &[callee, at, high, if call.inside.is_some() { first + 1 } else { 0 }, count]);
+            next += 1;
+        }
     }
 
     fn way(&self, location: Option<&Location>) -> u32 {
@@ -142,14 +192,21 @@ impl DebugInfo {
         }
     }
 
-    fn write_function<'f>(&self, writer: &mut Writer<'f>, facts: &'f Facts, returns: u32, parameters: &[(&'f str, u32)], sets: &[u32]) {
+    fn write_function<'f>(&self, writer: &mut Writer<'f>, facts: &'f Facts, [returns, first_call]: [u32; 2], parameters: &[(&'f str, u32)], sets: &[u32]) {
         let function = &facts.function;
         let (name, file) = (writer.text(function.name.as_bytes()), writer.text(function.file.as_bytes()));
-        let [bodies, inlined, first] = [portable::BODIES, portable::INLINED, portable::PARAMETERS].map(|table| writer.rows(table));
+        let tables = [portable::BODIES, portable::INLINED, portable::PARAMETERS, portable::LABELS];
+        let [bodies, inlined, first, labels] = tables.map(|table| writer.rows(table));
         let lines = if facts.lines.is_empty() { 0 } else { writer.text(&facts.lines) + 1 };
         let external = u32::from(function.external);
-        writer.row(portable::FUNCTIONS, &[name, file, function.line, external, returns, bodies, inlined, first, lines]);
-        let (of_bodies, of_inlined) = sets.split_at_checked(function.bodies.len()).unwrap_or_default();
+        writer.row(portable::FUNCTIONS, &[name, file, function.line, external, returns, bodies, inlined, first, lines, labels, first_call]);
+        let (of_bodies, sets) = sets.split_at_checked(function.bodies.len()).unwrap_or_default();
+        let (of_inlined, of_labels) = sets.split_at_checked(function.inlined.len()).unwrap_or_default();
+        for ((label, _), set) in facts.labels.iter().zip(of_labels) {
+            let [at, high] = halves(self.elf.flat(label.address).unwrap_or_default());
+            let name = writer.text(label.name.as_bytes());
+            writer.row(portable::LABELS, &[name, label.line, at, high, *set]);
+        }
         for (body, set) in function.bodies.iter().zip(of_bodies) {
             let ([at, high], [size, large]) = (halves(self.elf.flat(body.entry).unwrap_or_default()), halves(body.size));
             let symbol = body.symbol.as_ref().map_or(0, |symbol| writer.text(symbol.as_bytes()) + 1);

@@ -1,5 +1,6 @@
 //! Which source line an address is of, and where the statements of a function begin: `.debug_line`.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -9,7 +10,7 @@ use super::error::Error;
 use super::functions::FunctionId;
 use super::store::{Damage, Die, Store, Unit};
 
-/// The first instruction of a statement.
+/// The first instruction of a statement, or of a line of which no statement begins anywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     pub address: Address,
@@ -91,17 +92,23 @@ impl DebugInfo {
 
     /// The same of one body or inlined copy, in the order of its parts.
     pub(super) fn statements_of(&self, die: Die) -> Result<Vec<Statement>, Damage> {
-        let mut statements = Vec::new();
         let (unit, entry) = self.store.entry(die)?;
+        let mut found: Vec<&Row> = Vec::new();
         let rows = self.lines.rows(&self.store, self.store.slot_of(die)?)?;
         for range in self.code_ranges(unit, &entry)? {
             let first = rows.partition_point(|row| row.range.start < range.start);
             let inside = rows.get(first..).unwrap_or_default().iter().take_while(|row| row.range.start < range.end);
-            for row in inside.filter(|row| row.is_statement && row.line > 0) {
-                let Some(address) = self.elf.address(row.range.start) else { continue };
-                let file = self.store.file_name(unit, row.file).unwrap_or_default();
-                statements.push(Statement { address, file, line: row.line });
-            }
+            found.extend(inside.filter(|row| row.line > 0));
+        }
+        // A line of which no row begins a statement is still a line with code, that debuggers and SystemTap can name.
+        let begun: HashSet<(u64, u32)> = found.iter().filter(|row| row.is_statement).map(|row| (row.file, row.line)).collect();
+        found.retain(|row| row.is_statement || !begun.contains(&(row.file, row.line)));
+        let mut files: HashMap<u64, String> = HashMap::new();
+        let mut statements = Vec::new();
+        for row in found {
+            let Some(address) = self.elf.address(row.range.start) else { continue };
+            let file = files.entry(row.file).or_insert_with(|| self.store.file_name(unit, row.file).unwrap_or_default());
+            statements.push(Statement { address, file: file.clone(), line: row.line });
         }
         Ok(statements)
     }

@@ -2,10 +2,11 @@
 //! without code ([`super::skeleton`]), made by [`super::export`].
 //!
 //! It answers what listings and comparisons of probe points ask. Where exactly a variable is it does not say, only in what
-//! way, and of lines only which ones have code; it says nothing of labels and calls. Nothing can be compiled from it.
+//! way, and of lines only which ones have code. Nothing can be compiled from it.
 
 use std::collections::BTreeMap;
 
+use super::calls::{Call, InlinedCode, Label};
 use super::elf::Elf;
 use super::functions::{Body, Function, FunctionId, FunctionPattern, InlinedInstance};
 use super::location::{Location, Op};
@@ -17,8 +18,8 @@ use super::variables::{FoundVariable, Unavailable, Variable};
 use super::{Address, Statement, skeleton};
 use crate::glob;
 
-/// Name, file, line, external, return type + 1, first body, first inlined instance, first parameter, lines + 1; by name. The
-/// last row is that of no function, and has the ends.
+/// Name, file, line, external, return type + 1, first body, first inlined instance, first parameter, lines + 1, first label,
+/// first call of its bodies; by name. The last row is that of no function, and has the ends.
 pub(super) const FUNCTIONS: usize = 0;
 /// Address and size (two columns each), symbol's name + 1, set of variables.
 pub(super) const BODIES: usize = 1;
@@ -39,7 +40,11 @@ pub(super) const CHILDREN: usize = 7;
 pub(super) const NAMED: usize = 8;
 /// Name, path of the unit, type, way, external; by name.
 pub(super) const GLOBALS: usize = 9;
-pub(super) const COLUMNS: [usize; 10] = [9, 6, 3, 2, 1, 4, 5, 4, 3, 5];
+/// Name, line, address (two columns), set of variables.
+pub(super) const LABELS: usize = 10;
+/// Function, address (two columns), of what is inlined the first call in the copy + 1 (else 0) and their count.
+pub(super) const CALLS: usize = 11;
+pub(super) const COLUMNS: [usize; 12] = [11, 6, 3, 2, 1, 4, 5, 4, 3, 5, 5, 5];
 
 /// What a row of [`TYPES`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,6 +127,9 @@ impl Portable {
             for row in portable.ends(function, 6) {
                 portable.note(portable.tables.get_wide(INLINED, row, 0), function, portable.cell(INLINED, row, 2));
             }
+            for row in portable.ends(function, 9) {
+                portable.note(portable.tables.get_wide(LABELS, row, 2), function, portable.cell(LABELS, row, 4));
+            }
         }
         Some(portable)
     }
@@ -194,6 +202,48 @@ impl Portable {
             bodies: self.ends(row, 5).filter_map(body).collect(),
             inlined: self.ends(row, 6).filter_map(inlined).collect(),
         })
+    }
+
+    pub fn labels(&self, elf: &Elf, id: FunctionId) -> Vec<Label> {
+        let label = |row| {
+            let address = elf.address(self.tables.get_wide(LABELS, row, 2))?;
+            Some(Label { name: self.text(self.tables.get(LABELS, row, 0)), line: self.tables.get(LABELS, row, 1), address })
+        };
+        self.ends(id.0.0 as usize, 9).filter_map(label).collect()
+    }
+
+    /// The calls in the function's bodies and inlined copies, sorted by address.
+    pub fn calls(&self, elf: &Elf, id: FunctionId) -> Vec<Call> {
+        let mut calls = self.calls_of_bodies(elf, id);
+        let copies = (0..self.tables.rows(CALLS)).filter(|row| self.tables.get(CALLS, *row, 0) == id.0.0 && self.tables.get(CALLS, *row, 3) > 0);
+        calls.extend(copies.flat_map(|row| self.calls_at(elf, self.inside(row))));
+        calls.sort_by_key(|call| (call.address, call.callee, call.inlined));
+        calls.dedup();
+        calls
+    }
+
+    pub fn calls_of_bodies(&self, elf: &Elf, id: FunctionId) -> Vec<Call> {
+        self.calls_at(elf, self.ends(id.0.0 as usize, 10))
+    }
+
+    pub fn calls_of_copy(&self, elf: &Elf, copy: InlinedCode) -> Vec<Call> {
+        self.calls_at(elf, self.inside(copy.0.0 as usize))
+    }
+
+    /// The rows of the calls in an inlined copy. Those come behind it: damage makes no circle.
+    fn inside(&self, row: usize) -> std::ops::Range<usize> {
+        let first = self.cell(CALLS, row, 3).saturating_sub(1).max(row + 1);
+        first..first.saturating_add(self.cell(CALLS, row, 4)).min(self.tables.rows(CALLS))
+    }
+
+    fn calls_at(&self, elf: &Elf, rows: std::ops::Range<usize>) -> Vec<Call> {
+        let call = |row: usize| {
+            let callee = self.tables.get(CALLS, row, 0);
+            let address = elf.address(self.tables.get_wide(CALLS, row, 1))?;
+            let inlined = (self.tables.get(CALLS, row, 3) > 0).then_some(InlinedCode(Die(row as u32)));
+            ((callee as usize) < self.count()).then_some(Call { callee: FunctionId(Die(callee)), address, inlined })
+        };
+        rows.filter_map(call).collect()
     }
 
     pub fn parameters(&self, id: FunctionId) -> Vec<Variable> {

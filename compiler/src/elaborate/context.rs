@@ -100,7 +100,17 @@ impl<'a> Elaborator<'a> {
             return Err(Error::NoContext { name: name.into(), point: None, span });
         };
         let asked = self.only_asked;
-        context.variable(plain).map_err(|error| {
+        // Whoever asks for this one by its name has it, or an error that says so.
+        let settled = |mut found: Found| {
+            if let Location::Told(location) = found.location {
+                found.location = *location;
+            }
+            if let Location::Value(value) | Location::Memory { address: value, .. } = &mut found.location {
+                place(value, span);
+            }
+            found
+        };
+        context.variable(plain).map(settled).map_err(|error| {
             let names = || -> Vec<String> {
                 // What is optimised out there would be no help.
                 if asked {
@@ -297,6 +307,10 @@ impl<'a> Elaborator<'a> {
         let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
         let shape = scalar(debug, found.type_id, span)?;
         let value = match (&found.location, &shape) {
+            (Location::Told(location), _) => {
+                let found = Found { object: found.object.clone(), type_id: found.type_id, location: (**location).clone() };
+                return self.load(&found, span);
+            }
             (Location::Pointer(_), _) => {
                 return Err(Error::NoAddress { span, why: "the compiler keeps what it points to out of memory: ask for what is there" });
             }
@@ -341,7 +355,7 @@ impl<'a> Elaborator<'a> {
                 let (skip, field, size) = storage(*range).ok_or(Error::NotAssignable { span })?;
                 Ok(LValue::Memory { address: add(address.clone(), skip), size, field: Some(field), signed })
             }
-            Location::Value(_) | Location::Parts(_) | Location::Pointer(_) => Err(Error::NotAssignable { span }),
+            Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::Told(_) => Err(Error::NotAssignable { span }),
         }
     }
 
@@ -351,7 +365,7 @@ impl<'a> Elaborator<'a> {
             Location::Memory { address, bits: None } => Ok(address.clone()),
             Location::Memory { bits: Some(_), .. } => Err(Error::NoAddress { span, why: "a bit-field" }),
             Location::Register { .. } => Err(Error::NoAddress { span, why: "it is held in a register" }),
-            Location::Value(_) => Err(Error::NoAddress { span, why: "it is a computed value" }),
+            Location::Value(_) | Location::Told(_) => Err(Error::NoAddress { span, why: "it is a computed value" }),
             Location::Parts(_) => Err(Error::NoAddress { span, why: "it is in several places" }),
             Location::Pointer(_) => Err(Error::NoAddress { span, why: "the compiler has optimised it out" }),
         }
@@ -360,6 +374,22 @@ impl<'a> Elaborator<'a> {
 
 pub(super) fn debug_error(error: impl std::fmt::Display, span: Span) -> Error {
     Error::DebugInfo { message: error.to_string(), span }
+}
+
+/// Gives the reads of an expression that debug information has made the place where they are used.
+fn place(value: &mut Expr, span: Span) {
+    value.span = span;
+    match &mut value.kind {
+        ExprKind::Read { address: inner, .. }
+        | ExprKind::SignExtend(inner, _)
+        | ExprKind::Bits { value: inner, .. }
+        | ExprKind::Negate(inner)
+        | ExprKind::Not(inner)
+        | ExprKind::Complement(inner) => place(inner, span),
+        ExprKind::Binary(_, left, right) => [left, right].into_iter().for_each(|inner| place(inner, span)),
+        ExprKind::Conditional(condition, then, otherwise) => [condition, then, otherwise].into_iter().for_each(|inner| place(inner, span)),
+        _ => {}
+    }
 }
 
 /// How a C type is held as a long.

@@ -13,6 +13,7 @@ pub(super) fn text(location: &Location, words: bool) -> String {
             format!("[{}], bits {}-{}", expr(address, words), bits.first, bits.first + u64::from(bits.bits).saturating_sub(1))
         }
         Location::Value(value) => expr(value, words),
+        Location::Told(location) => text(location, words),
         Location::Parts(parts) => {
             let each = parts.iter().map(|part| {
                 let place = part.location.as_ref().map_or_else(|| "nowhere".to_string(), |location| text(location, words));

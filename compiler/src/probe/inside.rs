@@ -60,10 +60,6 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
     let failed = |error: crate::debuginfo::Error| PointError::DebugInfo { component, message: error.to_string() };
     let (pattern, _) = parse(&text).ok_or_else(|| no_place(&text, component))?;
     let debug = object.debug().map_err(failed)?;
-    if debug.is_portable() {
-        let why = "an exported index knows nothing of labels and calls".to_string();
-        return Err(PointError::NotProbeable { component, name: text, why });
-    }
     let functions = debug.find_functions(&pattern).map_err(failed)?;
     if functions.is_empty() {
         return Err(nothing(debug, &pattern, &text, component, &described(object)));

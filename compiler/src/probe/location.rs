@@ -121,8 +121,8 @@ fn by_caller(return_address: &[Op], cases: &[(Vec<Address>, debuginfo::Location)
         told = true;
     }
     match told {
-        true if in_memory => Ok(Location::Memory { address: value, bits: None }),
-        true => Ok(Location::Value(value)),
+        true if in_memory => Ok(Location::Told(Box::new(Location::Memory { address: value, bits: None }))),
+        true => Ok(Location::Told(Box::new(Location::Value(value)))),
         false => Err("its value is only known at the function's entry".into()),
     }
 }

@@ -79,11 +79,6 @@ impl Kernel {
         Ok(Kernel { release, options, build_dir, own_build: false, modules, opened, cache: None, packed: Some(packed), servers: None, fetched: RefCell::default() })
     }
 
-    /// It is known by an exported index alone.
-    pub fn is_index(&self) -> bool {
-        self.packed.is_some()
-    }
-
     /// What `--kernel` names: a release, the path of a build tree, of a directory that holds one kernel's system as `/` does,
     /// or of an index.
     pub fn named(name: &str, options: SearchOptions) -> Result<Kernel, TargetError> {

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use spile::guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
-const TOOLS: [(&str, &str); 18] = [
+const TOOLS: [(&str, &str); 20] = [
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("/usr/bin/getfattr", "attr"),
@@ -25,6 +25,9 @@ const TOOLS: [(&str, &str); 18] = [
     // A server of debug information, and what makes files that share some of it.
     ("/usr/bin/debuginfod", "debuginfod"),
     ("/usr/bin/dwz", "dwz"),
+    // For a server that speaks https, and who asks it.
+    ("/usr/bin/openssl", "openssl"),
+    ("/usr/bin/curl", "curl"),
     // Another reader of it, to compare with.
     ("/usr/bin/gdb", "gdb"),
     // For kernels that are built with it.

@@ -357,6 +357,24 @@ fn what_callers_passed() {
     }
 }
 
+/// A jump leaves the return address of whoever called the one that jumps: it tells nothing.
+#[test]
+fn what_is_called_by_a_jump_has_callers_that_are_not_known() {
+    let text = "extern void sink(long);\n\
+        static __attribute__((noinline, noclone, noipa)) long dead(long first, long second)\n{\n\
+        sink(first);\nsink(1);\nsink(second);\nreturn second;\n}\n\
+        long calls(long a) { return 1 + dead(77, a); }\nlong jumps(long a) { return dead(a, 6); }\n";
+    let compiled = Compiled::new(text, &[]);
+    let debug = compiled.open();
+    let id = only(&debug, "dead");
+    let statements = debug.statements(id).expect("lines");
+    let last = statements.iter().rfind(|statement| statement.line == 6).expect("a line");
+    match debug.variable(id, last.address, "first").expect("is whole") {
+        Err(Unavailable::Unsupported(why)) => assert!(why.contains("callers"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn calls_and_labels() {
     let text = "extern int far(int); static inline int near(int a) { return a * 3; }\n\
