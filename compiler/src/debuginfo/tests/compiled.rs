@@ -320,7 +320,8 @@ fn lines() {
         other => panic!("{other:?}"),
     }
     let elsewhere = debug.elsewhere(id, last.address, "a").expect("is whole");
-    assert_eq!((elsewhere.line, elsewhere.lines[0], elsewhere.lines.last()), (Some(6), (3, true), Some(&(7, false))));
+    assert_eq!((elsewhere.line, elsewhere.lines[0]), (Some(6), (3, true)));
+    assert!(elsewhere.lines.contains(&(7, false)), "{elsewhere:?}");
 }
 
 /// A parameter that nobody keeps any more is what the caller has passed: as the return address tells.
