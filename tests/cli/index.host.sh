@@ -13,7 +13,7 @@
 # stdout: \$file->f_path->dentry->d_name->name  \(const unsigned char\*; kernel\.function\("vfs_read"\)\)$
 # stdout: all is well$
 # stdout: ^check 0$
-# stdout: 1 not known: the script does not work
+# stdout: kernel\.index: 1 same: all is well$
 # stdout: ^compiled 1$
 # stdout: ^damaged 1$
 
