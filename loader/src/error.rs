@@ -80,6 +80,8 @@ pub enum Error {
     NotOurs { path: PathBuf },
     Meta { path: PathBuf, error: MetaError },
     Format { path: PathBuf, index: usize, error: FormatError },
+    /// The file is not as the compiler has left it.
+    Changed { path: PathBuf },
     /// The module's name cannot be one.
     BadName { path: PathBuf, name: String },
     /// No CAP_SYS_MODULE.
@@ -144,6 +146,7 @@ impl Error {
             | Error::NotOurs { .. }
             | Error::Meta { .. }
             | Error::Format { .. }
+            | Error::Changed { .. }
             | Error::NoService { .. }
             | Error::BadName { .. } => Exit::File,
             Error::NoCapability
@@ -185,6 +188,11 @@ impl fmt::Display for Error {
                     write!(f, "{}{}", if index == 0 { "; looked for " } else { ", " }, path.display())
                 })
             }
+            Error::Changed { path } => write!(
+                f,
+                "{} is not as it was when spile built it (a bit is wrong, or it was stripped, or another version of spile built it): build it again, or copy it again",
+                path.display()
+            ),
             Error::Unreadable { path, error } => write!(f, "{} cannot be read: {error}", path.display()),
             Error::Elf { path, error } => write!(f, "{} is no module: {error}", path.display()),
             Error::NotOurs { path } => write!(f, "{} was not built by spile: use insmod for it", path.display()),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use spile_abi::format::Piece;
 use spile_abi::meta::{self, Meta};
+use spile_abi::seal;
 
 use crate::elf;
 use crate::error::Error;
@@ -28,8 +29,6 @@ pub struct File {
     pub signed: bool,
 }
 
-/// The end of a signed module (kernel/module_signature.c).
-const SIGNATURE_MARK: &[u8] = b"~Module signature appended~\n";
 /// The kernel's limit for names (MODULE_NAME_LEN, the NUL included).
 const MAX_NAME: usize = 56;
 
@@ -51,13 +50,21 @@ impl File {
 
     fn read(path: &Path) -> Result<File, Error> {
         let unreadable = |error| Error::Unreadable { path: path.to_path_buf(), error };
+        // Looked at before it is opened: a device or a pipe may have no end, or none yet.
+        let status = fs::metadata(path).map_err(unreadable)?;
+        if !status.is_file() {
+            return Err(unreadable(std::io::Error::other("it is no regular file")));
+        }
         File::of(path.to_path_buf(), fs::read(path).map_err(unreadable)?)
     }
 
     /// From bytes that were read already.
     pub fn of(path: PathBuf, image: Vec<u8>) -> Result<File, Error> {
         let description = parse(&path, &image)?;
-        let signed = image.ends_with(SIGNATURE_MARK);
+        if !is_sealed(&image) {
+            return Err(Error::Changed { path });
+        }
+        let signed = image.ends_with(seal::SIGNATURE_MARK);
         Ok(File { path, image, description, signed })
     }
 
@@ -78,6 +85,16 @@ impl File {
         self.description.meta.name = new;
         Ok(())
     }
+}
+
+/// Whether all is as the compiler has left it.
+fn is_sealed(image: &[u8]) -> bool {
+    let image = seal::unsigned(image);
+    let Ok(Some(section)) = elf::section(image, seal::SECTION) else { return false };
+    let Some((magic, sum)) = section.split_at_checked(seal::MAGIC.len()) else { return false };
+    let Ok(sum) = <[u8; seal::SUM_BYTES]>::try_from(sum) else { return false };
+    let start = (section.as_ptr() as usize).wrapping_sub(image.as_ptr() as usize).wrapping_add(seal::MAGIC.len());
+    magic == seal::MAGIC && u64::from_le_bytes(sum) == seal::sum(image, &(start..start.saturating_add(seal::SUM_BYTES)))
 }
 
 /// Where the field with the module's name begins.
@@ -124,9 +141,40 @@ pub fn running_release() -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::elf::tests::with_sections;
+
+    /// A file with these sections and the right sum.
+    pub fn sealed(sections: &[(&str, &[u8])]) -> Vec<u8> {
+        let empty = [&seal::MAGIC[..], &[0; seal::SUM_BYTES]].concat();
+        let mut image = with_sections(&[sections, &[(seal::SECTION, &empty)]].concat());
+        let start = image.windows(seal::BYTES).position(|window| window == empty).unwrap() + seal::MAGIC.len();
+        let place = start..start + seal::SUM_BYTES;
+        let sum = seal::sum(&image, &place);
+        image[place].copy_from_slice(&sum.to_le_bytes());
+        image
+    }
+
+    #[test]
+    fn a_wrong_bit_anywhere_is_seen_before_anything_is_loaded() {
+        let meta = Meta { name: "script_1".into(), ..Meta::default() };
+        let image = sealed(&[(meta::SECTION, &meta.encode()), (".text", &[7; 50])]);
+        assert!(File::of("a.ko".into(), image.clone()).is_ok());
+        let mut signed = [&image[..], &[9; 20], &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20]].concat();
+        signed.extend(seal::SIGNATURE_MARK);
+        assert!(File::of("a.ko".into(), signed).unwrap().signed);
+        for bit in 0..image.len() * 8 {
+            let mut damaged = image.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(File::of("a.ko".into(), damaged).is_err(), "{bit}");
+        }
+        for end in 0..image.len() {
+            assert!(File::of("a.ko".into(), image[..end].to_vec()).is_err(), "{end}");
+        }
+        let without = with_sections(&[(meta::SECTION, &meta.encode())]);
+        assert!(matches!(File::of("a.ko".into(), without), Err(Error::Changed { .. })));
+    }
 
     fn parse_meta(meta: &Meta) -> Result<Description, Error> {
         parse(Path::new("a.ko"), &with_sections(&[(meta::SECTION, &meta.encode())]))

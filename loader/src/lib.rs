@@ -17,6 +17,7 @@ pub mod daemon;
 pub mod device;
 pub mod elf;
 pub mod error;
+pub mod exporter;
 pub mod file;
 pub mod format;
 pub mod gate;
@@ -49,7 +50,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use spile_abi::device::Gate;
+use spile_abi::device::{Gate, OBSERVE};
+use spile_abi::meta::Meta;
 
 use crate::error::{Error, Exit};
 use crate::options::{Options, Task};
@@ -227,7 +229,11 @@ fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Err
     }
     let wrong = |why: String| Error::Setting { given: "--dry-run, --expires, --rewrites, --only".to_string(), why };
     match file.description.meta.guru {
-        true => options.gate.gate().map(Some).map_err(wrong),
+        true => {
+            let gate = options.gate.gate().map_err(wrong)?;
+            warn_of_ungated(&file.description.meta, gate.mode);
+            Ok(Some(gate))
+        }
         false => Err(wrong("the script writes nothing: it was compiled without -g".to_string())),
     }
 }
@@ -236,7 +242,11 @@ fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Err
 fn look(name: &str) -> Result<device::Device, Error> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
     match file::is_module_name(name) && Path::new("/sys/module").join(name).exists() {
-        true => device::Device::look(name),
+        true => device::Device::look(name).map_err(|error| match error {
+            // It is somebody else's.
+            Error::Node { error, .. } if error.kind() == std::io::ErrorKind::NotFound => Error::NotLoaded { name: name.to_string() },
+            error => error,
+        }),
         false => Err(Error::NotLoaded { name: name.to_string() }),
     }
 }
@@ -247,8 +257,21 @@ fn status_text(name: &str, form: status::Form) -> Result<String, Error> {
     status::ask(name, &description.meta, &device, form)
 }
 
+/// The gate does not see what C does through pointers of its own.
+fn warn_of_ungated(meta: &Meta, mode: u32) {
+    if mode == OBSERVE && !meta.ungated.is_empty() {
+        report::say(&format!(
+            "WARNING: --dry-run holds back what the script writes, but not what its C does: {} (C that changes nothing says so by /* pure */)",
+            meta.ungated.join(", ")
+        ));
+    }
+}
+
 fn change_gate(name: &str, mode: u32, expires: Option<u64>) -> Result<Exit, Error> {
     let device = look(name)?;
+    if let Ok(description) = file::Description::decode(Path::new(name), &device.meta()?) {
+        warn_of_ungated(&description.meta, mode);
+    }
     let mut gate = device.gate()?.gate;
     gate.mode = mode;
     gate.expires = expires.unwrap_or(gate.expires);

@@ -10,6 +10,7 @@ use spile_abi::device::{ENFORCE, OBSERVE};
 use crate::account::Form;
 use crate::budget::Budget;
 use crate::error::EXIT_HELP;
+use crate::exporter;
 use crate::gate::{self, Scope, Wish};
 use crate::setting::Remote;
 use crate::status::Form as StatusForm;
@@ -52,6 +53,8 @@ pub struct Options {
     pub verbose: bool,
     /// What the module does, as Prometheus text, goes there again and again.
     pub metrics: Option<PathBuf>,
+    /// Socket that answers with the same.
+    pub metrics_socket: Option<PathBuf>,
     /// The balance of events at the end.
     pub stats: Option<Form>,
     /// What the script may cost.
@@ -179,9 +182,10 @@ struct Arguments {
     #[arg(long, value_name = "PERCENT[,sample]", value_parser = Budget::parse, conflicts_with_all = ["attach", "remove"])]
     budget: Option<Budget>,
 
-    /// Every 10 seconds, write what the module has done into FILE, for node_exporter's textfile collector (NAME.prom)
+    /// Every 10 seconds, write what the module has done into FILE, for node_exporter's textfile collector (NAME.prom); or
+    /// unix:PATH: a socket that answers with it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detach", "remove"])]
-    metrics: Option<PathBuf>,
+    metrics: Vec<PathBuf>,
 
     /// Print no warnings
     #[arg(short = 'w')]
@@ -278,6 +282,11 @@ fn parse_action(arguments: &[OsString]) -> Result<Option<Task>, clap::Error> {
     }))
 }
 
+/// The path of `unix:PATH`.
+fn socket(place: &std::path::Path) -> Option<PathBuf> {
+    place.to_str()?.strip_prefix(exporter::PREFIX).map(PathBuf::from)
+}
+
 impl Options {
     /// Without any option.
     fn for_task(task: Task) -> Options {
@@ -291,6 +300,7 @@ impl Options {
             pid: None,
             verbose: false,
             metrics: None,
+            metrics_socket: None,
             stats: None,
             budget: None,
             no_warnings: false,
@@ -331,7 +341,8 @@ impl Options {
             command: arguments.command,
             pid: arguments.pid,
             verbose: arguments.verbose > 0,
-            metrics: arguments.metrics,
+            metrics: arguments.metrics.iter().find(|place| socket(place).is_none()).cloned(),
+            metrics_socket: arguments.metrics.iter().find_map(|place| socket(place)),
             stats: arguments.stats.map(|form| if form == "json" { Form::Json } else { Form::Table }),
             budget: arguments.budget,
             no_warnings: arguments.no_warnings,

@@ -31,7 +31,8 @@ GLOBALS=
 # What the script prints goes to the journal, or to this file (-o), which rotates (-S)
 OUTPUT=
 ROTATE=
-# What the module does, as Prometheus text, for node_exporter's textfile collector (a file NAME.prom in its directory)
+# What the module does, as Prometheus text: a file NAME.prom in the directory of node_exporter's textfile collector, and
+# unix:PATH, a socket (one of them, or both apart by a blank)
 METRICS=
 # Without a module for the running kernel: fail, fetch (DIRECTORY/RELEASE/NAME.ko) or rebuild (SCRIPT with BUILD_OPTIONS)
 MISSING=fail
@@ -122,7 +123,7 @@ struct Conf {
     globals: Vec<String>,
     output: Option<String>,
     rotate: Option<String>,
-    metrics: Option<String>,
+    metrics: Vec<String>,
     missing: Missing,
     directory: PathBuf,
     script: PathBuf,
@@ -156,7 +157,7 @@ impl Conf {
                 "GLOBALS" => conf.globals = words(),
                 "OUTPUT" => conf.output = text(),
                 "ROTATE" => conf.rotate = text(),
-                "METRICS" => conf.metrics = text(),
+                "METRICS" => conf.metrics = words(),
                 "DIRECTORY" => conf.directory = value.into(),
                 "SCRIPT" => conf.script = value.into(),
                 "BUILD_OPTIONS" => conf.build_options = words(),
@@ -177,8 +178,8 @@ impl Conf {
 
     /// Where the output goes, for a session that begins and for one that is attached to.
     fn output_options(&self) -> Vec<String> {
-        let pairs = [("-o", &self.output), ("-S", &self.rotate), ("--metrics", &self.metrics)];
-        pairs.into_iter().flat_map(|(option, value)| value.iter().flat_map(move |value| [option.to_string(), value.clone()])).collect()
+        let pairs = [("-o", self.output.as_slice()), ("-S", self.rotate.as_slice()), ("--metrics", self.metrics.as_slice())];
+        pairs.into_iter().flat_map(|(option, values)| values.iter().flat_map(move |value| [option.to_string(), value.clone()])).collect()
     }
 }
 
@@ -347,7 +348,7 @@ impl Service {
     fn check_name(&self, name: &str, release: &str) -> bool {
         let conf = self.conf(name).unwrap_or_default();
         let is_there = self.has_module(name, release)
-            || conf.missing == Missing::Rebuild
+            || conf.missing == Missing::Rebuild && self.path("").join(&conf.script).is_file() && has_compiler()
             || conf.missing == Missing::Fetch && conf.directory.join(release).join(format!("{name}.ko")).exists();
         if !is_there {
             report::say(&format!(
@@ -406,6 +407,16 @@ impl Service {
             Missing::Fail => {}
             Missing::Fetch => {
                 let file = File::find(&conf.directory.join(release).join(format!("{name}.ko")))?;
+                let meta = &file.description.meta;
+                // What does not fit would lie there as this kernel's.
+                if meta.kernel_release != release {
+                    let built_for = meta.kernel_release.clone();
+                    return Err(Error::OtherRelease { path: file.path, built_for, running: release.to_string() });
+                }
+                if meta.name != name {
+                    let why = format!("{} is called {}", file.path.display(), meta.name);
+                    return Err(Error::Setting { given: name.to_string(), why });
+                }
                 write_new(&place, &file.image)?;
                 return Ok(place);
             }
@@ -414,9 +425,11 @@ impl Service {
                 fs::create_dir_all(directory).map_err(|error| Error::OpenOutput { path: directory.to_path_buf(), error })?;
                 let mut command = Command::new("spile");
                 command.args(&conf.build_options).args(["-p4", "-m", name, "-r", release]).arg(&conf.script).current_dir(directory);
-                let status = command.status().map_err(|error| Error::Command { command: "spile".to_string(), error })?;
-                if status.success() && place.exists() {
-                    return Ok(place);
+                match command.status() {
+                    Ok(status) if status.success() && place.exists() => return Ok(place),
+                    // It has said why.
+                    Ok(_) => {}
+                    Err(error) => report::say(&format!("WARNING: spile cannot be started to build it: {error}")),
                 }
             }
         }
@@ -430,6 +443,12 @@ pub enum Step {
     Done(Exit),
     /// Go on with this command line.
     Run(Vec<OsString>),
+}
+
+/// Whether there is a program `spile`.
+fn has_compiler() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join("spile").is_file())
 }
 
 fn unit(name: &str) -> String {
@@ -474,7 +493,7 @@ pub fn options(arguments: Vec<OsString>) -> Result<Options, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::elf::tests::with_sections;
+    use crate::file::tests::sealed;
     use spile_abi::meta::{self, Meta};
 
     fn service(root: &Path, line: &str) -> Result<Step, Error> {
@@ -484,7 +503,7 @@ mod tests {
 
     fn module(path: &Path, name: &str, release: &str) {
         let meta = Meta { name: name.into(), kernel_release: release.into(), ..Meta::default() };
-        fs::write(path, with_sections(&[(meta::SECTION, &meta.encode())])).unwrap();
+        fs::write(path, sealed(&[(meta::SECTION, &meta.encode())])).unwrap();
     }
 
     #[test]

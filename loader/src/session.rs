@@ -18,6 +18,7 @@ use crate::command::{Status, Target};
 use crate::daemon::Waiting;
 use crate::device::{Device, MappedRing};
 use crate::error::{Error, Exit};
+use crate::exporter::Exporter;
 use crate::file::Description;
 use crate::gate;
 use crate::input::Input;
@@ -149,18 +150,28 @@ pub fn run(
         held_back: false,
         payload: Vec::new(),
     };
+    let exporter = options.metrics_socket.as_deref().map(Exporter::open).transpose()?;
+    let over = EventFd::from_value_and_flags(0, flags)
+        .map_err(|errno| Error::System { doing: "making an event descriptor", error: errno.into() })?;
     // The calls are made by this, the process's first thread: begin and end probes run in it, and take `current` for a
     // process that is in the kernel's list of them, which other threads are not.
     std::thread::scope(|scope| {
         let (ask, asked) = mpsc::channel::<fn(&Device) -> Result<(), Error>>();
         let (tell, told) = mpsc::channel();
+        if let Some(exporter) = &exporter {
+            let text = || status::ask(name, &description.meta, device, status::Form::Prometheus).unwrap_or_default();
+            let over = over.as_fd();
+            scope.spawn(move || exporter.serve(over, text));
+        }
         let reading = scope.spawn(move || session.run(&Calls { ask, told }));
         for call in asked {
             let _returned = Returned(&returned);
             // Who has asked waits for it.
             let _ = tell.send(call(device));
         }
-        reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let end = reading.join();
+        drop(Returned(&over));
+        end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 

@@ -126,7 +126,7 @@ impl Known<'_> {
 
     /// Text format 0.0.4, for node_exporter's textfile collector.
     fn prometheus(&self) -> String {
-        let module = quoted(self.name);
+        let module = label(self.name);
         let mut text = String::new();
         let mut family = |name: &str, kind: &str, help: &str, values: &mut dyn Iterator<Item = (String, u64)>| {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -149,7 +149,7 @@ impl Known<'_> {
             family("spile_rewrites_total", "counter", "Writes of a guru script by what became of them.", &mut { rewrites });
         }
         let sites = || self.meta.probes.iter().zip(self.counters).enumerate();
-        let labels = |index: usize, point: &str| format!(",probe=\"{index}\",point={}", quoted(point));
+        let labels = |index: usize, point: &str| format!(",probe=\"{index}\",point={}", label(point));
         let armed = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.armed.into()));
         family("spile_probe_armed", "gauge", "Whether a probe is armed.", &mut { armed });
         // The names are those of the table of --stats.
@@ -164,6 +164,11 @@ impl Known<'_> {
         family("spile_probe_timed_total", "counter", "Runs of the handler that were timed.", &mut { timed });
         text
     }
+}
+
+/// A label's value: of escapes there are these three alone.
+fn label(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 
 /// begin, end, error and never are not attached to anything.
@@ -198,6 +203,26 @@ mod tests {
              hits  handled  cycles min/avg/max  by         probe\n   \
              5        5                   -  kretprobe  kernel.function(\"a\").return (a.stp:1:1)\n"
         );
+    }
+
+    #[test]
+    fn prometheus_s_own_checker_takes_it() {
+        use std::io::Write;
+        use std::process::{Command, Stdio};
+        let [_, _, text] = texts();
+        let text = text.replace("\\\"a\\\"", "\\\"a b\\\\c\\\"");
+        let checker = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        // Debian's package prometheus has it, with the server.
+        let Ok(mut checker) = checker else { return println!("skipped: no promtool") };
+        checker.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = checker.wait_with_output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        assert!(output.status.success() && said.is_empty(), "{}\n{text}", String::from_utf8_lossy(&said));
+    }
+
+    #[test]
+    fn labels_have_the_escapes_that_there_are() {
+        assert_eq!(label("a\"b\\c\nd\u{1}"), "\"a\\\"b\\\\c\\nd\u{1}\"");
     }
 
     #[test]

@@ -11,7 +11,7 @@ spilerun ticks.ko -T 0.3 >out
 echo "time: $(tail -n 1 out) $?"
 gone ticks
 
-sleep 0.5 &
+sleep 2 &
 spilerun ticks.ko -x $! >out
 echo "process: $(tail -n 1 out) $?"
 gone ticks

@@ -24,7 +24,7 @@ pub use tables::{EmbeddedExpression, ModuleSymbol};
 
 use crate::program::uses::{self, Uses, Walk};
 use crate::program::{Attachment, Automaton, Constant, EmbeddedC, FunctionBody, Holds, Place, Program, Type};
-use crate::source::SourceMap;
+use crate::source::{Origin, SourceMap};
 use spile_abi::meta::{self, Meta};
 
 /// Limits of section 4.1 of the manual, each set by `-D NAME=VALUE`.
@@ -369,6 +369,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         formats: std::mem::take(&mut tables.formats),
         locations: std::mem::take(&mut tables.locations),
         settings: Vec::new(),
+        ungated: ungated(program, sources, &tables.expressions),
     };
     let globals = used_globals(program, &handler_uses, &counters, naming.limits.map_entries);
     meta.settings = settable(&globals).map(|global| setting(global, naming.limits.string_bytes)).collect();
@@ -398,6 +399,20 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         meta,
         naming,
     }
+}
+
+/// C of the script's own, not of the library, that does not say that it writes nothing.
+fn ungated(program: &Program, sources: &SourceMap, expressions: &[EmbeddedExpression]) -> Vec<String> {
+    let writes = |code: &EmbeddedC| {
+        let is_own = sources.file(code.span.file).origin == Origin::User;
+        is_own && !code.text.contains("/* pure */")
+    };
+    let functions = program.functions.iter().filter_map(|function| match &function.body {
+        FunctionBody::EmbeddedC(code) if writes(code) => Some(function.name.clone()),
+        _ => None,
+    });
+    let others = expressions.iter().filter(|expression| writes(&expression.code));
+    functions.chain(others.map(|expression| format!("C at {}", sources.place(expression.code.span)))).collect()
 }
 
 fn shared_globals(program: &Program, expressions: &[EmbeddedExpression]) -> Vec<crate::program::GlobalId> {

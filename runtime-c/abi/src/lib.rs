@@ -6,3 +6,4 @@ pub mod device;
 pub mod format;
 pub mod meta;
 pub mod record;
+pub mod seal;

@@ -31,6 +31,9 @@ pub struct Meta {
     pub locations: Vec<String>,
     /// Globals that may be given another value before the script starts, by the index that SPILE_SET takes.
     pub settings: Vec<Setting>,
+    /// C of the script's own that may write past the gate: names of functions, and `C at FILE:LINE:COLUMN` of what stands in
+    /// handlers; all that does not say `/* pure */`.
+    pub ungated: Vec<String>,
 }
 
 /// A global that is neither array nor aggregate.
@@ -96,7 +99,7 @@ pub fn parse_number(text: &str) -> Option<i64> {
 const MAGIC: &[u8; 8] = b"SPILEMET";
 
 /// Version of the encoding.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Why bytes are no [`Meta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +162,8 @@ impl Meta {
             put_bytes(&mut bytes, setting.name.as_bytes());
             put_count(&mut bytes, setting.string_bytes as usize);
         }
+        put_count(&mut bytes, self.ungated.len());
+        self.ungated.iter().for_each(|name| put_bytes(&mut bytes, name.as_bytes()));
         bytes
     }
 
@@ -181,6 +186,7 @@ impl Meta {
             formats: reader.list(|reader| Ok(reader.counted()?.to_vec()))?,
             locations: reader.list(Reader::text)?,
             settings: reader.list(Reader::setting)?,
+            ungated: reader.list(Reader::text)?,
         };
         match reader.bytes.len() {
             0 => Ok(meta),
@@ -291,6 +297,7 @@ mod tests {
                 formats: self.list(Random::bytes),
                 locations: self.list(Random::text),
                 settings: self.list(|r| Setting { name: r.text(), string_bytes: r.below(1 << 16) as u32 }),
+                ungated: self.list(Random::text),
             }
         }
     }

@@ -1,0 +1,149 @@
+//! `--metrics unix:PATH`: Prometheus text for whoever connects to a socket, as long as the session runs.
+//!
+//! A thread of its own answers one client after the other: a client that says `GET` or `HEAD` gets an HTTP/1.0 answer
+//! (`curl --unix-socket`), one that says nothing the text alone (`socat`). A slow one is left after [`PATIENCE`], and the
+//! session knows nothing of it.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::error::Error;
+
+/// For what a client may say, and for each write to it.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Who has said nothing by then says nothing.
+const SILENCE: Duration = Duration::from_millis(200);
+/// A longer request is none.
+const MAX_REQUEST: usize = 8 << 10;
+
+/// What `--metrics` gives before a socket's path.
+pub const PREFIX: &str = "unix:";
+
+#[derive(Debug)]
+pub struct Exporter {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Exporter {
+    /// A socket that a killed loader has left is taken over; one that is listened to is not.
+    pub fn open(path: &Path) -> Result<Exporter, Error> {
+        let failed = |error| Error::OpenOutput { path: path.to_path_buf(), error };
+        let is_socket = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
+        if is_socket && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            fs::remove_file(path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(Exporter { listener, path: path.to_path_buf() })
+    }
+
+    /// Until `stop` is readable.
+    pub fn serve(&self, stop: BorrowedFd<'_>, text: impl Fn() -> String) {
+        loop {
+            let mut descriptors = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN), PollFd::new(stop, PollFlags::POLLIN)];
+            if poll(&mut descriptors, PollTimeout::NONE).is_err_and(|errno| errno != nix::errno::Errno::EINTR) {
+                return;
+            }
+            let [client, stop] = descriptors.map(|descriptor| descriptor.any().unwrap_or(false));
+            if stop {
+                return;
+            }
+            if client && let Ok((stream, _)) = self.listener.accept() {
+                // A client that is gone or slow has what it has.
+                let _ = answer(stream, &text);
+            }
+        }
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        // Somebody else may have taken it away.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn answer(mut stream: UnixStream, text: &impl Fn() -> String) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let request = read_request(&mut stream)?;
+    let (is_http, wants_body) = (request.starts_with(b"GET ") || request.starts_with(b"HEAD "), !request.starts_with(b"HEAD "));
+    let text = text();
+    if is_http {
+        let head = "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close\r\nContent-Length: ";
+        stream.write_all(format!("{head}{}\r\n\r\n", text.len()).as_bytes())?;
+    }
+    if wants_body {
+        stream.write_all(text.as_bytes())?;
+    }
+    stream.shutdown(std::net::Shutdown::Write)
+}
+
+/// What the client says, up to the empty line that ends a request.
+fn read_request(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let began = Instant::now();
+    let mut request = Vec::new();
+    let mut buffer = [0u8; 1024];
+    stream.set_read_timeout(Some(SILENCE))?;
+    while request.len() < MAX_REQUEST && began.elapsed() < PATIENCE && !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => request.extend(buffer.iter().take(count)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::eventfd::EventFd;
+
+    #[test]
+    fn clients_are_answered_as_they_ask_until_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("metrics");
+        // What a killed loader has left.
+        drop(UnixListener::bind(&path).unwrap());
+        let exporter = Exporter::open(&path).unwrap();
+        assert!(Exporter::open(&path).is_err(), "it is listened to");
+        let stop = EventFd::new().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| exporter.serve(stop.as_fd(), || "spile_running 1\n".to_string()));
+            let ask = |request: &[u8]| {
+                let mut stream = UnixStream::connect(&path).unwrap();
+                stream.write_all(request).unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).unwrap();
+                answer
+            };
+            assert_eq!(ask(b""), "spile_running 1\n");
+            let answer = ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+            assert!(answer.starts_with("HTTP/1.0 200 OK\r\n") && answer.ends_with("Content-Length: 16\r\n\r\nspile_running 1\n"), "{answer}");
+            assert!(ask(b"HEAD / HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
+            drop(UnixStream::connect(&path).unwrap());
+            stop.write(1).unwrap();
+        });
+        drop(exporter);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_in_its_place_is_not_touched() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(Exporter::open(file.path()).is_err());
+        assert!(file.path().exists());
+        assert!(Exporter::open(Path::new("/no/such/directory/socket")).is_err());
+    }
+}

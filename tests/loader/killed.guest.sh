@@ -1,0 +1,94 @@
+# Shows: a loader killed with SIGKILL at any moment, on its way in or in the middle of its output, leaves nothing that the next
+# one cannot take away or go on with. With a file for output each line is there once, whole, in order, over many kills; with a
+# pipe none is missing, and those that may be there twice are told. Of several loaders at once one gets the module.
+# script: steady steady.stp
+# limit: 400
+# stdout: ^on the way in: 15 kills, nothing left$
+# stdout: ^file: 15 kills, [1-9][0-9]* lines, each once$
+# stdout: ^pipe: 6 kills, none missing, told$
+# stdout: ^at once: one of 5, 6 6 6 6$
+
+# a_while MOST: up to so many milliseconds.
+a_while() { sleep "$(awk -v seed="$(hexdump -n 4 -e '"%u"' /dev/urandom)" -v most="$1" 'BEGIN { srand(seed); print rand() * most / 1000 }')"; }
+
+# grows FILE: waits until there is more in it: its writer is at work, and takes signals.
+grows() {
+	size=$(stat -c %s "$1")
+	for tenth in $(seq 200); do
+		[ "$(stat -c %s "$1")" = "$size" ] || return 0
+		sleep 0.1
+	done
+	echo "$1 does not grow"
+	return 1
+}
+
+for turn in $(seq 15); do
+	spilerun steady.ko >/dev/null 2>&1 &
+	loader=$!
+	a_while 150
+	kill -KILL $loader
+	wait $loader || true
+	spilerun -d '*'
+	gone steady
+done
+echo "on the way in: 15 kills, nothing left"
+
+spilerun --keep --append -o log steady.ko 2>err &
+loader=$!
+armed steady
+for turn in $(seq 15); do
+	a_while 200
+	kill -KILL $loader
+	wait $loader || true
+	spilerun --keep --append -o log -A steady 2>>err &
+	loader=$!
+	sleep 0.1
+done
+grows log
+kill -INT $loader
+wait $loader
+gone steady
+! grep -q 'records were lost\|may be there already' err
+grep -v '^line [0-9]* x\{80,\}$\|^ready$\|^written [0-9]*$' log >odd || true
+[ ! -s odd ] || { head -n 3 odd; exit 1; }
+sed -n 's/^line \([0-9]*\) .*/\1/p' log >numbers
+written=$(sed -n 's/^written //p' log)
+seq "$written" | cmp - numbers
+echo "file: 15 kills, $written lines, each once"
+
+mkfifo pipe
+cat pipe >log &
+reader=$!
+exec 9>pipe
+spilerun --keep steady.ko >&9 2>err &
+loader=$!
+armed steady
+for turn in $(seq 6); do
+	a_while 200
+	kill -KILL $loader
+	wait $loader || true
+	spilerun --keep -A steady >&9 2>>err &
+	loader=$!
+	sleep 0.1
+done
+grows log
+kill -INT $loader
+wait $loader
+exec 9>&-
+wait $reader
+gone steady
+sed -n 's/^line \([0-9]*\) x\{80,\}$/\1/p' log | sort -n >numbers
+sort -n -u numbers >once
+written=$(sed -n 's/^written //p' log)
+seq "$written" | cmp - once
+twice=$(($(wc -l <numbers) - $(wc -l <once)))
+told=$(sed -n 's/.*the next \([0-9]*\) lines may be there already$/\1/p' err | awk '{ sum += $1 } END { print sum + 0 }')
+[ "$twice" -le "$told" ] || { echo "twice $twice, told $told"; exit 1; }
+echo "pipe: 6 kills, none missing, told"
+
+for number in 1 2 3 4 5; do
+	(status=0; spilerun steady.ko -T 3 >/dev/null 2>err.$number || status=$?; echo $status >status.$number) &
+done
+wait
+echo "at once: one of 5, $(cat status.* | grep -v '^0$' | sort | tr '\n' ' ' | sed 's/ $//')"
+gone steady
