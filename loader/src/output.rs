@@ -172,8 +172,12 @@ impl Out {
         self.sink.push(text);
     }
 
-    /// Back to the length that it had, of this file or the one before; false: it is another one.
+    /// Back to the length that it had, of this file or the one before; false: it is another one, or one that others may
+    /// write to, as standard output.
     fn cut_back(&self, wanted: OutFile) -> bool {
+        if self.files.is_none() {
+            return false;
+        }
         let same = |found: OutFile| (found.device, found.inode) == (wanted.device, wanted.inode) && found.bytes >= wanted.bytes;
         if self.sink.file().is_some_and(same) {
             return nix::unistd::ftruncate(&self.sink.descriptor, wanted.bytes as i64).is_ok();

@@ -91,6 +91,7 @@ pub fn mend<R: AsMut<Ring>>(rings: &mut [R], sinks: &mut Sinks) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Options;
     use crate::ring::tests::Fake;
     use std::io::{Read, Write};
 
@@ -157,7 +158,11 @@ mod tests {
         open().write_all(b"a lo").unwrap();
         let mut rings = [fake[0].another()];
         assert_eq!(rings[0].doubtful(), 2);
-        let mut second = sinks(open());
+        // Standard output may be somebody else's too.
+        assert_eq!(mend(&mut rings, &mut sinks(open())), 2);
+        let mut options = Options::parse(["spilerun", "a.ko", "-o"].map(std::ffi::OsString::from).into_iter().chain([path.clone().into()])).unwrap();
+        options.append = true;
+        let mut second = Sinks::open(&options, 1).unwrap();
         assert_eq!(mend(&mut rings, &mut second), 0);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nand\n");
         // Of a pipe nobody can say.
