@@ -99,13 +99,6 @@ callees.stp gone kernel.function("new_sync_read").call
 callees.stp gone kernel.function("new_sync_read").return
 inlined.stp moved kernel.function("fdget_pos")
 ldlm_resource_dump.stp gone module("ptlrpc").function("ldlm_resource_dump")
-locks.stp gone @cast(0, "struct file_lock")->fl_link
-locks.stp gone @cast(at - &@cast(0, "struct file_lock")->fl_link, "struct file_lock")
-locks.stp gone @cast(lock, "struct file_lock", "kernel")->fl_blocked_requests
-locks.stp gone @cast(lock, "struct file_lock", "kernel")->fl_file->f_inode->i_ino
-locks.stp gone @cast(lock, "struct file_lock", "kernel")->fl_flags
-locks.stp gone @cast(lock, "struct file_lock", "kernel")->fl_pid
-locks.stp gone @cast(lock, "struct file_lock", "kernel")->fl_type
 lu_5642.stp gone module("lustre").function("ll_xattr_cache_refill").return
 EOF
 for example in "$ROOT"/examples/*.stp "$ROOT"/examples/*/*.stp; do

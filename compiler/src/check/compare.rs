@@ -292,7 +292,11 @@ fn variables(sources: &SourceMap, point: &str, optional: bool, sites: &[&Surveye
         seen.push(&target.text);
         let old = uses(sites.iter().copied(), &target.text);
         let of = |others: &Vec<&Surveyed>| {
-            let outcome = compare_by_function(&old, &uses(others.iter().copied(), &target.text));
+            let new = uses(others.iter().copied(), &target.text);
+            if new.is_empty() && !others.is_empty() {
+                return not_asked();
+            }
+            let outcome = compare_by_function(&old, &new);
             if optional && others.is_empty() { Outcome { well: true, ..outcome } } else { outcome }
         };
         items.push(Item {
