@@ -17,6 +17,7 @@
 # stdout: ^before: Resource temporarily unavailable$
 # stdout: ^after: Input/output error$
 # stdout: ^told$
+# stderr: ^WARNING: --dry-run holds back what the script writes, but not what its C does: syslog
 # stdout: ^refused 2 2 9$
 
 failure() { su user -c 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/output error\|Resource temporarily unavailable'; }
