@@ -29,7 +29,8 @@ begin_with() {
 
 mount_lustre
 fail_with 5
-begin_with --dry-run --metrics metrics.prom
+begin_with --dry-run --metrics metrics.prom --metrics unix:metrics.sock
+[ -S metrics.sock ]
 echo "observed: $(failure)"
 wait_for lu_5642.err 'REWRITE: observed, not rewritten by getfattr('
 grep -q 'uid [0-9]*: return value.* from .*-5 to -11 in probe' lu_5642.err
@@ -45,6 +46,7 @@ stop INT
 gone lu_5642
 grep -q 'spile_rewrites_total.*verdict="observed"} 2$' metrics.prom
 [ ! -e metrics.prom.new ]
+[ ! -e metrics.sock ]
 
 begin_with --only uid=54321
 echo "other user: $(failure)"

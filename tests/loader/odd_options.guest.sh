@@ -1,0 +1,53 @@
+# Shows: what is asked for in a wrong way is refused with the right status and a line that names it, and leaves no module behind.
+# script: hello tests/lifecycle/hello.stp
+# modules: lustre
+# limit: 60
+# stdout: ^all as they should be$
+
+# try STATUS TEXT COMMAND...: its status, and a line on standard error that contains the text.
+try() {
+	wanted=$1 text=$2
+	shift 2
+	status=0
+	timeout 20 spilerun "$@" >out 2>err </dev/null || status=$?
+	[ "$status" = "$wanted" ] && grep -qF -- "$text" err || { echo "spilerun $*: $status, not $wanted with '$text'"; cat err; wrong=1; }
+	gone hello || wrong=1
+}
+
+wrong=0
+try 2 'Usage' 
+try 2 "'x'" hello.ko -T x
+try 2 "'-1'" hello.ko -T -1
+try 2 "'0'" hello.ko -b 0
+try 2 "'99999'" hello.ko -s 99999
+try 2 'SIZE is from 1' hello.ko -S 0 -o file
+try 2 '-S' hello.ko -S 1
+try 2 "'0'" hello.ko -x 0
+try 2 "'-5'" hello.ko -x -5
+try 2 'nothing' hello.ko nothing=1
+try 2 'nothing' hello.ko nothing
+try 2 '--only' hello.ko --only colour=red
+try 2 '--expires' hello.ko --expires yesterday
+try 2 '--keep' hello.ko --keep=yes
+try 2 'no_such' --no_such
+try 2 'cannot be used with' hello.ko -c true -x 1
+try 9 'no module lustre of spile' -d lustre
+try 9 'no module  of spile' -d ''
+try 9 'no module ../../etc/passwd of spile' -d ../../etc/passwd
+try 9 'no module lustre of spile' -A lustre
+try 9 'no module lustre of spile' status lustre
+try 9 'no module lustre of spile' observe lustre
+try 9 'no module nothing of spile' enforce nothing
+try 2 'a value is required' ''
+try 3 'no/such cannot be read' no/such
+try 8 'cannot be written' hello.ko -o /no/such/file
+try 8 'cannot be written' hello.ko -o /
+try 8 'cannot be written' hello.ko --metrics unix:/no/such/socket
+try 8 'cannot be written' hello.ko --metrics unix:/dev/null
+try 3 'no service' service run nothing
+try 3 'no service' service enable ../x
+try 3 'no service' service remove nothing
+try 2 'is called hello' service install other hello.ko
+try 3 'no regular file' service install hello /dev/zero
+loaded lustre
+[ $wrong = 0 ] && echo all as they should be
