@@ -5,19 +5,34 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use spile_abi::meta::{Meta, SECTION};
+use spile_abi::seal;
 use tempfile::TempDir;
 
 fn spilerun(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_spilerun")).args(arguments).output().expect("running spilerun")
 }
 
-/// An object file with this in the section for metadata.
+/// A sealed object file with this in the section for metadata.
 fn object(directory: &TempDir, contents: &[u8]) -> PathBuf {
     let [bytes, source, object] = ["bytes", "source.s", "script.ko"].map(|name| directory.path().join(name));
     fs::write(&bytes, contents).expect("writing bytes");
-    fs::write(&source, format!(".section {SECTION},\"a\"\n.incbin \"{}\"\n", bytes.display())).expect("writing source");
+    let empty = [&seal::MAGIC[..], &[0; seal::SUM_BYTES]].concat();
+    let numbers: Vec<String> = empty.iter().map(u8::to_string).collect();
+    let text = format!(
+        ".section {SECTION},\"a\"\n.incbin \"{}\"\n.section {},\"a\"\n.byte {}\n",
+        bytes.display(),
+        seal::SECTION,
+        numbers.join(",")
+    );
+    fs::write(&source, text).expect("writing source");
     let status = Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&object).status().expect("running cc");
     assert!(status.success());
+    let mut image = fs::read(&object).expect("reading the object");
+    let start = image.windows(seal::BYTES).position(|window| window == empty).expect("the seal") + seal::MAGIC.len();
+    let place = start..start + seal::SUM_BYTES;
+    let sum = seal::sum(&image, &place);
+    image[place].copy_from_slice(&sum.to_le_bytes());
+    fs::write(&object, image).expect("writing the object");
     object
 }
 
