@@ -48,13 +48,18 @@ sleep 3
 kill -INT $loaders || cat ./*.err
 wait $loaders || true
 
-spilerun offcputime.ko -c 'sh -c "sleep 1; sleep 1"' >offcputime.out 2>offcputime.err
-spilerun callees.ko -c 'dd if=/etc/hostname of=/dev/null' >callees.out 2>callees.err
-spilerun inlined.ko -c 'dd if=/etc/hostname of=/dev/null' >inlined.out 2>inlined.err
+run() {
+	name=$1
+	shift
+	spilerun $name.ko "$@" >$name.out 2>$name.err || { echo "$name: status $?"; cat $name.err; exit 1; }
+}
+run offcputime -c 'sh -c "sleep 1; sleep 1"'
+run callees -c 'dd if=/etc/hostname of=/dev/null'
+run inlined -c 'dd if=/etc/hostname of=/dev/null'
 set -- /proc/[0-9]*
 processes=$#
-spilerun tasks.ko >tasks.out 2>tasks.err
-spilerun locks.ko >locks.out 2>locks.err
+run tasks
+run locks
 
 # shows NAME PATTERN: a line of the script's output matches.
 shows() {

@@ -95,7 +95,7 @@ while [ $# -gt 0 ]; do
 	for number in $some $alone; do tell $number; done
 	echo "@@@ dmesg"
 	# Loading modules and mounting is told there.
-	dmesg -c | grep -vE 'launched .* with NULL argv|out-of-tree module taints|module verification failed|EXT4-fs' | sed "s/^/with$some$alone: /"
+	dmesg -c | grep -vE 'launched .* with NULL argv|hrtimer: interrupt took|out-of-tree module taints|module verification failed|EXT4-fs' | sed "s/^/with$some$alone: /"
 done
 EOF
 

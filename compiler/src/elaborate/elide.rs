@@ -1,7 +1,7 @@
 //! Statements that nobody would miss: assignments to local variables that nothing reads, expressions that do nothing but
 //! have a value, conditions between such. Like SystemTap, elaboration leaves them out before it looks at what they ask
 //! for: a variable of a script's alias that another kernel does not have hurts only the probes that use it, a read
-//! that nobody needs cannot fail. `-u` keeps them.
+//! that nobody needs cannot fail. `-u` keeps them, and so does `try`.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -100,8 +100,8 @@ impl<'a> Elision<'_, 'a> {
                 self.mark(&foreach.body);
                 false
             }
-            StmtKind::Try { body, handler, .. } => {
-                self.mark_all(&body.statements);
+            // Its body may be there to fail.
+            StmtKind::Try { handler, .. } => {
                 self.mark_all(&handler.statements);
                 false
             }

@@ -43,7 +43,7 @@ impl Described {
             let data = section.data().map_err(failed)?;
             let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
             let contents = match name {
-                ".note.gnu.build-id" => format!("{} bytes", data.len()),
+                ".note.gnu.build-id" | spile_abi::seal::SECTION => format!("{} bytes", data.len()),
                 ".modinfo" | ".comment" => format!("{:?}", strings(data)),
                 "__versions" => format!("{:?}", data.chunks(64).collect::<BTreeSet<_>>()),
                 _ => format!("{} bytes, digest {}", section.size(), digest(data)),
