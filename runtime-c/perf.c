@@ -113,8 +113,9 @@ void spile_perf_exit(void)
 {
 	unsigned int i;
 
+	/* The sites may be there half made. */
 	for (i = 0; i < spile_script.probe_count; i++)
-		if (is_counter(&spile_sites[i]) && spile_sites[i].events)
+		if (spile_sites[i].probe && is_counter(&spile_sites[i]) && spile_sites[i].events)
 			release_site(&spile_sites[i]);
 }
 

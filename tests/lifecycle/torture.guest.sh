@@ -72,7 +72,10 @@ touch over
 wait
 echo sessions: $sessions
 spilerun exact.ko -c 'for i in 1 2 3 4; do dd if=/dev/zero of=/dev/null bs=3 count=20000 2>/dev/null & done; wait' >exact.out 2>exact.err
-grep -q '^80000 80000 80000 240000 80000 240000$' exact.out && echo exact: yes || cat exact.out exact.err
+# A virtual CPU can stand still for longer than a lock is waited for: what was missed then is told, and is all that is missing.
+missed=$(sed -n 's/.* hits were missed: \([0-9]*\) .*/\1/p' exact.err)
+awk -v missed=${missed:-0} 'NF == 6 && missed < 100 && 320000 - $1 - $2 - $3 - $5 == missed && $4 == 3 * $3 && $6 == 3 * $5 { found = 1 }
+	END { exit !found }' exact.out && echo exact: yes || cat exact.out exact.err
 # A killed loader's module is removed by the next start.
 spilerun -d '*' 2>/dev/null || true
 gone torture
