@@ -63,8 +63,10 @@ spile_long spile_fn_syscall_num(struct spile_context *c, struct spile_string nam
 unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, spile_long number, char *out); /* syscall_names.c */
 spile_long spile_fn___syscall_number(struct spile_context *c);	/* of the call that is probed */
 
-/* procfs.c: the text of the file that the handler runs for; those that write return what they are given */
+/* perf.c: what the counter of a probe stands at on this CPU */
 spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe);
+
+/* procfs.c: the text of the file that the handler runs for; those that write return what they are given */
 unsigned int spile_fn___procfs_value(struct spile_context *c, char *out);
 unsigned int spile_fn___procfs_set(struct spile_context *c, struct spile_string text, char *out);
 unsigned int spile_fn___procfs_append(struct spile_context *c, struct spile_string text, char *out);

@@ -29,8 +29,8 @@ cp /usr/bin/spilerun /usr/bin/suid
 chmod 4755 /usr/bin/suid
 chmod 1777 /tmp
 cd /tmp
-mkdir -p work && chmod 777 work
-cd work
+mkdir -p open && chmod 777 open
+cd open
 # status COMMAND...: by a user.
 as() { user=$1; shift; su "$user" -c "$*"; }
 # The session of a user's set-uid spilerun.
@@ -58,7 +58,7 @@ cp "$place/ticks.ko" mine.ko && chmod 666 mine.ko
 elsewhere=$(status usr suid ./mine.ko)
 rooted=$(status usr suid /root/variant/lustre.ko)
 traversal=$(status usr suid "$place/../spile/ticks.ko")
-ln -s /tmp/work/mine.ko "$place/linked.ko"
+ln -s /tmp/open/mine.ko "$place/linked.ko"
 cp "$place/ticks.ko" "$place/loose.ko" && chmod 666 "$place/loose.ko"
 cp "$place/ticks.ko" "$place/theirs.ko" && chown 5001 "$place/theirs.ko"
 link=$(status usr suid linked) loose=$(status usr suid loose) theirs=$(status usr suid theirs)
@@ -69,8 +69,8 @@ echo "usr: elsewhere $elsewhere, root's file $rooted, traversal $traversal, link
 echo "usr: cannot end, attach or switch: $cannot"
 [ "$look" = 0 ] && echo usr: may look
 
-printf '#!/bin/sh\nid -u >/tmp/work/hostile\n' >sh && chmod 755 sh
-as usr 'PATH=/tmp/work:$PATH LD_PRELOAD=/tmp/work/x.so TMPDIR=/tmp/work NOTIFY_SOCKET=/tmp/work/s suid shell' >/dev/null 2>&1
+printf '#!/bin/sh\nid -u >/tmp/open/hostile\n' >sh && chmod 755 sh
+as usr 'PATH=/tmp/open:$PATH LD_PRELOAD=/tmp/open/x.so TMPDIR=/tmp/open NOTIFY_SOCKET=/tmp/open/s suid shell' >/dev/null 2>&1
 echo "usr: environment without effect: $(cat hostile 2>/dev/null || cat asked)"
 
 as usr 'suid ticks -o killed' >/dev/null 2>err &

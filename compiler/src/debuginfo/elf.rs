@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use object::elf::{SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE};
-use object::read::elf::{ElfFile64, SectionHeader};
+use object::read::elf::{ElfFile64, ElfSymbol64, SectionHeader};
 use object::{
     LittleEndian, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget, SectionFlags,
     SymbolKind,
@@ -314,22 +314,9 @@ impl Elf {
         let elf = self.parse()?;
         let mut all = Vec::new();
         for symbol in elf.symbols() {
-            let known = matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown);
-            let (Ok(name), Some(section)) = (symbol.name_bytes(), symbol.section_index()) else {
-                continue;
-            };
-            if !known || name.is_empty() || symbol.is_undefined() {
-                continue;
-            }
-            let base = if self.relocatable {
-                self.section(SectionId(section.0 as u32)).map(|section| section.start)
-            } else {
-                Some(0)
-            };
+            let (Ok(name), Some(at)) = (symbol.name_bytes(), self.symbol_start(&symbol)) else { continue };
             let place = (name.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize).and_then(|start| u32::try_from(start).ok());
-            let (Some(at), Some(start)) = (base.and_then(|base| base.checked_add(symbol.address())), place) else {
-                continue;
-            };
+            let Some(start) = place.filter(|_| !name.is_empty()) else { continue };
             let (size, global) = (symbol.size(), symbol.is_global());
             let function = symbol.kind() == SymbolKind::Text;
             all.push(Row { at, size, name: (start, name.len() as u32), global, function });
@@ -399,16 +386,24 @@ impl Elf {
         Ok(at.and_then(|at| self.address(at)))
     }
 
-    /// Where the first symbol of that name is, in the object's one address space.
+    /// Where the lowest symbol of that name is, in the object's one address space: what `symbols_named` has first.
     fn scan_for(&self, name: &str) -> Result<Option<u64>, Error> {
         let elf = self.parse()?;
-        let named = |symbol: &object::read::elf::ElfSymbol64<LittleEndian>| symbol.name_bytes() == Ok(name.as_bytes()) && !symbol.is_undefined();
-        let Some(symbol) = elf.symbols().find(named) else { return Ok(None) };
+        let named = elf.symbols().filter(|symbol| symbol.name_bytes() == Ok(name.as_bytes()));
+        Ok(named.filter_map(|symbol| self.symbol_start(&symbol)).min())
+    }
+
+    /// Where a symbol of the kinds that are looked at is, in the object's one address space.
+    fn symbol_start(&self, symbol: &ElfSymbol64<LittleEndian>) -> Option<u64> {
+        if !matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown) || symbol.is_undefined() {
+            return None;
+        }
+        let section = symbol.section_index()?;
         let base = match self.relocatable {
-            true => symbol.section_index().and_then(|id| self.section(SectionId(id.0 as u32))).map(|section| section.start),
-            false => Some(0),
+            true => self.section(SectionId(section.0 as u32))?.start,
+            false => 0,
         };
-        Ok(base.and_then(|base| base.checked_add(symbol.address())))
+        base.checked_add(symbol.address())
     }
 
     /// A function symbol whose name only one symbol of the object has, at or before the address in the same section,

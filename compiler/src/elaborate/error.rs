@@ -21,8 +21,9 @@ pub enum Error {
     NotAssignable { span: Span },
     /// A `return` without a value in a function whose callers take one.
     BareReturn { ty: Type, span: Span },
-    /// The name of an alias has an argument.
+    /// `@perf` of a counter that no probe makes; `known`: those that there are.
     UnknownCounter { name: String, known: Vec<String>, span: Span },
+    /// The name of an alias has an argument.
     AliasArgument { name: String, span: Span },
     OutsideLoop { word: &'static str, span: Span },
     ReturnInProbe { span: Span },
@@ -85,7 +86,6 @@ pub enum Error {
     NotAnEnum { type_name: String, span: Span },
     /// What the condition of a probe point may not hold.
     Condition { what: &'static str, span: Span },
-    /// Something of the language that this version does not have.
     /// Reading debug information failed.
     DebugInfo { message: String, span: Span },
     NeverAssigned { name: String, near: Vec<String>, span: Span },
