@@ -13,10 +13,6 @@ use crate::source::Origin;
 use crate::syntax::ast::{Block, Expr, ExprKind, Stmt, StmtKind};
 use crate::syntax::visit;
 
-/// Each round leaves out whatever the one before has made needless, against the order of the program at the most one step
-/// of a chain: more rounds would cost more than they leave out.
-const MOST_ROUNDS: usize = 64;
-
 /// The statements that are left out, each with all inside it.
 #[derive(Clone, Default)]
 pub(super) struct Elided(Rc<HashSet<*const Stmt>>);
@@ -39,13 +35,7 @@ impl<'a> Elaborator<'a> {
             return Elided::default();
         }
         let mut elision = Elision::new(self, statements);
-        for _ in 0..MOST_ROUNDS {
-            let before = elision.dead.len();
-            statements.iter().rev().for_each(|statement| elision.mark(statement));
-            if elision.dead.len() == before {
-                break;
-            }
-        }
+        elision.run();
         Elided(Rc::new(elision.dead))
     }
 
@@ -61,7 +51,13 @@ struct Elision<'e, 'a> {
     /// Local variables that are given values, and how many statements that stay read them. Not those that are counted up:
     /// as in SystemTap, they stay.
     reads: HashMap<&'a str, usize>,
+    /// Statements that give a variable a value.
+    writers: HashMap<&'a str, Vec<&'a Stmt>>,
+    /// The statement around another.
+    around: HashMap<*const Stmt, &'a Stmt>,
     dead: HashSet<*const Stmt>,
+    /// To be looked at, the last first.
+    open: Vec<&'a Stmt>,
 }
 
 impl<'e, 'a> Elision<'e, 'a> {
@@ -69,50 +65,68 @@ impl<'e, 'a> Elision<'e, 'a> {
         let mut all = Names::default();
         statements.iter().for_each(|statement| all.statement(statement, &|_| false));
         let local = all.written.iter().filter(|(name, span)| !all.updated.contains(name) && elaborator.find_global(span.file, name).is_none());
-        let mut reads: HashMap<&'a str, usize> = local.map(|(name, _)| (*name, 0)).collect();
-        let mut open = statements.to_vec();
-        while let Some(statement) = open.pop() {
-            for name in own(statement).read {
-                reads.entry(name).and_modify(|count| *count += 1);
-            }
-            open.extend(inner(statement));
-        }
-        let unread = reads.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
-        Elision { effects: Effects { elaborator, unread, within: Vec::new() }, reads, dead: HashSet::new() }
+        let reads = local.map(|(name, _)| (*name, 0)).collect();
+        let effects = Effects { elaborator, unread: HashSet::new(), within: Vec::new() };
+        let (writers, around) = (HashMap::new(), HashMap::new());
+        let mut elision = Elision { effects, reads, writers, around, dead: HashSet::new(), open: Vec::new() };
+        statements.iter().for_each(|statement| elision.add(statement, true));
+        elision.effects.unread = elision.reads.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
+        elision
     }
 
-    fn mark(&mut self, statement: &'a Stmt) {
-        if self.dead.contains(&std::ptr::from_ref(statement)) {
-            return;
+    /// `may_go`: it is in the body of no `try`, which may be there to fail.
+    fn add(&mut self, statement: &'a Stmt, may_go: bool) {
+        let names = own(statement);
+        for name in names.read {
+            self.reads.entry(name).and_modify(|count| *count += 1);
         }
-        let inner = match &statement.kind {
-            // Its body may be there to fail.
-            StmtKind::Try { handler, .. } => handler.statements.iter().collect(),
-            _ => inner(statement),
+        if may_go {
+            self.open.push(statement);
+            names.written.iter().for_each(|(name, _)| self.writers.entry(name).or_default().push(statement));
+        }
+        let tried = match &statement.kind {
+            StmtKind::Try { body, .. } => body.statements.len(),
+            _ => 0,
         };
-        inner.iter().rev().for_each(|statement| self.mark(statement));
-        let is_nothing = |statement: &&Stmt| matches!(statement.kind, StmtKind::Empty) || self.dead.contains(&std::ptr::from_ref(*statement));
-        let all_nothing = inner.iter().all(is_nothing);
-        let dead = match &statement.kind {
+        for (index, inside) in inner(statement).into_iter().enumerate() {
+            self.around.insert(inside, statement);
+            self.add(inside, may_go && index >= tried);
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(statement) = self.open.pop() {
+            if !self.is_dead(statement) && self.is_needless(statement) {
+                self.bury(statement);
+            }
+        }
+    }
+
+    fn is_dead(&self, statement: &Stmt) -> bool {
+        self.dead.contains(&std::ptr::from_ref(statement))
+    }
+
+    fn is_needless(&mut self, statement: &'a Stmt) -> bool {
+        let nothing = |elision: &Self, inside: &Stmt| matches!(inside.kind, StmtKind::Empty) || elision.is_dead(inside);
+        match &statement.kind {
             StmtKind::Expr(expr) => !self.changes(expr),
-            StmtKind::Block(block) => !block.statements.is_empty() && all_nothing,
-            StmtKind::If { condition, .. } => all_nothing && !self.changes(condition),
+            StmtKind::Block(block) => !block.statements.is_empty() && block.statements.iter().all(|inside| nothing(self, inside)),
+            StmtKind::If { condition, .. } => inner(statement).into_iter().all(|inside| nothing(self, inside)) && !self.changes(condition),
             // A loop takes its time, and ends a handler that takes too much.
             _ => false,
-        };
-        if dead {
-            self.bury(statement);
         }
     }
 
     /// What the statement has read is read by one less; what is inside it is left out already.
     fn bury(&mut self, statement: &'a Stmt) {
         self.dead.insert(statement);
+        self.open.extend(self.around.get(&std::ptr::from_ref(statement)));
         for name in own(statement).read {
             let Some(count) = self.reads.get_mut(name) else { continue };
             *count = count.saturating_sub(1);
             if *count == 0 {
                 self.effects.unread.insert(name);
+                self.open.extend(self.writers.get(name).into_iter().flatten());
             }
         }
     }
