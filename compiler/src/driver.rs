@@ -343,6 +343,18 @@ impl Session {
         }
     }
 
+    /// Tells it once, and keeps it for those who take the finished module from the cache.
+    fn warn(&mut self, warning: &str) {
+        let line = format!("WARNING: {warning}\n");
+        if self.warnings.contains(&line) {
+            return;
+        }
+        if !self.options.no_warnings {
+            eprint!("{line}");
+        }
+        self.warnings.push_str(&line);
+    }
+
     fn usage(&self, message: &str) -> Failed {
         match self.options.diagnostics {
             Form::Text => eprintln!("spile: {message}\nTry 'spile --help' for more information."),
@@ -578,7 +590,15 @@ impl Session {
             return Err(self.fail("the script has no probes", &["Pass 2: analysis failed.".to_string()]));
         }
         if let Some(kernel) = kernel.filter(|_| options.guru) {
-            program.imprints = probe::imprint::imprints(&program, kernel);
+            let imprints = probe::imprint::imprints(&program, kernel);
+            program.imprints = imprints.taken;
+            if imprints.left_out > 0 {
+                self.warn(&format!(
+                    "before the script is armed the code of its functions is compared with what it was compiled for, but not that of {} of them: together they have more than {} bytes",
+                    imprints.left_out,
+                    probe::imprint::MOST
+                ));
+            }
         }
         Ok(program)
     }
@@ -639,10 +659,7 @@ impl Session {
             self.remark("Pass 4: compilation failed.");
             failed
         })?;
-        for warning in built.warnings.iter().filter(|_| !self.options.no_warnings) {
-            eprintln!("WARNING: {warning}");
-        }
-        self.warnings.extend(built.warnings.iter().map(|warning| format!("WARNING: {warning}\n")));
+        built.warnings.iter().for_each(|warning| self.warn(warning));
         Ok(built)
     }
 

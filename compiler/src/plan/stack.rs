@@ -3,7 +3,7 @@
 //!
 //! Before a handler runs, the runtime looks whether MINSTACKSPACE bytes are left; so what is needed must be within that.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::code::{Callee, Instr, Routine};
 use super::frame;
@@ -35,8 +35,10 @@ pub fn need(routines: &[Routine], max_nesting: u32, usage: &str) -> Need {
     let (length, circle) = frame::longest(&graph, &frame);
     let largest = (0..routines.len()).max_by_key(|&index| frame(index));
     let deepest = length.into_iter().max().unwrap_or(0);
-    // A circle's edge back counts nothing in the chain: the largest frame may be there once for each call.
-    let repeated = if circle { u64::from(max_nesting) * largest.map_or(0, frame) } else { 0 };
+    // A circle's edge back counts nothing in the chain: the largest frame may be there once for each call, and the handler's.
+    let called: HashSet<usize> = graph.iter().flatten().copied().collect();
+    let handler = (0..routines.len()).filter(|index| !called.contains(index)).map(frame).max().unwrap_or(0);
+    let repeated = if circle { u64::from(max_nesting) * largest.map_or(0, frame) + handler } else { 0 };
     let bytes = RUNTIME + deepest.max(repeated);
     let largest = largest.map_or((String::new(), 0), |index| (routines[index].symbol.clone(), to_u32(frame(index))));
     Need { bytes: to_u32(bytes), largest }
@@ -116,7 +118,7 @@ mod tests {
     #[test]
     fn recursion_counts_for_each_call() {
         let routines = [routine("f", &["f"]), routine("p", &["f"])];
-        assert_eq!(u64::from(need(&routines, 50, USAGE).bytes), RUNTIME + 50 * (100 + CALL));
+        assert_eq!(u64::from(need(&routines, 50, USAGE).bytes), RUNTIME + 50 * (100 + CALL) + (8 + CALL));
         assert_eq!(u64::from(need(&routines, 1, "").bytes), RUNTIME);
     }
 }

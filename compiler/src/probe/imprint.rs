@@ -11,25 +11,37 @@ use crate::debuginfo::Address;
 use crate::program::{Attachment, Imprint, Place, Program, Target};
 use crate::target::{Kernel, Object};
 
-/// Bytes of all functions together; what is beyond is not taken along.
-const MOST: usize = 1 << 20;
+/// Bytes of all functions together.
+pub const MOST: usize = 1 << 20;
 
-/// The functions, each once, in the order of the probes.
-pub fn imprints(program: &Program, kernel: &Kernel) -> Vec<Imprint> {
+/// The functions of a program's probes, each once, in the order of the probes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Imprints {
+    pub taken: Vec<Imprint>,
+    /// So many more would have been more than [`MOST`] bytes.
+    pub left_out: usize,
+}
+
+pub fn imprints(program: &Program, kernel: &Kernel) -> Imprints {
     let objects: Vec<_> = program.targets.iter().map(|target| object_of(target, kernel)).collect();
     let (mut seen, mut room) = (HashSet::new(), MOST);
-    let mut found = Vec::new();
+    let mut found = Imprints { taken: Vec::new(), left_out: 0 };
     for probe in &program.probes {
         let (Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. }) = &probe.attachment else { continue };
         let object = objects.get(place.target.index()).and_then(Option::as_ref);
         let Some(imprint) = object.and_then(|object| object.imprint(address(place, object)?)) else { continue };
         // An anchor may stand behind the function's start: the runtime adds with the same overflow.
         let start = Place { address: place.address.wrapping_sub(imprint.offset), ..place.clone() };
-        if room < imprint.bytes.len() || !seen.insert((start.target, start.symbol.clone(), start.address)) {
+        if !seen.insert((start.target, start.symbol.clone(), start.address)) {
             continue;
         }
-        room -= imprint.bytes.len();
-        found.push(Imprint { place: start, function: imprint.function, bytes: imprint.bytes, patched: imprint.patched });
+        match room.checked_sub(imprint.bytes.len()) {
+            None => found.left_out += 1,
+            Some(left) => {
+                room = left;
+                found.taken.push(Imprint { place: start, function: imprint.function, bytes: imprint.bytes, patched: imprint.patched });
+            }
+        }
     }
     found
 }
@@ -83,8 +95,9 @@ mod tests {
         let target = Target { name: String::new(), build_id: vmlinux.build_id().to_vec(), build_id_address: None, path: String::new() };
         let mut program = Program { probes: vec![probe(start), probe(start + 9)], targets: vec![target], ..Program::default() };
         let found = imprints(&program, &kernel);
-        assert_eq!(found.iter().map(|one| (one.function.as_str(), one.place.address)).collect::<Vec<_>>(), [("vfs_read", start)]);
+        assert_eq!(found.taken.iter().map(|one| (one.function.as_str(), one.place.address)).collect::<Vec<_>>(), [("vfs_read", start)]);
+        assert_eq!(found.left_out, 0);
         program.targets[0].build_id = vec![1];
-        assert_eq!(imprints(&program, &kernel), []);
+        assert_eq!(imprints(&program, &kernel), Imprints { taken: Vec::new(), left_out: 0 });
     }
 }
