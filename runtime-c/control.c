@@ -176,6 +176,9 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 		return set_up((const void __user *)argument);
 	case SPILE_START:
 		return spile_session_start();
+	case SPILE_QUIET:
+		spile_session_quiet();
+		return 0;
 	case SPILE_STOP:
 		return spile_session_stop();
 	case SPILE_SET:

@@ -139,16 +139,33 @@ int spile_session_start(void)
 	return error;
 }
 
-int spile_session_stop(void)
+/* False if there is nothing that could be disarmed. */
+static bool become_quiet(void)
 {
-	int state;
+	int state = spile_session_state;
 
-	mutex_lock(&spile_session.lock);
-	state = spile_session_state;
-	if (state == SPILE_STATE_RUNNING || state == SPILE_STATE_STOPPING) {
+	if (state != SPILE_STATE_RUNNING && state != SPILE_STATE_STOPPING)
+		return false;
+	if (!spile_session.quiet) {
 		xchg(&spile_session_state, SPILE_STATE_STOPPING);
 		spile_sites_disarm(SPILE_ALL_TARGETS);
 		spile_context_wait();
+		spile_session.quiet = true;
+	}
+	return true;
+}
+
+void spile_session_quiet(void)
+{
+	mutex_lock(&spile_session.lock);
+	become_quiet();
+	mutex_unlock(&spile_session.lock);
+}
+
+int spile_session_stop(void)
+{
+	mutex_lock(&spile_session.lock);
+	if (become_quiet()) {
 		spile_sites_in_order(SPILE_PROBE_END, run_end);
 		if (READ_ONCE(spile_session.failed))
 			spile_sites_in_order(SPILE_PROBE_ERROR, run_error);

@@ -23,6 +23,7 @@ struct spile_session {
 	struct mutex lock;	/* all that arms, disarms and changes states */
 	atomic_t errors;
 	atomic_t skipped;	/* for MAXSKIPPED: lock_skipped and low_stack */
+	bool quiet;		/* disarmed, for good; under lock */
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */
 	s32 loader;		/* stp_pid() */
@@ -34,6 +35,7 @@ extern struct spile_session spile_session;
 
 int spile_session_setup(const struct spile_setup *setup);
 int spile_session_start(void);
+void spile_session_quiet(void);
 int spile_session_stop(void);
 int spile_session_set(const struct spile_set *set);
 int spile_session_keep(const struct spile_keep *keep);

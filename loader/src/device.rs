@@ -119,6 +119,11 @@ impl Device {
         }
     }
 
+    /// Returns when all is disarmed: nothing is printed any more but by end probes.
+    pub fn quiet(&self) -> Result<(), Error> {
+        self.call(device::QUIET, &mut (), "disarming")
+    }
+
     /// Returns when all is disarmed and the end probes have run.
     pub fn stop(&self) -> Result<(), Error> {
         self.call(device::STOP, &mut (), "stopping")

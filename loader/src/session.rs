@@ -1,6 +1,6 @@
 //! One session: from the module's device to the last line of its output. One loop, which waits in one place; one way out.
 //!
-//! The loop is a thread of its own: the two calls that may take long, SPILE_START and SPILE_STOP, are made by the first
+//! The loop is a thread of its own: the calls that may take long, SPILE_START, SPILE_QUIET and SPILE_STOP, are made by the first
 //! thread, and begin and end probes may print more than a ring holds, so the loop reads on meanwhile. Everything that ends
 //! a session only sets `stop_wanted`.
 
@@ -186,6 +186,10 @@ enum Phase {
     /// SPILE_START is under way.
     Starting,
     Running,
+    /// SPILE_QUIET is under way.
+    Quieting,
+    /// Disarmed: what is there is read and written, so that end probes find room for what they print.
+    Emptying,
     /// SPILE_STOP is under way.
     Stopping,
     /// Nothing more comes: what is there is read and written.
@@ -292,8 +296,13 @@ impl<'s> Session<'s> {
             let is_empty = self.read_records();
             self.progress.mark(&mut self.rings, &self.sinks);
             self.write();
-            if self.phase == Phase::Draining && is_empty {
-                break;
+            match self.phase {
+                Phase::Draining if is_empty => break,
+                Phase::Emptying if is_empty && self.sinks.is_empty() => {
+                    self.phase = Phase::Stopping;
+                    calls.make(Device::stop);
+                }
+                _ => {}
             }
             self.begin_command();
             // What was just read may have asked for the end: nothing more may come to wake us.
@@ -333,13 +342,14 @@ impl<'s> Session<'s> {
             }
             match self.phase {
                 Phase::Starting => self.begin(),
+                Phase::Quieting => self.phase = Phase::Emptying,
                 _ => self.phase = Phase::Draining,
             }
         }
         if self.stop_wanted && self.phase == Phase::Running {
-            self.phase = Phase::Stopping;
+            self.phase = Phase::Quieting;
             notify::send("STOPPING=1");
-            calls.make(Device::stop);
+            calls.make(Device::quiet);
         }
     }
 
@@ -377,7 +387,8 @@ impl<'s> Session<'s> {
     /// Reads and tells what is old enough; true when the rings are empty.
     fn read_records(&mut self) -> bool {
         let now = clock::now();
-        let all = self.phase == Phase::Draining;
+        // No handler runs that could still write something older.
+        let all = matches!(self.phase, Phase::Emptying | Phase::Draining);
         // The look borrows the rings, telling borrows the rest.
         let mut rings = std::mem::take(&mut self.rings);
         let mut payload = std::mem::take(&mut self.payload);

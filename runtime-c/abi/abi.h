@@ -176,10 +176,12 @@ enum spile_mechanism {
 };
 
 /* ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin
- * probes have run and all is armed; SPILE_STOP when all is disarmed, no handler
- * runs any more and the end probes have run. Both may be interrupted by nothing.
- * Begin and end probes may print more than a ring holds: a loader goes on reading
- * the rings, in another thread, while it calls them.
+ * probes have run and all is armed; SPILE_QUIET when all is disarmed and no handler
+ * runs any more; SPILE_STOP when that is so and the end probes have run. A loader
+ * that empties the rings between the two leaves them to what end probes print.
+ * None of them is interrupted by anything. Begin and end probes may print more than
+ * a ring holds: a loader goes on reading the rings, in another thread, while it
+ * calls them.
  *
  * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable.
  * poll: POLLIN when a ring holds bytes not yet read. A loader that has set
@@ -198,6 +200,7 @@ enum spile_mechanism {
 #define SPILE_GATE_STATE	_IOR(SPILE_IOC_TYPE, 9, struct spile_gate_state)
 #define SPILE_MEASURE	_IOWR(SPILE_IOC_TYPE, 10, struct spile_measure)
 #define SPILE_SAMPLE	_IOW(SPILE_IOC_TYPE, 11, struct spile_sampling)
+#define SPILE_QUIET	_IO(SPILE_IOC_TYPE, 12)
 
 /* Start of a ring's header page(s). head and tail count bytes for ever; the
  * place of a byte is its count modulo ring_bytes. A record never wraps: the

@@ -277,3 +277,5 @@ pub const GATE_STATE: u64 = ioctl(READ, 9, size_of::<GateState>());
 pub const MEASURE: u64 = ioctl(READ | WRITE, 10, size_of::<Measure>());
 /// Takes a [`Sample`], between [`SETUP`] and [`START`].
 pub const SAMPLE: u64 = ioctl(WRITE, 11, size_of::<Sample>());
+/// Returns when all is disarmed and no handler runs any more: the first half of [`STOP`].
+pub const QUIET: u64 = ioctl(NONE, 12, 0);

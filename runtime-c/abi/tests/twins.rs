@@ -67,6 +67,7 @@ fn numbers() -> Pairs {
         ("SPILE_GATE_STATE", device::GATE_STATE),
         ("SPILE_MEASURE", device::MEASURE),
         ("SPILE_SAMPLE", device::SAMPLE),
+        ("SPILE_QUIET", device::QUIET),
         ("SPILE_GATE_ENFORCE", u64::from(device::ENFORCE)),
         ("SPILE_GATE_OBSERVE", u64::from(device::OBSERVE)),
         ("SPILE_GATE_SCOPES", device::GATE_SCOPES as u64),
