@@ -127,21 +127,26 @@ fn compared(path: &Path, count: usize) -> [usize; 3] {
     figures
 }
 
+/// The figures of the kernel and of the modules that are drawn, added.
+fn of_all(kernel: &Path, compare: fn(&Path, usize) -> [usize; 3]) -> [usize; 3] {
+    let mut total = compare(kernel, KERNEL);
+    let release = kernel.file_name().unwrap().to_string_lossy().replacen("vmlinux-", "", 1);
+    let all = modules(&Path::new("/usr/lib/debug/lib/modules").join(release));
+    for module in all.iter().step_by((all.len() / MODULES).max(1)).take(MODULES) {
+        for (sum, figure) in total.iter_mut().zip(compare(module, MODULE)) {
+            *sum += figure;
+        }
+    }
+    total
+}
+
 #[test]
 fn entries_and_lines() {
     let Some(kernel) = vmlinux() else { return println!("skipped: no debug information of a kernel") };
     if Command::new("addr2line").arg("--version").output().is_err() {
         return println!("skipped: no binutils");
     }
-    let mut total = compared(&kernel, KERNEL);
-    let release = kernel.file_name().unwrap().to_string_lossy().replacen("vmlinux-", "", 1);
-    let all = modules(&Path::new("/usr/lib/debug/lib/modules").join(release));
-    for module in all.iter().step_by((all.len() / MODULES).max(1)).take(MODULES) {
-        for (sum, figure) in total.iter_mut().zip(compared(module, MODULE)) {
-            *sum += figure;
-        }
-    }
-    let [functions, addresses, lines] = total;
+    let [functions, addresses, lines] = of_all(&kernel, compared);
     println!("of {functions} functions {addresses} agree in their entry address, {lines} in file and line");
     assert!(functions >= KERNEL, "{functions}");
     assert_eq!(addresses, functions);
@@ -257,15 +262,7 @@ fn parameters_and_declarations() {
     if !python.is_ok_and(|output| output.stdout.starts_with(b"42")) {
         return println!("skipped: no gdb with Python");
     }
-    let mut total = same_prototypes(&kernel, KERNEL);
-    let release = kernel.file_name().unwrap().to_string_lossy().replacen("vmlinux-", "", 1);
-    let all = modules(&Path::new("/usr/lib/debug/lib/modules").join(release));
-    for module in all.iter().step_by((all.len() / MODULES).max(1)).take(MODULES) {
-        for (sum, figure) in total.iter_mut().zip(same_prototypes(module, MODULE)) {
-            *sum += figure;
-        }
-    }
-    let [functions, places, types] = total;
+    let [functions, places, types] = of_all(&kernel, same_prototypes);
     println!("of {functions} functions {places} agree in the place of their declaration, {types} in what they take and return");
     assert!(functions >= KERNEL, "{functions}");
     assert!((functions - places) * 200 <= functions && (functions - types) * 200 <= functions, "{places}, {types} of {functions}");

@@ -22,6 +22,24 @@ grows() {
 	return 1
 }
 
+# killed_often TURNS: kills the loader of the module, and another goes on in its place, with the output and options of `loads`.
+killed_often() {
+	loads steady.ko 2>err &
+	loader=$!
+	armed steady
+	for turn in $(seq "$1"); do
+		a_while 200
+		kill -KILL $loader
+		wait $loader || true
+		loads -A steady 2>>err &
+		loader=$!
+		sleep 0.1
+	done
+	grows log
+	kill -INT $loader
+	wait $loader
+}
+
 for turn in $(seq 15); do
 	spilerun steady.ko >/dev/null 2>&1 &
 	loader=$!
@@ -33,20 +51,8 @@ for turn in $(seq 15); do
 done
 echo "on the way in: 15 kills, nothing left"
 
-spilerun --keep --append -o log steady.ko 2>err &
-loader=$!
-armed steady
-for turn in $(seq 15); do
-	a_while 200
-	kill -KILL $loader
-	wait $loader || true
-	spilerun --keep --append -o log -A steady 2>>err &
-	loader=$!
-	sleep 0.1
-done
-grows log
-kill -INT $loader
-wait $loader
+loads() { exec spilerun --keep --append -o log "$@"; }
+killed_often 15
 gone steady
 ! grep -q 'records were lost\|may be there already' err
 grep -v '^line [0-9]* x\{80,\}$\|^ready$\|^written [0-9]*$' log >odd || true
@@ -60,20 +66,8 @@ mkfifo pipe
 cat pipe >log &
 reader=$!
 exec 9>pipe
-spilerun --keep steady.ko >&9 2>err &
-loader=$!
-armed steady
-for turn in $(seq 6); do
-	a_while 200
-	kill -KILL $loader
-	wait $loader || true
-	spilerun --keep -A steady >&9 2>>err &
-	loader=$!
-	sleep 0.1
-done
-grows log
-kill -INT $loader
-wait $loader
+loads() { exec spilerun --keep "$@" >&9; }
+killed_often 6
 exec 9>&-
 wait $reader
 gone steady

@@ -379,3 +379,24 @@ fn is_plain(value: &Value) -> bool {
         Value::Own(_) | Value::KernelAddress { per_cpu: true, .. } | Value::ModuleAddress { .. } | Value::Compare(..) | Value::Saved(_) | Value::Length(_) => false,
     }
 }
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A routine of which only its calls matter.
+    pub fn routine(symbol: &str, code: Vec<Instr>) -> Routine {
+        Routine {
+            symbol: symbol.into(),
+            comment: String::new(),
+            parameters: Vec::new(),
+            returns: None,
+            longs: Vec::new(),
+            texts: Vec::new(),
+            buffers: Vec::new(),
+            iterators: Vec::new(),
+            frame: Frame::None,
+            code,
+        }
+    }
+}

@@ -110,23 +110,9 @@ fn map(keys: &[Key], op: &MapOp) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::code::{Frame, Outcome, Value};
+    use super::super::code::tests::routine;
+    use super::super::code::{Outcome, Value};
     use super::*;
-
-    fn routine(symbol: &str, code: Vec<Instr>) -> Routine {
-        Routine {
-            symbol: symbol.into(),
-            comment: String::new(),
-            parameters: Vec::new(),
-            returns: None,
-            longs: Vec::new(),
-            texts: Vec::new(),
-            buffers: Vec::new(),
-            iterators: Vec::new(),
-            frame: Frame::None,
-            code,
-        }
-    }
 
     fn record() -> Instr {
         Instr::Record { format: 0, parts: Vec::new() }

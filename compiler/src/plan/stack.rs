@@ -86,30 +86,20 @@ fn collect(code: &[Instr], by_symbol: &HashMap<&str, usize>, found: &mut Vec<usi
 
 #[cfg(test)]
 mod tests {
-    use super::super::code::{Frame, Outcome};
+    use super::super::code::Outcome;
+    use super::super::code::tests::routine;
     use super::*;
 
-    fn routine(symbol: &str, calls: &[&str]) -> Routine {
+    fn calling(symbol: &str, calls: &[&str]) -> Routine {
         let call = |symbol: &&str| Instr::Call { callee: Callee::Routine(symbol.to_string()), arguments: Vec::new(), outcome: Outcome::None, location: None };
-        Routine {
-            symbol: symbol.into(),
-            comment: String::new(),
-            parameters: Vec::new(),
-            returns: None,
-            longs: Vec::new(),
-            texts: Vec::new(),
-            buffers: Vec::new(),
-            iterators: Vec::new(),
-            frame: Frame::None,
-            code: vec![Instr::Loop(calls.iter().map(call).collect())],
-        }
+        routine(symbol, vec![Instr::Loop(calls.iter().map(call).collect())])
     }
 
     const USAGE: &str = "spile/script.c:3:1:f\t100\tstatic\nspile/script.c:9:1:g\t40\tdynamic,bounded\nspile/script.c:20:1:g.part.0\t24\tstatic\nscript.c:30:1:p\t8\tstatic\nnoise\n";
 
     #[test]
     fn chains_add_up() {
-        let routines = [routine("f", &["g", "gone"]), routine("g", &[]), routine("p", &["f", "inlined"]), routine("inlined", &[])];
+        let routines = [calling("f", &["g", "gone"]), calling("g", &[]), calling("p", &["f", "inlined"]), calling("inlined", &[])];
         let need = need(&routines, 3, USAGE);
         assert_eq!(u64::from(need.bytes), RUNTIME + (100 + CALL) + (64 + CALL) + (8 + CALL));
         assert_eq!(need.largest, ("f".to_string(), 100 + CALL as u32));
@@ -117,7 +107,7 @@ mod tests {
 
     #[test]
     fn recursion_counts_for_each_call() {
-        let routines = [routine("f", &["f"]), routine("p", &["f"])];
+        let routines = [calling("f", &["f"]), calling("p", &["f"])];
         assert_eq!(u64::from(need(&routines, 50, USAGE).bytes), RUNTIME + 50 * (100 + CALL) + (8 + CALL));
         assert_eq!(u64::from(need(&routines, 1, "").bytes), RUNTIME);
     }

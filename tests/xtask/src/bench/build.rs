@@ -1,28 +1,13 @@
 //! How long it takes from a script to its module: runs of `spile -p4`, each beside a run of the same script with
 //! `--kbuild`, in a cache and a directory of their own.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
-use std::time::Instant;
+use std::path::Path;
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
-use regex::Regex;
+use anyhow::{Context, Result};
 
+use super::compiler::{self, Compiler, Options, Run};
 use super::median;
-use crate::place::Place;
-
-#[derive(clap::Args)]
-pub struct Options {
-    /// Runs of each case
-    #[arg(long, default_value_t = 9)]
-    rounds: usize,
-    /// Leaves docs/bench-build.md as it is
-    #[arg(long)]
-    dry: bool,
-    /// The compiler to measure; default: that of cargo build --release, as cargo install has it
-    #[arg(long, value_name = "FILE")]
-    spile: Option<PathBuf>,
-}
 
 /// What is done before a run, with the cache that the runs before it left.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +24,7 @@ struct Case {
     before: Before,
     /// `NUMBER` becomes a number of the run.
     script: &'static str,
-    /// Of [`Options::rounds`], one in so many.
+    /// Of the rounds, one in so many.
     share: usize,
     /// What SystemTap 5.6 takes for it, in ms; from the project's measurements on the same class of machine.
     systemtap: Option<f64>,
@@ -62,14 +47,6 @@ const CASES: [Case; 8] = [
     Case { name: "new script with 4,081 probes, all functions of fs/*.c", before: Before::Nothing, script: MANY, share: 3, systemtap: None },
 ];
 
-/// One run.
-struct Run {
-    ms: f64,
-    /// On CPUs, of spile and of the programs that it ran.
-    cpu_ms: f64,
-    peak_mib: f64,
-}
-
 /// Medians of a case.
 struct Measured {
     case: &'static Case,
@@ -83,91 +60,56 @@ struct Measured {
     peak_mib: f64,
 }
 
-struct Bench {
-    spile: PathBuf,
-    release: String,
-    directory: tempfile::TempDir,
-}
-
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let place = Place::find(None)?;
-    let root = crate::root();
-    let spile = match &options.spile {
-        Some(file) => file.canonicalize().with_context(|| format!("finding {}", file.display()))?,
-        None => {
-            let status = Command::new(crate::test::cargo()).args(["build", "--release", "--quiet", "--package", "spile"]).current_dir(&root).status();
-            ensure!(status.context("running cargo build")?.success(), "spile does not build");
-            root.join("target/release/spile")
-        }
-    };
-    let bench = Bench { spile, release: place.kernel.release, directory: tempfile::tempdir()? };
+    let compiler = Compiler::new(options)?;
     let mut results = Vec::new();
     for (number, case) in CASES.iter().enumerate() {
-        let result = bench.case(case, 1000 * number, options.rounds.div_ceil(case.share).max(1))?;
+        let result = measure(&compiler, case, 1000 * number, options.rounds.div_ceil(case.share).max(1))?;
         println!("{}", row(&result));
         results.push(result);
     }
-    if !options.dry {
-        let file = root.join("docs/bench-build.md");
-        std::fs::write(&file, page(&bench, options, &results)).with_context(|| format!("writing {}", file.display()))?;
-        println!("wrote {}", file.display());
-    }
+    compiler::publish("build", options, &page(&compiler, options, &results))?;
     Ok(ExitCode::SUCCESS)
 }
 
-impl Bench {
-    /// Scripts of the case are numbered from `first`: no other case has them.
-    fn case(&self, case: &'static Case, first: usize, rounds: usize) -> Result<Measured> {
-        let cache = |way: &str| self.directory.path().join(format!("cache-{way}"));
-        // What every case but the empty cache begins with: the kernel is known.
+/// Scripts of the case are numbered from `first`: no other case has them.
+fn measure(compiler: &Compiler, case: &'static Case, first: usize, rounds: usize) -> Result<Measured> {
+    let cache = |way: &str| compiler.directory.path().join(format!("cache-{way}"));
+    // What every case but the empty cache begins with: the kernel is known.
+    for way in ["fast", "kbuild"] {
+        compile(compiler, "probe begin { exit() }", &cache(way), way == "kbuild").with_context(|| case.name)?;
+        compile(compiler, &case.script.replace("NUMBER", &(first + 999).to_string()), &cache(way), way == "kbuild").with_context(|| case.name)?;
+    }
+    let mut pairs = Vec::new();
+    for round in 0..rounds {
+        let script = case.script.replace("NUMBER", &(first + round).to_string());
+        let mut pair = Vec::new();
         for way in ["fast", "kbuild"] {
-            self.compile("probe begin { exit() }", &cache(way), way == "kbuild").with_context(|| case.name)?;
-            self.compile(&case.script.replace("NUMBER", &(first + 999).to_string()), &cache(way), way == "kbuild").with_context(|| case.name)?;
-        }
-        let mut pairs = Vec::new();
-        for round in 0..rounds {
-            let script = case.script.replace("NUMBER", &(first + round).to_string());
-            let mut pair = Vec::new();
-            for way in ["fast", "kbuild"] {
-                let (cache, kbuild) = (cache(way), way == "kbuild");
-                match case.before {
-                    Before::Nothing => {}
-                    Before::SameScript => drop(self.compile(&script, &cache, kbuild)?),
-                    Before::EmptyCache => std::fs::remove_dir_all(&cache)?,
-                }
-                pair.push(self.compile(&script, &cache, kbuild)?);
+            let (cache, kbuild) = (cache(way), way == "kbuild");
+            match case.before {
+                Before::Nothing => {}
+                Before::SameScript => drop(compile(compiler, &script, &cache, kbuild)?),
+                Before::EmptyCache => std::fs::remove_dir_all(&cache)?,
             }
-            pairs.push(pair);
+            pair.push(compile(compiler, &script, &cache, kbuild)?);
         }
-        let all = |value: &dyn Fn(&[Run]) -> f64| median(pairs.iter().map(|pair| value(pair)).collect());
-        Ok(Measured {
-            case,
-            ours: all(&|pair| pair[0].ms),
-            best: pairs.iter().map(|pair| pair[0].ms).fold(f64::INFINITY, f64::min),
-            cpu: all(&|pair| pair[0].cpu_ms),
-            kbuild: all(&|pair| pair[1].ms),
-            kbuild_cpu: all(&|pair| pair[1].cpu_ms),
-            ratio: all(&|pair| pair[1].ms / pair[0].ms),
-            peak_mib: all(&|pair| pair[0].peak_mib),
-        })
+        pairs.push(pair);
     }
+    let all = |value: &dyn Fn(&[Run]) -> f64| median(pairs.iter().map(|pair| value(pair)).collect());
+    Ok(Measured {
+        case,
+        ours: all(&|pair| pair[0].ms),
+        best: pairs.iter().map(|pair| pair[0].ms).fold(f64::INFINITY, f64::min),
+        cpu: all(&|pair| pair[0].cpu_ms),
+        kbuild: all(&|pair| pair[1].ms),
+        kbuild_cpu: all(&|pair| pair[1].cpu_ms),
+        ratio: all(&|pair| pair[1].ms / pair[0].ms),
+        peak_mib: all(&|pair| pair[0].peak_mib),
+    })
+}
 
-    fn compile(&self, script: &str, cache: &Path, kbuild: bool) -> Result<Run> {
-        let mut command = Command::new(&self.spile);
-        command.current_dir(self.directory.path()).env("SPILE_CACHE_DIR", cache).stdin(Stdio::null());
-        command.args(["-r", &self.release, "-g", "-p4", "-m", "bench", "--time-report=json", "-e", script]);
-        command.args(kbuild.then_some("--kbuild"));
-        let started = Instant::now();
-        let output = command.output().with_context(|| format!("running {}", self.spile.display()))?;
-        let ms = started.elapsed().as_secs_f64() * 1000.0;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        ensure!(output.status.success(), "spile failed on {script}:\n{said}");
-        let number = |name: &str| -> Result<f64> {
-            let found = Regex::new(&format!(r#""{name}":([\d.]+)"#))?.captures(&said).and_then(|found| found[1].parse().ok());
-            found.with_context(|| format!("no {name} in the time report"))
-        };
-        Ok(Run { ms, cpu_ms: number("cpu_ms")?, peak_mib: number("peak_kib")? / 1024.0 })
-    }
+fn compile(compiler: &Compiler, script: &str, cache: &Path, kbuild: bool) -> Result<Run> {
+    compiler.run(cache, ["-g", "-p4", "-m", "bench", "-e", script].into_iter().chain(kbuild.then_some("--kbuild")))
 }
 
 fn row(result: &Measured) -> String {
@@ -178,16 +120,12 @@ fn row(result: &Measured) -> String {
     )
 }
 
-fn page(bench: &Bench, options: &Options, results: &[Measured]) -> String {
+fn page(compiler: &Compiler, options: &Options, results: &[Measured]) -> String {
     let rows: String = results.iter().map(|result| format!("{}\n", row(result))).collect();
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split_whitespace().next().unwrap_or("unknown").to_string();
-    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
     format!(
         "# From script to module: how long it takes
 
-Written by `cargo xtask bench build`: {} rounds, kernel {}, {cpus} processors, load average {load} (a load above the number of
-processors makes the medians larger than what a user sees; the best run and the time on CPUs tell more then). Times are of the
+{} Times are of the
 whole command `spile -p4` (as `cargo install` makes it), start to end; time on CPUs is spile's and that of the programs it ran.
 \"Kbuild\" is the same script with `--kbuild`, run right after: the kernel's make links it with the runtime's object. The ratio
 is the median of Kbuild's time to ours in these pairs. Memory is the largest that spile itself had.
@@ -199,6 +137,6 @@ SystemTap's figures are those measured before on an idle machine of the same cla
 new script after. Debian's own SystemTap 4.8 builds no module for Debian's kernel 6.1, so there is no paired run.
 `spile -p4 --time-report` shows for any script where its time goes.
 ",
-        options.rounds, bench.release
+        compiler::circumstances("build", options, &compiler.release)
     )
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures, and writes the page in docs/ that says what came out.
 
 mod build;
+mod compiler;
 mod debuginfo;
 mod runtime;
 
@@ -18,9 +19,9 @@ pub struct Options {
 #[derive(Subcommand)]
 enum What {
     /// From script to module: docs/bench-build.md
-    Build(build::Options),
+    Build(compiler::Options),
     /// How long debug information takes to answer: docs/bench-debuginfo.md
-    Debuginfo(debuginfo::Options),
+    Debuginfo(compiler::Options),
     /// What a hit of a probe costs, in a guest that counts instructions: docs/bench-runtime.md
     Runtime(runtime::Options),
 }
