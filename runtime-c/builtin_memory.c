@@ -2,6 +2,7 @@
 /*
  * Builtins that read kernel and user memory, and guru mode's that write it.
  */
+#include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
@@ -65,6 +66,14 @@ static unsigned int string_quoted(struct spile_context *c, spile_long address, s
 	/* The shortest that is a quoted string which was cut: "...  */
 	out_bytes = clamp_t(spile_long, out_bytes, 8, spile_script.string_bytes);
 	return spile_text_quote(out, out_bytes, text, length);
+}
+
+/* The kernel's own names: which bit is which differs from release to release. */
+unsigned int spile_fn___gfp_flag_str(struct spile_context *c, spile_long flags, char *out)
+{
+	gfp_t gfp = (__force gfp_t)flags;
+
+	return scnprintf(out, spile_script.string_bytes, "%pGg", &gfp);
 }
 
 /* Exactly so many bytes, NULs among them. */

@@ -23,6 +23,11 @@ static struct pt_regs *user_registers(void)
 	return current->mm ? task_pt_regs(current) : NULL;
 }
 
+spile_long spile_fn___task_regs(struct spile_context *c)
+{
+	return (unsigned long)user_registers();
+}
+
 spile_long spile_fn_registers_valid(struct spile_context *c)
 {
 	return spile_registers(c) != NULL;

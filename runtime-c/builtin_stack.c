@@ -74,15 +74,13 @@ spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_l
 	return depth >= 0 && depth < count ? (spile_long)frames[depth] : 0;
 }
 
-/* Addresses from `first` on, at most `most` (below 0: all), with blanks between them. Whole ones only. */
-unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first, spile_long most, char *out)
+/* In hex with blanks between them. Whole ones only. */
+static unsigned int put_frames(const unsigned long *frames, unsigned int count, char *out)
 {
-	const unsigned long *frames;
-	unsigned int count = frames_of(c, user, &frames);
 	unsigned int length = 0, i;
 
 	out[0] = 0;
-	for (i = first < 0 ? 0 : min_t(spile_long, first, count); i < count && (most < 0 || i - first < most); i++) {
+	for (i = 0; i < count; i++) {
 		char one[24];
 		unsigned int bytes = scnprintf(one, sizeof(one), "%s0x%lx", length ? " " : "", frames[i]);
 
@@ -92,6 +90,25 @@ unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user
 		length += bytes;
 	}
 	return length;
+}
+
+/* Addresses from `first` on, at most `most` (below 0: all). */
+unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first, spile_long most, char *out)
+{
+	const unsigned long *frames;
+	unsigned int count = frames_of(c, user, &frames);
+	unsigned int from = clamp_t(spile_long, first, 0, count);
+
+	count -= from;
+	return put_frames(frames + from, most < 0 ? count : min_t(spile_long, most, count), out);
+}
+
+unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, char *out)
+{
+	const unsigned long *frames;
+	unsigned int count = spile_stack_task(c, task, &frames);
+
+	return put_frames(frames, count, out);
 }
 
 static void put_line(struct spile_text *text, struct spile_context *c, unsigned long address, bool kernel, bool full)
@@ -168,6 +185,17 @@ void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long
 	struct spile_text text = buffer(c);
 
 	put_stack(&text, c, user, full);
+	print(c, &text);
+}
+
+void spile_fn___print_user_stack(struct spile_context *c, spile_long pc, spile_long fp)
+{
+	struct spile_text text = buffer(c);
+	const unsigned long *frames;
+	unsigned int count = spile_stack_user_from(c, pc, fp, &frames), i;
+
+	for (i = 0; i < count; i++)
+		put_line(&text, c, frames[i], false, true);
 	print(c, &text);
 }
 

@@ -45,6 +45,7 @@ spile_long spile_fn_pid2task(struct spile_context *c, spile_long pid);	/* addres
 spile_long spile_fn_randint(struct spile_context *c, spile_long limit);	/* 0 to limit - 1 */
 
 /* builtin_registers.c: of the probed code. Errors where there are no registers, but addr and uaddr: 0. */
+spile_long spile_fn___task_regs(struct spile_context *c);
 spile_long spile_fn_registers_valid(struct spile_context *c);
 spile_long spile_fn_addr(struct spile_context *c);
 spile_long spile_fn_uaddr(struct spile_context *c);
@@ -103,7 +104,9 @@ unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char 
 unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char *out);
 spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_long depth);
 unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first, spile_long most, char *out);
+unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, char *out);
 void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long full);
+void spile_fn___print_user_stack(struct spile_context *c, spile_long pc, spile_long fp);
 unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, char *out);
 void spile_fn___print_addresses(struct spile_context *c, spile_long user, struct spile_string addresses);
 unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user, struct spile_string addresses, char *out);
@@ -129,6 +132,7 @@ spile_long spile_fn_local_clock_s(struct spile_context *c);
 unsigned int spile_fn_ctime(struct spile_context *c, spile_long seconds, char *out);	/* "Wed Jun 30 21:49:08 1993", UTC */
 
 /* builtin_memory.c. An unreadable address is an error; 2: the default instead; warn: a WARN record and "". */
+unsigned int spile_fn___gfp_flag_str(struct spile_context *c, spile_long flags, char *out);
 unsigned int spile_fn_kernel_string(struct spile_context *c, spile_long address, char *out);
 unsigned int spile_fn_kernel_string2(struct spile_context *c, spile_long address, struct spile_string fallback, char *out);
 unsigned int spile_fn_kernel_string_n(struct spile_context *c, spile_long address, spile_long most, char *out);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stacks of the code that a handler interrupts.
+ * Stacks of the code that a handler interrupts, and of other tasks.
  */
 #include <linux/compat.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/ptrace.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 #include <linux/stacktrace.h>
@@ -51,7 +54,29 @@ static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsign
 	}
 	return count;
 }
+
+/* Of a task that does not run: of one that does on another CPU the unwinder gives nothing. */
+static unsigned int unwind_task(struct task_struct *task, unsigned long *frames)
+{
+	struct unwind_state state;
+	unsigned int count = 0;
+	unsigned long address;
+
+	for (unwind_start(&state, task, NULL, NULL); count < SPILE_STACK_FRAMES && !unwind_done(&state); unwind_next_frame(&state)) {
+		address = unwind_get_return_address(&state);
+		if (!address)
+			break;
+		frames[count++] = address;
+	}
+	return count;
+}
 #else
+/* No kernel without the unwinder's functions lets a module ask for another task's stack. */
+static unsigned int unwind_task(struct task_struct *task, unsigned long *frames)
+{
+	return 0;
+}
+
 /* From here on: up to the probed place there are frames of the kernel's probes too. */
 static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsigned long *frames)
 {
@@ -85,12 +110,25 @@ struct user_frame {
 	unsigned long address;
 };
 
+/* Adds the return addresses that are found by frame pointers, from the frame at `at` on. */
+static void follow_frames(struct spile_cpu *cpu, unsigned long at)
+{
+	struct user_frame frame;
+
+	for (; cpu->stack_count < SPILE_STACK_FRAMES; at = frame.next) {
+		if (at % sizeof(at) || spile_memory_read(&frame, at, sizeof(frame), true) || !frame.address)
+			break;
+		cpu->stack[cpu->stack_count++] = frame.address;
+		/* Stacks grow down: what is not above is no frame of ours. */
+		if (frame.next <= at)
+			break;
+	}
+}
+
 unsigned int spile_stack_user(struct spile_context *c, const unsigned long **frames)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 	struct pt_regs *regs = spile_registers(c);
-	struct user_frame frame;
-	unsigned long at;
 
 	*frames = cpu->stack;
 	if (cpu->stack_kind == SPILE_STACK_USER)
@@ -105,15 +143,63 @@ unsigned int spile_stack_user(struct spile_context *c, const unsigned long **fra
 	if (!user_mode(regs))
 		return 0;
 	cpu->stack[cpu->stack_count++] = instruction_pointer(regs);
-	if (in_compat_syscall())
-		return cpu->stack_count;
-	for (at = frame_pointer(regs); cpu->stack_count < SPILE_STACK_FRAMES; at = frame.next) {
-		if (at % sizeof(at) || spile_memory_read(&frame, at, sizeof(frame), true) || !frame.address)
-			break;
-		cpu->stack[cpu->stack_count++] = frame.address;
-		/* Stacks grow down: what is not above is no frame of ours. */
-		if (frame.next <= at)
-			break;
-	}
+	if (!in_compat_syscall())
+		follow_frames(cpu, frame_pointer(regs));
+	return cpu->stack_count;
+}
+
+unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long fp, const unsigned long **frames)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+
+	*frames = cpu->stack;
+	/* Not the stack that the run has: the next question takes that anew. */
+	cpu->stack_kind = SPILE_STACK_NONE;
+	cpu->stack_count = 0;
+	if (!current->mm)
+		return 0;
+	cpu->stack[cpu->stack_count++] = pc;
+	if (!in_compat_syscall())
+		follow_frames(cpu, fp);
+	return cpu->stack_count;
+}
+
+/*
+ * Task by its address; NULL where no task is there that goes on living: what a
+ * script hands over is compared with what the kernel has under that number.
+ */
+static struct task_struct *living_task(unsigned long address)
+{
+	struct task_struct *task;
+	pid_t pid;
+
+	if (spile_memory_read(&pid, address + offsetof(struct task_struct, pid), sizeof(pid), false) || pid <= 0)
+		return NULL;
+	task = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_PID);
+	return (unsigned long)task == address && !(READ_ONCE(task->flags) & PF_EXITING) ? task : NULL;
+}
+
+unsigned int spile_stack_task(struct spile_context *c, unsigned long address, const unsigned long **frames)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	struct task_struct *task;
+
+	if (address == (unsigned long)current)
+		return spile_stack_kernel(c, frames);
+	*frames = cpu->stack;
+	cpu->stack_kind = SPILE_STACK_NONE;
+	cpu->stack_count = 0;
+	c->stale |= SPILE_STALE_RUN;
+	/*
+	 * The task's stack cannot be pinned by a module. One that has not begun
+	 * to exit keeps it longer than the few steps here take, and since
+	 * e540bf3162e8 ("fork: Only cache the VMAP stack in finish_task_switch()",
+	 * 5.18) its memory also outlives this section.
+	 */
+	rcu_read_lock();
+	task = living_task(address);
+	if (task)
+		cpu->stack_count = unwind_task(task, cpu->stack);
+	rcu_read_unlock();
 	return cpu->stack_count;
 }

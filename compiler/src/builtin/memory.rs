@@ -6,6 +6,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("kernel_string" "kernel_string" ("address": Long) -> String [fails pure] "text at a kernel address; an error if it cannot be read"),
     builtin!("kernel_string" "kernel_string2" ("address": Long, "otherwise": String) -> String [pure] "text at a kernel address, or the second argument if it cannot be read"),
     builtin!("kernel_string_n" "kernel_string_n" ("address": Long, "length": Long) -> String [fails pure] "at most that many bytes of text at a kernel address"),
+    builtin!("__gfp_flag_str" "__gfp_flag_str" ("flags": Long) -> String [pure] "flags of an allocation by the kernel's own names: GFP_KERNEL|__GFP_ZERO"),
     builtin!("kernel_char" "kernel_char" ("address": Long) -> Long [fails pure] "the char at a kernel address"),
     builtin!("kernel_short" "kernel_short" ("address": Long) -> Long [fails pure] "the short at a kernel address"),
     builtin!("kernel_int" "kernel_int" ("address": Long) -> Long [fails pure] "the int at a kernel address"),

@@ -13,6 +13,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("longlong_arg" "longlong_arg" ("number": Long) -> Long [fails pure registers] "argument (from 1) of the function that has just been entered, as 64 bits"),
     builtin!("__set_argument" "__set_argument" ("number": Long, "value": Long) [guru fails registers] "changes an argument of the function that has just been entered"),
     builtin!("print_regs" "print_regs" () [registers] "prints the registers; nothing where there are none"),
+    builtin!("__task_regs" "__task_regs" () -> Long [pure] "address of the current task's registers of user space; 0 in a kernel thread"),
     builtin!("stack_size" "stack_size" () -> Long [pure] "bytes of a kernel stack"),
     builtin!("stack_used" "stack_used" () -> Long [pure registers] "bytes of the current task's kernel stack that are in use; 0 on an interrupt's stack"),
 ];

@@ -8,6 +8,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("modname" "modname" ("address": Long) -> String [pure] "module that the address is in, or kernel; <unknown> if it is in neither"),
     builtin!("__stack_at" "__stack_at" ("user": Long, "depth": Long) -> Long [pure registers] "address at that depth of the stack; 0 beyond its end"),
     builtin!("__stack_addresses" "__stack_addresses" ("user": Long, "first": Long, "most": Long) -> String [pure registers] "addresses of the stack in hex"),
+    builtin!("task_backtrace" "task_backtrace" ("task": Long) -> String [pure registers] "addresses of a task's kernel stack in hex, by the address of its struct task_struct; empty if it runs on another CPU, exits, or is none"),
+    builtin!("__print_user_stack" "__print_user_stack" ("pc": Long, "fp": Long) [] "prints the current process's stack from there on, a line for each frame"),
     builtin!("__print_stack" "__print_stack" ("user": Long, "full": Long) [registers] "prints the stack, a line for each frame; full: with addresses"),
     builtin!("__sprint_stack" "__sprint_stack" ("user": Long) -> String [pure registers] "the stack as text, a line for each frame"),
     builtin!("__print_addresses" "__print_addresses" ("user": Long, "addresses": String) [] "prints a line for each address in the text"),

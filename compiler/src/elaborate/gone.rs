@@ -38,7 +38,6 @@ const GONE: &[(&str, &str)] = &[
     ("nfsd.close", "kernels since 4.2 have no such function: nfsd.commit and kernel.function(\"filp_close\") see files that end"),
     ("scsi.ioentry.prepare", "kernels since 5.0 prepare every request in scsi.ioentry.mq_prep"),
     ("scsi.ioentry.scsilib", "kernels since 5.0 prepare every request in scsi.ioentry.mq_prep"),
-    ("signal.handle.return", "the kernel has no function of its own for it: signal.handle sees the signal"),
     ("vfs.block_sync_page", "kernels since 2.6.39 have no such function: ioscheduler_trace.unplug_io sees when requests are let go"),
     ("vfs.do_sync_read", "kernels since 4.1 have no such function: vfs.read sees all reads"),
     ("vfs.do_sync_write", "kernels since 4.1 have no such function: vfs.write sees all writes"),

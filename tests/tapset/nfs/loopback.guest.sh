@@ -48,7 +48,7 @@ shows() {
 	grep -qE "$2" $1.out || { echo "$1 does not show $2"; failed=1; }
 }
 shows server "^dispatched $((after - before)) sent $((after - before)) written 6$"
-shows server '^write of 6 at 0 of version 4$'
+shows server '^write of 6 at 0 of version 4, 1 blocks, stable [0-2]$'
 shows server '^rename file to other of version 4 by 127.0.0.1$'
 shows server '^renamed NFS_OK$'
 shows server '^remove other of version 4 uid 0$'

@@ -34,17 +34,17 @@ pub fn is_one(name: &str) -> bool {
     [LUSTRE, FAULT, BARE, PTLRPC, LIVEPATCH].iter().any(|fixture| fixture.name == name)
 }
 
-/// The program of tests/fixtures/calls, linked statically; compiled again when its text has changed.
-pub fn calls(root: &Path) -> Result<PathBuf> {
-    let source = root.join("tests/fixtures/calls/calls.c");
-    let program = root.join("target/fixtures/calls");
+/// The program NAME of tests/fixtures/NAME/NAME.c, linked statically; compiled again when its text has changed.
+pub fn program(root: &Path, name: &str) -> Result<PathBuf> {
+    let source = root.join("tests/fixtures").join(name).join(format!("{name}.c"));
+    let program = root.join("target/fixtures").join(name);
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified());
     if changed(&program).is_ok_and(|made| changed(&source).is_ok_and(|written| written < made)) {
         return Ok(program);
     }
     fs::create_dir_all(root.join("target/fixtures"))?;
     let made = tempfile::NamedTempFile::new_in(root.join("target/fixtures"))?;
-    let output = std::process::Command::new("gcc").args(["-static", "-O1", "-o"]).arg(made.path()).arg(&source).output().context("running gcc")?;
+    let output = std::process::Command::new("gcc").args(["-static", "-O1", "-pthread", "-o"]).arg(made.path()).arg(&source).output().context("running gcc")?;
     if !output.status.success() {
         bail!("compiling {}:\n{}", source.display(), String::from_utf8_lossy(&output.stderr));
     }

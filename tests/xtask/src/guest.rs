@@ -86,7 +86,9 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     guest.program(getfattr, getfattr).context("getfattr is in the package attr")?;
     let strace = Path::new("/usr/bin/strace");
     guest.program(strace, strace).context("strace is in the package strace")?;
-    guest.program(crate::fixtures::calls(root)?, "/usr/bin/calls")?;
+    for name in ["calls", "load"] {
+        guest.program(crate::fixtures::program(root, name)?, &format!("/usr/bin/{name}"))?;
+    }
     let spilerun = root.join("target/debug/spilerun");
     if spilerun.is_file() {
         guest.program(spilerun, "/usr/bin/spilerun")?;
