@@ -1,0 +1,113 @@
+//! Runs of `spile`, measured: each with a time report, in a directory and with a cache of the bench's own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use regex::Regex;
+
+use crate::place::Place;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Runs of each case
+    #[arg(long, default_value_t = 9)]
+    pub rounds: usize,
+    /// Leaves the page in docs/ as it is
+    #[arg(long)]
+    dry: bool,
+    /// The compiler to measure; default: that of cargo build --release, as cargo install has it
+    #[arg(long, value_name = "FILE")]
+    spile: Option<PathBuf>,
+}
+
+/// A compiler, the kernel it compiles for, and a place for what it writes.
+pub struct Compiler {
+    file: PathBuf,
+    pub release: String,
+    pub directory: tempfile::TempDir,
+}
+
+/// One run.
+pub struct Run {
+    /// From start to end.
+    pub ms: f64,
+    /// On CPUs, of spile and of the programs that it ran.
+    pub cpu_ms: f64,
+    /// What spile itself had at most.
+    pub peak_mib: f64,
+    pub stdout: Vec<u8>,
+    report: String,
+}
+
+impl Compiler {
+    pub fn new(options: &Options) -> Result<Self> {
+        let file = match &options.spile {
+            Some(file) => file.canonicalize().with_context(|| format!("finding {}", file.display()))?,
+            None => {
+                let root = crate::root();
+                let status = Command::new(crate::test::cargo()).args(["build", "--release", "--quiet", "--package", "spile"]).current_dir(&root).status();
+                ensure!(status.context("running cargo build")?.success(), "spile does not build");
+                root.join("target/release/spile")
+            }
+        };
+        Ok(Self { file, release: Place::find(None)?.kernel.release, directory: tempfile::tempdir()? })
+    }
+
+    pub fn run<'a>(&self, cache: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Result<Run> {
+        let mut command = Command::new(&self.file);
+        command.current_dir(self.directory.path()).env("SPILE_CACHE_DIR", cache).stdin(Stdio::null());
+        command.args(["-r", &self.release, "--time-report=json"]).args(arguments);
+        let started = Instant::now();
+        let output = command.output().with_context(|| format!("running {}", self.file.display()))?;
+        let ms = started.elapsed().as_secs_f64() * 1000.0;
+        let report = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "{command:?} failed:\n{report}");
+        let run = Run { ms, cpu_ms: 0.0, peak_mib: 0.0, stdout: output.stdout, report };
+        Ok(Run { cpu_ms: run.reported(r#""cpu_ms":"#)?, peak_mib: run.reported(r#""peak_kib":"#)? / 1024.0, ..run })
+    }
+}
+
+impl Run {
+    /// The number behind what the pattern finds in the time report.
+    pub fn reported(&self, pattern: &str) -> Result<f64> {
+        let found = Regex::new(&format!(r"{pattern}([\d.]+)"))?.captures(&self.report).and_then(|found| found[1].parse().ok());
+        found.with_context(|| format!("nothing like {pattern} in the time report: {}", self.report))
+    }
+}
+
+/// What a page says first of how its figures were taken.
+pub fn circumstances(bench: &str, options: &Options, release: &str) -> String {
+    let (load, cpus) = (load(), processors());
+    format!(
+        "Written by `cargo xtask bench {bench}`: {} rounds, kernel {release}, {cpus} processors, load average {load} (a load above the
+number of processors makes the medians larger than what a user sees; the best run and the time on CPUs tell more then).",
+        options.rounds
+    )
+}
+
+/// Puts the page where it belongs, unless the options say not to.
+pub fn publish(bench: &str, options: &Options, page: &str) -> Result<()> {
+    if options.dry {
+        return Ok(());
+    }
+    let file = crate::root().join(format!("docs/bench-{bench}.md"));
+    std::fs::write(&file, page).with_context(|| format!("writing {}", file.display()))?;
+    println!("wrote {}", file.display());
+    Ok(())
+}
+
+/// Whether more wants to run than there are processors.
+pub fn busy() -> bool {
+    load().parse::<f64>().is_ok_and(|load| load > processors() as f64)
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn load() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split_whitespace().next().unwrap_or("unknown").to_string()
+}
