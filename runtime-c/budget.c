@@ -164,6 +164,9 @@ void spile_run_sampled(struct spile_site *site, unsigned long *regs)
 	case SPILE_RUNS_AT_RETURN:
 		spile_kretprobe_enter(site, (struct pt_regs *)regs);
 		break;
+	case SPILE_RUNS_AT_POOLED_RETURN:
+		spile_return_pool_enter(site, (struct pt_regs *)regs);
+		break;
 	default:
 		spile_run_whole(site, regs);
 		break;

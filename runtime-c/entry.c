@@ -14,12 +14,14 @@
 #include <linux/hash.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "attach.h"
 #include "entry.h"
 #include "features.h"
+#include "module_notifier.h"
 #include "run.h"
 
 #if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS) && defined(CONFIG_KPROBES_ON_FTRACE)
@@ -134,17 +136,27 @@ static bool arguments_suffice(const struct spile_site *site)
 #endif
 }
 
+/* What is there is freed behind the module's init, and ftrace does not tell. */
+static bool is_passing(const struct spile_site *site)
+{
+	struct module *module = site->place ? spile_modules_of(site->probe->target) : NULL;
+
+	return module && within_module_init(site->place, module);
+}
+
 bool spile_entry_may_be(const struct spile_site *site)
 {
 	/* Of a name in a module that is no target nobody tells us when it goes. */
 	if (!slots || (site->probe->target < 0 && (!site->symbol || strchr(site->symbol, ':'))))
+		return false;
+	if (is_passing(site))
 		return false;
 	/* Elsewhere what hooks a return takes locks that only kprobes keep from being taken twice. */
 	return site->probe->kind != SPILE_PROBE_KRETPROBE || IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK);
 }
 
 /*
- * Of the kernel's own functions, whose addresses are known beforehand. What stands at
+ * Of functions whose addresses are known beforehand. What stands at
  * an entry is a call, or nothing where nobody has it called. Should it be something
  * else that looks so, ftrace refuses the address (spile_entry_commit()): it changes
  * places of its own alone. A kprobe would have to be shown that, and searches all jump
@@ -161,7 +173,7 @@ bool spile_entry_is_plain(struct spile_site *site)
 	u8 code[sizeof(landings[0]) + sizeof(nop)], *at = code;
 	unsigned int i;
 
-	if (site->symbol || site->probe->kind != SPILE_PROBE_KPROBE || !spile_entry_may_be(site))
+	if (!site->kprobe.addr || !spile_entry_may_be(site))
 		return false;
 	if (copy_from_kernel_nofault(code, site->kprobe.addr, sizeof(code)))
 		return false;
@@ -239,7 +251,7 @@ static void serve_many(int kind, unsigned long *addresses, unsigned int count)
 {
 	unsigned int half, i;
 
-	if (spile_ftrace_set_filter_ips(&ops[kind], addresses, count)) {
+	if (spile_ftrace_set_filter_ips(&ops[kind], addresses, count, false)) {
 		if (count == 1)
 			return;
 		half = count / 2;
@@ -384,6 +396,41 @@ void spile_entry_drop(struct spile_site *site)
 	stop_serving(slot);
 }
 
+static struct slot *slot_of(const struct spile_site *site)
+{
+	return site->by_entry ? find_slot((unsigned long)site->kprobe.addr) : NULL;
+}
+
+/* As stop_serving() of each site's slot that the ops serves, by one change of the filter where the kernel can. */
+static void stop_serving_many(int kind, struct spile_site *const *sites, unsigned int count)
+{
+	unsigned long *addresses = NULL;
+	unsigned int gone = 0, i;
+
+	if (SPILE_FTRACE_FILTERS_MANY)
+		addresses = kvmalloc_array(count, sizeof(*addresses), GFP_KERNEL);
+	for (i = 0; i < count; i++) {
+		struct slot *slot = slot_of(sites[i]);
+
+		if (!slot || !slot->serving || slot->whole != kind)
+			continue;
+		if (!addresses) {
+			stop_serving(slot);
+			continue;
+		}
+		slot->serving = false;
+		addresses[gone++] = slot->address;
+	}
+	served[kind] -= gone;
+	if (gone && served[kind]) {
+		WARN_ON_ONCE(spile_ftrace_set_filter_ips(&ops[kind], addresses, gone, true));
+	} else if (gone) {
+		WARN_ON_ONCE(unregister_ftrace_function(&ops[kind]));
+		forget_filter(kind);
+	}
+	kvfree(addresses);
+}
+
 /*
  * At the end all go at once, whoever asks first: their hits are turned away by then.
  * Before, those of a module that goes. All sites of an address are in one target, or
@@ -399,13 +446,13 @@ void spile_entry_remove(struct spile_site *const *sites, unsigned int count)
 	if (!slots)
 		return;
 	if (READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING) {
+		for (kind = 0; kind < KINDS; kind++)
+			stop_serving_many(kind, sites, count);
 		for (i = 0; i < count; i++) {
-			struct slot *slot = sites[i]->by_entry ? find_slot((unsigned long)sites[i]->kprobe.addr) : NULL;
+			struct slot *slot = slot_of(sites[i]);
 
-			if (slot) {
-				stop_serving(slot);
+			if (slot)
 				leave_slot(slot);
-			}
 		}
 		return;
 	}

@@ -124,10 +124,11 @@ typedef struct pt_regs spile_ftrace_regs;
  * Many addresses for a filter in one call: 4f554e955614 ("ftrace: Add
  * ftrace_set_filter_ips function"), first in 5.18. Can go when 5.10 has.
  */
-static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned long *addresses, unsigned int count)
+static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned long *addresses, unsigned int count,
+					      bool remove)
 {
 #ifdef SPILE_HAVE_FTRACE_SET_FILTER_IPS
-	return ftrace_set_filter_ips(ops, addresses, count, 0, 0);
+	return ftrace_set_filter_ips(ops, addresses, count, remove, 0);
 #else
 	return -EOPNOTSUPP;
 #endif

@@ -12,6 +12,7 @@
 #include "attach.h"
 #include "context.h"
 #include "entry.h"
+#include "return_pool.h"
 #include "run.h"
 #include "site.h"
 
@@ -43,6 +44,7 @@ static int arm_kprobe_site(struct spile_site *site)
 
 static void unregister(struct spile_site *site)
 {
+	spile_return_pool_leave(&site, 1);
 	if (!site->registered)
 		return;
 	site->registered = false;
@@ -58,6 +60,8 @@ static int enable(struct spile_site *site)
 
 	if (site->registered)
 		return enable_kprobe(&site->kprobe);
+	if (site->probe->kind == SPILE_PROBE_KRETPROBE)
+		return spile_return_alone(site);
 	error = register_kprobe(&site->kprobe);
 	site->registered = !error;
 	return error;

@@ -16,6 +16,7 @@
 #include "context.h"
 #include "entry.h"
 #include "features.h"
+#include "return_pool.h"
 #include "run.h"
 #include "site.h"
 
@@ -51,17 +52,20 @@ static int handle_return(struct kretprobe_instance *instance, struct pt_regs *re
 }
 NOKPROBE_SYMBOL(handle_return);
 
-static int arm_return(struct spile_site *site)
+unsigned int spile_returns_active(void)
+{
+	if (spile_script.active_returns)
+		return spile_script.active_returns;
+	return max_t(unsigned int, LEAST_ACTIVE, ACTIVE_PER_CPU * num_possible_cpus());
+}
+
+/* `flags` are those of its kprobe. */
+static int register_alone(struct spile_site *site, unsigned int flags)
 {
 	const struct spile_probe *probe = site->probe;
 	struct kretprobe *kretprobe = &site->kretprobe;
-	unsigned int most = probe->maxactive;
 	int error;
 
-	if (!most)
-		most = spile_script.active_returns;
-	if (!most)
-		most = max_t(unsigned int, LEAST_ACTIVE, ACTIVE_PER_CPU * num_possible_cpus());
 	memset(kretprobe, 0, sizeof(*kretprobe));
 	spile_attach_place(&kretprobe->kp, site);
 	/* The site's kprobe is the kretprobe's. */
@@ -69,12 +73,35 @@ static int arm_return(struct spile_site *site)
 	kretprobe->handler = handle_return;
 	kretprobe->entry_handler = probe->entry_handler || site->sampled ? handle_entry : NULL;
 	kretprobe->data_size = probe->entry_bytes;
-	kretprobe->maxactive = most;
-	if (spile_entry_may_be(site))
-		kretprobe->kp.flags = KPROBE_FLAG_DISABLED;
+	kretprobe->maxactive = probe->maxactive ? probe->maxactive : spile_returns_active();
+	kretprobe->kp.flags = flags;
 	error = register_kretprobe(kretprobe);
 	site->registered = !error;
-	if (error || !(kretprobe->kp.flags & KPROBE_FLAG_DISABLED))
+	return error;
+}
+
+int spile_return_alone(struct spile_site *site)
+{
+	spile_return_pool_leave(&site, 1);
+	return register_alone(site, 0);
+}
+
+static int arm_return(struct spile_site *site)
+{
+	unsigned int flags;
+	int error;
+
+	spile_attach_place(&site->kretprobe.kp, site);
+	site->registered = false;
+	if (spile_entry_is_plain(site) && spile_return_pool_join(site)) {
+		if (spile_entry_add(site))
+			return 0;
+		spile_return_pool_leave(&site, 1);
+	}
+	spile_attach_place(&site->kretprobe.kp, site);
+	flags = spile_entry_may_be(site) ? KPROBE_FLAG_DISABLED : 0;
+	error = register_alone(site, flags);
+	if (error || !flags)
 		return error;
 	return spile_kprobe_serve(site);
 }
@@ -90,13 +117,20 @@ NOKPROBE_SYMBOL(spile_kretprobe_enter);
 static void disarm_returns(struct spile_site *const *sites, unsigned int count)
 {
 	struct kretprobe **kretprobes = (struct kretprobe **)spile_sites_room;
-	unsigned int i;
+	unsigned int registered = 0, i;
 
 	spile_entry_remove(sites, count);
+	spile_return_pool_leave(sites, count);
 	for (i = 0; i < count; i++)
-		kretprobes[i] = &sites[i]->kretprobe;
-	unregister_kretprobes(kretprobes, count);
+		if (sites[i]->registered)
+			kretprobes[registered++] = &sites[i]->kretprobe;
+	if (registered)
+		unregister_kretprobes(kretprobes, registered);
 	for (i = 0; i < count; i++) {
+		if (!sites[i]->registered) {
+			sites[i]->by_entry = false;
+			continue;
+		}
 		sites[i]->missed += sites[i]->kretprobe.kp.nmissed;
 		sites[i]->return_missed += sites[i]->kretprobe.nmissed;
 		sites[i]->by_entry = false;
@@ -106,6 +140,9 @@ static void disarm_returns(struct spile_site *const *sites, unsigned int count)
 
 static void count_missed_returns(const struct spile_site *site, struct spile_counters *counters)
 {
+	counters->return_misses += atomic_long_read(&site->unhooked);
+	if (!site->registered)
+		return;
 	counters->nested += site->kretprobe.kp.nmissed;
 	counters->return_misses += site->kretprobe.nmissed;
 }

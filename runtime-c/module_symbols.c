@@ -18,6 +18,23 @@
 
 #ifdef CONFIG_KALLSYMS
 /* Symbols that it takes from elsewhere have no section. */
+void spile_module_symbols_each(struct module *module, void (*see)(const char *name, unsigned long address))
+{
+	const struct mod_kallsyms *kallsyms;
+	unsigned int i;
+
+	rcu_read_lock();
+	kallsyms = rcu_dereference_raw(module->kallsyms);
+	for (i = 0; kallsyms && i < kallsyms->num_symtab; i++) {
+		const Elf_Sym *symbol = &kallsyms->symtab[i];
+
+		if (symbol->st_shndx != SHN_UNDEF)
+			see(kallsyms->strtab + symbol->st_name, symbol->st_value);
+	}
+	rcu_read_unlock();
+}
+
+/* The first that there is, as kprobes take it. */
 unsigned long spile_module_symbol_address(struct module *module, const char *name)
 {
 	const struct mod_kallsyms *kallsyms;
@@ -39,6 +56,8 @@ unsigned long spile_module_symbol_address(struct module *module, const char *nam
 	return address;
 }
 #else
+void spile_module_symbols_each(struct module *module, void (*see)(const char *name, unsigned long address)) { }
+
 unsigned long spile_module_symbol_address(struct module *module, const char *name)
 {
 	return 0;

@@ -17,6 +17,7 @@
 #include "context.h"
 #include "guard.h"
 #include "lock.h"
+#include "return_pool.h"
 #include "session.h"
 #include "site.h"
 
@@ -226,6 +227,8 @@ static __always_inline void spile_run_site(struct spile_site *site, unsigned lon
 		spile_run_counting_by(site, regs);
 	else if (site->runs == SPILE_RUNS_AT_RETURN)
 		spile_kretprobe_enter(site, (struct pt_regs *)regs);
+	else if (site->runs == SPILE_RUNS_AT_POOLED_RETURN)
+		spile_return_pool_enter(site, (struct pt_regs *)regs);
 	else
 		spile_run_sampled(site, regs);
 	preempt_enable_notrace();

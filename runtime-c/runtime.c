@@ -26,6 +26,7 @@
 #include "entry.c"
 #include "kprobe.c"
 #include "kretprobe.c"
+#include "return_pool.c"
 #include "timer.c"
 #include "tracepoint.c"
 #include "perf.c"

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 
+#include "attach.h"
 #include "condition.h"
 #include "context.h"
 #include "session.h"
@@ -78,6 +79,7 @@ void spile_sites_arm(int target)
 {
 	unsigned int i;
 
+	spile_attach_find(target);
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
 		const struct spile_family *family = spile_site_family(site);

@@ -22,6 +22,7 @@ struct spile_site {
 		SPILE_RUNS_COUNTING,		/* spile_run_counting() */
 		SPILE_RUNS_COUNTING_BY,		/* spile_run_counting_by() */
 		SPILE_RUNS_AT_RETURN,		/* spile_kretprobe_enter() */
+		SPILE_RUNS_AT_POOLED_RETURN,	/* spile_return_pool_enter() */
 		SPILE_RUNS_SAMPLED,		/* spile_run_sampled() */
 	} runs;				/* what a hit does */
 	unsigned int runs_sampled;	/* of a sampled site: what one in some does */
@@ -32,6 +33,9 @@ struct spile_site {
 	bool by_entry;			/* of a kprobe or kretprobe: ftrace serves it (entry.c) */
 	bool off;			/* armed, and turned off because its condition does not hold (condition.c) */
 	struct spile_site *same;	/* entry.c: the next at the same function */
+	struct spile_return_pool *pool;	/* of a return that shares a kretprobe with others, else 0 */
+	atomic_long_t unhooked;		/* its calls for which the pool had no instance left */
+	unsigned long place;		/* of a site in a module: where it is while that is loaded; 0: only kprobes know */
 	char *symbol;			/* "module:symbol" of a site in a module, a symbol without target, else 0 */
 	u32 mechanism;			/* enum spile_mechanism */
 	unsigned long missed;		/* kprobe.nmissed of registrations that are over */
@@ -88,6 +92,12 @@ void spile_perf_exit(void);
 
 /* The function of a return probe's site was entered, which ftrace has told (entry.c). Preemption off. */
 void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
+
+/* Calls in flight that are followed of a return whose probe does not say. */
+unsigned int spile_returns_active(void);
+
+/* Of a site that is to have a kretprobe of its own, which is armed. */
+int __must_check spile_return_alone(struct spile_site *site);
 
 /* A hit of a sampled site (budget.c). Preemption off. */
 void spile_run_sampled(struct spile_site *site, unsigned long *regs);

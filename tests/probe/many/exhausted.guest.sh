@@ -1,0 +1,30 @@
+# Shows: returns that share a kretprobe have as many calls in flight as all of them were allowed; what is more is counted as
+# missed, for the probe whose calls they were, and all is there again when these have returned.
+# script: exhausted -DKRETACTIVE=1 tests/probe/many/exhausted.stp
+# stdout: ^do_nanosleep: [1-9][0-9]* of 60 missed$
+# stdout: ^told$
+# stdout: ^afterwards: none missed$
+
+sleepers() {
+	for one in $(seq 1 $1); do
+		sleep 2 &
+	done
+}
+# missed: of the calls of do_nanosleep().
+missed() { sed 's/{"point"/\n{/g' exhausted.err | grep do_nanosleep | grep -o '"returns_missed":[0-9]*' | cut -d: -f2; }
+
+start exhausted began --stats=json
+armed exhausted
+sleepers 60
+sleep 4
+stop INT
+echo "do_nanosleep: $(missed) of 60 missed"
+grep -q 'returns missed, see .maxactive()' exhausted.err && echo told
+# One after the other they all find a place.
+start exhausted began --stats=json
+armed exhausted
+for one in $(seq 1 80); do
+	usleep 1000
+done
+stop INT
+[ "$(missed)" = 0 ] && echo 'afterwards: none missed'
