@@ -25,7 +25,7 @@ impl<'a> Effects<'_, 'a> {
 
     fn of(&mut self, statement: &'a Stmt) -> bool {
         match &statement.kind {
-            StmtKind::Empty | StmtKind::Break | StmtKind::Continue => false,
+            StmtKind::Empty | StmtKind::Continue => false,
             StmtKind::Block(block) => self.any(&block.statements),
             StmtKind::Expr(expr) => self.changes(expr),
             StmtKind::If { condition, then, otherwise } => {
@@ -38,9 +38,11 @@ impl<'a> Effects<'_, 'a> {
             StmtKind::Foreach(foreach) => foreach.limit.as_ref().is_some_and(|limit| self.changes(limit)) || self.of(&foreach.body),
             // Nothing to catch where nothing happens.
             StmtKind::Try { body, .. } => self.any(&body.statements),
-            // In a function that is all that it is for.
+            // In a function they are all that it is for.
+            StmtKind::Next => self.within.is_empty(),
             StmtKind::Return(value) => self.within.is_empty() || value.as_ref().is_some_and(|value| self.changes(value)),
-            StmtKind::Next | StmtKind::Delete(_) => true,
+            // As in SystemTap, though it ends nothing but what does nothing.
+            StmtKind::Break | StmtKind::Delete(_) => true,
         }
     }
 

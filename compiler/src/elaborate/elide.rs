@@ -112,6 +112,8 @@ impl<'e, 'a> Elision<'e, 'a> {
             StmtKind::Expr(expr) => !self.changes(expr),
             StmtKind::Block(block) => !block.statements.is_empty() && block.statements.iter().all(|inside| nothing(self, inside)),
             StmtKind::If { condition, .. } => inner(statement).into_iter().all(|inside| nothing(self, inside)) && !self.changes(condition),
+            // Nothing to catch.
+            StmtKind::Try { body, .. } => body.statements.iter().all(|inside| matches!(inside.kind, StmtKind::Empty)),
             // A loop takes its time, and ends a handler that takes too much.
             _ => false,
         }

@@ -166,7 +166,7 @@ impl Guest {
             tempfile::Builder::new().prefix("spile-guest-").tempdir().map_err(Error::file("making", "/tmp"))?;
         let initrd = directory.path().join("initrd");
         fs::write(&initrd, archive).map_err(Error::file("writing", &initrd))?;
-        let append = format!("console=ttyS0 quiet panic=-1 oops=panic{}", self.parameters);
+        let append = format!("console=ttyS0 no_timer_check quiet panic=-1 oops=panic{}", self.parameters);
         let machine = qemu::Machine {
             acceleration,
             kernel: &self.kernel.image,

@@ -148,7 +148,7 @@ fn inside(system: &Path, line: &str) -> Result<()> {
 /// What the story prints at one boot.
 fn start(boot: &Boot, system: &Path, disk: &Path, work: &Path) -> Result<String> {
     let [facts, console] = ["facts", "console"].map(|name| work.join(format!("{}-{name}", boot.stage)));
-    let append = format!("root=/dev/vda rw console=ttyS0 panic=-1 quiet systemd.show_status=0 systemd.mask=e2scrub_reap.service systemd.mask=getty@tty1.service systemd.mask=serial-getty@ttyS0.service story={}", boot.stage);
+    let append = format!("root=/dev/vda rw console=ttyS0 no_timer_check panic=-1 quiet systemd.show_status=0 systemd.mask=e2scrub_reap.service systemd.mask=getty@tty1.service systemd.mask=serial-getty@ttyS0.service story={}", boot.stage);
     let boot_file = |name: &str| system.join("boot").join(format!("{name}-{}", boot.release));
     let mut qemu = Command::new("qemu-system-x86_64");
     qemu.args(["-accel", "tcg,thread=single", "-cpu", "qemu64", "-smp", "2", "-m", "1G", "-display", "none", "-monitor", "none"]);
