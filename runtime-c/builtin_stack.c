@@ -4,6 +4,7 @@
  * (kallsyms), which may be asked in any context. Addresses of user space have no
  * names here.
  */
+#include <linux/ctype.h>
 #include <linux/kallsyms.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -11,6 +12,7 @@
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
+#include "lines.h"
 #include "ring.h"
 #include "stack.h"
 #include "text.h"
@@ -111,6 +113,45 @@ unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, c
 	return put_frames(frames, count, out);
 }
 
+/* What there is to say of a frame. */
+enum frame_form { FRAME_BRIEF, FRAME_FULL, FRAME_LINE };
+
+/* A return address is behind the call: its line is that of the byte before. */
+static void put_source(struct spile_text *text, struct spile_context *c, unsigned long address, bool returns)
+{
+	struct spile_line line;
+	char number[16];
+
+	if (!spile_line_find(c, address - returns, &line))
+		return;
+	spile_text_literal(text, " at ");
+	spile_text_literal(text, line.file);
+	scnprintf(number, sizeof(number), ":%u", line.line);
+	spile_text_literal(text, number);
+}
+
+static void put_frame(struct spile_text *text, struct spile_context *c, unsigned long address, bool returns)
+{
+	char head[32], *module = NULL;
+	char *what;
+
+	scnprintf(head, sizeof(head), " 0x%lx : ", address);
+	spile_text_literal(text, head);
+	what = (char *)describe(c, address, true);
+	/* The module is said behind the line. */
+	module = strstr(what, " [");
+	if (module)
+		*module = 0;
+	spile_text_literal(text, what);
+	put_source(text, c, address, returns);
+	if (module) {
+		module = strchr(describe(c, address, true), '[');
+		spile_text_byte(text, ' ');
+		spile_text_literal(text, module ? module : "");
+	}
+	spile_text_byte(text, '\n');
+}
+
 static void put_line(struct spile_text *text, struct spile_context *c, unsigned long address, bool kernel, bool full)
 {
 	if (full) {
@@ -124,8 +165,9 @@ static void put_line(struct spile_text *text, struct spile_context *c, unsigned 
 }
 
 /* One line for each frame. */
-static void put_stack(struct spile_text *text, struct spile_context *c, bool user, bool full)
+static void put_stack(struct spile_text *text, struct spile_context *c, bool user, enum frame_form form)
 {
+	bool full = form != FRAME_BRIEF;
 	const unsigned long *frames;
 	unsigned int count = frames_of(c, user, &frames);
 	unsigned int i = 0;
@@ -134,10 +176,18 @@ static void put_stack(struct spile_text *text, struct spile_context *c, bool use
 		spile_text_literal(text, "Returning from: ");
 		spile_text_literal(text, c->probe->function);
 		spile_text_literal(text, "\nReturning to  :");
-		put_line(text, c, frames[i++], true, true);
+		if (form == FRAME_LINE)
+			put_frame(text, c, frames[i++], true);
+		else
+			put_line(text, c, frames[i++], true, true);
 	}
-	for (; i < count; i++)
-		put_line(text, c, frames[i], !user, full);
+	for (; i < count; i++) {
+		/* All but the place of a probe with registers are return addresses. */
+		if (form == FRAME_LINE)
+			put_frame(text, c, frames[i], i || !spile_registers(c) || c->probe->kind == SPILE_PROBE_KRETPROBE);
+		else
+			put_line(text, c, frames[i], !user, full);
+	}
 }
 
 /* Lines for the addresses in a string, as backtrace() makes it. */
@@ -184,8 +234,30 @@ void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long
 {
 	struct spile_text text = buffer(c);
 
-	put_stack(&text, c, user, full);
+	put_stack(&text, c, user, full ? FRAME_FULL : FRAME_BRIEF);
 	print(c, &text);
+}
+
+void spile_fn___print_stack_lines(struct spile_context *c)
+{
+	struct spile_text text = buffer(c);
+
+	put_stack(&text, c, false, FRAME_LINE);
+	print(c, &text);
+}
+
+/* part: 0 file:line, 1 file, 2 line. The address in hex where no line is known. */
+unsigned int spile_fn___symbol_line(struct spile_context *c, spile_long address, spile_long part, char *out)
+{
+	struct spile_line line;
+
+	if (!spile_line_find(c, address, &line))
+		return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
+	if (part == 2)
+		return scnprintf(out, spile_script.string_bytes, "%u", line.line);
+	if (part == 1)
+		return scnprintf(out, spile_script.string_bytes, "%s", line.file);
+	return scnprintf(out, spile_script.string_bytes, "%s:%u", line.file, line.line);
 }
 
 void spile_fn___print_user_stack(struct spile_context *c, spile_long pc, spile_long fp)
@@ -203,7 +275,7 @@ unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, c
 {
 	struct spile_text text = buffer(c);
 
-	put_stack(&text, c, user, false);
+	put_stack(&text, c, user, FRAME_BRIEF);
 	return give(out, spile_cpu_of(c)->stack_text, spile_text_end(&text));
 }
 

@@ -106,6 +106,8 @@ spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_l
 unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first, spile_long most, char *out);
 unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, char *out);
 void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long full);
+void spile_fn___print_stack_lines(struct spile_context *c);
+unsigned int spile_fn___symbol_line(struct spile_context *c, spile_long address, spile_long part, char *out);
 void spile_fn___print_user_stack(struct spile_context *c, spile_long pc, spile_long fp);
 unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, char *out);
 void spile_fn___print_addresses(struct spile_context *c, spile_long user, struct spile_string addresses);

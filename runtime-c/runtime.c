@@ -57,6 +57,7 @@
 #include "histogram.c"
 #include "pretty.c"
 #include "stack.c"
+#include "lines.c"
 
 #include "builtin_context.c"
 #include "builtin_errno.c"

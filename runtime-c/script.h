@@ -194,6 +194,12 @@ struct spile_imprint {
 	unsigned int patched_count;
 };
 
+/* Source lines of one object's code (lines.c has the layout). */
+struct spile_lines {
+	const char *module;		/* as spile_target's name */
+	const unsigned char *bytes;
+};
+
 /* One object that probes are in. */
 struct spile_target {
 	const char *name;		/* "" for the kernel, else module name with _ for - */
@@ -346,6 +352,8 @@ struct spile_script {
 	unsigned int module_symbol_count;
 	const struct spile_imprint *imprints;	/* guru mode; 0 where imprint_count is 0 */
 	unsigned int imprint_count;
+	const struct spile_lines *lines;	/* 0 where line_table_count is 0 */
+	unsigned int line_table_count;
 	unsigned int lock_count;		/* globals that have a lock */
 	unsigned int counter_count;
 	const struct spile_map *const *maps;	/* 0 where map_count is 0 */

@@ -64,6 +64,8 @@ pub struct Program {
     pub anchor_address: Option<u64>,
     /// Guru mode: the code that probes are in, each function once.
     pub imprints: Vec<Imprint>,
+    /// Where the script asks for source lines: of each object that can be told of, its name as a target's, and the table.
+    pub lines: Vec<(String, Vec<u8>)>,
 }
 
 /// The code of a function as it was linked.

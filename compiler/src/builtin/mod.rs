@@ -32,6 +32,8 @@ pub struct Builtin {
     pub guru: bool,
     /// Tells of the last `=~`: patterns of the program then say where they match.
     pub groups: bool,
+    /// Asks for source lines: the module brings the table of them.
+    pub lines: bool,
     /// Looks at the probed registers.
     pub registers: bool,
     /// Calls nothing of the kernel and needs nothing of the context: may run where a probe only counts.
@@ -64,6 +66,7 @@ macro_rules! builtin {
                 pure: false,
                 guru: false,
                 groups: false,
+                lines: false,
                 registers: false,
                 plain: false,
                 doc: $doc,

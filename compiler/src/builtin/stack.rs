@@ -9,6 +9,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("__stack_at" "__stack_at" ("user": Long, "depth": Long) -> Long [pure registers] "address at that depth of the stack; 0 beyond its end"),
     builtin!("__stack_addresses" "__stack_addresses" ("user": Long, "first": Long, "most": Long) -> String [pure registers] "addresses of the stack in hex"),
     builtin!("task_backtrace" "task_backtrace" ("task": Long) -> String [pure registers] "addresses of a task's kernel stack in hex, by the address of its struct task_struct; empty if it runs on another CPU, exits, or is none"),
+    builtin!("__print_stack_lines" "__print_stack_lines" () [registers lines] "prints the kernel's stack, a line for each frame with the source line"),
+    builtin!("__symbol_line" "__symbol_line" ("address": Long, "part": Long) -> String [pure lines] "file:line (part 0), file (1), line (2) of an address of the kernel; the address in hex if they are not known"),
     builtin!("__print_user_stack" "__print_user_stack" ("pc": Long, "fp": Long) [] "prints the current process's stack from there on, a line for each frame"),
     builtin!("__print_stack" "__print_stack" ("user": Long, "full": Long) [registers] "prints the stack, a line for each frame; full: with addresses"),
     builtin!("__sprint_stack" "__sprint_stack" ("user": Long) -> String [pure registers] "the stack as text, a line for each frame"),

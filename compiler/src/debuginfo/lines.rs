@@ -46,7 +46,7 @@ impl Lines {
     }
 }
 
-fn read_rows(unit: &Unit) -> Vec<Row> {
+pub(super) fn read_rows(unit: &Unit) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let Some(program) = unit.line_program.clone() else { return rows };
     let mut program = program.rows();

@@ -29,6 +29,7 @@ mod imprint;
 mod index;
 mod kept;
 mod known;
+mod line_table;
 mod lines;
 mod location;
 mod portable;

@@ -284,6 +284,7 @@ impl<'a> Elaborator<'a> {
             }
             Ok(Callee::Builtin(builtin)) => {
                 self.regexes.groups_asked |= builtin.groups;
+                self.lines_asked |= builtin.lines;
                 if builtin.guru && !self.options.guru {
                     self.report(Error::Guru { what: builtin.name, span: name.span });
                 }

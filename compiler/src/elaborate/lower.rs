@@ -40,6 +40,9 @@ impl<'a> Elaborator<'a> {
             }
         }
         program.regexes = std::mem::take(&mut self.regexes.compiled);
+        if self.lines_asked {
+            program.lines = self.resolver.line_tables();
+        }
         (program.targets, program.anchor_address) = self.resolver.take_targets();
         program
     }

@@ -177,6 +177,8 @@ struct Elaborator<'a> {
     printed_calls: Vec<(types::TypeVar, &'a ast::Name)>,
     pointees: autocast::Pointees,
     regexes: regex::Regexes,
+    /// Source lines are asked for somewhere.
+    lines_asked: bool,
     /// By the name of a `perf` probe's `.counter`: the probe's index.
     counters: HashMap<String, usize>,
 }
@@ -204,6 +206,7 @@ impl<'a> Elaborator<'a> {
             printed_calls: Vec::new(),
             pointees: HashMap::new(),
             regexes: Default::default(),
+            lines_asked: false,
             counters: HashMap::new(),
         }
     }

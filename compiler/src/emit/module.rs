@@ -15,6 +15,12 @@ struct Table {
 }
 
 #[derive(Serialize)]
+struct LineTable {
+    target: String,
+    bytes: String,
+}
+
+#[derive(Serialize)]
 struct Global {
     name: String,
     kind: &'static str,
@@ -81,12 +87,17 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("targets", &plan.targets.iter().map(target_entry).collect::<Vec<_>>());
     context.insert("module_symbols", &plan.module_symbols.iter().map(|symbol| module_symbol(plan, symbol)).collect::<Vec<_>>());
     context.insert("imprints", &plan.imprints.iter().map(imprint).collect::<Vec<_>>());
+    context.insert("lines", &plan.lines.iter().map(lines).collect::<Vec<_>>());
     context.insert("script", &script_entry(plan));
     context.insert("meta", &text::bytes(&plan.meta.encode()));
     context.insert("modinfo", &modinfo(plan));
     let mut tera = tera::Tera::default();
     tera.add_raw_template("script.c", TEMPLATE)?;
     tera.render("script.c", &context)
+}
+
+fn lines((target, table): &(String, Vec<u8>)) -> LineTable {
+    LineTable { target: text::literal(target.as_bytes()), bytes: text::literal(table) }
 }
 
 fn global(global: &crate::plan::Global, shared: bool) -> Global {
@@ -352,6 +363,8 @@ fn script_entry(plan: &Plan) -> Entry {
         format!(".module_symbol_count = {}", plan.module_symbols.len()),
         format!(".imprints = {}", if plan.imprints.is_empty() { "SPILE_NONE" } else { "imprints" }),
         format!(".imprint_count = {}", plan.imprints.len()),
+        format!(".lines = {}", if plan.lines.is_empty() { "SPILE_NONE" } else { "lines" }),
+        format!(".line_table_count = {}", plan.lines.len()),
         format!(".lock_count = {}", plan.lock_count),
         format!(".counter_count = {}", plan.counter_count),
         format!(".maps = {}", if maps == 0 { "SPILE_NONE" } else { "maps" }),

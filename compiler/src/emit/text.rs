@@ -14,11 +14,16 @@ pub(super) fn literal(bytes: &[u8]) -> String {
             b'?' => text.push_str("\\?"),
             0x20..=0x7e => text.push(byte as char),
             // Three octal digits end the escape whatever follows.
-            _ => text.push_str(&format!("\\{byte:03o}")),
+            _ => text.extend(['\\', octal(byte >> 6), octal(byte >> 3), octal(byte)]),
         }
     }
     text.push('"');
     text
+}
+
+/// The lowest three bits as a digit.
+fn octal(byte: u8) -> char {
+    char::from(b'0' + (byte & 7))
 }
 
 /// Text that cannot end the comment it stands in.

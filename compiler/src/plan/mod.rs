@@ -107,6 +107,8 @@ pub struct Plan {
     pub targets: Vec<crate::program::Target>,
     pub module_symbols: Vec<ModuleSymbol>,
     pub imprints: Vec<crate::program::Imprint>,
+    /// Source lines of objects, by the targets' names.
+    pub lines: Vec<(String, Vec<u8>)>,
     /// Functions of the script, then entry handlers and handlers.
     pub routines: Vec<Routine>,
     pub probes: Vec<Probe>,
@@ -384,6 +386,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         targets: program.targets.clone(),
         module_symbols: std::mem::take(&mut tables.module_symbols),
         imprints: program.imprints.clone(),
+        lines: program.lines.clone(),
         routines,
         probes,
         tables: std::mem::take(&mut tables.tables),

@@ -260,10 +260,32 @@ impl<'k> Resolver<'k> {
         Ok(TargetId(self.targets.len() as u32 - 1))
     }
 
+    /// Source lines of the kernel and of the modules that are targets, by the targets' names. What has none is left out:
+    /// its addresses are told as numbers.
+    pub fn line_tables(&mut self) -> Vec<(String, Vec<u8>)> {
+        let Some(kernel) = self.kernel else { return Vec::new() };
+        let mut tables = Vec::new();
+        if let Ok(vmlinux) = kernel.vmlinux()
+            && let Some(table) = line_table(&vmlinux)
+            && self.target(&vmlinux).is_ok()
+        {
+            tables.push((String::new(), table));
+        }
+        for name in self.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()) {
+            let table = self.module(&name).ok().and_then(|module| line_table(&module));
+            tables.extend(table.map(|table| (name, table)));
+        }
+        tables
+    }
+
     /// The objects that sites are in, and the link-time address of `register_kprobe` if the kernel is one of them.
     pub fn take_targets(&mut self) -> (Vec<Target>, Option<u64>) {
         (std::mem::take(&mut self.targets), self.anchor_address)
     }
+}
+
+fn line_table(object: &Object) -> Option<Vec<u8>> {
+    object.debug().ok()?.line_table().ok()?
 }
 
 /// Why a probe point has no site.
