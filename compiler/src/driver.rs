@@ -586,6 +586,7 @@ impl Session {
         let (mut program, problems) = elaborate::elaborate(&self.sources, scripts, &options, &mut resolver);
         self.warnings = problems.iter().map(|problem| self.shown(problem, false)).collect();
         self.tell("Pass 2: analysis", &problems)?;
+        self.tell_left_out(&program.left_out);
         if program.probes.is_empty() {
             return Err(self.fail("the script has no probes", &["Pass 2: analysis failed.".to_string()]));
         }
@@ -601,6 +602,22 @@ impl Session {
             }
         }
         Ok(program)
+    }
+
+    /// With `-v`: what wildcards matched and cannot be probed; with `-vv` all of it.
+    fn tell_left_out(&self, left_out: &[String]) {
+        const SOME: usize = 20;
+        let shown = match self.options.verbosity(2) {
+            0 => return,
+            1 => SOME,
+            _ => left_out.len(),
+        };
+        for line in left_out.iter().take(shown) {
+            self.remark(&format!("not probed: {line}"));
+        }
+        if left_out.len() > shown {
+            self.remark(&format!("not probed: {} more; -vv tells all", left_out.len() - shown));
+        }
     }
 
     /// `-l` and `-L`: the points that match, sorted; status 1 if there are none.

@@ -62,6 +62,8 @@ pub struct Program {
     pub regexes: Vec<Regex>,
     /// Link-time address of `register_kprobe`, where a probe is at a link-time address of the kernel.
     pub anchor_address: Option<u64>,
+    /// What wildcards matched and no probe can be at, each with the reason.
+    pub left_out: Vec<String>,
     /// Guru mode: the code that probes are in, each function once.
     pub imprints: Vec<Imprint>,
     /// Where the script asks for source lines: of each object that can be told of, its name as a target's, and the table.

@@ -36,7 +36,7 @@ const MAX_FUNCTION: u64 = 1 << 20;
 
 /// How long a place is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
+pub(super) enum Extent {
     Bytes(u32),
     /// A call or a jump, with its prefix.
     Branch,
@@ -49,19 +49,19 @@ enum Extent {
 }
 
 /// A table of places.
-struct Table {
-    section: &'static str,
+pub(super) struct Table {
+    pub(super) section: &'static str,
     stride: u64,
     /// Entries hold link-time addresses, not distances.
     absolute: bool,
     extent: Extent,
 }
 
-const fn relative(section: &'static str, stride: u64, extent: Extent) -> Table {
+pub(super) const fn relative(section: &'static str, stride: u64, extent: Extent) -> Table {
     Table { section, stride, absolute: false, extent }
 }
 
-const fn absolute(section: &'static str, stride: u64, extent: Extent) -> Table {
+pub(super) const fn absolute(section: &'static str, stride: u64, extent: Extent) -> Table {
     Table { section, stride, absolute: true, extent }
 }
 
@@ -162,7 +162,7 @@ impl Patched {
 }
 
 /// A table's bytes, and what they would be if they were final.
-struct Contents<'f> {
+pub(super) struct Contents<'f> {
     /// Where it is in the object's one address space.
     start: u64,
     bytes: &'f [u8],
@@ -170,14 +170,21 @@ struct Contents<'f> {
     relocations: Option<HashMap<u64, u64>>,
 }
 
-struct Reader<'e, 'f> {
-    elf: &'e Elf,
-    file: &'f File<'e>,
+impl Contents<'_> {
+    /// In bytes.
+    pub(super) fn length(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
+pub(super) struct Reader<'e, 'f> {
+    pub(super) elf: &'e Elf,
+    pub(super) file: &'f File<'e>,
 }
 
 impl<'e> Reader<'e, '_> {
     /// The table of that name: a section, or in vmlinux what lies between the symbols `__start_NAME` and `__stop_NAME`.
-    fn contents(&self, name: &str) -> Option<Contents<'e>> {
+    pub(super) fn contents(&self, name: &str) -> Option<Contents<'e>> {
         if let Some(section) = self.elf.sections().iter().find(|section| section.name == name) {
             return self.section(section);
         }
@@ -207,7 +214,7 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// Bytes of a loaded section, by their place in the object's one address space; None where the file does not have them.
-    fn bytes(&self, at: u64, length: u64) -> Option<&'e [u8]> {
+    pub(super) fn bytes(&self, at: u64, length: u64) -> Option<&'e [u8]> {
         let section = self.elf.section_at(at)?;
         let (from, _) = self.file.section_by_index(object::SectionIndex(section.id.0 as usize)).ok()?.file_range()?;
         let (start, size) = section.range();
@@ -233,7 +240,7 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
-    fn places(&self, contents: &Contents<'_>, table: &Table) -> Vec<(u64, u32)> {
+    pub(super) fn places(&self, contents: &Contents<'_>, table: &Table) -> Vec<(u64, u32)> {
         let offsets = (0..contents.bytes.len() as u64).step_by(table.stride as usize);
         let found = offsets.filter_map(|offset| {
             let place = self.place(contents, offset, table.absolute)?;

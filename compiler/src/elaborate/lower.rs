@@ -44,6 +44,7 @@ impl<'a> Elaborator<'a> {
             program.lines = self.resolver.line_tables();
         }
         (program.targets, program.anchor_address) = self.resolver.take_targets();
+        program.left_out = self.resolver.take_left_out();
         program
     }
 

@@ -71,7 +71,7 @@ fn resolve_in(point: &Point, number: u64, component: Span, object: &Rc<Object>, 
     };
     let target = resolver.target(object)?;
     let place = place_in(object, target, at)
-        .ok_or_else(|| refused("it is in code that is discarded after initialisation, or has no symbol near it".into()))?;
+        .map_err(|why| refused(why.into()))?;
     let returning = point.has("return");
     let (name, file, line) = (function.name, function.file, function.line);
     let attachment = if returning { Attachment::Kretprobe { place, maxactive } } else { Attachment::Kprobe(place) };

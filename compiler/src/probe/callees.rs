@@ -194,7 +194,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
 
     fn place(&mut self, address: Address) -> Result<Option<crate::program::Place>, Failed> {
         let target = self.resolver.target(self.object).map_err(Failed::Point)?;
-        Ok(place_in(self.object, target, address))
+        Ok(place_in(self.object, target, address).ok())
     }
 
     fn add(

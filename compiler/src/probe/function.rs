@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::lines::{Beginnings, Lines, covers, parse};
 use super::location::{self, locate};
 use super::{CodePlace, Context, ContextError, Form, Found, Location, Part, Point, PointError, ProbeFamily, Resolver, Site, registers};
-use crate::debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern, Type, TypeId};
+use crate::debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern, Reason, Type, TypeId};
 use crate::diagnostic::suggest;
 use crate::program::{self, Attachment, Expr, ExprKind, Place, TargetId};
 use crate::source::{FileId, Span};
@@ -97,7 +97,7 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         return Err(nothing(debug, &pattern, &text, component, &described(object)));
     }
     let target = resolver.target(object)?;
-    let mut finder = Finder { object, target, wanted, maxactive, sites: Vec::new(), inlined: 0, refused: None };
+    let mut finder = Finder { object, target, wanted, maxactive, sites: Vec::new(), inlined: 0, refused: None, left_out: Vec::new() };
     let beginnings = match lines {
         Lines::First => None,
         _ => Some(Beginnings::new(debug, &pattern).map_err(|error| debug_failed(&error))?),
@@ -121,6 +121,7 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         return Err(PointError::NoMatch { component, pattern: text, object: described(object) });
     }
     if !finder.sites.is_empty() {
+        resolver.left_out.append(&mut finder.left_out);
         return Ok(finder.sites);
     }
     Err(match finder.refused {
@@ -176,6 +177,8 @@ struct Finder<'o> {
     /// Inlined copies that a return probe cannot use.
     inlined: usize,
     refused: Option<String>,
+    /// What is not probed, with the reason.
+    left_out: Vec<String>,
 }
 
 impl Finder<'_> {
@@ -200,11 +203,19 @@ impl Finder<'_> {
     }
 
     fn add_site(&mut self, id: FunctionId, function: &Function, address: Address, inlined: bool) {
-        let Some(place) = place_in(self.object, self.target, address) else {
-            self.refused = Some("it is in code that is discarded after initialisation, or has no symbol near it".into());
-            return;
-        };
         let returning = self.wanted == Wanted::Return;
+        let place = match place_in(self.object, self.target, address) {
+            Ok(_) if returning && function.name == NEVER_RETURNS => Err("it returns to another task than the one that called it"),
+            other => other,
+        };
+        let place = match place {
+            Ok(place) => place,
+            Err(why) => {
+                self.refused = Some(why.into());
+                self.left_out.push(format!("{} ({}:{}): {why}", function.name, function.file, function.line));
+                return;
+            }
+        };
         let attachment = if returning {
             Attachment::Kretprobe { place, maxactive: self.maxactive }
         } else {
@@ -249,16 +260,29 @@ impl Finder<'_> {
     }
 }
 
-/// How the running kernel finds an address; None in a module's code without a symbol near it, and in the kernel's own that
-/// it has freed when it has booted (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT).
-pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> Option<Place> {
-    if object.is_kernel() {
+/// How the running kernel finds an address; or why no probe can be there: in a module's code without a symbol near it, in the
+/// kernel's own that it has freed when it has booted (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT), where kprobes themselves run,
+/// and at an instruction that the kernel rewrites.
+pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place, &'static str> {
+    const NOWHERE: &str = "it is in code that is discarded after initialisation, or has no symbol near it";
+    let symbol = if object.is_kernel() {
         let freed = object.section_name(address).is_some_and(|name| name.starts_with(".init") || name.starts_with(".exit"));
-        return (!freed).then_some(Place { target, symbol: None, address: address.offset });
+        if freed { Err(NOWHERE) } else { Ok((None, address.offset)) }
+    } else {
+        object.anchor(address).map(|anchor| (Some(anchor.symbol), anchor.offset)).ok_or(NOWHERE)
+    };
+    let (symbol, offset) = symbol?;
+    match object.reserved(address) {
+        None => Ok(Place { target, symbol, address: offset }),
+        Some(Reason::Blacklisted) => Err("kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code)"),
+        Some(Reason::JumpLabel) => Err("the kernel rewrites the instruction there as it runs (a jump label)"),
+        Some(Reason::StaticCall) => Err("the kernel rewrites the instruction there as it runs (a static call)"),
+        Some(Reason::Bug) => Err("the instruction there stands for a BUG() or WARN(), which the kernel finds by its address"),
     }
-    let anchor = object.anchor(address)?;
-    Some(Place { target, symbol: Some(anchor.symbol), address: anchor.offset })
 }
+
+/// Whose returns are not hooked: it returns to another task's stack (kretprobe_blacklist in arch/x86/kernel/kprobes/core.c).
+const NEVER_RETURNS: &str = "__switch_to";
 
 /// Variables at a function's entry or inlined copy, and the return value.
 pub(super) struct FunctionContext {

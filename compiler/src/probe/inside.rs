@@ -151,7 +151,7 @@ impl Labels<'_, '_, '_> {
             };
             let suffix = format!("function(\"{name}@{file}:{line}\").label(\"{}@{file}:{}\")", label.name, label.line);
             let target = self.resolver.target(self.object).map_err(Failed::Point)?;
-            let Some(place) = place_in(self.object, target, label.address) else { continue };
+            let Ok(place) = place_in(self.object, target, label.address) else { continue };
             let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
             let (point, attachment) = (format!("{}.{suffix}", owner_of(self.object)), Attachment::Kprobe(place));
             self.sites.push(Site { point, function: name.clone(), module, attachment, context: Rc::new(context) });

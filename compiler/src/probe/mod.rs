@@ -202,6 +202,7 @@ pub struct Resolver<'k> {
     anchor_address: Option<u64>,
     /// Places that nothing is known of may be probed.
     guru: bool,
+    left_out: Vec<String>,
 }
 
 impl<'k> Resolver<'k> {
@@ -209,7 +210,7 @@ impl<'k> Resolver<'k> {
     /// `objects` are files of modules that `module("NAME")` finds first.
     pub fn new(kernel: Option<&'k Kernel>, release: &str, objects: &[PathBuf]) -> Resolver<'k> {
         let (release, objects) = (release.to_string(), objects.to_vec());
-        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None, guru: true }
+        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None, guru: true, left_out: Vec::new() }
     }
 
     /// The same for a script that is to run: in guru mode or not.
@@ -276,6 +277,11 @@ impl<'k> Resolver<'k> {
             tables.extend(table.map(|table| (name, table)));
         }
         tables
+    }
+
+    /// What a wildcard matched and no probe can be at, each with the reason, since it was last asked.
+    pub fn take_left_out(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.left_out)
     }
 
     /// The objects that sites are in, and the link-time address of `register_kprobe` if the kernel is one of them.

@@ -64,14 +64,20 @@ fn resolve_in(
     let beginnings = Beginnings::new(debug, pattern).map_err(|error| debug_failed(&error))?;
     let mut sites = Vec::new();
     let mut near = Vec::new();
+    let mut refused = None;
     for id in functions {
         let function = debug.function(id).map_err(|error| debug_failed(&error))?;
         let statements = beginnings.own(&function, debug.statements(id).map_err(|error| debug_failed(&error))?);
         let wanted = wanted_lines(lines, &function, &statements, point.has("nearest"), &mut near);
-        for (line, address) in first_addresses(&function, &statements, &wanted) {
-            let Some(place) = place_in(object, target, address) else { continue };
-            sites.push(site(object, id, &function, line, address, Attachment::Kprobe(place)));
+        for (line, address) in first_addresses(object, &function, &statements, &wanted) {
+            match place_in(object, target, address) {
+                Ok(place) => sites.push(site(object, id, &function, line, address, Attachment::Kprobe(place))),
+                Err(why) => refused = Some(why),
+            }
         }
+    }
+    if let Some(why) = refused.filter(|_| sites.is_empty()) {
+        return Err(PointError::NotProbeable { component, name: text.to_string(), why: why.into() });
     }
     if sites.is_empty() {
         near.sort_unstable();
@@ -86,15 +92,16 @@ fn resolve_in(
     Ok(sites)
 }
 
-/// Where each line begins, in each body and inlined copy of the function: the lowest address.
-fn first_addresses(function: &Function, statements: &[Statement], wanted: &[u32]) -> Vec<(u32, Address)> {
-    let mut first: BTreeMap<(u32, usize), Address> = BTreeMap::new();
+/// Where each line begins, in each body and inlined copy of the function: the lowest address that can be probed.
+fn first_addresses(object: &Object, function: &Function, statements: &[Statement], wanted: &[u32]) -> Vec<(u32, Address)> {
+    let mut first: BTreeMap<(u32, usize), (bool, Address)> = BTreeMap::new();
     for statement in statements.iter().filter(|statement| wanted.contains(&statement.line)) {
         let copy = copy_of(function, statement.address);
-        let at = first.entry((statement.line, copy)).or_insert(statement.address);
-        *at = (*at).min(statement.address);
+        let rank = (object.reserved(statement.address).is_some(), statement.address);
+        let at = first.entry((statement.line, copy)).or_insert(rank);
+        *at = (*at).min(rank);
     }
-    first.into_iter().map(|((line, _), address)| (line, address)).collect()
+    first.into_iter().map(|((line, _), (_, address))| (line, address)).collect()
 }
 
 /// The number of the body or inlined copy that an address is in, as far as their beginnings tell.

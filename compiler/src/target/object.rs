@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::cache::Cache;
-use crate::debuginfo::{self, Address, Anchor, DebugInfo, Elf, Imprint, Patched};
+use crate::debuginfo::{self, Address, Anchor, DebugInfo, Elf, Imprint, Patched, Reason, Reserved};
 
 /// One object of the kernel.
 pub struct Object {
@@ -21,11 +21,13 @@ pub struct Object {
     base: Option<Rc<Object>>,
     /// The file that has the code, with where it changes in memory; None: no file has it.
     code: OnceCell<Option<(Arc<Elf>, Patched)>>,
+    /// The same with where no probe may stand.
+    reserved: OnceCell<Option<(Arc<Elf>, Reserved)>>,
 }
 
 impl Object {
     pub(super) fn new(name: String, path: PathBuf, kernel: bool, elf: Elf, cache: Option<Arc<Cache>>, base: Option<Rc<Object>>) -> Object {
-        Object { name, path, kernel, elf: Arc::new(elf), debug: OnceCell::new(), cache, base, code: OnceCell::new() }
+        Object { name, path, kernel, elf: Arc::new(elf), debug: OnceCell::new(), cache, base, code: OnceCell::new(), reserved: OnceCell::new() }
     }
 
     /// `kernel`, or the module's name as the kernel spells it (`_`, never `-`).
@@ -99,22 +101,41 @@ impl Object {
 
     /// The code of the function that has the address, as it is linked; None if that is not known here.
     pub fn imprint(&self, address: Address) -> Option<Imprint> {
-        let (elf, patched) = self.code.get_or_init(|| self.open_code(address)).as_ref()?;
-        let same = match address.section {
-            Some(_) => elf.code_in(self.elf.section_of(address)?.name.as_str(), address.offset)?,
-            None => address,
+        let read = || {
+            let elf = self.open_code(address)?;
+            let patched = Patched::of(&elf)?;
+            Some((elf, patched))
         };
-        patched.imprint(elf, same)
+        let (elf, patched) = self.code.get_or_init(read).as_ref()?;
+        patched.imprint(elf, self.same_in(elf, address)?)
+    }
+
+    /// Why the kernel lets no probe stand at the address; None if it may, or the object's code is not known here.
+    pub fn reserved(&self, address: Address) -> Option<Reason> {
+        let read = || {
+            let elf = self.open_code(address)?;
+            let reserved = Reserved::of(&elf)?;
+            Some((elf, reserved))
+        };
+        let (elf, reserved) = self.reserved.get_or_init(read).as_ref()?;
+        reserved.at(elf, self.same_in(elf, address)?)
+    }
+
+    /// The address in the file that has the code.
+    fn same_in(&self, elf: &Elf, address: Address) -> Option<Address> {
+        match address.section {
+            Some(_) => elf.code_in(self.elf.section_of(address)?.name.as_str(), address.offset),
+            None => Some(address),
+        }
     }
 
     /// Some files with debug information have the sections of the loaded one without their contents.
-    fn open_code(&self, address: Address) -> Option<(Arc<Elf>, Patched)> {
+    fn open_code(&self, address: Address) -> Option<Arc<Elf>> {
         if self.elf.has_contents(address) {
-            return Some((self.elf.clone(), Patched::of(&self.elf)?));
+            return Some(self.elf.clone());
         }
         let own = Elf::open(&self.path).ok().filter(|own| !self.kernel && own.build_id() == self.elf.build_id())?;
-        let patched = Patched::of(&own)?;
-        Some((Arc::new(own), patched))
+        Some(Arc::new(own))
     }
 
     /// Name of the section that the address is in.

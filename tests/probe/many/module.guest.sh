@@ -6,7 +6,7 @@
 # stdout: ^left: 0$
 # stdout: ^first: [1-9][0-9]* [1-9][0-9]*$
 # stdout: ^then: more, more$
-# stdout: ^unarmed: [0-9]$
+# stdout: ^unarmed: 0$
 # stdout: ^kernel: quiet$
 # limit: 120
 
