@@ -244,7 +244,7 @@ impl Session {
         let stem = name.strip_suffix(&finished::numbered("", 0)).filter(|_| numbered);
         let own = stem.map_or_else(|| name.to_string(), |stem| finished::numbered(stem, std::process::id()));
         finished::rename(&mut finished.module, name, &own);
-        finished::seal(&mut finished.module);
+        spile_abi::seal::write(&mut finished.module);
         let directory = self.directory.as_ref().map(Scratch::path).unwrap_or(Path::new("."));
         let module = directory.join(format!("{own}.ko"));
         std::fs::write(&module, &finished.module).map_err(|error| self.fail(&format!("writing {}: {error}", module.display()), &[]))?;

@@ -11,9 +11,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use object::{Object as _, ObjectSection as _};
 use sha2::{Digest, Sha256};
-use spile_abi::seal;
 
 use crate::cache::{Cache, Entry, Inputs, Key, Kind};
 use crate::cli::options::Options;
@@ -141,20 +139,6 @@ pub fn rename(module: &mut [u8], from: &str, to: &str) {
         let Some(found) = find_bytes(rest, from.as_bytes()) else { return };
         module[at + found..at + found + to.len()].copy_from_slice(to.as_bytes());
         at += found + to.len();
-    }
-}
-
-/// Writes the sum over the whole file into its place, when all else in it is final; a module without a place stays as it is.
-pub fn seal(module: &mut [u8]) {
-    let place = || {
-        let (start, length) = object::File::parse(&*module).ok()?.section_by_name(seal::SECTION)?.file_range()?;
-        let start = usize::try_from(start).ok()?.checked_add(seal::MAGIC.len())?;
-        (length == seal::BYTES as u64).then_some(start..start.checked_add(seal::SUM_BYTES)?)
-    };
-    let Some(place) = place() else { return };
-    let sum = seal::sum(module, &place);
-    if let Some(bytes) = module.get_mut(place) {
-        bytes.copy_from_slice(&sum.to_le_bytes());
     }
 }
 

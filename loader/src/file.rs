@@ -61,7 +61,7 @@ impl File {
     /// From bytes that were read already.
     pub fn of(path: PathBuf, image: Vec<u8>) -> Result<File, Error> {
         let description = parse(&path, &image)?;
-        if !is_sealed(&image) {
+        if !seal::holds(&image) {
             return Err(Error::Changed { path });
         }
         let signed = image.ends_with(seal::SIGNATURE_MARK);
@@ -87,16 +87,6 @@ impl File {
     }
 }
 
-/// Whether all is as the compiler has left it.
-fn is_sealed(image: &[u8]) -> bool {
-    let image = seal::unsigned(image);
-    let Ok(Some(section)) = elf::section(image, seal::SECTION) else { return false };
-    let Some((magic, sum)) = section.split_at_checked(seal::MAGIC.len()) else { return false };
-    let Ok(sum) = <[u8; seal::SUM_BYTES]>::try_from(sum) else { return false };
-    let start = (section.as_ptr() as usize).wrapping_sub(image.as_ptr() as usize).wrapping_add(seal::MAGIC.len());
-    magic == seal::MAGIC && u64::from_le_bytes(sum) == seal::sum(image, &(start..start.saturating_add(seal::SUM_BYTES)))
-}
-
 /// Where the field with the module's name begins.
 fn name_place(image: &[u8], name: &str) -> Option<usize> {
     let section = elf::section(image, ".gnu.linkonce.this_module").ok()??;
@@ -117,7 +107,10 @@ impl Description {
     pub fn decode(path: &Path, section: &[u8]) -> Result<Description, Error> {
     let path = || path.to_path_buf();
     let meta = Meta::decode(section).map_err(|error| Error::Meta { path: path(), error })?;
-    // The name becomes part of paths.
+    // The names become parts of paths.
+    if !is_release(&meta.kernel_release) {
+        return Err(Error::BadName { path: path(), name: meta.kernel_release });
+    }
     if !is_module_name(&meta.name) || meta.targets.iter().any(|target| !target.name.is_empty() && !is_module_name(&target.name)) {
         return Err(Error::BadName { path: path(), name: meta.name });
     }
@@ -135,6 +128,11 @@ pub fn is_module_name(name: &str) -> bool {
     !name.is_empty() && name.len() < MAX_NAME && name.bytes().all(allowed)
 }
 
+/// Whether it can be what a kernel is called, or nothing.
+fn is_release(release: &str) -> bool {
+    !release.starts_with('.') && !release.bytes().any(|byte| byte == b'/' || !byte.is_ascii_graphic())
+}
+
 /// UTS release; empty if the kernel does not say.
 pub fn running_release() -> String {
     nix::sys::utsname::uname().map(|names| names.release().to_string_lossy().into_owned()).unwrap_or_default()
@@ -147,12 +145,10 @@ pub mod tests {
 
     /// A file with these sections and the right sum.
     pub fn sealed(sections: &[(&str, &[u8])]) -> Vec<u8> {
-        let empty = [&seal::MAGIC[..], &[0; seal::SUM_BYTES]].concat();
+        let mut empty = seal::MAGIC.to_vec();
+        empty.resize(seal::BYTES, 0);
         let mut image = with_sections(&[sections, &[(seal::SECTION, &empty)]].concat());
-        let start = image.windows(seal::BYTES).position(|window| window == empty).unwrap() + seal::MAGIC.len();
-        let place = start..start + seal::SUM_BYTES;
-        let sum = seal::sum(&image, &place);
-        image[place].copy_from_slice(&sum.to_le_bytes());
+        seal::write(&mut image);
         image
     }
 
@@ -214,6 +210,10 @@ pub mod tests {
         assert!(matches!(parse(Path::new("a"), &other), Err(Error::NotOurs { .. })));
         let name = Meta { name: "../x".into(), ..Meta::default() };
         assert!(matches!(parse_meta(&name), Err(Error::BadName { .. })));
+        for release in ["../../etc", "a/b", "a b", "a\n"] {
+            let meta = Meta { name: "x".into(), kernel_release: release.into(), ..Meta::default() };
+            assert!(matches!(parse_meta(&meta), Err(Error::BadName { .. })), "{release}");
+        }
         let format = Meta { name: "x".into(), formats: vec![vec![0], vec![9]], ..Meta::default() };
         assert!(matches!(parse_meta(&format), Err(Error::Format { index: 1, .. })));
     }

@@ -16,7 +16,8 @@ fn spilerun(arguments: &[&str]) -> Output {
 fn object(directory: &TempDir, contents: &[u8]) -> PathBuf {
     let [bytes, source, object] = ["bytes", "source.s", "script.ko"].map(|name| directory.path().join(name));
     fs::write(&bytes, contents).expect("writing bytes");
-    let empty = [&seal::MAGIC[..], &[0; seal::SUM_BYTES]].concat();
+    let mut empty = seal::MAGIC.to_vec();
+    empty.resize(seal::BYTES, 0);
     let numbers: Vec<String> = empty.iter().map(u8::to_string).collect();
     let text = format!(
         ".section {SECTION},\"a\"\n.incbin \"{}\"\n.section {},\"a\"\n.byte {}\n",
@@ -28,10 +29,7 @@ fn object(directory: &TempDir, contents: &[u8]) -> PathBuf {
     let status = Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&object).status().expect("running cc");
     assert!(status.success());
     let mut image = fs::read(&object).expect("reading the object");
-    let start = image.windows(seal::BYTES).position(|window| window == empty).expect("the seal") + seal::MAGIC.len();
-    let place = start..start + seal::SUM_BYTES;
-    let sum = seal::sum(&image, &place);
-    image[place].copy_from_slice(&sum.to_le_bytes());
+    seal::write(&mut image);
     fs::write(&object, image).expect("writing the object");
     object
 }

@@ -1,7 +1,7 @@
 # Shows: a module's file that is cut short, or of which a bit is wrong, is refused before it is loaded, wherever the damage is,
 # with one line and status 3; so are modules that are none of spile's, directories and devices.
 # script: hello tests/lifecycle/hello.stp
-# limit: 120
+# limit: 300
 # stdout: ^cut: 60 refused$
 # stdout: ^flipped: 60 refused$
 # stdout: ^stripped: 3 1$

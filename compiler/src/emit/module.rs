@@ -59,6 +59,7 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("string_bytes", &naming.limits.string_bytes);
     context.insert("abi", &spile_abi::device::ABI_VERSION);
     context.insert("seal", &String::from_utf8_lossy(spile_abi::seal::MAGIC));
+    context.insert("seal_bytes", &spile_abi::seal::BYTES);
     context.insert("print", &(spile_abi::record::Kind::Print as u16));
     context.insert("embedded", &embedded::prototypes(plan));
     let shared = |id| plan.embedded.globals.contains(&id);

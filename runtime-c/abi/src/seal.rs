@@ -1,18 +1,24 @@
-//! A module's seal: a sum over its whole file, by which the loader sees that a bit of it is wrong before the kernel runs it.
+//! A module's seal: sums over its file, by which the loader sees that a bit of it is wrong before the kernel runs it.
 //!
-//! It is no signature: it finds damage, not intent. The section [`SECTION`] holds [`MAGIC`] and the sum, little endian, which
-//! is taken over the file with zeros in its own place and without a signature behind (which is made later, over the whole).
+//! It is no signature: it finds damage, not intent. The section [`SECTION`] holds [`MAGIC`] and three numbers, little endian: the
+//! length of the file, the sum over what of it is loaded ([`content`]), which a stripped file still has, and the sum over all
+//! of it. Sums are taken with zeros in the place of what is written later, and without a signature behind the file (which is
+//! made last, over the whole).
+
+mod content;
 
 use std::ops::Range;
 
+use content::Elf;
+
 /// ELF section of the `.ko`.
 pub const SECTION: &str = ".spile.seal";
-/// First bytes of the section; the sum follows.
+/// First bytes of the section; the numbers follow.
 pub const MAGIC: &[u8; 8] = b"SPILSEAL";
-/// Of the sum.
-pub const SUM_BYTES: usize = 8;
+/// Of a number.
+const NUMBER_BYTES: usize = 8;
 /// Of the section.
-pub const BYTES: usize = MAGIC.len() + SUM_BYTES;
+pub const BYTES: usize = MAGIC.len() + 3 * NUMBER_BYTES;
 
 /// The end of a signed module, behind the signature and 12 bytes that say how long it is, big endian in the last four
 /// (kernel/module_signature.c, include/linux/module_signature.h).
@@ -28,20 +34,113 @@ pub fn unsigned(image: &[u8]) -> &[u8] {
     without().unwrap_or(image)
 }
 
-/// Sum over an image without signature, with zeros in `hole`: FNV-1a over words of 8 bytes, each bit of which changes it.
-pub fn sum(image: &[u8], hole: &Range<usize>) -> u64 {
-    let mut sum = 0xcbf2_9ce4_8422_2325_u64 ^ image.len() as u64;
-    for (index, word) in image.chunks(8).enumerate() {
-        let at = index * 8;
-        let mut bytes = [0u8; 8];
-        for (offset, (to, from)) in bytes.iter_mut().zip(word).enumerate() {
-            if !hole.contains(&(at + offset)) {
-                *to = *from;
-            }
-        }
-        sum = (sum ^ u64::from_le_bytes(bytes)).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+/// What stands in the section behind the magic, and its place in the file.
+struct Numbers {
+    length: u64,
+    content: u64,
+    whole: u64,
+    place: Range<usize>,
+}
+
+impl Numbers {
+    fn read(image: &[u8], elf: &Elf) -> Option<Numbers> {
+        let place = elf.place(SECTION).filter(|place| place.len() == BYTES)?;
+        let numbers = image.get(place.clone())?.strip_prefix(MAGIC)?;
+        let number = |index: usize| Some(u64::from_le_bytes(*numbers.get(index * NUMBER_BYTES..)?.first_chunk()?));
+        Some(Numbers { length: number(0)?, content: number(1)?, whole: number(2)?, place: place.start + MAGIC.len()..place.end })
     }
-    sum
+
+    /// Of the last one, which the sum over the whole file leaves out.
+    fn last(&self) -> Range<usize> {
+        self.place.end - NUMBER_BYTES..self.place.end
+    }
+}
+
+/// Whether the file is as it was sealed, in all its bytes; or, when it has become shorter, in all that is loaded of it.
+pub fn holds(image: &[u8]) -> bool {
+    let image = unsigned(image);
+    let numbers = || {
+        let elf = Elf::read(image)?;
+        let numbers = Numbers::read(image, &elf)?;
+        Some(match image.len() as u64 {
+            length if length == numbers.length => numbers.whole == whole(image, &numbers.last()),
+            length if length < numbers.length => Some(numbers.content) == content(&elf, &numbers.place, numbers.length),
+            _ => false,
+        })
+    };
+    numbers().unwrap_or(false)
+}
+
+/// Seals a file in which all else is final; one without the section stays as it is.
+pub fn write(image: &mut [u8]) {
+    let length = image.len() as u64;
+    let first = || {
+        let elf = Elf::read(image)?;
+        let numbers = Numbers::read(image, &elf)?;
+        let content = content(&elf, &numbers.place, length)?;
+        Some((numbers, content))
+    };
+    let Some((numbers, content)) = first() else { return };
+    let last = numbers.last();
+    put(image, numbers.place.start..last.start, &[length, content]);
+    let whole = whole(image, &last);
+    put(image, last, &[whole]);
+}
+
+fn put(image: &mut [u8], place: Range<usize>, numbers: &[u64]) {
+    if let Some(bytes) = image.get_mut(place) {
+        bytes.iter_mut().zip(numbers.iter().flat_map(|number| number.to_le_bytes())).for_each(|(to, from)| *to = from);
+    }
+}
+
+fn whole(image: &[u8], hole: &Range<usize>) -> u64 {
+    Sum::new().and_but(image, hole).0
+}
+
+/// The length is part of it, lest a wrong bit there make a shortened file of a whole one.
+fn content(elf: &Elf, hole: &Range<usize>, length: u64) -> Option<u64> {
+    Some(Sum::new().number(elf.sum(hole)?).number(length).0)
+}
+
+/// FNV-1a over words of 8 bytes, each bit of which changes it.
+#[derive(Clone, Copy)]
+struct Sum(u64);
+
+impl Sum {
+    fn new() -> Sum {
+        Sum(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn number(self, number: u64) -> Sum {
+        Sum((self.0 ^ number).wrapping_mul(0x0100_0000_01b3).rotate_left(23))
+    }
+
+    /// These bytes, and how many they are.
+    fn and(self, bytes: &[u8]) -> Sum {
+        self.and_but(bytes, &(0..0))
+    }
+
+    /// The same with zeros in `hole`.
+    fn and_but(self, bytes: &[u8], hole: &Range<usize>) -> Sum {
+        let mut sum = self.number(bytes.len() as u64);
+        for (index, word) in bytes.chunks(8).enumerate() {
+            let at = index * 8;
+            if let Ok(word) = <[u8; 8]>::try_from(word)
+                && (at + 8 <= hole.start || hole.end <= at)
+            {
+                sum = sum.number(u64::from_le_bytes(word));
+                continue;
+            }
+            let mut filled = [0u8; 8];
+            for (offset, (to, from)) in filled.iter_mut().zip(word).enumerate() {
+                if !hole.contains(&(at + offset)) {
+                    *to = *from;
+                }
+            }
+            sum = sum.number(u64::from_le_bytes(filled));
+        }
+        sum
+    }
 }
 
 #[cfg(test)]
@@ -52,13 +151,13 @@ mod tests {
     fn every_bit_outside_of_the_hole_counts() {
         let image: Vec<u8> = (0..100u8).collect();
         let hole = 40..48;
-        let right = sum(&image, &hole);
+        let right = whole(&image, &hole);
         for bit in 0..image.len() * 8 {
             let mut other = image.clone();
             other[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(sum(&other, &hole) == right, hole.contains(&(bit / 8)), "{bit}");
+            assert_eq!(whole(&other, &hole) == right, hole.contains(&(bit / 8)), "{bit}");
         }
-        assert_ne!(sum(&image[..99], &hole), right);
+        assert_ne!(whole(&image[..99], &hole), right);
     }
 
     #[test]
@@ -72,5 +171,61 @@ mod tests {
         let cut = &signed[9..];
         assert_eq!(unsigned(cut), cut, "it would begin before the file");
         assert_eq!(unsigned(SIGNATURE_MARK), SIGNATURE_MARK);
+    }
+
+    /// An object file with debug information and relocations of all kinds, compiled here; `None` without a compiler.
+    fn compiled(directory: &std::path::Path) -> Option<Vec<u8>> {
+        let source = "\
+            extern int other(int, const char *);\n\
+            static const unsigned char seal[32] __attribute__((section(\".spile.seal\"), used, aligned(8))) = \"SPILSEAL\";\n\
+            static int counter, table[50];\n\
+            static int (*const calls[])(int, const char *) = { other };\n\
+            static int inner(int x) { return calls[x & 0](x, \"text\") + table[x & 15]++; }\n\
+            int entry(int x) { counter += inner(x); return counter; }\n";
+        std::fs::write(directory.join("a.c"), source).ok()?;
+        let gcc = std::process::Command::new("gcc").args(["-g", "-O1", "-c", "a.c", "-o", "a.o"]).current_dir(directory).status();
+        gcc.is_ok_and(|status| status.success()).then(|| std::fs::read(directory.join("a.o")).ok())?
+    }
+
+    #[test]
+    fn a_stripped_file_holds_and_a_wrong_bit_in_what_is_loaded_of_it_is_seen() {
+        let directory = std::env::temp_dir().join(format!("spile-seal-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a directory for the test");
+        let stripped = compiled(&directory).and_then(|mut image| {
+            write(&mut image);
+            assert!(holds(&image));
+            for end in 0..image.len() {
+                assert!(!holds(&image[..end]), "{end}");
+            }
+            let longer = [&image[..], b"\n"].concat();
+            assert!(!holds(&longer));
+            for at in 0..image.len() {
+                let mut damaged = image.clone();
+                damaged[at] ^= 1 << (at % 8);
+                assert!(!holds(&damaged), "{at}");
+            }
+            std::fs::write(directory.join("b.o"), &image).ok()?;
+            let strip = std::process::Command::new("strip").args(["-g", "b.o"]).current_dir(&directory).status();
+            strip.is_ok_and(|status| status.success()).then(|| std::fs::read(directory.join("b.o")).ok())?
+        });
+        let _ = std::fs::remove_dir_all(&directory);
+        let Some(stripped) = stripped else { return };
+        assert!(holds(&stripped));
+        let elf = Elf::read(&stripped).expect("a file that strip wrote");
+        for name in [".text", ".rela.text", ".spile.seal", ".rodata.str1.1", ".rela.data.rel.ro.local", ".symtab"] {
+            let Some(place) = elf.place(name) else { continue };
+            let seen = place.clone().filter(|at| {
+                let mut damaged = stripped.clone();
+                damaged[*at] ^= 4;
+                !holds(&damaged)
+            });
+            // Of symbols those that relocations mean; not the sum over the whole file, which is another's.
+            let least = match name {
+                ".symtab" => 1,
+                SECTION => place.len() - NUMBER_BYTES,
+                _ => place.len(),
+            };
+            assert!(seen.count() >= least, "{name}");
+        }
     }
 }
