@@ -148,11 +148,28 @@ static void module_goes(unsigned int i)
 				   spile_script.targets[i].name);
 }
 
+/*
+ * What a workaround was compiled for may not run any more: functions are looked
+ * at before they are armed (the loader, spile_imprints_hold()), and this one
+ * comes later. Its init, which enables it, has run at LIVE. No notifier tells of
+ * one that is enabled again by hand.
+ */
+static void live_patch_comes(const struct module *module)
+{
+	mutex_lock(&spile_session.lock);
+	if (spile_session_state == SPILE_STATE_RUNNING)
+		spile_session_emit(SPILE_RECORD_WARN, "the live patch %s has been loaded while the script is armed: of a function that it replaces (see /sys/kernel/livepatch/%s) the script's probes are still where its old code is; take out one of the two",
+				   module->name, module->name);
+	mutex_unlock(&spile_session.lock);
+}
+
 static int notify(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct module *module = data;
 	unsigned int i;
 
+	if (event == MODULE_STATE_LIVE && spile_script.imprint_count && is_livepatch_module(module))
+		live_patch_comes(module);
 	for (i = 0; i < spile_script.target_count; i++) {
 		const char *name = spile_script.targets[i].name;
 

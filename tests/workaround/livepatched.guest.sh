@@ -1,5 +1,5 @@
 # Shows: a function that a live patch has replaced is refused by a workaround for it, with the patch's name; not by a script
-# that only looks; and taken when the patch is out.
+# that only looks; and taken when the patch is out. A live patch that comes later is told.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # script: refills tests/workaround/refills.stp
 # modules: lustre
@@ -7,6 +7,7 @@
 # stdout: ^refused 5: ERROR: ll_xattr_cache_refill of module lustre is replaced by the live patch livepatch: .*echo 0 >/sys/kernel/livepatch/livepatch/enabled
 # stdout: ^looked$
 # stdout: ^taken$
+# stdout: ^told: WARNING: the live patch livepatch has been loaded while the script is armed: .*/sys/kernel/livepatch/livepatch
 
 modprobe livepatch
 status=0
@@ -25,5 +26,14 @@ done
 rmmod livepatch
 start lu_5642 'LU-5642 stap started'
 armed lu_5642
-stop
 echo taken
+modprobe livepatch
+wait_for lu_5642.err 'live patch livepatch has been loaded'
+echo "told: $(grep 'live patch' lu_5642.err)"
+stop
+until echo 0 >/sys/kernel/livepatch/livepatch/enabled; do sleep 0.2; done
+for tenth in $(seq 100); do
+	[ -e /sys/kernel/livepatch/livepatch ] || break
+	sleep 0.1
+done
+rmmod livepatch
