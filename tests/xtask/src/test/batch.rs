@@ -58,14 +58,14 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize
         script.push_str(&format!("run_test {number}\n"));
     }
     // All modules of all tests lie in its memory, and some tests arm a dozen scripts at once.
-    guest.memory_mib(3072).script(&script);
+    guest.memory_mib(3072 + 4 * volume().unwrap_or(0)).script(&script);
 
     let progress = Arc::new(Mutex::new(Progress { parts: BTreeMap::new(), results: Results::new(), last: Instant::now() }));
     let seen = Arc::clone(&progress);
     let mut streams = Streams::inherit();
     streams.file = Box::new(move |name, bytes| lock(&seen).take(name, bytes));
     let running = guest.start(streams)?;
-    let longest = tests.iter().map(|(_, test)| test.header.limit).max().unwrap_or(0);
+    let longest = tests.iter().map(|(_, test)| limit(test)).max().unwrap_or(0);
     let patience = (STUCK + Duration::from_secs(longest)) * workshop.place.slowness();
     let interrupter = running.interrupter();
     let mut numbers = Vec::new();
@@ -96,6 +96,24 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize
     Ok(Finished { numbers, died })
 }
 
+/// The variable by which more is asked for than the suite has time for: output, in MB.
+const VOLUME: &str = "SPILE_TEST_MB";
+/// What the tests that know the variable write without it, in MB.
+const USUAL_VOLUME: u64 = 40;
+
+fn volume() -> Option<u32> {
+    std::env::var(VOLUME).ok()?.parse().ok()
+}
+
+/// Seconds.
+fn limit(test: &Test) -> u64 {
+    let knows_volume = || fs::read_to_string(&test.path).is_ok_and(|text| text.contains(VOLUME));
+    match volume() {
+        Some(volume) if knows_volume() => test.header.limit * u64::from(volume).div_ceil(USUAL_VOLUME),
+        _ => test.header.limit,
+    }
+}
+
 fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) -> Result<()> {
     let directory = format!("/root/t/{number}");
     let header = &test.header;
@@ -106,8 +124,7 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
         }
         _ => {
             let text = fs::read_to_string(&test.path).with_context(|| format!("reading {}", test.path.display()))?;
-            // More than the suite has time for, on request.
-            let volume = std::env::var("SPILE_TEST_MB").map(|volume| format!("SPILE_TEST_MB={}\n", quoted(&volume))).unwrap_or_default();
+            let volume = volume().map(|volume| format!("{VOLUME}={volume}\n")).unwrap_or_default();
             format!("{volume}. /root/library.sh\n{text}")
         }
     };
@@ -125,7 +142,7 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
         .write(format!("{directory}/command"), command, 0o644)
         .write(format!("{directory}/setup"), header.setup.clone(), 0o644)
         .write(format!("{directory}/modules"), header.modules.join("\n"), 0o644)
-        .write(format!("{directory}/limit"), (header.limit * u64::from(workshop.place.slowness())).to_string(), 0o644);
+        .write(format!("{directory}/limit"), (limit(test) * u64::from(workshop.place.slowness())).to_string(), 0o644);
     Ok(())
 }
 
