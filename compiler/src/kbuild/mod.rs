@@ -19,6 +19,7 @@ mod shell;
 mod sign;
 mod symvers;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,7 @@ use compiler::Compiler;
 use embed::Runtime;
 use recipe::Recipe;
 
-use crate::cache::{Cache, Inputs, Key, Kind};
+use crate::cache::{Cache, Key, Kind};
 
 /// The C of one module.
 #[derive(Clone, Debug)]
@@ -149,13 +150,19 @@ pub fn identity(build_dir: &Path, runtime: Option<&Path>) -> Result<String, Buil
     let compiler = compiler::choose(build_dir)?;
     let digest = sha2::Digest::finalize(Runtime::read(runtime)?.digest());
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("{}\n{:?}\n{digest}\n{}", compiler.identity, compiler.make, tree(build_dir).to_text()))
+    Ok(format!("{}\n{:?}\n{digest}\n{}", compiler.identity, compiler.make, tree(build_dir)))
 }
 
-/// The files that tell one build tree of a release from another.
-fn tree(build_dir: &Path) -> Inputs {
+/// What tells one build tree of a release from another: by size and time, as of the compiler. Not by their places on a disk:
+/// a system that is copied, an image or a container, keeps what was built for its kernels.
+fn tree(build_dir: &Path) -> String {
     let files = [".config", "Module.symvers", "Makefile", "include/generated/utsrelease.h", "scripts/mod/modpost", "tools/objtool/objtool"];
-    Inputs::of(files.map(|file| build_dir.join(file)))
+    let states = files.map(|file| {
+        let path = build_dir.join(file);
+        let state = std::fs::metadata(&path).map(|metadata| format!("{} {}.{:09}", metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
+        format!("{} {}\n", path.display(), state.unwrap_or_default())
+    });
+    states.concat()
 }
 
 fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
@@ -163,7 +170,7 @@ fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
     let environment = ["ARCH", "CROSS_COMPILE"].map(|name| std::env::var(name).unwrap_or_default());
     let facts = format!("{FORMAT}\n{}\n{}\n{:?}\n{:?}\n{environment:?}\n", request.release, compiler.identity, compiler.make, request.make);
     sha2::Digest::update(&mut hash, facts);
-    sha2::Digest::update(&mut hash, tree(&request.build_dir).to_text());
+    sha2::Digest::update(&mut hash, tree(&request.build_dir));
     Key::new(hash)
 }
 
