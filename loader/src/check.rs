@@ -6,11 +6,12 @@
 use std::fs;
 use std::path::Path;
 
-use spile_abi::meta::Target;
+use spile_abi::meta::{Meta, Target};
 
 use crate::elf;
 use crate::error::Error;
 use crate::file::{File, running_release};
+use crate::gate::Wish;
 
 /// Bit of CAP_SYS_MODULE in the masks of `/proc/PID/status` (linux/capability.h).
 const CAP_SYS_MODULE: u32 = 16;
@@ -114,19 +115,58 @@ pub fn signature_will_do(file: &File) -> Result<(), Error> {
     if file.signed {
         return Ok(());
     }
+    enforcement().map_or(Ok(()), |because| Err(Error::Unsigned { path: file.path.clone(), because }))
+}
+
+/// Why the kernel loads signed modules only, if it does.
+fn enforcement() -> Option<&'static str> {
     let enforced = read("/sys/module/module/parameters/sig_enforce").is_some_and(|text| text.trim() == "Y");
     let locked = read("/sys/kernel/security/lockdown").is_some_and(|text| is_locked_down(&text));
-    let because = match (locked, enforced) {
-        (true, _) => "the kernel is locked down (Secure Boot) and loads signed modules only",
-        (_, true) => "this kernel loads signed modules only (module.sig_enforce)",
-        _ => return Ok(()),
-    };
-    Err(Error::Unsigned { path: file.path.clone(), because })
+    match (locked, enforced) {
+        (true, _) => Some("the kernel is locked down (Secure Boot) and loads signed modules only"),
+        (_, true) => Some("this kernel loads signed modules only (module.sig_enforce)"),
+        _ => None,
+    }
+}
+
+/// Whether the kernel itself will see to it that somebody whom it trusts has signed the module: what members of spilesys may
+/// run from elsewhere. That it checks signatures cannot be taken back before a reboot, so that nothing can change after this.
+pub fn is_vouched_for(file: &File) -> Result<(), Error> {
+    let path = || file.path.clone();
+    match enforcement() {
+        None => Err(Error::NotEnforced { path: path() }),
+        Some(because) if !file.signed => Err(Error::Unsigned { path: path(), because }),
+        Some(_) if file.description.meta.guru => Err(Error::GuruElsewhere { path: path() }),
+        Some(_) => Ok(()),
+    }
 }
 
 /// `[none] integrity confidentiality`: the level in brackets holds.
 fn is_locked_down(levels: &str) -> bool {
     levels.split_whitespace().any(|level| level.starts_with('[') && level != "[none]")
+}
+
+/// What says how a script's writes are held back.
+pub const GATE_OPTIONS: &str = "--dry-run, --harmless-c, --expires, --rewrites, --only";
+
+/// Whether what the script writes can be held back as it is wished.
+pub fn gate_fits(wish: &Wish, meta: &Meta) -> Result<(), Error> {
+    if wish.is_none() {
+        return Ok(());
+    }
+    if !meta.guru {
+        let why = "the script writes nothing: it was compiled without -g".to_string();
+        return Err(Error::Setting { given: GATE_OPTIONS.to_string(), why });
+    }
+    if wish.dry_run && !wish.harmless_c { can_only_observe(meta) } else { Ok(()) }
+}
+
+/// The gate does not see what C does through pointers of its own: what only observes must have none that may write.
+pub fn can_only_observe(meta: &Meta) -> Result<(), Error> {
+    match meta.ungated.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Ungated { name: meta.name.clone(), code: meta.ungated.join(", ") }),
+    }
 }
 
 /// Whether a module can get this name. Leftovers have been removed before.

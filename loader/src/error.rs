@@ -90,6 +90,12 @@ pub enum Error {
     NotAllowed { what: &'static str, group: &'static str },
     /// Set-uid, and the module does not lie where only root can have put it.
     NotApproved { path: PathBuf },
+    /// The same for members of spilesys, and the kernel would not check a signature.
+    NotEnforced { path: PathBuf },
+    /// A script in guru mode, signed, from elsewhere.
+    GuruElsewhere { path: PathBuf },
+    /// Told to observe, but these pieces of C may write.
+    Ungated { name: String, code: String },
     /// `/proc/sys/kernel/modules_disabled` is 1.
     ModulesDisabled,
     /// The kernel takes signed modules only, and this one has no signature.
@@ -125,7 +131,7 @@ pub enum Error {
     /// `-R` changes bytes, a signature is over all of them.
     RenameSigned { path: PathBuf },
     /// A service has none for the running kernel.
-    NoModule { name: String, release: String, place: PathBuf },
+    NoModule { name: String, release: String, places: Vec<PathBuf> },
     /// No `/etc/spile/NAME.conf`.
     NoService { name: String },
     /// `-A`: nothing runs in it.
@@ -152,6 +158,8 @@ impl Error {
             Error::NoCapability
             | Error::NotAllowed { .. }
             | Error::NotApproved { .. }
+            | Error::NotEnforced { .. }
+            | Error::GuruElsewhere { .. }
             | Error::ModulesDisabled
             | Error::Unsigned { .. }
             | Error::SignatureRejected { .. } => Exit::Permission,
@@ -163,7 +171,7 @@ impl Error {
             | Error::Device { .. }
             | Error::Strange { .. }
             | Error::System { .. } => Exit::Kernel,
-            Error::NoProcess { .. } | Error::Setting { .. } | Error::RenameSigned { .. } => Exit::Usage,
+            Error::NoProcess { .. } | Error::Setting { .. } | Error::RenameSigned { .. } | Error::Ungated { .. } => Exit::Usage,
             Error::Command { .. } | Error::OverBudget { .. } => Exit::Failed,
             Error::OpenOutput { .. } => Exit::Output,
         }
@@ -190,7 +198,7 @@ impl fmt::Display for Error {
             }
             Error::Changed { path } => write!(
                 f,
-                "{} is not as it was when spile built it (a bit is wrong, or it was stripped, or another version of spile built it): build it again, or copy it again",
+                "{} is not as it was when spile built it (a bit is wrong, or cut, or another version of spile built it): build it again, or copy it again",
                 path.display()
             ),
             Error::Unreadable { path, error } => write!(f, "{} cannot be read: {error}", path.display()),
@@ -200,14 +208,30 @@ impl fmt::Display for Error {
             Error::Format { path, index, error } => {
                 write!(f, "{}: format {index}: {error}; build it again with this version of spile", path.display())
             }
-            Error::BadName { path, name } => write!(f, "{}: '{name}' is no name for a module", path.display()),
+            Error::BadName { path, name } => write!(f, "{}: '{name}' is no name for a module or a kernel", path.display()),
             Error::NoCapability => write!(f, "loading a module needs CAP_SYS_MODULE: run as root, with sudo, or from a service"),
             Error::NotAllowed { what, group } => write!(f, "{what}: only for root and members of the group {group}"),
             Error::NotApproved { path } => write!(
                 f,
-                "{}: members of spileusr and spilesys run modules of /lib/modules/{}/spile alone: root puts them there",
+                "{}: members of spileusr run modules of /lib/modules/{}/spile alone: root puts them there",
                 path.display(),
                 crate::file::running_release()
+            ),
+            Error::NotEnforced { path } => write!(
+                f,
+                "{}: members of spilesys run modules from elsewhere only if they are signed and the kernel checks that, and this one does not (boot it with module.sig_enforce=1): put it into /lib/modules/{}/spile",
+                path.display(),
+                crate::file::running_release()
+            ),
+            Error::GuruElsewhere { path } => write!(
+                f,
+                "{} was compiled in guru mode (-g): members of spilesys run such modules of /lib/modules/{}/spile alone",
+                path.display(),
+                crate::file::running_release()
+            ),
+            Error::Ungated { name, code } => write!(
+                f,
+                "{name} cannot only observe: C of its own may write what is not held back ({code}); say /* pure */ in C that changes nothing, or --harmless-c here if you know that it does no harm"
             ),
             Error::ModulesDisabled => {
                 write!(f, "this kernel loads no modules until it is rebooted (sysctl kernel.modules_disabled is 1)")
@@ -271,10 +295,10 @@ impl fmt::Display for Error {
             Error::NoService { name } => {
                 write!(f, "there is no service {name} (/etc/spile/{name}.conf): spilerun service install {name} FILE.ko makes one")
             }
-            Error::NoModule { name, release, place } => write!(
+            Error::NoModule { name, release, places } => write!(
                 f,
                 "service {name} has no module for kernel {release} ({}): build it (spile -p4 -m {name} -r {release}) and install it (spilerun service install {name} FILE)",
-                place.display()
+                places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(", ")
             ),
             Error::NotRunning { name } => write!(f, "no session runs in module {name}: spilerun -d {name} removes it"),
             Error::OverBudget { cost, budget, least: None } => write!(

@@ -30,6 +30,8 @@ pub enum Scope {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
     pub dry_run: bool,
+    /// What the script's own C does is no reason not to.
+    pub harmless_c: bool,
     /// CLOCK_REALTIME, nanoseconds.
     pub expires: Option<u64>,
     pub per_second: Option<u32>,

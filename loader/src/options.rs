@@ -25,7 +25,7 @@ pub enum Task {
     /// Tell what this module has done.
     Status(String, StatusForm),
     /// Whether what this module's script writes is written, or only told; and perhaps until when.
-    Gate { name: String, mode: u32, expires: Option<u64> },
+    Gate { name: String, mode: u32, expires: Option<u64>, harmless_c: bool },
     /// Remove a module that nobody uses; `*`: all that killed loaders have left.
     Remove(String),
 }
@@ -57,6 +57,8 @@ pub struct Options {
     pub metrics_socket: Option<PathBuf>,
     /// The balance of events at the end.
     pub stats: Option<Form>,
+    /// Nanoseconds between two tables of what the module has done.
+    pub monitor: Option<u64>,
     /// What the script may cost.
     pub budget: Option<Budget>,
     pub no_warnings: bool,
@@ -137,6 +139,10 @@ struct Arguments {
     #[arg(long, conflicts_with_all = ["attach", "remove"])]
     dry_run: bool,
 
+    /// With --dry-run: the script's own C is known to change nothing that matters, though it does not say /* pure */
+    #[arg(long, conflicts_with_all = ["attach", "remove"])]
+    harmless_c: bool,
+
     /// Rewrite nothing any more from then on: after 90s, 30m, 72h, 7d, or at a date (2027-01-31T18:00)
     #[arg(long, value_name = "WHEN", value_parser = gate::parse_expiry, conflicts_with_all = ["attach", "remove"])]
     expires: Option<u64>,
@@ -187,6 +193,14 @@ struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detach", "remove"])]
     metrics: Vec<PathBuf>,
 
+    /// Every SECONDS, tell what became of every hit of every probe (as spilerun status does); a terminal is cleared before
+    #[arg(short = 'M', value_name = "SECONDS", value_parser = parse_seconds, conflicts_with_all = ["detach", "remove"])]
+    monitor: Option<u64>,
+
+    /// Refused with a word
+    #[arg(short = 'N', hide = true, value_parser = refuse_namespaces)]
+    _namespaces: Option<u64>,
+
     /// Print no warnings
     #[arg(short = 'w')]
     no_warnings: bool,
@@ -210,6 +224,11 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
         return Err("not between 0.001 and 1000000000".to_string());
     }
     Ok((seconds * 1e9) as u64)
+}
+
+/// staprun's `-N PID`.
+fn refuse_namespaces(_: &str) -> Result<u64, String> {
+    Err("processes have the numbers that the loader sees: run it where the others are seen, nsenter -t PID -p spilerun MODULE".to_string())
 }
 
 /// `SIZE[,N]`, SIZE in MB.
@@ -257,7 +276,12 @@ enum Action {
         prometheus: bool,
     },
     /// From now on only count and tell what the script would rewrite
-    Observe { name: String },
+    Observe {
+        name: String,
+        /// The script's own C is known to change nothing that matters
+        #[arg(long)]
+        harmless_c: bool,
+    },
     /// From now on rewrite
     Enforce {
         name: String,
@@ -277,8 +301,8 @@ fn parse_action(arguments: &[OsString]) -> Result<Option<Task>, clap::Error> {
         Action::Status { name, json: true, .. } => Task::Status(name, StatusForm::Json),
         Action::Status { name, prometheus: true, .. } => Task::Status(name, StatusForm::Prometheus),
         Action::Status { name, .. } => Task::Status(name, StatusForm::Table),
-        Action::Observe { name } => Task::Gate { name, mode: OBSERVE, expires: None },
-        Action::Enforce { name, expires } => Task::Gate { name, mode: ENFORCE, expires },
+        Action::Observe { name, harmless_c } => Task::Gate { name, mode: OBSERVE, expires: None, harmless_c },
+        Action::Enforce { name, expires } => Task::Gate { name, mode: ENFORCE, expires, harmless_c: true },
     }))
 }
 
@@ -302,6 +326,7 @@ impl Options {
             metrics: None,
             metrics_socket: None,
             stats: None,
+            monitor: None,
             budget: None,
             no_warnings: false,
             ring_bytes: None,
@@ -344,6 +369,7 @@ impl Options {
             metrics: arguments.metrics.iter().find(|place| socket(place).is_none()).cloned(),
             metrics_socket: arguments.metrics.iter().find_map(|place| socket(place)),
             stats: arguments.stats.map(|form| if form == "json" { Form::Json } else { Form::Table }),
+            monitor: arguments.monitor,
             budget: arguments.budget,
             no_warnings: arguments.no_warnings,
             ring_bytes: arguments.megabytes.map(|megabytes| megabytes << 20),
@@ -358,6 +384,7 @@ impl Options {
             color: wants_color(&arguments.color),
             gate: Wish {
                 dry_run: arguments.dry_run,
+                harmless_c: arguments.harmless_c,
                 expires: arguments.expires,
                 per_second: arguments.rewrites,
                 only: arguments.only,
@@ -408,12 +435,15 @@ mod tests {
         let remote = Remote { number: 3, uri: "ssh://host".to_string() };
         assert_eq!(parse("spilerun a.ko -r 3:ssh://host").unwrap().remote, Some(remote));
         assert!(parse("spilerun a.ko -r x").is_err());
+        assert_eq!(parse("spilerun a.ko -M 2").unwrap().monitor, Some(2_000_000_000));
+        let refused = parse("spilerun a.ko -N 17").unwrap_err().to_string();
+        assert!(refused.contains("nsenter -t PID -p spilerun"), "{refused}");
     }
 
     #[test]
     fn actions_stand_in_front() {
         assert_eq!(parse("spilerun status x --json").unwrap().task, Task::Status("x".into(), StatusForm::Json));
-        assert_eq!(parse("spilerun observe x").unwrap().task, Task::Gate { name: "x".into(), mode: OBSERVE, expires: None });
+        assert_eq!(parse("spilerun observe x").unwrap().task, Task::Gate { name: "x".into(), mode: OBSERVE, expires: None, harmless_c: false });
         assert!(parse("spilerun enforce").is_err() && parse("spilerun observe x --expires 1h").is_err());
         assert_eq!(parse("spilerun ./status").unwrap().task, Task::Run("./status".into()));
         assert!(!parse("spilerun a.ko --dry-run --only uid=0 --rewrites 3").unwrap().gate.is_none());

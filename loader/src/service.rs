@@ -7,13 +7,16 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 
+use crate::conf::{self, Conf, Missing};
 use crate::error::{Error, Exit};
 use crate::file::{File, is_module_name, running_release};
 use crate::load;
+use crate::notify;
 use crate::options::{Options, Task};
 use crate::report;
 
@@ -21,43 +24,17 @@ const UNIT: &str = include_str!("../system/spile@.service");
 const UNIT_PLACE: &str = "etc/systemd/system/spile@.service";
 const PACKAGED_UNIT: &str = "usr/lib/systemd/system/spile@.service";
 
-const CONF: &str = "\
-# Service spile@NAME. Lines KEY=VALUE; # begins a comment. After a change: systemctl restart spile@NAME
-
-# Options of spilerun, words apart by blanks: --dry-run, --expires 72h, --rewrites N, --only uid=USER, -s MB, -v
-OPTIONS=
-# Values for the script's globals: NAME=VALUE NAME=VALUE
-GLOBALS=
-# What the script prints goes to the journal, or to this file (-o), which rotates (-S)
-OUTPUT=
-ROTATE=
-# What the module does, as Prometheus text: a file NAME.prom in the directory of node_exporter's textfile collector, and
-# unix:PATH, a socket (one of them, or both apart by a blank)
-METRICS=
-# Without a module for the running kernel: fail, fetch (DIRECTORY/RELEASE/NAME.ko) or rebuild (SCRIPT with BUILD_OPTIONS)
-MISSING=fail
-DIRECTORY=
-SCRIPT=
-BUILD_OPTIONS=-g
-# yes: the module goes into the initramfs too
-EARLY=no
-";
-
-/// A configuration that changes nothing, with its keys told.
-pub fn default_configuration(name: &str) -> String {
-    CONF.replace("@NAME", &format!("@{name}"))
-}
-
-/// Whether it can be a configuration; the error says where it is wrong.
-pub fn check_configuration(text: &str) -> Result<(), String> {
-    Conf::parse(text).map(|_| ())
-}
+/// What the compiler keeps when a service has it run.
+const CACHE: &str = "/var/cache/spile";
+/// Of the service manager with a compiler that works, from one word of ours to the next.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What stands beside the unit for a service that has to come after some units and before others; `None`: nothing.
 pub fn order(after: &[String], before: &[String]) -> Result<Option<String>, String> {
     let is_name = |name: &str| name.contains('.') && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte));
     if let Some(wrong) = after.iter().chain(before).find(|name| !is_name(name)) {
-        return Err(format!("{wrong} is no unit's name (mnt-data.mount, lustre.service)"));
+        return Err(format!("{wrong:?} is no unit's name (mnt-data.mount, lustre.service)"));
     }
     if after.is_empty() && before.is_empty() {
         return Ok(None);
@@ -71,7 +48,7 @@ pub fn order(after: &[String], before: &[String]) -> Result<Option<String>, Stri
 
 /// `spilerun service ...`
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
-#[command(name = "spilerun service", about = "Prebuilt modules as services")]
+#[command(name = "spilerun service", bin_name = "spilerun service", about = "Prebuilt modules as services")]
 pub struct Service {
     /// A directory that holds the system's files as / does
     #[arg(long, value_name = "DIR", default_value = "/")]
@@ -116,73 +93,6 @@ enum Action {
     Run { name: String },
 }
 
-/// `NAME.conf`
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Conf {
-    options: Vec<String>,
-    globals: Vec<String>,
-    output: Option<String>,
-    rotate: Option<String>,
-    metrics: Vec<String>,
-    missing: Missing,
-    directory: PathBuf,
-    script: PathBuf,
-    build_options: Vec<String>,
-    early: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Missing {
-    #[default]
-    Fail,
-    Fetch,
-    Rebuild,
-}
-
-impl Conf {
-    fn parse(text: &str) -> Result<Conf, String> {
-        let mut conf = Conf::default();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let wrong = |why: &str| format!("line {}: {why}: {line}", index + 1);
-            let (key, value) = line.split_once('=').ok_or_else(|| wrong("KEY=VALUE is wanted"))?;
-            let value = value.trim();
-            let words = || value.split_whitespace().map(String::from).collect();
-            let text = || Some(value.to_string()).filter(|value| !value.is_empty());
-            match key.trim() {
-                "OPTIONS" => conf.options = words(),
-                "GLOBALS" => conf.globals = words(),
-                "OUTPUT" => conf.output = text(),
-                "ROTATE" => conf.rotate = text(),
-                "METRICS" => conf.metrics = words(),
-                "DIRECTORY" => conf.directory = value.into(),
-                "SCRIPT" => conf.script = value.into(),
-                "BUILD_OPTIONS" => conf.build_options = words(),
-                "EARLY" => conf.early = value == "yes",
-                "MISSING" => {
-                    conf.missing = match value {
-                        "" | "fail" => Missing::Fail,
-                        "fetch" => Missing::Fetch,
-                        "rebuild" => Missing::Rebuild,
-                        _ => return Err(wrong("it is fail, fetch or rebuild")),
-                    }
-                }
-                _ => return Err(wrong("no such key")),
-            }
-        }
-        Ok(conf)
-    }
-
-    /// Where the output goes, for a session that begins and for one that is attached to.
-    fn output_options(&self) -> Vec<String> {
-        let pairs = [("-o", self.output.as_slice()), ("-S", self.rotate.as_slice()), ("--metrics", self.metrics.as_slice())];
-        pairs.into_iter().flat_map(|(option, values)| values.iter().flat_map(move |value| [option.to_string(), value.clone()])).collect()
-    }
-}
-
 impl Service {
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Service, clap::Error> {
         Service::try_parse_from(arguments)
@@ -190,12 +100,18 @@ impl Service {
 
     /// Does what the action asks for, or says with which command line it goes on.
     pub fn perform(&self) -> Result<Step, Error> {
+        if !self.root.is_dir() {
+            return Err(Error::Setting { given: format!("--root {}", self.root.display()), why: "there is no such directory".to_string() });
+        }
         match &self.action {
             Action::Install { name, modules, after, before } => self.install(name, modules, after, before),
             Action::Enable { name } => self.enable(name),
             Action::Disable { name } => self.disable(name),
             Action::Status { name } => self.status(name),
-            Action::Logs { name } => system("journalctl", &["-u", &unit(name)]),
+            Action::Logs { name } => {
+                self.has_configuration(name)?;
+                system("journalctl", &["--root", &self.root.to_string_lossy(), "-u", &unit(name)])
+            }
             Action::Remove { name } => self.remove(name),
             Action::List => self.list(),
             Action::Check { release } => self.check(&release.clone().unwrap_or_else(running_release)),
@@ -221,13 +137,18 @@ impl Service {
         self.path("etc/systemd/system").join(format!("{}.d/order.conf", unit(name)))
     }
 
-    fn conf(&self, name: &str) -> Result<Conf, Error> {
-        let path = self.conf_path(name);
-        if !is_module_name(name) || !path.exists() {
-            return Err(Error::NoService { name: name.to_string() });
+    fn has_configuration(&self, name: &str) -> Result<(), Error> {
+        match is_module_name(name) && self.conf_path(name).exists() {
+            true => Ok(()),
+            false => Err(Error::NoService { name: name.to_string() }),
         }
+    }
+
+    fn conf(&self, name: &str) -> Result<Conf, Error> {
+        self.has_configuration(name)?;
+        let path = self.conf_path(name);
         let text = fs::read_to_string(&path).map_err(|error| Error::Unreadable { path: path.clone(), error })?;
-        Conf::parse(&text).map_err(|why| Error::Setting { given: path.display().to_string(), why })
+        conf::parse(&text).map_err(|why| Error::Setting { given: path.display().to_string(), why })
     }
 
     /// Names with a configuration.
@@ -256,6 +177,19 @@ impl Service {
             let why = format!("{} is called {}: build it with spile -m {name}", other.path.display(), other.description.meta.name);
             return Err(Error::Setting { given: name.to_string(), why });
         }
+        if let Some(twice) = modules.iter().enumerate().find_map(|(index, module)| {
+            let release = |module: &File| module.description.meta.kernel_release.clone();
+            modules.iter().take(index).any(|before| release(before) == release(module)).then_some(module)
+        }) {
+            let why = format!("another one of these is for kernel {} too", twice.description.meta.kernel_release);
+            return Err(Error::Setting { given: twice.path.display().to_string(), why });
+        }
+        if self.conf_path(name).exists() {
+            let conf = self.conf(name)?;
+            for module in &modules {
+                conf.suits(&module.description.meta).map_err(|why| Error::Setting { given: self.conf_path(name).display().to_string(), why })?;
+            }
+        }
         for module in &modules {
             let place = self.module_path(&module.description.meta.kernel_release, name);
             write_new(&place, &module.image)?;
@@ -263,7 +197,7 @@ impl Service {
         }
         let conf = self.conf_path(name);
         if !conf.exists() {
-            write_new(&conf, default_configuration(name).as_bytes())?;
+            write_new(&conf, conf::default(name).as_bytes())?;
             say(&format!("{}: look at it, then spilerun service enable {name}", conf.display()));
         }
         if !self.path(PACKAGED_UNIT).exists() && fs::read(self.path(UNIT_PLACE)).ok().as_deref() != Some(UNIT.as_bytes()) {
@@ -273,26 +207,44 @@ impl Service {
             write_new(&self.order_path(name), text.as_bytes())?;
         }
         self.reload()?;
-        self.check_name(name, &running_release());
+        let kernels = if self.is_image() { self.releases() } else { vec![running_release()] };
+        kernels.iter().for_each(|release| {
+            self.check_name(name, release);
+        });
         Ok(Step::Done(Exit::Success))
     }
 
     /// An image of a system is not the system that runs.
+    fn is_image(&self) -> bool {
+        self.root != Path::new("/")
+    }
+
     fn reload(&self) -> Result<Step, Error> {
-        match self.root == Path::new("/") {
-            true => system("systemctl", &["daemon-reload"]),
-            false => Ok(Step::Done(Exit::Success)),
+        match self.is_image() {
+            false => system("systemctl", &["daemon-reload"]),
+            true => Ok(Step::Done(Exit::Success)),
+        }
+    }
+
+    /// In an image: for its next boot, whatever runs here.
+    fn systemctl(&self, action: &str, name: &str) -> Result<Step, Error> {
+        match self.is_image() {
+            false => system("systemctl", &[action, "--now", &unit(name)]),
+            true => system("systemctl", &["--root", &self.root.to_string_lossy(), action, &unit(name)]),
         }
     }
 
     fn enable(&self, name: &str) -> Result<Step, Error> {
         self.conf(name)?;
-        system("systemctl", &["enable", "--now", &unit(name)])
+        self.systemctl("enable", name)
     }
 
     fn disable(&self, name: &str) -> Result<Step, Error> {
-        self.conf(name)?;
-        let step = system("systemctl", &["disable", "--now", &unit(name)])?;
+        self.has_configuration(name)?;
+        let step = self.systemctl("disable", name)?;
+        if self.is_image() {
+            return Ok(step);
+        }
         // A session whose loader was killed just before.
         match load::remove_leftover(name) {
             Ok(()) | Err(Error::NotLoaded { .. }) => Ok(step),
@@ -302,6 +254,10 @@ impl Service {
 
     fn status(&self, name: &str) -> Result<Step, Error> {
         self.conf(name)?;
+        if self.is_image() {
+            say(&self.line(name));
+            return Ok(Step::Done(Exit::Success));
+        }
         let _ = system("systemctl", &["--no-pager", "--lines=3", "status", &unit(name)]);
         say(&self.line(name));
         if Path::new("/sys/module").join(name).exists() {
@@ -346,10 +302,16 @@ impl Service {
     }
 
     fn check_name(&self, name: &str, release: &str) -> bool {
-        let conf = self.conf(name).unwrap_or_default();
+        let conf = match self.conf(name) {
+            Ok(conf) => conf,
+            Err(error) => {
+                report::say(&format!("WARNING: service {name} will not be active: {error}"));
+                return false;
+            }
+        };
         let is_there = self.has_module(name, release)
             || conf.missing == Missing::Rebuild && self.path("").join(&conf.script).is_file() && has_compiler()
-            || conf.missing == Missing::Fetch && conf.directory.join(release).join(format!("{name}.ko")).exists();
+            || conf.missing == Missing::Fetch && fetched_from(&conf, name, release).exists();
         if !is_there {
             report::say(&format!(
                 "WARNING: service {name} has no module for kernel {release}: with it {name} will not be active; build it (spile -p4 -m {name} -r {release}) and install it (spilerun service install {name} FILE)"
@@ -365,7 +327,15 @@ impl Service {
 
     fn early(&self, release: &str) -> Result<Step, Error> {
         for name in self.names() {
-            if self.conf(&name)?.early && self.has_module(&name, release) {
+            // A broken one is no reason to leave the others out.
+            let is_early = match self.conf(&name) {
+                Ok(conf) => conf.early,
+                Err(error) => {
+                    report::say(&format!("WARNING: {error}"));
+                    false
+                }
+            };
+            if is_early && self.has_module(&name, release) {
                 say(&self.module_path(release, &name).display().to_string());
                 say(&self.conf_path(&name).display().to_string());
             }
@@ -406,7 +376,11 @@ impl Service {
         match conf.missing {
             Missing::Fail => {}
             Missing::Fetch => {
-                let file = File::find(&conf.directory.join(release).join(format!("{name}.ko")))?;
+                let source = fetched_from(conf, name, release);
+                if !source.exists() {
+                    return Err(Error::NoModule { name: name.to_string(), release: release.to_string(), places: vec![place, source] });
+                }
+                let file = File::find(&source)?;
                 let meta = &file.description.meta;
                 // What does not fit would lie there as this kernel's.
                 if meta.kernel_release != release {
@@ -425,7 +399,11 @@ impl Service {
                 fs::create_dir_all(directory).map_err(|error| Error::OpenOutput { path: directory.to_path_buf(), error })?;
                 let mut command = Command::new("spile");
                 command.args(&conf.build_options).args(["-p4", "-m", name, "-r", release]).arg(&conf.script).current_dir(directory);
-                match command.status() {
+                // A service has no home.
+                if std::env::var_os("SPILE_CACHE_DIR").is_none() {
+                    command.env("SPILE_CACHE_DIR", CACHE);
+                }
+                match built(command) {
                     Ok(status) if status.success() && place.exists() => return Ok(place),
                     // It has said why.
                     Ok(_) => {}
@@ -433,7 +411,7 @@ impl Service {
                 }
             }
         }
-        Err(Error::NoModule { name: name.to_string(), release: release.to_string(), place })
+        Err(Error::NoModule { name: name.to_string(), release: release.to_string(), places: vec![place] })
     }
 }
 
@@ -443,6 +421,26 @@ pub enum Step {
     Done(Exit),
     /// Go on with this command line.
     Run(Vec<OsString>),
+}
+
+/// `MISSING=fetch`
+fn fetched_from(conf: &Conf, name: &str, release: &str) -> PathBuf {
+    conf.directory.join(release).join(format!("{name}.ko"))
+}
+
+/// Runs the compiler. The service manager waits for it as long as it works.
+fn built(mut command: Command) -> io::Result<ExitStatus> {
+    let mut child = command.spawn()?;
+    loop {
+        notify::send(&format!("EXTEND_TIMEOUT_USEC={}", PATIENCE.as_micros()));
+        let told = Instant::now();
+        while told.elapsed() < PATIENCE / 6 {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
 }
 
 /// Whether there is a program `spile`.
@@ -475,15 +473,24 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     }
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
-    fs::write(&new, bytes).map_err(failed)?;
-    fs::rename(&new, path).map_err(failed)
+    let written = fs::File::create(&new).and_then(|mut file| {
+        io::Write::write_all(&mut file, bytes)?;
+        // What the next boot needs is there after a power failure too.
+        file.sync_all()?;
+        fs::rename(&new, path)
+    });
+    written.map_err(|error| {
+        // Half of a file is of no use; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&new);
+        failed(error)
+    })
 }
 
 /// The options that a step leads to.
 pub fn options(arguments: Vec<OsString>) -> Result<Options, Error> {
     let line = || arguments.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     let wrong = |why: String| Error::Setting { given: line(), why };
-    let options = Options::parse(arguments.clone()).map_err(|error| wrong(error.kind().to_string()))?;
+    let options = Options::parse(arguments.clone()).map_err(|error| wrong(conf::first_line(&error)))?;
     match options.task {
         Task::Run(_) | Task::Attach(_) | Task::Status(..) => Ok(options),
         _ => Err(wrong("a service only runs a module".to_string())),
@@ -552,12 +559,5 @@ mod tests {
         assert!(options.keep && options.gate.dry_run && options.rotation.is_some());
         assert_eq!(options.settings, ["a=1", "b=x"]);
         assert_eq!(options.task, Task::Run(root.join("lib/modules").join(&release).join("spile/fix.ko")));
-    }
-
-    #[test]
-    fn configurations_say_where_they_are_wrong() {
-        assert_eq!(Conf::parse(CONF).unwrap().build_options, ["-g"]);
-        assert_eq!(Conf::parse("\nX=1\n"), Err("line 2: no such key: X=1".to_string()));
-        assert!(Conf::parse("MISSING=maybe").is_err() && Conf::parse("MISSING").is_err());
     }
 }

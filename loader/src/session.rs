@@ -35,11 +35,10 @@ use crate::signals::Signals;
 use crate::status;
 use crate::system::Commands;
 use crate::tell::{After, Teller};
+use crate::watch::Watch;
 
 /// Between two reports of losses.
 const LOSS_INTERVAL: u64 = 1_000_000_000;
-/// Between two writings of --metrics.
-const METRICS_INTERVAL: u64 = 10_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
 /// Records taken before signals and descriptors are looked at again.
 const MAX_BATCH: usize = 4096;
@@ -137,7 +136,7 @@ pub fn run(
         leave_wanted: options.detach,
         signals_seen: 0,
         deadline: None,
-        metrics_due: options.metrics.is_some().then_some(0),
+        watch: Watch::new(name, &description.meta, device, options),
         expires: expiry(device),
         command_due: None,
         input: None,
@@ -251,8 +250,7 @@ struct Session<'s> {
     signals_seen: usize,
     /// Time of -T.
     deadline: Option<u64>,
-    /// When the metrics are written next; `None`: never, or not again.
-    metrics_due: Option<u64>,
+    watch: Watch<'s>,
     /// When the script's rewriting ends, by the clock of [`gate::now`]; `None`: it does not, or that has been told.
     expires: Option<u64>,
     /// From when on the command may begin; `None`: it has, or not yet.
@@ -526,27 +524,21 @@ impl<'s> Session<'s> {
         let is_late = self.deadline.is_some_and(|deadline| clock::now() >= deadline);
         self.stop_wanted |= is_stopping || target_ended || is_late;
         self.look_at_expiry();
-        self.look_at_metrics();
+        self.look_at_watch();
         self.sinks.found(found_in(fixed..sinks_end));
         self.call_returned |= self.returned.read().is_ok();
         self.look_at_signals();
         Ok(())
     }
 
-    fn look_at_metrics(&mut self) {
-        let now = clock::now();
-        if self.metrics_due.is_some_and(|due| now >= due) && self.phase == Phase::Running {
-            self.metrics_due = Some(now.saturating_add(METRICS_INTERVAL));
-            self.write_metrics();
+    fn look_at_watch(&mut self) {
+        if self.phase != Phase::Running {
+            return;
         }
-    }
-
-    /// A file that cannot be written is told once, and is no reason to end the session.
-    fn write_metrics(&mut self) {
-        let Some(path) = self.options.metrics.as_deref().filter(|_| self.metrics_due.is_some()) else { return };
-        if let Err(error) = status::write_metrics(self.name, &self.description.meta, self.device, path) {
-            self.metrics_due = None;
-            self.warn(&error.to_string());
+        match self.watch.look(clock::now()) {
+            Ok(Some(text)) => self.sinks.message(&text),
+            Ok(None) => {}
+            Err(error) => self.warn(&error.to_string()),
         }
     }
 
@@ -584,9 +576,9 @@ impl<'s> Session<'s> {
         // Without room for their text nobody waits for records.
         let until_due = (self.looks_by_time() && wants_records).then(|| self.until_next_look());
         let until_command = self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
-        let until_metrics = self.metrics_due.filter(|_| self.phase == Phase::Running).map(|due| due.saturating_sub(now));
+        let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
         let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()));
-        let least = [until_deadline, until_due, until_command, until_expiry, until_metrics].into_iter().flatten().min();
+        let least = [until_deadline, until_due, until_command, until_expiry, until_watch].into_iter().flatten().min();
         least.map_or(PollTimeout::NONE, |ns| {
             PollTimeout::try_from(ns.div_ceil(NS_PER_MS).min(i32::MAX as u64)).unwrap_or(PollTimeout::MAX)
         })
@@ -656,7 +648,9 @@ impl<'s> Session<'s> {
             Err(error) => self.fail(error),
         }
         self.tell_rewrites();
-        self.write_metrics();
+        if let Err(error) = self.watch.write_metrics() {
+            self.warn(&error.to_string());
+        }
         self.tell_probes();
     }
 

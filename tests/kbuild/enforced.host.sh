@@ -6,6 +6,9 @@
 # stdout: ^by a stranger: 4
 # stdout: ^unsigned: 4
 # stdout: ^left: 0$
+# stdout: ^spilesys: signed 0, stranger 4, unsigned 4, guru 4$
+# stdout: ^spileusr: signed 4$
+# stdout: ^still nothing left: 0$
 # stderr: ^ERROR: the kernel does not accept the signature of stranger\.ko: .*mokutil --import
 # stderr: ^ERROR: this kernel loads signed modules only .* unsigned\.ko is not signed: .*--sign-key
 
@@ -20,7 +23,8 @@ build() {
 build signed --sign-key trusted.key --sign-cert trusted.pem
 build stranger --sign-key stranger.key --sign-cert stranger.pem
 build unsigned
-"$XTASK" guest --trust trusted.der --parameter module.sig_enforce=1 --file signed.ko --file stranger.ko --file unsigned.ko '
+build guru -g --sign-key trusted.key --sign-cert trusted.pem
+"$XTASK" guest --trust trusted.der --parameter module.sig_enforce=1 --file signed.ko --file stranger.ko --file unsigned.ko --file guru.ko '
 echo "enforced: $(cat /sys/module/module/parameters/sig_enforce)"
 spilerun signed.ko
 echo "signed: $?"
@@ -29,4 +33,13 @@ echo "by a stranger: $?"
 spilerun unsigned.ko
 echo "unsigned: $?"
 echo "left: $(lsmod | grep -c "stranger\|unsigned")"
+# Members of spilesys, from a directory of their own.
+printf "spileusr:x:601:usr\nspilesys:x:602:sys\n" >>/etc/group
+printf "usr:x:5001:5001::/tmp:/bin/sh\nsys:x:5002:5002::/tmp:/bin/sh\n" >>/etc/passwd
+cp /usr/bin/spilerun /usr/bin/suid && chmod 4755 /usr/bin/suid
+mkdir -p /tmp/own && cp *.ko /tmp/own && cd /tmp/own && chown sys *.ko && chmod 1777 /tmp
+status() { su "$1" -c "suid /tmp/own/$2.ko" >/dev/null 2>&1; echo $?; }
+echo "spilesys: signed $(status sys signed), stranger $(status sys stranger), unsigned $(status sys unsigned), guru $(status sys guru)"
+echo "spileusr: signed $(status usr signed)"
+echo "still nothing left: $(lsmod | grep -c "signed\|stranger\|guru")"
 '

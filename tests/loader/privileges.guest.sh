@@ -12,7 +12,7 @@
 # stdout: ^usr: environment without effect: 5001$
 # stdout: ^usr: killed, and its module goes$
 # stdout: ^sys: ends it$
-# stdout: ^sys: elsewhere 4$
+# stdout: ^sys: elsewhere 4 3 4 4: .*this one does not \(boot it with module.sig_enforce=1\)
 # stdout: ^dev: runs anything$
 # stdout: ^swapped files do no harm$
 # stdout: ^services: 4$
@@ -84,7 +84,10 @@ as usr 'suid -L ticks' >/dev/null 2>err
 [ "$(status sys suid -d ticks)" = 0 ]
 gone ticks
 echo sys: ends it
-echo "sys: elsewhere $(status sys suid ./mine.ko)"
+# A signature says nothing where the kernel does not look at it.
+{ cat "$place/ticks.ko"; head -c 300 /dev/zero; printf '\000\000\002\000\000\000\000\000\000\000\001\054~Module signature appended~\n'; } >signed.ko
+elsewhere="$(status sys suid ./mine.ko) $(status sys suid /root/variant/lustre.ko) $(status usr suid ./signed.ko) $(status sys suid ./signed.ko)"
+echo "sys: elsewhere $elsewhere: $(cat /tmp/err)"
 [ "$(status dev suid ./mine.ko -T 0.2)" = 0 ]
 gone ticks
 echo dev: runs anything

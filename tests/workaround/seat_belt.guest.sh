@@ -17,8 +17,9 @@
 # stdout: ^before: Resource temporarily unavailable$
 # stdout: ^after: Input/output error$
 # stdout: ^told$
-# stderr: ^WARNING: --dry-run holds back what the script writes, but not what its C does: syslog
-# stdout: ^refused 2 2 9$
+# stdout: ^refused 2 2 9 2 2$
+# stderr: ^ERROR: lu_5642 cannot only observe: C of its own may write what is not held back \(syslog\); .*--harmless-c
+# stderr: ^WARNING: what lu_5642 writes by C of its own is not held back: syslog$
 
 failure() { su user -c 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/output error\|Resource temporarily unavailable'; }
 
@@ -29,7 +30,7 @@ begin_with() {
 
 mount_lustre
 fail_with 5
-begin_with --dry-run --metrics metrics.prom --metrics unix:metrics.sock
+begin_with --dry-run --harmless-c -M 0.5 --metrics metrics.prom --metrics unix:metrics.sock
 [ -S metrics.sock ]
 echo "observed: $(failure)"
 wait_for lu_5642.err 'REWRITE: observed, not rewritten by getfattr('
@@ -37,7 +38,10 @@ grep -q 'uid [0-9]*: return value.* from .*-5 to -11 in probe' lu_5642.err
 spilerun enforce lu_5642
 echo "enforced: $(failure)"
 wait_for lu_5642.err 'REWRITE: rewritten by getfattr('
-spilerun observe lu_5642
+fourth=0
+spilerun observe lu_5642 2>refusal || fourth=$?
+spilerun status lu_5642 | grep -q 'mode enforce'
+spilerun observe lu_5642 --harmless-c
 echo "observed: $(failure)"
 spilerun status lu_5642
 spilerun status lu_5642 --json
@@ -46,6 +50,7 @@ stop INT
 gone lu_5642
 grep -q 'spile_rewrites_total.*verdict="observed"} 2$' metrics.prom
 [ ! -e metrics.prom.new ]
+[ "$(grep -c 'rewrites: mode' lu_5642.err)" -gt 1 ]
 [ ! -e metrics.sock ]
 
 begin_with --only uid=54321
@@ -70,5 +75,9 @@ first=0 second=0 third=0
 spilerun ticks.ko --dry-run 2>/dev/null || first=$?
 spilerun lu_5642.ko --only cgroup=no/such/group 2>/dev/null || second=$?
 spilerun status no_such_module 2>/dev/null || third=$?
-echo "refused $first $second $third"
+fifth=0
+spilerun lu_5642.ko --dry-run 2>refusal || fifth=$?
+[ "$(grep -c '' refusal)" = 1 ]
+cat refusal lu_5642.err >&2
+echo "refused $first $second $third $fourth $fifth"
 gone lu_5642

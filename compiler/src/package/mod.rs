@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
@@ -107,7 +108,7 @@ fn gzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
 
 /// Makes packages of a workaround: its modules, its configuration, and commands that make it a service
 #[derive(Parser)]
-#[command(name = "spile package")]
+#[command(name = "spile package", bin_name = "spile package")]
 struct Arguments {
     /// The module's name (spile -m NAME)
     name: String,
@@ -172,10 +173,23 @@ fn make(arguments: &Arguments) -> Result<Vec<PathBuf>, String> {
     let files = arguments.modules.iter().map(|path| File::find(path).map_err(|error| error.to_string()));
     let files = files.collect::<Result<Vec<File>, String>>()?;
     let conf = match &arguments.conf {
+        // A device or a pipe may have no end.
+        Some(path) if path.exists() && !path.is_file() => return Err(format!("reading {}: it is no regular file", path.display())),
         Some(path) => fs::read_to_string(path).map_err(|error| format!("reading {}: {error}", path.display()))?,
-        None => spilerun::service::default_configuration(&arguments.name),
+        None => spilerun::conf::default(&arguments.name),
     };
-    spilerun::service::check_configuration(&conf).map_err(|why| format!("{}: {why}", arguments.name))?;
+    check_configuration(&conf, &files).map_err(|why| match &arguments.conf {
+        Some(path) => format!("{}: {why}", path.display()),
+        None => why,
+    })?;
+    for (option, text) in [("--summary", arguments.summary.as_deref()), ("--maintainer", Some(arguments.maintainer.as_str()))] {
+        if text.is_some_and(|text| text.trim().is_empty() || text.chars().any(char::is_control)) {
+            return Err(format!("{option}: one line of text is wanted"));
+        }
+    }
+    if !arguments.directory.is_dir() {
+        return Err(format!("--directory {}: there is no such directory", arguments.directory.display()));
+    }
     let package = workaround(arguments, &files, conf)?;
     let mut paths = Vec::new();
     for format in &arguments.format {
@@ -184,10 +198,24 @@ fn make(arguments: &Arguments) -> Result<Vec<PathBuf>, String> {
             _ => (deb::file_name(&package), deb::write(&package)?),
         };
         let path = arguments.directory.join(name);
-        fs::write(&path, bytes).map_err(|error| format!("writing {}: {error}", path.display()))?;
+        write_whole(&path, &bytes).map_err(|error| format!("writing {}: {error}", path.display()))?;
         paths.push(path);
     }
     Ok(paths)
+}
+
+/// Nothing is left of a package for which there is no room.
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o644)).tempfile_in(directory)?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn check_configuration(text: &str, files: &[File]) -> Result<(), String> {
+    let conf = spilerun::conf::parse(text)?;
+    files.iter().try_for_each(|file| conf.suits(&file.description.meta))
 }
 
 fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Package, String> {
@@ -200,8 +228,8 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
             return Err(format!("{} is called {}: build it with spile -m {name}", file.path.display(), meta.name));
         }
         let release = &meta.kernel_release;
-        if release.is_empty() || release.contains('/') || release.starts_with('.') || !releases.insert(release.clone()) {
-            return Err(format!("{}: there is another for kernel {release}, or that is no kernel's name", file.path.display()));
+        if release.is_empty() || !releases.insert(release.clone()) {
+            return Err(format!("{}: another one of these is for kernel {release} too", file.path.display()));
         }
         entries.push(Entry::file(&format!("usr/lib/modules/{release}/spile/{name}.ko"), 0o644, file.image.clone()));
     }
@@ -211,6 +239,7 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
     entries.sort_by(|one, other| one.path.cmp(&other.path));
     let guru = if files.iter().any(|file| file.description.meta.guru) { ", which may write kernel memory" } else { "" };
     let title = files.first().map_or("", |file| &file.description.meta.title);
+    let title: String = title.chars().filter(|letter| !letter.is_control()).collect();
     let kernels: String = releases.iter().map(|release| format!("  {release}\n")).collect();
     Ok(Package {
         // Neither kind of package has room for `_` in names.

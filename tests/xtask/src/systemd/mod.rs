@@ -1,9 +1,10 @@
 //! `cargo xtask systemd`: a service's whole life in a real Debian with systemd, from its packages to their removal.
 //!
-//! The system is made by mmdebstrap once and kept as target/roots/systemd.tar; it has no compiler. Into a copy go the kernel
-//! under test, the packages `spile-loader` and `spile-lu-5642` (by its own dpkg), and an initramfs that its own tools make.
-//! It is booted from a disk, several times, once with another kernel, which the package has no module for. What is to hold
-//! at each boot is in story.sh, which prints a line for each fact.
+//! The system is made by mmdebstrap once and kept as a file in target/roots. Into a copy go the kernel under test, the packages
+//! `spile-loader` and `spile-lu-5642` (by its own dpkg), and initramfs that its own tools make, initramfs-tools and dracut.
+//! It is booted from a disk, several times: twice with another kernel, for which the package has no module, but a directory of
+//! modules has one, and the compiler can make one. What is to hold at each boot is in story.sh, which prints a line for each
+//! fact. No `spile` is in the path until the story puts it there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,11 +17,14 @@ use crate::fixtures::LUSTRE;
 use crate::place::Place;
 
 const STORY: &str = include_str!("story.sh");
-const INCLUDED: &str = "systemd,systemd-sysv,udev,kmod,attr,initramfs-tools,linux-image-cloud-amd64";
+/// The compiler's tools and the headers are for a service that builds its module itself.
+const INCLUDED: &str = "systemd,systemd-sysv,udev,kmod,attr,initramfs-tools,dracut-core,linux-image-cloud-amd64,linux-headers-cloud-amd64,gcc,make";
 /// The point release's kernel: the one under test has had security updates since, or is another line.
 const SOURCE: &str = "deb http://deb.debian.org/debian bookworm main";
 const BOOT: Duration = Duration::from_secs(300);
-const DISK_BYTES: &str = "1500M";
+const DISK_BYTES: &str = "2500M";
+/// What is not needed to boot, and would only be copied.
+const LEFT_OUT: [&str; 4] = ["usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt"];
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -29,11 +33,16 @@ pub struct Options {
     kernel: Option<String>,
 }
 
-/// One boot: the kernel's release, and which part of the story is told.
+/// One boot: the kernel's release, which part of the story is told, and the name that its initramfs has before the release.
 struct Boot<'a> {
     release: &'a str,
     stage: &'a str,
+    initramfs: &'a str,
 }
+
+/// Made by each of the two tools.
+const INITRAMFS_TOOLS: &str = "initrd.img";
+const DRACUT: &str = "dracut.img";
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
@@ -52,16 +61,20 @@ pub fn story(place: &Place) -> Result<(usize, usize)> {
     let work = tempfile::Builder::new().prefix("systemd-").tempdir_in(root.join("target"))?;
     let system = work.path().join("root");
     fs::create_dir(&system)?;
-    command("tar", &["-xf"], &[&archive, Path::new("-C"), &system])?;
-    let others: Vec<String> = fs::read_dir(system.join("usr/lib/modules"))?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let left_out = LEFT_OUT.map(|path| format!("--exclude=./{path}/*"));
+    let options: Vec<&str> = left_out.iter().map(String::as_str).chain(["-xf"]).collect();
+    command("tar", &options, &[&archive, Path::new("-C"), &system])?;
     let release = place.kernel.release.as_str();
-    let other = others.iter().find(|other| other.as_str() != release);
-    furnish(&root, place, &system, work.path())?;
+    let other = other_kernel(&system, release)?;
+    furnish(&root, place, &system, work.path(), &other)?;
     let disk = work.path().join("disk");
     command("mke2fs", &["-q", "-t", "ext4", "-d"], &[&system, &disk, Path::new(DISK_BYTES)])?;
-    let mut boots = vec![Boot { release, stage: "first" }];
-    boots.extend(other.map(|other| Boot { release: other, stage: "other" }));
-    boots.push(Boot { release, stage: "last" });
+    let boots = [
+        Boot { release, stage: "first", initramfs: INITRAMFS_TOOLS },
+        Boot { release: &other, stage: "other", initramfs: INITRAMFS_TOOLS },
+        Boot { release: &other, stage: "both", initramfs: DRACUT },
+        Boot { release, stage: "last", initramfs: INITRAMFS_TOOLS },
+    ];
     let (mut passed, mut faults) = (0, 0);
     for boot in &boots {
         println!("booting {} with {}", boot.stage, boot.release);
@@ -74,13 +87,22 @@ pub fn story(place: &Place) -> Result<(usize, usize)> {
     Ok((passed, faults))
 }
 
+/// The kernel that came with the system.
+fn other_kernel(system: &Path, release: &str) -> Result<String> {
+    let entries = fs::read_dir(system.join("usr/lib/modules"))?.flatten();
+    let others = entries.filter(|entry| entry.path().join("kernel").is_dir()).filter_map(|entry| entry.file_name().into_string().ok());
+    others.into_iter().find(|other| other != release).with_context(|| format!("the system has no kernel but {release}"))
+}
+
 /// The system without anything of ours.
 fn base(root: &Path) -> Result<PathBuf> {
-    let archive = root.join("target/roots/systemd.tar");
+    // Its name says what is in it: a system with less is made anew.
+    let key = crate::fixtures::fingerprint(&[INCLUDED.as_bytes().to_vec()]);
+    let archive = root.join(format!("target/roots/systemd-{key:016x}.tar"));
     if archive.is_file() {
         return Ok(archive);
     }
-    println!("setup: fetching a Debian with systemd (some 150 MB) ...");
+    println!("setup: fetching a Debian with systemd (some 250 MB) ...");
     fs::create_dir_all(root.join("target/roots"))?;
     // Whole or not at all.
     let new = archive.with_extension("new.tar");
@@ -89,8 +111,8 @@ fn base(root: &Path) -> Result<PathBuf> {
     Ok(archive)
 }
 
-/// The kernel under test, the packages, the units of the story, and the initramfs that has the workaround in it.
-fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()> {
+/// The kernel under test, the packages, the units of the story, and the initramfs that have the workaround in them.
+fn furnish(root: &Path, place: &Place, system: &Path, work: &Path, other: &str) -> Result<()> {
     let release = &place.kernel.release;
     let lustre = LUSTRE.build(root, place)?;
     command("cp", &["-a", "--no-target-directory"], &[&Path::new("/lib/modules").join(release), &system.join("usr/lib/modules").join(release)])?;
@@ -100,7 +122,8 @@ fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()>
     command("cp", &[], &[&config, &system.join("boot")])?;
     fs::write(system.join("etc/initramfs-tools/conf.d/small"), "MODULES=list\nCOMPRESS=gzip\n")?;
     fs::write(system.join("etc/initramfs-tools/modules"), "virtio_pci\nvirtio_blk\n")?;
-    fs::copy(&lustre, system.join("root/lustre.ko"))?;
+    fs::create_dir(system.join("root").join(release))?;
+    fs::copy(&lustre, system.join("root").join(release).join("lustre.ko"))?;
     let built = Command::new(root.join("target/debug/spile"))
         .args(["-g", "-p4", "-m", "lu_5642", "-r", release, "-d"])
         .args([&lustre, &root.join("examples/lu_5642/lu_5642.stp")])
@@ -121,20 +144,54 @@ fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()>
         fs::copy(package, system.join("root").join(name))?;
         inside(system, &format!("dpkg -i '/root/{}'", name.to_string_lossy()))?;
     }
-    let unit = |name: &str, text: &str| fs::write(system.join("etc/systemd/system").join(name), text);
-    unit("mnt.service", "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh /root/use.sh\n[Install]\nWantedBy=multi-user.target\n")?;
-    unit("story.service", "[Unit]\nAfter=mnt.service spile@lu_5642.service\n[Service]\nType=idle\nExecStart=/bin/bash /root/story.sh\n[Install]\nWantedBy=multi-user.target\n")?;
-    fs::write(system.join("root/use.sh"), "[ -e /sys/module/lustre ] || insmod /root/lustre.ko || exit 0\nmount -t lustre none /mnt\n. /root/failure.sh\nfailure >/root/first-use\n")?;
-    fs::write(
-        system.join("root/failure.sh"),
-        "failure() { echo 5 >/sys/module/lustre/parameters/fail_errno\n\
-         setpriv --reuid=4242 --regid=4242 --clear-groups getfattr -n user.job /mnt/file 2>&1 | sed 's/.*: //'; }\n",
-    )?;
-    fs::write(system.join("root/story.sh"), STORY)?;
+    for (name, text) in UNITS {
+        fs::write(system.join("etc/systemd/system").join(name), text)?;
+    }
+    for (name, text) in [("use.sh", USE), ("failure.sh", FAILURE), ("story.sh", STORY)] {
+        fs::write(system.join("root").join(name), text)?;
+    }
     fs::write(system.join("etc/hostname"), "guest\n")?;
     inside(system, "systemctl enable mnt.service story.service")?;
-    inside(system, &format!("depmod {release} && mkinitramfs -o /boot/initrd.img-{release} {release}"))
+    inside(system, &format!("depmod {release} && mkinitramfs -o /boot/{INITRAMFS_TOOLS}-{release} {release}"))?;
+    furnish_other(root, system, other)
 }
+
+/// The compiler, and for the other kernel: the module that is probed, the workaround in a directory of such modules, and an
+/// initramfs with it. What the compiler keeps of that kernel is kept: the guest is slow.
+fn furnish_other(root: &Path, system: &Path, other: &str) -> Result<()> {
+    fs::copy(root.join("target/debug/spile"), system.join("root/spile"))?;
+    fs::copy(root.join("examples/lu_5642/lu_5642.stp"), system.join("root/lu_5642.stp"))?;
+    command("cp", &["-r"], &[&root.join("tests/fixtures/lustre"), &system.join("root").join(other)])?;
+    inside(system, &format!("make -C /lib/modules/{other}/build M=/root/{other} modules"))?;
+    let place = format!("/lib/modules/{other}/spile");
+    let build = format!("SPILE_CACHE_DIR=/var/cache/spile /root/spile -g -p4 -m lu_5642 -r {other} -d /root/{other}/lustre.ko /root/lu_5642.stp");
+    inside(system, &format!("mkdir -p {place} /var/cache/spile && chmod 700 /var/cache/spile && cd {place} && {build}"))?;
+    inside(system, &format!("dracut --quiet --no-hostonly --gzip --drivers 'virtio_pci virtio_blk ext4' --kver {other} /boot/{DRACUT}-{other}"))?;
+    inside(system, &format!("mkdir -p /srv/modules/{other} && mv {place}/lu_5642.ko /srv/modules/{other}/"))
+}
+
+const UNITS: [(&str, &str); 2] = [
+    ("mnt.service", "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh /root/use.sh\n[Install]\nWantedBy=multi-user.target\n"),
+    (
+        "story.service",
+        "[Unit]\nAfter=mnt.service spile@lu_5642.service\n[Service]\nType=idle\nExecStart=/bin/bash /root/story.sh\n[Install]\nWantedBy=multi-user.target\n",
+    ),
+];
+
+/// The first use of what the workaround is for.
+const USE: &str = "\
+[ -e /sys/module/lustre ] || insmod /root/$(uname -r)/lustre.ko || exit 0
+mount -t lustre none /mnt
+. /root/failure.sh
+failure >/root/first-use
+";
+
+const FAILURE: &str = "\
+failure() {
+	echo 5 >/sys/module/lustre/parameters/fail_errno
+	setpriv --reuid=4242 --regid=4242 --clear-groups getfattr -n user.job /mnt/file 2>&1 | sed 's/.*: //'
+}
+";
 
 /// A shell command in the system, with the file systems that its tools want.
 fn inside(system: &Path, line: &str) -> Result<()> {
@@ -153,7 +210,7 @@ fn start(boot: &Boot, system: &Path, disk: &Path, work: &Path) -> Result<String>
     let mut qemu = Command::new("qemu-system-x86_64");
     qemu.args(["-accel", "tcg,thread=single", "-cpu", "qemu64", "-smp", "2", "-m", "1G", "-display", "none", "-monitor", "none"]);
     qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-append", &append]);
-    qemu.arg("-kernel").arg(boot_file("vmlinuz")).arg("-initrd").arg(boot_file("initrd.img"));
+    qemu.arg("-kernel").arg(boot_file("vmlinuz")).arg("-initrd").arg(boot_file(boot.initramfs));
     qemu.arg("-drive").arg(format!("file={},if=virtio,format=raw,cache=unsafe", disk.display()));
     for port in [&console, &facts] {
         qemu.arg("-serial").arg(format!("file:{}", port.display()));

@@ -29,6 +29,16 @@ active() { [ "$(systemctl is-active $unit)" = active ]; }
 loader() { systemctl show -P MainPID $unit; }
 in_journal() { journalctl -b -u $unit | grep -q -- "$1" || { journalctl -b -u $unit | tail -n 20; return 1; }; }
 rewritten() { spilerun status lu_5642 | sed -n 's/.*rewritten \([0-9]*\),.*/\1/p'; }
+# The installed kernel that does not run.
+other_kernel() { ls /boot/vmlinuz-* | sed 's/.*vmlinuz-//' | grep -v "^$(uname -r)$"; }
+# configure LINES: what /etc/spile/lu_5642.conf says.
+configure() { printf "EARLY=yes\n$1\n" >/etc/spile/lu_5642.conf; }
+# 0, or the status with which the loader ended.
+restart() {
+	systemctl reset-failed $unit 2>/dev/null
+	systemctl restart $unit 2>/dev/null && echo 0 || systemctl show -P ExecMainStatus $unit
+}
+place=/lib/modules/$(uname -r)/spile/lu_5642.ko
 again='Resource temporarily unavailable'
 
 case $stage in
@@ -52,7 +62,9 @@ first)
 	sh /root/use.sh
 	fact 'target module: back, and the workaround with it' is "$(cat /root/first-use)" "$again"
 
-	spilerun observe lu_5642
+	said=$(spilerun observe lu_5642 2>&1)
+	fact 'observe: C that may write is refused' sh -c "echo '$said' | grep 'lu_5642 cannot only observe: .*(syslog).*--harmless-c'"
+	spilerun observe lu_5642 --harmless-c
 	fact 'observe: the error is back' is "$(failure)" 'Input/output error'
 	fact 'observe: told in the journal' soon in_journal 'REWRITE: observed, not rewritten by getfattr'
 	spilerun enforce lu_5642 --expires 3s
@@ -67,6 +79,10 @@ first)
 	systemctl start $unit
 	fact 'start: the error is gone' is "$(failure)" "$again"
 
+	other=$(other_kernel)
+	said=$(kernel-install add "$other" "/boot/vmlinuz-$other" 2>&1)
+	fact 'kernel-install: says what will be missing' sh -c "echo '$said' | grep 'lu_5642 has no module for kernel $other'"
+	fact 'kernel-install: in the journal too' soon sh -c "journalctl -b -t spile | grep -q $other"
 	said=$(/etc/kernel/postinst.d/zz-spile 9.9.9-other 2>&1)
 	fact 'kernel hook: says what will be missing' sh -c "echo '$said' | grep 'lu_5642 has no module for kernel 9.9.9-other'"
 	fact 'kernel hook: in the journal too' soon sh -c 'journalctl -b -t spile | grep -q 9.9.9-other'
@@ -78,6 +94,38 @@ other)
 	fact 'a kernel without a module: the journal says what to do' in_journal 'has no module for kernel'
 	spilerun service status lu_5642 >/dev/null 2>&1
 	fact 'a kernel without a module: service status is 5' is $? 5
+	fact 'a kernel without a module: the error' is "$(cat /root/first-use)" 'Input/output error'
+
+	configure 'MISSING=fetch\nDIRECTORY=/srv/none'
+	fact 'fetch: nothing there, status 5' is "$(restart)" 5
+	fact 'fetch: nothing there, the journal says where it was looked for' in_journal "/srv/none/$(uname -r)/lu_5642.ko"
+	configure 'MISSING=fetch\nDIRECTORY=/srv/modules'
+	fact 'fetch: active' is "$(restart)" 0
+	fact 'fetch: the error is gone' is "$(failure)" "$again"
+	fact 'fetch: it lies in its place' cmp "/srv/modules/$(uname -r)/lu_5642.ko" "$place"
+	systemctl stop $unit
+	rm "$place"
+
+	configure "MISSING=rebuild\nSCRIPT=/root/lu_5642.stp\nBUILD_OPTIONS=-g -d /root/$(uname -r)/lustre.ko"
+	fact 'rebuild: no compiler, status 5' is "$(restart)" 5
+	fact 'rebuild: no compiler, the journal says so' in_journal 'spile cannot be started'
+	said=$(/usr/lib/kernel/install.d/95-spile.install add "$(uname -r)" 2>&1)
+	fact 'rebuild: no compiler, told before the reboot' sh -c "echo '$said' | grep 'lu_5642 has no module for kernel'"
+	ln -s /root/spile /usr/bin/spile
+	fact 'rebuild: active' is "$(restart)" 0
+	fact 'rebuild: the error is gone' is "$(failure)" "$again"
+	fact 'rebuild: the same module, byte for byte' cmp "/srv/modules/$(uname -r)/lu_5642.ko" "$place"
+	rm /usr/bin/spile
+	fact 'two kernels, a module for each' sh -c "spilerun service list | grep '^lu_5642: $(other_kernel) yes, $(uname -r) yes$\|^lu_5642: $(uname -r) yes, $(other_kernel) yes$'"
+	fact 'kernel-install has nothing to say' is "$(/usr/lib/kernel/install.d/95-spile.install add "$(uname -r)" 2>&1)" ''
+	configure MISSING=fail
+	;;
+both)
+	fact 'the other kernel with its module: active after the boot' active
+	fact 'the other kernel with its module: the first use after the boot met the workaround' is "$(cat /root/first-use)" "$again"
+	fact 'dracut: it was there before the root file system' sh -c 'dmesg | grep -n "lu_5642: loading out-of-tree\|EXT4-fs (vda): mounted" | head -n 1 | grep lu_5642'
+	fact 'dracut: what it printed in the initramfs is in the journal' soon in_journal 'LU-5642 stap started'
+	fact 'dracut: no restart' is "$(systemctl show -P NRestarts $unit)" 0
 	;;
 last)
 	fact 'back on its kernel: active' active
