@@ -21,7 +21,7 @@ const STORY: &str = include_str!("story.sh");
 const INCLUDED: &str = "systemd,systemd-sysv,udev,kmod,attr,initramfs-tools,dracut-core,linux-image-cloud-amd64,linux-headers-cloud-amd64,gcc,make";
 /// The point release's kernel: the one under test has had security updates since, or is another line.
 const SOURCE: &str = "deb http://deb.debian.org/debian bookworm main";
-const BOOT: Duration = Duration::from_secs(300);
+const BOOT: Duration = Duration::from_secs(900);
 const DISK_BYTES: &str = "2500M";
 /// What is not needed to boot, and would only be copied.
 const LEFT_OUT: [&str; 4] = ["usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt"];
