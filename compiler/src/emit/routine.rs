@@ -262,7 +262,7 @@ impl Speller<'_> {
                 let call = self.iterated(iterator.0, *key, "text", "value_text");
                 self.set_text(*to, buffer.0, &format!("spile_string_copy(f->b{}, {call})", buffer.0));
             }
-            Instr::Record { format, parts } => self.record(*format, parts),
+            Instr::Record { format, parts, location } => self.record(*format, parts, *location),
             Instr::Format { table, parts, buffer, to, location } => self.format(table.0, parts, buffer.0, *to, *location),
             Instr::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
             Instr::Loop(body) => {
@@ -495,14 +495,18 @@ impl Speller<'_> {
         }
     }
 
-    fn record(&mut self, format: u32, parts: &[Part]) {
+    fn record(&mut self, format: u32, parts: &[Part], may_fail_at: Option<crate::plan::code::LocationId>) {
         self.line("{");
         self.indent += 1;
         let room = self.room(parts);
         self.line(&format!("char *at = spile_record_begin(c, SPILE_PRINT, {format}, {room});"));
         self.lines.push('\n');
+        may_fail_at.into_iter().for_each(|location| self.locate(location));
         self.put(parts);
-        self.line("spile_record_commit(c, at);");
+        self.line(match may_fail_at {
+            Some(_) => "spile_record_commit(c, c->error ? SPILE_NONE : at);",
+            None => "spile_record_commit(c, at);",
+        });
         self.indent -= 1;
         self.line("}");
     }
@@ -512,8 +516,8 @@ impl Speller<'_> {
         self.indent += 1;
         self.line("char *at = spile_scratch(c);");
         self.lines.push('\n');
-        self.put(parts);
         self.locate(location);
+        self.put(parts);
         let call = format!("spile_format(c, table_{table}, sizeof(table_{table}), at, f->b{buffer})");
         self.set_text(to, buffer, &call);
         self.indent -= 1;

@@ -227,7 +227,10 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
             }
             location.iter_mut().for_each(|location| see(Hole::Location(location)));
         }
-        Instr::Record { parts, .. } => visit_parts(parts, see),
+        Instr::Record { parts, location, .. } => {
+            visit_parts(parts, see);
+            location.iter_mut().for_each(|location| see(Hole::Location(location)));
+        }
         Instr::Format { parts, location, .. } => {
             visit_parts(parts, see);
             see(Hole::Location(location));

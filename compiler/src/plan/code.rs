@@ -247,8 +247,8 @@ pub enum Instr {
     SetRegister(u32, Value),
     /// `location`: for those that may fail.
     Call { callee: Callee, arguments: Vec<Argument>, outcome: Outcome, location: Option<LocationId> },
-    /// A record for the loader to format.
-    Record { format: u32, parts: Vec<Part> },
+    /// A record for the loader to format. `location`: where parts may fail; then there is none.
+    Record { format: u32, parts: Vec<Part>, location: Option<LocationId> },
     /// The same in the kernel, to a string.
     Format { table: TableId, parts: Vec<Part>, buffer: BufferId, to: TextId, location: LocationId },
     If { condition: Value, then: Vec<Instr>, otherwise: Vec<Instr> },

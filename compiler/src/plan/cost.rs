@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn record() -> Instr {
-        Instr::Record { format: 0, parts: Vec::new() }
+        Instr::Record { format: 0, parts: Vec::new(), location: None }
     }
 
     #[test]

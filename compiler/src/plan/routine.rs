@@ -340,7 +340,7 @@ impl<'p, 's> Builder<'p, 's> {
     /// An expression whose value nobody uses.
     pub(super) fn effect(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Print(print) => self.print(print),
+            ExprKind::Print(print) => self.print(print, expr.span),
             ExprKind::Update { op, .. } if self.is_count(expr) => self.count(*op, expr),
             ExprKind::Update { left, op, value, .. } => {
                 self.update(left, *op, value, false, expr);
@@ -428,7 +428,7 @@ impl<'p, 's> Builder<'p, 's> {
             ExprKind::Assign(left, value) => return self.assign(left, value, expr.span),
             ExprKind::Update { left, op, value, old } => return self.update(left, *op, value, *old, expr),
             ExprKind::Print(print) => {
-                self.print(print);
+                self.print(print, expr.span);
                 Value::Const(0)
             }
             ExprKind::Format(print) => return Result::Text(self.format(print, expr.span)),
@@ -801,21 +801,19 @@ impl<'p, 's> Builder<'p, 's> {
         }
     }
 
-    fn print(&mut self, print: &program::Print) {
+    fn print(&mut self, print: &program::Print, span: Span) {
         let (pieces, parts) = self.pieces(print);
         if pieces.is_empty() {
             return;
         }
         let format = self.around.tables.format(&pieces);
-        self.push(Instr::Record { format, parts });
-        if self.can_fault(&pieces) {
+        // Memory that cannot be read, an aggregate without values.
+        let may_fail = parts.iter().any(|part| matches!(part, Part::Memory { .. } | Part::Histogram { .. }));
+        let location = may_fail.then(|| self.location(span));
+        self.push(Instr::Record { format, parts, location });
+        if may_fail {
             self.check();
         }
-    }
-
-    /// Memory dumps end in an error when the memory cannot be read.
-    fn can_fault(&self, pieces: &[Piece]) -> bool {
-        pieces.iter().any(|piece| matches!(piece, Piece::Directive(directive) if matches!(directive.conversion, b'm' | b'M')))
     }
 
     fn format(&mut self, print: &program::Print, span: Span) -> Text {
