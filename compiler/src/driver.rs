@@ -582,7 +582,7 @@ impl Session {
 
     fn elaborate(&mut self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
         let options = self.elaborate_options();
-        let mut resolver = Resolver::new(kernel, release, &self.options.files()).with_guru(self.options.guru);
+        let mut resolver = self.resolver(kernel, release).with_guru(self.options.guru);
         let (mut program, problems) = elaborate::elaborate(&self.sources, scripts, &options, &mut resolver);
         self.warnings = problems.iter().map(|problem| self.shown(problem, false)).collect();
         self.tell("Pass 2: analysis", &problems)?;
@@ -602,6 +602,11 @@ impl Session {
             }
         }
         Ok(program)
+    }
+
+    fn resolver<'k>(&self, kernel: Option<&'k Kernel>, release: &str) -> Resolver<'k> {
+        let any_caller = self.options.defines.iter().any(|define| define.split('=').next() == Some("STAP_CALLEE_MATCHALL"));
+        Resolver::new(kernel, release, &self.options.files()).with_any_caller(any_caller)
     }
 
     /// With `-v`: what wildcards matched and cannot be probed; with `-vv` all of it.
@@ -626,7 +631,7 @@ impl Session {
         let (points, problems) = syntax::parse_probe_points(&mut self.sources, file);
         self.tell("Pass 1: parse", &problems)?;
         let progress = self.progress("reading debug information");
-        let mut resolver = Resolver::new(kernel, release, &self.options.files());
+        let mut resolver = self.resolver(kernel, release);
         let (mut found, problems) = elaborate::list(&self.sources, &points, library, !self.options.variables.is_empty(), &mut resolver);
         drop(progress);
         found.sort();

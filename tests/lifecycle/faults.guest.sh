@@ -6,6 +6,7 @@
 # stdout: ^calls: [1-9][0-9]*$
 # stdout: ^memory: back$
 # stdout: ^kernel: quiet$
+# absent: nothing said of
 # limit: 400
 
 held() {
@@ -31,8 +32,9 @@ while modprobe fault victim=faulty at=$at; do
 	*" $one "*) ;;
 	*) failed="$failed $one" ;;
 	esac
-	# Whatever failed: silence would be a session that lacks something and does not say so.
-	[ -s err ] || echo "nothing said of $one, call $at"
+	# Whatever failed: silence would be a session that lacks something and does not say so. Where ftrace refuses several
+	# addresses it is asked for fewer, and a kprobe serves instead of the last: then nothing is lacking.
+	[ -s err ] || grep -q '^[1-9]' out || echo "nothing said of $one, call $at"
 	at=$((at + 1))
 done
 echo "failed:$failed"

@@ -38,6 +38,8 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             "MAXSTRINGLEN" => limits.string_bytes = small(16, 65_536)?,
             "MAXTRYLOCK" => tries = Some(small(1, 1_000_000)?),
             "MINSTACKSPACE" => limits.least_stack = small(1024, 1 << 15)?,
+            // Of the resolver.
+            "STAP_CALLEE_MATCHALL" => {}
             "STP_NO_OVERLOAD" => limits.no_overload = true,
             "STP_OVERLOAD_INTERVAL" => limits.overload_interval = number(1_000_000, 1 << 40)?,
             "STP_OVERLOAD_THRESHOLD" => limits.overload_threshold = number(1, 1 << 40)?,

@@ -17,6 +17,8 @@ pub struct Call {
     pub address: Address,
     /// The copy of the callee that is there instead of a call.
     pub inlined: Option<InlinedCode>,
+    /// A jump at the caller's end instead of a call: it leaves no return address. `address` is what follows it.
+    pub tail: bool,
 }
 
 impl Call {
@@ -176,15 +178,13 @@ impl DebugInfo {
             gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_GNU_call_site => gimli::DW_AT_abstract_origin,
             _ => return Ok(None),
         };
-        if flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call) {
-            return Ok(None);
-        }
+        let tail = flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call);
         let Some(origin) = self.store.reference_attr(unit, entry, origin)? else { return Ok(None) };
         let Some(callee) = self.definition_of(origin)? else { return Ok(None) };
         if inlined {
             let address = self.instance_address(die_at(unit, entry.offset())?)?;
             let copy = InlinedCode(die_at(unit, entry.offset())?);
-            return Ok(address.map(|address| Call { callee, address, inlined: Some(copy) }));
+            return Ok(address.map(|address| Call { callee, address, inlined: Some(copy), tail: false }));
         }
         let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
         let after = match after {
@@ -192,7 +192,7 @@ impl DebugInfo {
             None => None,
         };
         let at = after.and_then(|after| after.checked_sub(CALL_LENGTH)).filter(|at| self.elf.is_code(*at));
-        Ok(at.and_then(|at| self.elf.address(at)).map(|address| Call { callee, address, inlined: None }))
+        Ok(at.and_then(|at| self.elf.address(at)).map(|address| Call { callee, address, inlined: None, tail }))
     }
 
     /// The function that an entry names: itself, what it is a copy of, or the definition of what it declares.

@@ -151,7 +151,7 @@ impl DebugInfo {
 
     fn called(&self, calls: Vec<Call>, depth: usize) -> Result<Vec<Called>, Damage> {
         let mut called = Vec::new();
-        for Call { callee, address, inlined } in calls {
+        for Call { callee, address, inlined, .. } in calls.into_iter().filter(|call| !call.tail) {
             let inside = match inlined {
                 Some(copy) if depth < MAX_DEPTH => Some(self.called(self.calls_within([copy.0])?, depth + 1)?),
                 Some(_) => Some(Vec::new()),

@@ -241,7 +241,7 @@ impl Portable {
             let callee = self.tables.get(CALLS, row, 0);
             let address = elf.address(self.tables.get_wide(CALLS, row, 1))?;
             let inlined = (self.tables.get(CALLS, row, 3) > 0).then_some(InlinedCode(Die(row as u32)));
-            ((callee as usize) < self.count()).then_some(Call { callee: FunctionId(Die(callee)), address, inlined })
+            ((callee as usize) < self.count()).then_some(Call { callee: FunctionId(Die(callee)), address, inlined, tail: false })
         };
         rows.filter_map(call).collect()
     }

@@ -55,7 +55,7 @@ impl Session {
         let environment = self.environment(&release, Some(&kernel), arguments.to_vec());
         let (scripts, _) = self.parse(script, &environment)?;
         let survey = {
-            let mut resolver = Resolver::new(Some(&kernel), &release, &self.options.files());
+            let mut resolver = self.resolver(Some(&kernel), &release);
             survey(&self.sources, &scripts, &self.elaborate_options(), &mut resolver)
         };
         Ok(Subject { name: name.to_string(), kernel, survey })
@@ -78,7 +78,7 @@ impl Session {
     /// `--resolve`: status 1 where a point that is not optional has no site.
     pub(super) fn resolve(&mut self, form: Answer, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Outcome, Failed> {
         let progress = self.progress("reading debug information");
-        let mut resolver = Resolver::new(kernel, release, &self.options.files());
+        let mut resolver = self.resolver(kernel, release);
         let survey = survey(&self.sources, scripts, &self.elaborate_options(), &mut resolver);
         drop(progress);
         let all = inspect::resolve::resolved(&self.sources, &survey);
@@ -101,7 +101,7 @@ impl Session {
         let (points, problems) = syntax::parse_probe_points(&mut self.sources, file);
         self.tell("Pass 1: parse", &problems)?;
         let sources = kernel.map(Kernel::source_dirs).unwrap_or_default();
-        let mut resolver = Resolver::new(kernel, release, &self.options.files());
+        let mut resolver = self.resolver(kernel, release);
         let (mut lines, mut problems) = (Vec::new(), Vec::new());
         for point in &points {
             match inspect::lines::listing(&point.components, point.span, &mut resolver, &sources) {

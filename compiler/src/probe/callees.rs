@@ -4,8 +4,11 @@
 //! calls from elsewhere cost nothing, and modules need no address at run time. What a callee calls in its turn is probed in
 //! the callee's code, and counts where the callee's own return address is that of one of the calls seen: that is the
 //! handler's guard. The return of a callee is a kretprobe with the same guard at its entry.
+//!
+//! With `-DSTAP_CALLEE_MATCHALL` a callee counts whoever calls it, and is probed at its own entry, once; so what is reached by a
+//! tail call is a callee too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::function::{FunctionContext, owner_of, place_in};
@@ -51,6 +54,8 @@ pub(super) struct Callees<'o, 'r, 'k> {
     pub near: Vec<String>,
     /// A callee fits whose return is asked for, and is inlined.
     pub only_inlined: bool,
+    /// Callees that are probed at their own entries already.
+    entered: HashSet<FunctionId>,
     functions: HashMap<FunctionId, Rc<Function>>,
     calls: HashMap<FunctionId, Rc<Vec<Call>>>,
 }
@@ -76,6 +81,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             sites: Vec::new(),
             near: Vec::new(),
             only_inlined: false,
+            entered: HashSet::new(),
             functions: HashMap::new(),
             calls: HashMap::new(),
         }
@@ -92,12 +98,14 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
     fn walk(&mut self, path: &Path, calls: &[Call], depth: usize) -> Result<(), Failed> {
         // A callee has as many frames as one, however often it is called here.
         let mut called: HashMap<FunctionId, Vec<Address>> = HashMap::new();
-        for call in calls.iter().filter(|call| call.inlined.is_none()) {
+        let any_caller = self.resolver.any_caller();
+        let counts = |call: &&Call| any_caller || !call.tail;
+        for call in calls.iter().filter(counts).filter(|call| call.inlined.is_none()) {
             called.entry(call.callee).or_default().push(call.returns_to());
         }
         let called: HashMap<FunctionId, Rc<Vec<Address>>> = called.into_iter().map(|(id, at)| (id, Rc::new(at))).collect();
         let mut entered: Vec<FunctionId> = Vec::new();
-        for call in calls {
+        for call in calls.iter().filter(counts) {
             let callee = self.function(call.callee)?;
             if !self.wanted.fits(&callee) || (self.wanted.only_calls && call.inlined.is_some()) {
                 self.near.push(callee.name.clone());
@@ -107,6 +115,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             entered.push(call.callee);
             let returns = called.get(&call.callee);
             match (self.wanted.returning, returns) {
+                (_, Some(_)) if any_caller && call.inlined.is_none() => self.add_entries(path, call.callee, &callee)?,
                 (false, _) => self.add_call(path, call, &callee)?,
                 (true, Some(returns)) if first => self.add_return(path, call.callee, &callee, returns)?,
                 (true, _) => self.only_inlined |= call.inlined.is_some(),
@@ -122,7 +131,9 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
                     self.walk(&inner, &calls, depth - 1)?;
                 }
                 (None, Some(returns)) if first => {
-                    inner.frames.insert(0, returns.clone());
+                    if !any_caller {
+                        inner.frames.insert(0, returns.clone());
+                    }
                     let calls = self.calls_of_bodies(call.callee)?;
                     self.walk(&inner, &calls, depth - 1)?;
                 }
@@ -171,6 +182,30 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         let place = self.place(call.address)?;
         let called = if self.wanted.only_calls { ".call" } else { "" };
         self.add(path, callee, called, place.map(Attachment::Kprobe), context)
+    }
+
+    /// The callee whoever calls it.
+    fn add_entries(&mut self, path: &Path, id: FunctionId, callee: &Function) -> Result<(), Failed> {
+        if !self.entered.insert(id) {
+            return Ok(());
+        }
+        let returning = self.wanted.returning;
+        let suffix = match (returning, self.wanted.only_calls) {
+            (true, _) => ".return",
+            (false, true) => ".call",
+            (false, false) => "",
+        };
+        for body in &callee.bodies {
+            let mut at = self.context(path, id, callee, body.entry);
+            at.returning = returning;
+            let context = CalleeContext { at, before_call: false, guard: None };
+            let attachment = self.place(body.entry)?.map(|place| match returning {
+                true => Attachment::Kretprobe { place, maxactive: 0 },
+                false => Attachment::Kprobe(place),
+            });
+            self.add(path, callee, suffix, attachment, context)?;
+        }
+        Ok(())
     }
 
     fn add_return(&mut self, path: &Path, id: FunctionId, callee: &Function, returns: &Rc<Vec<Address>>) -> Result<(), Failed> {

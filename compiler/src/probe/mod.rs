@@ -202,6 +202,8 @@ pub struct Resolver<'k> {
     anchor_address: Option<u64>,
     /// Places that nothing is known of may be probed.
     guru: bool,
+    /// `.callee` counts whoever calls it.
+    any_caller: bool,
     left_out: Vec<String>,
 }
 
@@ -210,7 +212,7 @@ impl<'k> Resolver<'k> {
     /// `objects` are files of modules that `module("NAME")` finds first.
     pub fn new(kernel: Option<&'k Kernel>, release: &str, objects: &[PathBuf]) -> Resolver<'k> {
         let (release, objects) = (release.to_string(), objects.to_vec());
-        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None, guru: true, left_out: Vec::new() }
+        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None, guru: true, any_caller: false, left_out: Vec::new() }
     }
 
     /// The same for a script that is to run: in guru mode or not.
@@ -218,6 +220,16 @@ impl<'k> Resolver<'k> {
     pub fn with_guru(mut self, guru: bool) -> Resolver<'k> {
         self.guru = guru;
         self
+    }
+
+    /// The same for `-DSTAP_CALLEE_MATCHALL`: callees count whoever calls them.
+    pub fn with_any_caller(mut self, any_caller: bool) -> Resolver<'k> {
+        self.any_caller = any_caller;
+        self
+    }
+
+    pub(in crate::probe) fn any_caller(&self) -> bool {
+        self.any_caller
     }
 
     pub(in crate::probe) fn is_guru(&self) -> bool {
