@@ -25,6 +25,7 @@ mod timer;
 mod tracepoint;
 mod watch;
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -205,6 +206,8 @@ pub struct Resolver<'k> {
     /// `.callee` counts whoever calls it.
     any_caller: bool,
     left_out: Vec<String>,
+    /// The kernel's debug information, if it is at hand.
+    at_hand: OnceCell<Option<Rc<Object>>>,
 }
 
 impl<'k> Resolver<'k> {
@@ -212,7 +215,7 @@ impl<'k> Resolver<'k> {
     /// `objects` are files of modules that `module("NAME")` finds first.
     pub fn new(kernel: Option<&'k Kernel>, release: &str, objects: &[PathBuf]) -> Resolver<'k> {
         let (release, objects) = (release.to_string(), objects.to_vec());
-        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None, guru: true, any_caller: false, left_out: Vec::new() }
+        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None, guru: true, any_caller: false, left_out: Vec::new(), at_hand: OnceCell::new() }
     }
 
     /// The same for a script that is to run: in guru mode or not.
@@ -247,6 +250,11 @@ impl<'k> Resolver<'k> {
             Some(kernel) => kernel.module(path.as_deref().unwrap_or(name)),
             None => Err(TargetError::no_kernel(&self.release)),
         }
+    }
+
+    /// The kernel if its debug information is at hand: for families whose probes do without it.
+    pub(in crate::probe) fn kernel_at_hand(&self) -> Option<Rc<Object>> {
+        self.at_hand.get_or_init(|| self.kernel?.vmlinux_here()).clone()
     }
 
     pub fn kernel(&self) -> Result<&'k Kernel, PointError> {

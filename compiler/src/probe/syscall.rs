@@ -2,13 +2,17 @@
 //!
 //! The numbers are the kernel's ABI and never change: `runtime-c/syscalls_*.h`, which the runtime takes names from.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
+use crate::debuginfo::{FunctionPattern, TypeId, Variable};
 use crate::diagnostic::suggest;
-use crate::program::Attachment;
+use crate::program::{Attachment, Expr, ExprKind, Type};
+use crate::source::{FileId, Span};
+use crate::target::Object;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
@@ -53,7 +57,7 @@ fn of(name: &str) -> Option<(Option<u32>, Option<u32>)> {
     }
 }
 
-fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
+fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let returning = point.has("return");
     let numbers = match point.string("__syscall") {
         None => None,
@@ -65,20 +69,108 @@ fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
             }
         },
     };
+    // Without a kernel's debug information calls can be probed as well: they have no variables then.
+    let kernel = resolver.kernel_at_hand();
+    let name = point.string("__syscall").map(|(name, _)| name.rsplit(':').next().unwrap_or_default().to_string());
     Ok(vec![Site {
         point: point.spelling(),
         function: String::new(),
         module: "kernel".into(),
         attachment: Attachment::Syscall { numbers, returning },
-        context: Rc::new(CallContext { returning }),
+        context: Rc::new(CallContext { returning, kernel, name, prototype: OnceCell::new() }),
     }])
 }
 
+/// Names that the function with a call's parameters may have, the likeliest first (include/linux/syscalls.h and
+/// linux/compat.h since 4.17). Of the calls of 32-bit programs that took wider numbers later, the function is that of 64-bit
+/// programs; some functions are called `new` since there was an old one.
+fn functions_of(name: &str) -> Vec<String> {
+    let otherwise = match name {
+        "umount2" => "umount",
+        "sendfile" => "sendfile64",
+        "_newselect" => "select",
+        "_llseek" => "llseek",
+        "mmap2" => "mmap_pgoff",
+        "readdir" => "old_readdir",
+        _ => name,
+    };
+    let shorter = ["_time64", "64", "32"].into_iter().filter_map(|tail| otherwise.strip_suffix(tail));
+    let names = std::iter::once(otherwise).chain(shorter);
+    names.flat_map(|name| [format!("__do_sys_{name}"), format!("__do_sys_new{name}"), format!("__do_compat_sys_{name}")]).collect()
+}
+
+/// Words that a handler has for registers (runtime-c/syscall.c): the arguments, then the result.
+const ARGUMENTS: usize = 6;
+
 struct CallContext {
     returning: bool,
+    kernel: Option<Rc<Object>>,
+    /// None: any call.
+    name: Option<String>,
+    /// Looked for when a variable is asked for: few scripts do.
+    prototype: OnceCell<Option<Prototype>>,
+}
+
+struct Prototype {
+    arguments: Vec<Variable>,
+    returns: Option<TypeId>,
+}
+
+impl CallContext {
+    fn prototype(&self) -> Option<&Prototype> {
+        self.prototype.get_or_init(|| self.find_prototype()).as_ref()
+    }
+
+    /// That of the function; for any call, a `long` is returned. None: the kernel's debug information has none.
+    fn find_prototype(&self) -> Option<Prototype> {
+        let debug = self.kernel.as_ref()?.debug().ok()?;
+        let Some(name) = &self.name else {
+            return Some(Prototype { arguments: Vec::new(), returns: debug.find_type("long int").ok()? });
+        };
+        let find = |name| debug.find_functions(&FunctionPattern { name, file: None }).ok()?.first().copied();
+        let Some(id) = functions_of(name).into_iter().find_map(find) else {
+            return Some(Prototype { arguments: Vec::new(), returns: debug.find_type("long int").ok()? });
+        };
+        let mut arguments = debug.parameters(id).ok()?;
+        // What calls without arguments are given.
+        arguments.retain(|argument| argument.name != "__unused");
+        arguments.truncate(ARGUMENTS);
+        Some(Prototype { arguments, returns: debug.function(id).ok()?.return_type.or(debug.find_type("long int").ok()?) })
+    }
+
+    /// The word of that number, as an object of the type.
+    fn word(&self, index: usize, type_id: TypeId) -> Result<Found, ContextError> {
+        let object = self.kernel.clone().ok_or(ContextError::None)?;
+        let kind = ExprKind::Register { offset: index as u32 * 8 };
+        let value = Expr { kind, ty: Type::Long, span: Span::new(FileId(0), 0, 0) };
+        Ok(Found { object, type_id, location: Location::Value(value) })
+    }
 }
 
 impl Context for CallContext {
+    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+        let prototype = self.prototype().ok_or(ContextError::None)?;
+        if name == "return" {
+            let returns = if self.returning { prototype.returns } else { None };
+            return self.word(ARGUMENTS, returns.ok_or(ContextError::NotReturn)?);
+        }
+        let index = prototype.arguments.iter().position(|argument| argument.name == name).ok_or(ContextError::Unknown)?;
+        self.word(index, prototype.arguments.get(index).ok_or(ContextError::Unknown)?.type_id)
+    }
+
+    fn parameters(&self) -> Vec<String> {
+        let arguments = self.prototype().map(|prototype| prototype.arguments.as_slice()).unwrap_or_default();
+        arguments.iter().map(|argument| argument.name.clone()).collect()
+    }
+
+    fn has_variables(&self) -> bool {
+        self.kernel.is_some()
+    }
+
+    fn object(&self) -> Option<Rc<Object>> {
+        self.kernel.clone()
+    }
+
     fn is_return(&self) -> bool {
         self.returning
     }
@@ -91,6 +183,13 @@ impl Context for CallContext {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_functions() {
+        assert_eq!(functions_of("read")[0], "__do_sys_read");
+        assert!(functions_of("futex_time64").contains(&"__do_sys_futex".to_string()));
+        assert!(functions_of("fstatat64").contains(&"__do_sys_newfstatat".to_string()));
+    }
 
     #[test]
     fn numbers_of_the_abi() {

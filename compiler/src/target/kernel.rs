@@ -172,6 +172,15 @@ impl Kernel {
         self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None)))
     }
 
+    /// The same if it can be had without asking anybody: for what is good to know and not needed.
+    pub fn vmlinux_here(&self) -> Option<Rc<Object>> {
+        if self.packed.is_some() {
+            return self.vmlinux().ok();
+        }
+        let path = self.installed().or_else(|| self.with_btf())?;
+        self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None))).ok()
+    }
+
     /// A module by its name, in which `-` and `_` are the same, or by the path of its file.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
         if let Some(packed) = &self.packed {
@@ -290,10 +299,8 @@ impl Kernel {
 
     /// The first place with debug information.
     fn vmlinux_path(&self) -> Result<PathBuf, TargetError> {
-        let looked = self.vmlinux_places();
-        let found = looked.iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_section(".debug_info")));
-        if let Some(path) = found {
-            return Ok(path.clone());
+        if let Some(path) = self.installed() {
+            return Ok(path);
         }
         let fetched = match &self.servers {
             Some(_) => self.fetch(&self.build_id(), &format!("the kernel {}", self.release)),
@@ -303,13 +310,21 @@ impl Kernel {
             Ok(path) => return Ok(path),
             Err(asked) => asked,
         };
-        let btf = self.btf_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_btf()));
-        btf.ok_or_else(|| TargetError::NoDebugInfo {
+        self.with_btf().ok_or_else(|| TargetError::NoDebugInfo {
             object: format!("the kernel {}", self.release),
-            looked: looked.clone(),
+            looked: self.vmlinux_places(),
             asked,
             package: self.debug_package(),
         })
+    }
+
+    /// The installed file with DWARF.
+    fn installed(&self) -> Option<PathBuf> {
+        self.vmlinux_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_section(".debug_info")))
+    }
+
+    fn with_btf(&self) -> Option<PathBuf> {
+        self.btf_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_btf()))
     }
 
     fn open_module(&self, path: &Path) -> Result<Object, TargetError> {

@@ -1,6 +1,6 @@
-# Shows: arguments and results of some 190 system calls as strace reads them; tests/fixtures/calls makes each with known arguments.
+# Shows: arguments and results of some 300 system calls as strace reads them; tests/fixtures/calls makes each with known arguments.
 # script: calls tests/tapset/syscall/calls_told.stp
-# stdout: ^calls 2[0-9][0-9], arguments [45][0-9][0-9], different 0$
+# stdout: ^calls 3[0-9][0-9], arguments [5-9][0-9][0-9], different 0$
 # limit: 60
 
 mkdir -p /tmp
@@ -42,8 +42,8 @@ function arguments(text, into,    n, i, c, depth, quoted, part) {
 		if (quoted) {
 			if (c == "\\") { part = part c; i++; c = substr(text, i, 1) } else if (c == "\"") quoted = 0
 		} else if (c == "\"") quoted = 1
-		else if (c == "{" || c == "[") depth++
-		else if (c == "}" || c == "]") depth--
+		else if (c == "{" || c == "[" || c == "(") depth++
+		else if (c == "}" || c == "]" || c == ")") depth--
 		else if (c == "," && !depth) { into[++n] = part; part = ""; if (substr(text, i + 1, 1) == " ") i++; continue }
 		part = part c
 	}
@@ -90,6 +90,9 @@ file == 1 {
 	if (his != ours) { print "result of " $0 ": strace has " his; different++ }
 	a = arguments(strace_list[name, n], left)
 	b = arguments(list, right)
+	# The order of clone is another one there, and what a program is executed with is shown in another way.
+	if (name == "clone") a = 0
+	if (name == "execveat" && a > 2) a = 2
 	for (i = 1; i <= a && i <= b; i++) {
 		his = left[i]; ours = plain(right[i])
 		# What it reads through a pointer is not shown here, and what is a name there may be a number here.
