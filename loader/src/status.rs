@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use spile_abi::device::{Counters, GateState, Info, OBSERVE, State};
@@ -42,10 +43,25 @@ pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<Strin
 /// Prometheus text into a file that is whole whenever it is read: a new one takes its place.
 pub fn write_metrics(name: &str, meta: &Meta, device: &Device, path: &Path) -> Result<(), Error> {
     let text = ask(name, meta, device, Form::Prometheus)?;
+    replace(path, &text).map_err(|error| Error::OpenOutput { path: path.to_path_buf(), error })
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // A device in its place would be gone.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(io::Error::other("it is no regular file"));
+    }
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
-    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
-    written.map_err(|error| Error::OpenOutput { path: path.to_path_buf(), error })
+    // Its directory may be somebody else's, who could have put a link there: a new file is made, or none.
+    let _ = fs::remove_file(&new);
+    let file = fs::OpenOptions::new().write(true).create_new(true).open(&new);
+    let written = file.and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes())).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // Half of it is of no use.
+        let _ = fs::remove_file(&new);
+    }
+    written
 }
 
 impl Known<'_> {
@@ -190,6 +206,20 @@ mod tests {
         let info = Info { state: State::Running as u32, memory_bytes: 4096, ..Info::default() };
         let known = Known { name: "a", meta: &meta, info, gate, counters: &counters };
         [Form::Table, Form::Json, Form::Prometheus].map(|form| known.text(form))
+    }
+
+    #[test]
+    fn metrics_take_the_place_of_a_file_and_of_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, other] = ["fix.prom", "other"].map(|name| directory.path().join(name));
+        fs::write(&other, "theirs").unwrap();
+        std::os::unix::fs::symlink(&other, directory.path().join("fix.prom.new")).unwrap();
+        replace(&path, "one").unwrap();
+        replace(&path, "two").unwrap();
+        assert_eq!((fs::read_to_string(&path).unwrap(), fs::read_to_string(&other).unwrap()), ("two".to_string(), "theirs".to_string()));
+        assert!(!directory.path().join("fix.prom.new").exists());
+        assert!(replace(directory.path(), "x").is_err() && replace(Path::new("/dev/null"), "x").is_err());
+        assert!(!Path::new("/dev/null.new").exists());
     }
 
     #[test]
