@@ -6,6 +6,7 @@ use std::ffi::{CString, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use nix::libc;
@@ -75,12 +76,13 @@ impl Files {
         let again = (self.append || self.next > 0) && self.rotation.is_none();
         self.next += 1;
         let mut options = fs::OpenOptions::new();
-        options.create(true);
+        // A pipe that nobody reads would keep us here, deaf to signals.
+        options.create(true).custom_flags(libc::O_NONBLOCK);
         match again {
             true => options.append(true),
             false => options.write(true).truncate(true),
         };
-        let file = options.open(&path).map_err(|error| (path.clone(), error))?;
+        let file = options.open(&path).map_err(|error| (path.clone(), unread(error)))?;
         if let Some(most) = self.rotation.and_then(|rotation| rotation.files) {
             self.written.push_back(path);
             while self.written.len() > most {
@@ -127,9 +129,29 @@ fn expand(name: &[u8]) -> OsString {
     }
 }
 
+/// Opening a pipe without a reader, or a socket.
+fn unread(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ENXIO) => io::Error::other("it is a pipe that nobody reads"),
+        _ => error,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_without_a_reader_is_refused_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let open = || Files::new(&path, None, None, false).open_next();
+        assert!(open().is_err_and(|(_, error)| error.to_string().contains("nobody reads")));
+        let reader = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap();
+        assert!(open().is_ok());
+        drop(reader);
+    }
 
     #[test]
     fn names_are_expanded_and_numbered() {

@@ -42,6 +42,10 @@ try 2 'a value is required' ''
 try 3 'no/such cannot be read' no/such
 try 8 'cannot be written' hello.ko -o /no/such/file
 try 8 'cannot be written' hello.ko -o /
+mkfifo pipe
+try 8 'pipe cannot be written: it is a pipe that nobody reads' hello.ko -o pipe
+try 0 'it is no regular file' hello.ko --metrics /dev/null
+[ -c /dev/null ] || wrong=1
 try 8 'cannot be written' hello.ko --metrics unix:/no/such/socket
 try 8 'cannot be written' hello.ko --metrics unix:/dev/null
 try 3 'no service' service run nothing
