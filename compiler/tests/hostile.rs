@@ -146,6 +146,24 @@ fn real_modules(count: usize) -> Vec<Vec<u8>> {
     found.into_iter().take(count).filter_map(|(_, path)| std::fs::read(path).ok()).collect()
 }
 
+/// What the fuzzer has found to reach code that nothing before it had reached (fuzz/Cargo.toml), each file once, for so long and
+/// no longer.
+#[test]
+fn the_fuzzers_corpus() {
+    const TIME: std::time::Duration = std::time::Duration::from_secs(15);
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/debuginfo");
+    let files: Vec<_> = std::fs::read_dir(corpus).expect("it is part of the sources").flatten().map(|entry| entry.path()).collect();
+    assert!(files.len() > 20, "{} files", files.len());
+    let begun = std::time::Instant::now();
+    let mut opened = 0;
+    for file in files.iter().take_while(|_| begun.elapsed() < TIME) {
+        let bytes = std::fs::read(file).expect("can be read");
+        opened += usize::from(open(bytes.clone()).is_ok());
+        walk(bytes);
+    }
+    assert!(opened > 0, "none was an object file any more");
+}
+
 /// Changes to what real kernels have, for so long and no longer.
 #[test]
 fn damaged_modules() {
