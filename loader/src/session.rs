@@ -291,7 +291,7 @@ impl<'s> Session<'s> {
             if self.leave_wanted && self.phase == Phase::Running && !self.stop_wanted {
                 return self.leave();
             }
-            let is_empty = self.read_records();
+            let is_empty = !self.leaves_records() && self.read_records();
             self.progress.mark(&mut self.rings, &self.sinks);
             self.write();
             match self.phase {
@@ -319,6 +319,11 @@ impl<'s> Session<'s> {
             Some(error) => Err(error),
             None => Ok(End { exit: self.exit, left: false }),
         }
+    }
+
+    /// Whoever attaches reads all of a session that is left as soon as it has begun, from the first record on.
+    fn leaves_records(&self) -> bool {
+        self.leave_wanted && self.phase == Phase::Starting && !self.stop_wanted
     }
 
     /// The session goes on without us. What has been read is written, the rest stays in the rings.
@@ -490,7 +495,7 @@ impl<'s> Session<'s> {
 
     /// Until something happens.
     fn wait(&mut self) -> Result<(), Error> {
-        let wants_records = !self.sinks.is_full();
+        let wants_records = !self.sinks.is_full() && !self.leaves_records();
         if wants_records {
             self.rings.iter().for_each(|mapped| mapped.ring.announce_waiting());
         }

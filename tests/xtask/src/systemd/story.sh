@@ -16,11 +16,12 @@ fact() {
 }
 # soon COMMAND...: within a minute.
 soon() {
-	local tenth
-	for tenth in $(seq 600); do
-		! "$@" || return 0
+	local end=$((SECONDS + 60)) said
+	until said=$("$@"); do
+		[ $SECONDS -lt $end ] || break
 		sleep 0.1
 	done
+	"$@" && return 0
 	echo "not within a minute: $*"
 	return 1
 }
