@@ -12,6 +12,7 @@
 //! | `buffer` | NAME_uaddr; NAME_str: the bytes in quotes, as many as the next argument says |
 //! | `argv` `envp` | args, env_str: the texts; NAME_uaddr |
 //! | `sig` | NAME; NAME_name |
+//! | `sockaddr` | NAME_uaddr; uaddr_af, uaddr_ip, uaddr_ip_port, uaddr_ipv6_flowinfo, uaddr_ipv6_scope_id: the address, whose length follows |
 //! | `omode` | as `o`; not shown where the flags before it create nothing, nor is what follows |
 //! | another | NAME; NAME_str: by the function `__syscall_KIND`, of tapset/syscall_flags.stp or by `runtime-c/syscall_names.h` |
 //!
@@ -21,12 +22,14 @@
 use std::fmt::Write;
 
 const TABLE: &str = include_str!("table.txt");
+/// Documented variables that say in another way what the table has.
+const FURTHER: &str = include_str!("further.txt");
 /// Names of numbers, by kind: the runtime has them as tables.
 const NAMES: &str = include_str!("../../../runtime-c/syscall_names.h");
 
 /// Kinds that `argstr` shows by expressions of their own. `@` is the argument's number. The most frequent first: a
 /// script function looks for the kind one by one.
-const SHOWN: [(&str, &str); 11] = [
+const SHOWN: [(&str, &str); 12] = [
     ("d", "sprintf(\"%d\", int_arg(@))"),
     ("p", "sprintf(\"%#x\", pointer_arg(@))"),
     ("x", "sprintf(\"%#x\", long_arg(@))"),
@@ -38,6 +41,7 @@ const SHOWN: [(&str, &str); 11] = [
     ("sig", "__syscall_sig(int_arg(@))"),
     ("dirfd", "__syscall_dirfd(int_arg(@))"),
     ("clone", "__syscall_clone(uint_arg(@))"),
+    ("sockaddr", "__syscall_sockaddr(pointer_arg(@), ulong_arg(@ + 1))"),
 ];
 
 /// Kinds that `argstr` treats in ways of its own.
@@ -170,6 +174,15 @@ fn add(text: &mut String, alias: &str, calls: &str, result: &str, arguments: &[(
         variable(&mut variables, name, kind, index + 1, next);
         kinds |= number_of(kind) << (8 * index);
     }
+    for line in FURTHER.lines() {
+        let mut words = line.splitn(3, ' ');
+        if let (Some(call), Some(name), Some(value)) = (words.next(), words.next(), words.next())
+            && call == alias
+        {
+            // Writing to a String does not fail.
+            let _ = writeln!(variables, "  {name} = {value}");
+        }
+    }
     let argstr = if arguments.is_empty() { "\"\"".to_string() } else { format!("__syscall_argstr({kinds:#x})") };
     // Writing to a String does not fail.
     let _ = write!(text, "/** The system call {alias}(2). */\nprobe syscall.{alias} = {}\n{{\n  name = \"{alias}\"\n{variables}  argstr = {argstr}\n}}\n", points(""));
@@ -206,6 +219,14 @@ fn variable(text: &mut String, name: &str, kind: &str, number: usize, next: &str
         "argv" | "envp" => {
             set(&address, format!("pointer_arg({number})"));
             set(if kind == "argv" { "args" } else { "env_str" }, format!("__syscall_argv(pointer_arg({number}), 0)"));
+        }
+        "sockaddr" => {
+            set(&address, format!("pointer_arg({number})"));
+            let length = number + 1;
+            for part in ["af", "ip", "ip_port", "ipv6_flowinfo", "ipv6_scope_id"] {
+                set(&format!("uaddr_{part}"), format!("__syscall_sockaddr_{part}(pointer_arg({number}), ulong_arg({length}))"));
+            }
+            debug_assert!(!next.is_empty(), "an address's length follows it");
         }
         "sig" => {
             set(name, format!("int_arg({number})"));
@@ -251,6 +272,14 @@ mod tests {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
         let names: Vec<&str> = lines.filter_map(|line| line.split([' ', '=']).next()).collect();
         assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn further_variables_are_of_calls_in_the_table() {
+        let calls: Vec<&str> = TABLE.lines().filter_map(|line| line.split([' ', '=']).next()).collect();
+        for line in FURTHER.lines().filter(|line| !line.starts_with('#')) {
+            assert!(line.split(' ').next().is_some_and(|call| calls.contains(&call)) && line.splitn(3, ' ').count() == 3, "{line}");
+        }
     }
 
     #[test]
