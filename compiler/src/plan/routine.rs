@@ -710,25 +710,11 @@ impl<'p, 's> Builder<'p, 's> {
             return self.update_element(element, op, value, old, expr.span);
         }
         let place = self.fixed_place(left);
-        let before = self.load_place(&place, left, expr.span);
-        let before = match before {
+        // As in SystemTap, what is there is looked at when the value is known: `c += --c` adds to what is left of c.
+        let value = self.result(value);
+        let before = match self.load_place(&place, left, expr.span) {
             Result::Long(value) if old => Result::Long(self.keep(value)),
             other => other,
-        };
-        let at = self.code.len();
-        let value = self.result(value);
-        let before = match before {
-            Result::Long(current) if changes_value(&self.code[at..], &current) => {
-                let to = self.temporary();
-                self.code.insert(at, Instr::SetLong(to, current));
-                Result::Long(Value::Long(to))
-            }
-            Result::Text(current) if changes_text(&self.code[at..], &current) => {
-                let (buffer, to) = self.temporary_text();
-                self.code.insert(at, Instr::Copy { from: current, buffer, to });
-                Result::Text(Text::Variable(to))
-            }
-            stable => stable,
         };
         let new = match (before.clone(), value) {
             (Result::Text(current), value) => Result::Text(self.concatenate(current, value.text())),
