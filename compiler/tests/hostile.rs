@@ -222,7 +222,7 @@ fn walk(bytes: Vec<u8>) -> bool {
             _ => whole = false,
         }
     }
-    let _ = debug.export();
+    let _ = debug.export(None);
     whole
 }
 

@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
     }
-    let _ = debug.export();
+    let _ = debug.export(None);
 });
 
 fn walk(debug: &DebugInfo, id: TypeId, depth: usize) {

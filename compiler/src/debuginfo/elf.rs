@@ -267,6 +267,11 @@ impl Elf {
         })
     }
 
+    /// The start of the first section with code.
+    pub fn first_code(&self) -> Option<Address> {
+        self.address(self.sections.iter().find(|section| section.executable)?.start)
+    }
+
     /// Whether a loaded section with code has the address.
     pub(super) fn is_code(&self, at: u64) -> bool {
         self.section_at(at).is_some_and(|section| section.executable)

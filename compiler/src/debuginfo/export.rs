@@ -10,6 +10,7 @@ use super::elf::Address;
 use super::functions::{Function, FunctionId};
 use super::location::{Location, Op};
 use super::portable::{self, COLUMNS, Kind};
+use super::reserved::Reserved;
 use super::scan::TypeTag;
 use super::store::{Damage, Die, die_at, flag, number};
 use super::tables::{Writer, halves};
@@ -45,16 +46,17 @@ struct Called {
 }
 
 impl DebugInfo {
-    /// The bytes of an ELF file that, opened as this object's, answers as this one does, but for the places of variables.
-    pub fn export(&self) -> Result<Vec<u8>, Error> {
+    /// The bytes of an ELF file that, opened as this object's, answers as this one does, but for the places of variables. `reserved`:
+    /// where no probe may stand.
+    pub fn export(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Error> {
         if self.is_btf() || self.is_portable() {
             return Err(Error::NoDwarf { path: self.elf.path().into() });
         }
-        let tables = self.exported().map_err(|damage| self.damaged(damage))?;
+        let tables = self.exported(reserved).map_err(|damage| self.damaged(damage))?;
         skeleton::write(&self.elf, super::tables::transposed(&tables, false))
     }
 
-    fn exported(&self) -> Result<Vec<u8>, Damage> {
+    fn exported(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Damage> {
         let index = self.try_index()?;
         let ids: Vec<FunctionId> = index.functions().map(|function| FunctionId(function.die)).collect();
         let facts: Result<Vec<Facts>, Damage> = ids.par_iter().map(|id| self.facts(*id)).collect();
@@ -119,6 +121,10 @@ impl DebugInfo {
         for (name, unit, row, way, external) in &globals {
             let (name, unit) = (writer.text(name.as_bytes()), writer.text(unit.as_bytes()));
             writer.row(portable::GLOBALS, &[name, unit, *row, *way, u32::from(*external)]);
+        }
+        for (at, length, reason) in reserved.into_iter().flat_map(Reserved::rows) {
+            let [at, high] = halves(at);
+            writer.row(portable::RESERVED, &[at, high, length, reason]);
         }
         Ok(writer.finish())
     }

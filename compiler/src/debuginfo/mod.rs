@@ -121,6 +121,11 @@ impl DebugInfo {
     }
 
     /// It has been exported from where the object's debug information is: where variables are is not known.
+    /// Where no probe may stand, as an exported index has it.
+    pub fn reserved(&self) -> Option<Reserved> {
+        self.portable.as_ref().map(Portable::reserved)
+    }
+
     pub fn is_portable(&self) -> bool {
         self.portable.is_some()
     }

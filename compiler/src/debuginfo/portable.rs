@@ -10,6 +10,7 @@ use super::calls::{Call, InlinedCode, Label};
 use super::elf::Elf;
 use super::functions::{Body, Function, FunctionId, FunctionPattern, InlinedInstance};
 use super::location::{Location, Op};
+use super::reserved::Reserved;
 use super::scan::TypeTag;
 use super::store::Die;
 use super::tables::{Source, Tables};
@@ -44,7 +45,9 @@ pub(super) const GLOBALS: usize = 9;
 pub(super) const LABELS: usize = 10;
 /// Function, address (two columns), of what is inlined the first call in the copy + 1 (else 0) and their count.
 pub(super) const CALLS: usize = 11;
-pub(super) const COLUMNS: [usize; 12] = [11, 6, 3, 2, 1, 4, 5, 4, 3, 5, 5, 5];
+/// Where no probe may stand: address (two columns), length, reason.
+pub(super) const RESERVED: usize = 12;
+pub(super) const COLUMNS: [usize; 13] = [11, 6, 3, 2, 1, 4, 5, 4, 3, 5, 5, 5, 4];
 
 /// What a row of [`TYPES`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -244,6 +247,11 @@ impl Portable {
             ((callee as usize) < self.count()).then_some(Call { callee: FunctionId(Die(callee)), address, inlined, tail: false })
         };
         rows.filter_map(call).collect()
+    }
+
+    pub fn reserved(&self) -> Reserved {
+        let row = |row| (self.tables.get_wide(RESERVED, row, 0), self.tables.get(RESERVED, row, 2), self.tables.get(RESERVED, row, 3));
+        Reserved::from_rows((0..self.tables.rows(RESERVED)).map(row))
     }
 
     pub fn parameters(&self, id: FunctionId) -> Vec<Variable> {

@@ -23,6 +23,9 @@ pub enum Reason {
     Bug,
 }
 
+/// As they are numbered in an exported index.
+const REASONS: [Reason; 4] = [Reason::Blacklisted, Reason::JumpLabel, Reason::StaticCall, Reason::Bug];
+
 /// Places of an object, in its one address space: start, length, and why; sorted by start.
 #[derive(Debug, Default)]
 pub struct Reserved {
@@ -60,6 +63,47 @@ impl Reserved {
         places.extend(bugs(&reader).into_iter().map(|at| (at, 1, Reason::Bug)));
         places.sort_unstable();
         Some(Reserved { areas: areas(elf, &reader), places })
+    }
+
+    /// Start, length and number of the reason of all: what [`Reserved::from_rows`] takes.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (u64, u32, u32)> {
+        let areas = self.areas.iter().map(|(at, length)| (*at, u32::try_from(*length).unwrap_or(u32::MAX), 0));
+        let number = |reason| REASONS.iter().position(|known| *known == reason).unwrap_or(0) as u32;
+        areas.chain(self.places.iter().map(move |(at, length, reason)| (*at, *length, number(*reason))))
+    }
+
+    /// Numbers that stand for no reason are left out.
+    pub(super) fn from_rows(rows: impl Iterator<Item = (u64, u32, u32)>) -> Reserved {
+        let mut found = Reserved::default();
+        for (at, length, number) in rows {
+            match REASONS.get(number as usize) {
+                Some(Reason::Blacklisted) => found.areas.push((at, length.into())),
+                Some(reason) => found.places.push((at, length, *reason)),
+                None => {}
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// The same in the address space of another file of the object; `from` is the one that it was read from.
+    pub fn moved(mut self, from: &Elf, to: &Elf) -> Reserved {
+        let other = |at: u64| {
+            let address = from.address(at)?;
+            match address.section {
+                Some(_) => to.flat(to.code_in(&from.section_of(address)?.name, address.offset)?),
+                None => Some(at),
+            }
+        };
+        self.areas = self.areas.into_iter().filter_map(|(at, length)| Some((other(at)?, length))).collect();
+        self.places = self.places.into_iter().filter_map(|(at, length, reason)| Some((other(at)?, length, reason))).collect();
+        self.sort();
+        self
+    }
+
+    fn sort(&mut self) {
+        self.areas.sort_unstable();
+        self.places.sort_unstable();
     }
 
     /// Why no probe may stand at the address, if so.
@@ -145,6 +189,8 @@ mod tests {
         assert!(count(Reason::JumpLabel) > 1000 && count(Reason::StaticCall) > 100 && count(Reason::Bug) > 1000);
         assert!(reserved.areas.windows(2).all(|pair| pair[0].0 + pair[0].1 < pair[1].0));
         let (at, length, _) = reserved.places.iter().find(|(.., reason)| *reason == Reason::JumpLabel).expect("a jump label");
+        let again = Reserved::from_rows(reserved.rows()).moved(&elf, &elf);
+        assert_eq!((&again.areas, &again.places), (&reserved.areas, &reserved.places));
         let near = |at: u64| elf.address(at).and_then(|address| reserved.at(&elf, address));
         assert_eq!(near(*at), Some(Reason::JumpLabel));
         assert_eq!(near(at + u64::from(*length) - 1), Some(Reason::JumpLabel));

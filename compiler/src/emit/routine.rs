@@ -18,8 +18,8 @@ pub(super) fn prototype(routine: &Routine) -> String {
     let mut parameters = vec!["struct spile_context *c SPILE_LOCAL".to_string()];
     for parameter in &routine.parameters {
         parameters.push(match parameter {
-            Parameter::Long(id) => format!("spile_long {}", routine.longs[id.index()].name),
-            Parameter::Text(id) => format!("struct spile_string {}", routine.texts[id.index()].name),
+            Parameter::Long(id) => format!("spile_long {} SPILE_LOCAL", routine.longs[id.index()].name),
+            Parameter::Text(id) => format!("struct spile_string {} SPILE_LOCAL", routine.texts[id.index()].name),
         });
     }
     let returns = match routine.returns {

@@ -21,8 +21,8 @@ pub struct Object {
     base: Option<Rc<Object>>,
     /// The file that has the code, with where it changes in memory; None: no file has it.
     code: OnceCell<Option<(Arc<Elf>, Patched)>>,
-    /// The same with where no probe may stand.
-    reserved: OnceCell<Option<(Arc<Elf>, Reserved)>>,
+    /// Where no probe may stand, by the addresses of the file with debug information; None: no file says it.
+    reserved: OnceCell<Option<Reserved>>,
 }
 
 impl Object {
@@ -112,13 +112,19 @@ impl Object {
 
     /// Why the kernel lets no probe stand at the address; None if it may, or the object's code is not known here.
     pub fn reserved(&self, address: Address) -> Option<Reason> {
+        self.reserved_places()?.at(&self.elf, address)
+    }
+
+    /// All of them.
+    pub fn reserved_places(&self) -> Option<&Reserved> {
         let read = || {
-            let elf = self.open_code(address)?;
-            let reserved = Reserved::of(&elf)?;
-            Some((elf, reserved))
+            if let Some(exported) = self.debug().ok().and_then(DebugInfo::reserved) {
+                return Some(exported);
+            }
+            let elf = self.open_code(self.elf.first_code()?)?;
+            Some(Reserved::of(&elf)?.moved(&elf, &self.elf))
         };
-        let (elf, reserved) = self.reserved.get_or_init(read).as_ref()?;
-        reserved.at(elf, self.same_in(elf, address)?)
+        self.reserved.get_or_init(read).as_ref()
     }
 
     /// The address in the file that has the code.

@@ -12,6 +12,7 @@ use flate2::write::GzEncoder;
 
 use super::error::TargetError;
 use super::kernel::Kernel;
+use super::object::Object;
 use crate::cache::Entry;
 use crate::debuginfo::Elf;
 
@@ -78,10 +79,11 @@ pub fn export(kernel: &Kernel, modules: &[String], path: &Path) -> Result<u64, T
     let release = kernel.release();
     let mut entry = Entry::new(&format!("debug information of {release}"));
     entry = entry.with(RELEASE, release.as_bytes()).with(CONFIG, config.concat().into_bytes());
-    entry = entry.with(KERNEL, pack(kernel.vmlinux()?.debug()?.export()?)?);
+    let exported = |object: &Object| Ok::<_, TargetError>(object.debug()?.export(object.reserved_places())?);
+    entry = entry.with(KERNEL, pack(exported(&*kernel.vmlinux()?)?)?);
     for name in modules {
         let object = kernel.module(name)?;
-        entry = entry.with(&format!("{MODULE}{}", object.name()), pack(object.debug()?.export()?)?);
+        entry = entry.with(&format!("{MODULE}{}", object.name()), pack(exported(&object)?)?);
     }
     entry.save(path).map_err(|error| failed(error.to_string()))
 }

@@ -1,8 +1,9 @@
 //! How long debug information takes to answer: runs of `spile` that list and resolve, from a new cache and from one that
-//! knows the kernel, each against what it may take.
+//! knows the kernel, each against what it may take, and beside one run of SystemTap where that is installed.
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
@@ -66,13 +67,28 @@ fn measure(compiler: &Compiler, case: &Case, rounds: usize) -> Result<String> {
     // On a machine with other work the clock says more of that than of us.
     let time = if busy() { middle(&|run| run.cpu_ms) } else { best };
     let kept = if time <= case.ms && peak <= case.peak_mib { "yes" } else { "**no**" };
+    let whole = middle(&|run| run.ms);
+    let stap = by_systemtap(compiler, case).map_or("-".into(), |ms| format!("{ms:.0} ms, {:.0} times", ms / whole));
     Ok(format!(
-        "| {} | {:.0} ms | {best:.0} ms | {:.0} ms | {:.0} ms | {peak:.0} MiB | {kept} |",
+        "| {} | {whole:.0} ms | {best:.0} ms | {:.0} ms | {:.0} ms | {peak:.0} MiB | {kept} | {stap} |",
         case.name,
-        middle(&|run| run.ms),
         middle(&|run| run.cpu_ms),
         case.ms
     ))
+}
+
+/// Milliseconds that `stap` takes for the same; `None` where it is not installed or fails, and for cases that it does not have:
+/// it knows no kernel from before, and of its pass 2 we measure nothing.
+fn by_systemtap(compiler: &Compiler, case: &Case) -> Option<f64> {
+    if case.pass || !case.fresh && case.arguments == ALL {
+        return None;
+    }
+    let mut command = Command::new("stap");
+    command.current_dir(compiler.directory.path()).env("SYSTEMTAP_DIR", compiler.directory.path().join("stap"));
+    command.args(["-r", &compiler.release]).args(case.arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let started = Instant::now();
+    let status = command.status().ok()?;
+    status.success().then(|| started.elapsed().as_secs_f64() * 1000.0)
 }
 
 fn one(compiler: &Compiler, case: &Case, cache: &Path) -> Result<Run> {
@@ -85,6 +101,13 @@ fn one(compiler: &Compiler, case: &Case, cache: &Path) -> Result<Run> {
     Ok(run)
 }
 
+/// "Systemtap translator/driver (version 4.8/0.188, Debian version 4.8-2)"
+fn systemtap_version() -> Option<String> {
+    let said = Command::new("stap").arg("--version").output().ok()?.stderr;
+    let line = String::from_utf8_lossy(&said).lines().next()?.to_string();
+    Some(line.split_once('(')?.1.trim_end_matches(')').to_string())
+}
+
 fn page(compiler: &Compiler, options: &Options, rows: &[String]) -> String {
     let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
     format!(
@@ -95,11 +118,13 @@ whole command (as `cargo install` makes it), start to end, or of pass 2 where th
 \"New\": nothing is kept of the kernel. \"Kept\": the best run (where the load is above the number of processors, the time on CPUs)
 is no more than it may be, and no run takes more than 800 MiB.
 
-| case | median | best | on CPUs | may take | memory | kept |
-|---|---|---|---|---|---|---|
+| case | median | best | on CPUs | may take | memory | kept | SystemTap |
+|---|---|---|---|---|---|---|---|
 {rows}
+\"SystemTap\": {}, one run right after ours, and its time to our median; it keeps nothing of a kernel from one run to the next.
 SystemTap 5.6 takes 135 s and 1.3 GB for the first of them.
 ",
-        compiler::circumstances("debuginfo", options, &compiler.release)
+        compiler::circumstances("debuginfo", options, &compiler.release),
+        systemtap_version().unwrap_or("not installed".into())
     )
 }
