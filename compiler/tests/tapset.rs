@@ -1,6 +1,8 @@
-//! The library that comes with spile: every file of it parses, and none is left out of the program.
+//! The library that comes with spile: every file of it parses, none is left out of the program, and none of its functions hides a
+//! builtin, which other functions may mean.
 
 use spile::source::{Origin, SourceMap};
+use spile::syntax::ast::Item;
 use spile::syntax::{self, Environment, Macros};
 
 #[test]
@@ -20,5 +22,11 @@ fn every_file_parses() {
         let (script, problems) = syntax::parse(&mut sources, file, &environment, &macros);
         assert!(problems.is_empty(), "{name}: {problems:?}");
         assert!(!script.items.is_empty(), "{name}");
+        for item in &script.items {
+            if let Item::Function(function) = item {
+                let hidden = spile::builtin::find(&function.name.text, function.parameters.len());
+                assert!(hidden.is_none(), "{name}: {} hides a builtin", function.name.text);
+            }
+        }
     }
 }

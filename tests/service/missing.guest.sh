@@ -3,7 +3,7 @@
 # script: ticks ticks.stp
 # script: other tests/loader/ticks.stp
 # limit: 60
-# stdout: ^nothing there: 3$
+# stdout: ^nothing there: 5$
 # stdout: ^damaged: 3$
 # stdout: ^another script: 2$
 # stdout: ^fetched: ready$
