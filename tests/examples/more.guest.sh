@@ -19,13 +19,7 @@ mount -t cgroup2 none /sys/fs/cgroup
 mkdir -p /sys/fs/cgroup/story/inner
 
 all='futexes pagefaults syscall_errors syscall_times socktop tcpstates kmalloc_callers file_latency cputop cgroup_io workqueues'
-for script in $all; do
-	spilerun $script.ko >$script.out 2>$script.err &
-	loaders="$loaders $!"
-done
-for script in $all; do
-	armed $script
-done
+start_all $all
 # Connections that were begun, as the kernel itself counts them.
 begun() { awk '$1 == "Tcp:" && $6 ~ /^[0-9]+$/ { print $6 }' /proc/net/snmp; }
 before=$(begun)

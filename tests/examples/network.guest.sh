@@ -16,13 +16,7 @@
 
 ip link set lo up 2>/dev/null || ifconfig lo 127.0.0.1 up
 all='sizes results by_process per_second stacks callers latency to_whom tcpconnect packet_way drops softirqs'
-for script in $all; do
-	spilerun $script.ko >$script.out 2>$script.err &
-	loaders="$loaders $!"
-done
-for script in $all; do
-	armed $script
-done
+start_all $all
 sleep 20 | nc -l -p 4321 >received &
 sleep 1
 { head -c 100000 /dev/zero; sleep 2; } | nc 127.0.0.1 4321

@@ -19,13 +19,7 @@
 # limit: 240
 
 all='execsnoop opensnoop killsnoop oomkill runqlat timers profile threshold cachestat pages biolatency'
-for script in $all; do
-	spilerun $script.ko >$script.out 2>$script.err &
-	loaders="$loaders $!"
-done
-for script in $all; do
-	armed $script
-done
+start_all $all
 /bin/busybox echo told >/dev/null
 cat /etc/hostname >/dev/null
 cat /no/such/file 2>/dev/null || true

@@ -9,6 +9,15 @@
 # stdout: ^taken$
 # stdout: ^told: WARNING: the live patch livepatch has been loaded while the script is armed: .*/sys/kernel/livepatch/livepatch
 
+take_out() {
+	until echo 0 >/sys/kernel/livepatch/livepatch/enabled; do sleep 0.2; done
+	for tenth in $(seq 100); do
+		[ -e /sys/kernel/livepatch/livepatch ] || break
+		sleep 0.1
+	done
+	rmmod livepatch
+}
+
 modprobe livepatch
 status=0
 spilerun lu_5642.ko >out 2>err || status=$?
@@ -18,12 +27,7 @@ start refills looking
 armed refills
 stop
 echo looked
-until echo 0 >/sys/kernel/livepatch/livepatch/enabled; do sleep 0.2; done
-for tenth in $(seq 100); do
-	[ -e /sys/kernel/livepatch/livepatch ] || break
-	sleep 0.1
-done
-rmmod livepatch
+take_out
 start lu_5642 'LU-5642 stap started'
 armed lu_5642
 echo taken
@@ -31,9 +35,4 @@ modprobe livepatch
 wait_for lu_5642.err 'live patch livepatch has been loaded'
 echo "told: $(grep 'live patch' lu_5642.err)"
 stop
-until echo 0 >/sys/kernel/livepatch/livepatch/enabled; do sleep 0.2; done
-for tenth in $(seq 100); do
-	[ -e /sys/kernel/livepatch/livepatch ] || break
-	sleep 0.1
-done
-rmmod livepatch
+take_out

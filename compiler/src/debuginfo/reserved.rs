@@ -86,14 +86,15 @@ impl Reserved {
         found
     }
 
-    /// The same in the address space of another file of the object; `from` is the one that it was read from.
+    /// The same in the address space of another file of the object; `from` is the one that it was read from. Linked code is at the
+    /// same addresses in both.
     pub fn moved(mut self, from: &Elf, to: &Elf) -> Reserved {
+        if !from.is_relocatable() {
+            return self;
+        }
         let other = |at: u64| {
             let address = from.address(at)?;
-            match address.section {
-                Some(_) => to.flat(to.code_in(&from.section_of(address)?.name, address.offset)?),
-                None => Some(at),
-            }
+            to.flat(to.code_in(&from.section_of(address)?.name, address.offset)?)
         };
         self.areas = self.areas.into_iter().filter_map(|(at, length)| Some((other(at)?, length))).collect();
         self.places = self.places.into_iter().filter_map(|(at, length, reason)| Some((other(at)?, length, reason))).collect();

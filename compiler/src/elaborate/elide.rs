@@ -119,10 +119,15 @@ impl<'e, 'a> Elision<'e, 'a> {
         }
     }
 
-    /// What the statement has read is read by one less; what is inside it is left out already.
+    /// What the statement has read is read by one less, and so what is inside of it that is still there: a handler of nothing.
     fn bury(&mut self, statement: &'a Stmt) {
         self.dead.insert(statement);
         self.open.extend(self.around.get(&std::ptr::from_ref(statement)));
+        for inside in inner(statement) {
+            if !self.is_dead(inside) {
+                self.bury(inside);
+            }
+        }
         for name in own(statement).read {
             let Some(count) = self.reads.get_mut(name) else { continue };
             *count = count.saturating_sub(1);

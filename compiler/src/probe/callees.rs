@@ -179,7 +179,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             return Ok(());
         }
         let context = CalleeContext { at: self.context(path, call.callee, callee, address), before_call: !inlined, guard };
-        let place = self.place(call.address)?;
+        let place = self.place(call.address, &context.at)?;
         let called = if self.wanted.only_calls { ".call" } else { "" };
         self.add(path, callee, called, place.map(Attachment::Kprobe), context)
     }
@@ -199,7 +199,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             let mut at = self.context(path, id, callee, body.entry);
             at.returning = returning;
             let context = CalleeContext { at, before_call: false, guard: None };
-            let attachment = self.place(body.entry)?.map(|place| match returning {
+            let attachment = self.place(body.entry, &context.at)?.map(|place| match returning {
                 true => Attachment::Kretprobe { place, maxactive: 0 },
                 false => Attachment::Kprobe(place),
             });
@@ -215,7 +215,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             let mut at = self.context(path, id, callee, body.entry);
             at.returning = true;
             let context = CalleeContext { at, before_call: false, guard: Some(guard) };
-            let place = self.place(body.entry)?;
+            let place = self.place(body.entry, &context.at)?;
             let attachment = place.map(|place| Attachment::Kretprobe { place, maxactive: 0 });
             self.add(path, callee, ".return", attachment, context)?;
         }
@@ -227,9 +227,16 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         FunctionContext { object: self.object.clone(), function: id, place, address, returning: false }
     }
 
-    fn place(&mut self, address: Address) -> Result<Option<crate::program::Place>, Failed> {
+    /// None, and that is told: no probe can be there.
+    fn place(&mut self, address: Address, at: &FunctionContext) -> Result<Option<crate::program::Place>, Failed> {
         let target = self.resolver.target(self.object).map_err(Failed::Point)?;
-        Ok(place_in(self.object, target, address).ok())
+        match place_in(self.object, target, address) {
+            Ok(place) => Ok(Some(place)),
+            Err(why) => {
+                self.resolver.leave_out(&at.place, why);
+                Ok(None)
+            }
+        }
     }
 
     fn add(

@@ -151,7 +151,13 @@ impl Labels<'_, '_, '_> {
             };
             let suffix = format!("function(\"{name}@{file}:{line}\").label(\"{}@{file}:{}\")", label.name, label.line);
             let target = self.resolver.target(self.object).map_err(Failed::Point)?;
-            let Ok(place) = place_in(self.object, target, label.address) else { continue };
+            let place = match place_in(self.object, target, label.address) {
+                Ok(place) => place,
+                Err(why) => {
+                    self.resolver.leave_out(&context.place, why);
+                    continue;
+                }
+            };
             let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
             let (point, attachment) = (format!("{}.{suffix}", owner_of(self.object)), Attachment::Kprobe(place));
             self.sites.push(Site { point, function: name.clone(), module, attachment, context: Rc::new(context) });

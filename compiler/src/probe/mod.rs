@@ -299,6 +299,11 @@ impl<'k> Resolver<'k> {
         tables
     }
 
+    /// No probe can be at `what`; told with -v.
+    pub(in crate::probe) fn leave_out(&mut self, what: &str, why: &str) {
+        self.left_out.push(format!("{what}: {why}"));
+    }
+
     /// What a wildcard matched and no probe can be at, each with the reason, since it was last asked.
     pub fn take_left_out(&mut self) -> Vec<String> {
         std::mem::take(&mut self.left_out)

@@ -72,7 +72,10 @@ fn resolve_in(
         for (line, address) in first_addresses(object, &function, &statements, &wanted) {
             match place_in(object, target, address) {
                 Ok(place) => sites.push(site(object, id, &function, line, address, Attachment::Kprobe(place))),
-                Err(why) => refused = Some(why),
+                Err(why) => {
+                    resolver.leave_out(&format!("{} ({}:{line})", function.name, function.file), why);
+                    refused = Some(why);
+                }
             }
         }
     }

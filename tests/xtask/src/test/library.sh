@@ -72,3 +72,14 @@ gone() {
 	echo "module $1 is still loaded"
 	return 1
 }
+
+# start_all NAME...: NAME.ko each with a loader of its own, output in NAME.out and NAME.err, all armed; the loaders are $loaders.
+start_all() {
+	for script; do
+		spilerun "$script.ko" >"$script.out" 2>"$script.err" &
+		loaders="$loaders $!"
+	done
+	for script; do
+		armed "$script"
+	done
+}
