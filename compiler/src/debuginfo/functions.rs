@@ -395,6 +395,11 @@ fn entry_address(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<u64
     Ok(base.and_then(|base| base.checked_add(value.udata_value()?)))
 }
 
+/// Inlined code, or a block of a function: no compiler writes one of those that has no code with ranges.
+fn is_inside_function(entry: &Entry) -> bool {
+    matches!(entry.tag(), gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block)
+}
+
 /// The entry's ranges that are not empty. gimli's own way adds without looking for overflow.
 pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, Damage> {
     /// No function has so many parts.
@@ -402,13 +407,22 @@ pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<V
     let mut ranges = Vec::new();
     let address = |value: AttributeValue<Bytes>| store.dwarf.attr_address(unit, value);
     if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {
-        let Some(mut list) = store.dwarf.attr_ranges(unit, value)? else {
+        let Some(offset) = store.dwarf.attr_ranges_offset(unit, value)? else {
             return Ok(ranges);
         };
-        while let Some(range) = list.next()? {
+        let mut list = store.dwarf.ranges(unit, offset)?;
+        let mut first = list.next()?;
+        if first.is_none() && is_inside_function(entry) && unit.header.version() < 5 {
+            // gcc writes what is empty too. At the start of its unit that is a pair of zeros, which is how lists end (DWARF 4, 2.17.3).
+            let pair = 2 * usize::from(unit.header.address_size());
+            list = store.dwarf.ranges(unit, gimli::RangeListsOffset(offset.0.saturating_add(pair)))?;
+            first = list.next()?;
+        }
+        while let Some(range) = first {
             if range.begin < range.end && ranges.len() < MAX_RANGES {
                 ranges.push(range.begin..range.end);
             }
+            first = list.next()?;
         }
         return Ok(ranges);
     }

@@ -358,6 +358,23 @@ fn what_callers_passed() {
     }
 }
 
+/// What is inlined at the very start of a unit: gcc writes ranges there whose first pair is how lists end in DWARF 4.
+#[test]
+fn inlined_at_the_start_of_a_unit() {
+    let text = "extern int sink(int);\nextern volatile int v;\n\
+        static inline __attribute__((always_inline)) int inner(int x)\n{\nint y = x * 3;\nv = y;\ny += sink(y);\nv += y;\nreturn y;\n}\n\
+        int outer(int x) { int z = inner(x); v = z; return z + x; }\n";
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        let compiled = Compiled::new(text, &[version]);
+        let debug = compiled.open();
+        let id = only(&debug, "inner");
+        let lines: Vec<u32> = debug.statements(id).expect("lines").iter().map(|statement| statement.line).collect();
+        assert!([6, 7, 8].iter().all(|line| lines.contains(line)), "{version}: {lines:?}");
+        let at = debug.statements(id).expect("lines").iter().find(|statement| statement.line == 8).expect("a line").address;
+        assert!(debug.variable(id, at, "y").expect("is whole").is_ok(), "{version}");
+    }
+}
+
 /// A jump leaves the return address of whoever called the one that jumps: it tells nothing.
 #[test]
 fn what_is_called_by_a_jump_has_callers_that_are_not_known() {
