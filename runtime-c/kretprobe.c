@@ -32,16 +32,21 @@ static struct spile_site *site_of(struct kretprobe_instance *instance)
 
 static int handle_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
+	return !spile_run_hit(site_of(instance), true, (unsigned long *)regs, (char *)instance->data);
+}
+NOKPROBE_SYMBOL(handle_entry);
+
+/* Of a probe that is sampled, whether or not it has something to save. */
+static int handle_sampled_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
 	struct spile_site *site = site_of(instance);
 
 	/* Where ftrace has told of the entry this was asked there. */
-	if (unlikely(site->sampled) && !site->by_entry && spile_budget_turns_away(site))
+	if (!site->by_entry && spile_budget_turns_away(site))
 		return 1;
-	if (!site->probe->entry_handler)
-		return 0;
-	return !spile_run_hit(site, true, (unsigned long *)regs, (char *)instance->data);
+	return site->probe->entry_handler ? handle_entry(instance, regs) : 0;
 }
-NOKPROBE_SYMBOL(handle_entry);
+NOKPROBE_SYMBOL(handle_sampled_entry);
 
 static int handle_return(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
@@ -71,7 +76,10 @@ static int register_alone(struct spile_site *site, unsigned int flags)
 	/* The site's kprobe is the kretprobe's. */
 	BUILD_BUG_ON(offsetof(struct kretprobe, kp) != 0);
 	kretprobe->handler = handle_return;
-	kretprobe->entry_handler = probe->entry_handler || site->sampled ? handle_entry : NULL;
+	if (site->sampled)
+		kretprobe->entry_handler = handle_sampled_entry;
+	else if (probe->entry_handler)
+		kretprobe->entry_handler = handle_entry;
 	kretprobe->data_size = probe->entry_bytes;
 	kretprobe->maxactive = probe->maxactive ? probe->maxactive : spile_returns_active();
 	kretprobe->kp.flags = flags;

@@ -82,6 +82,14 @@ static inline struct spile_counts *spile_counts_of(struct spile_cpu *cpu, const 
 	return (struct spile_counts *)((char *)cpu->counts + site->counts_at);
 }
 
+static __always_inline void spile_run_code(struct spile_context *c, bool entering)
+{
+	if (entering)
+		c->probe->entry_handler(c);
+	else
+		c->probe->handler(c);
+}
+
 /* The handler with its locks, in a context that is owned. Few values live across the
  * call: what they are kept in would have to be saved. */
 static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spile_counts *counts, bool entering,
@@ -93,14 +101,15 @@ static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spil
 	c->entry = entry;
 	c->actions = spile_script.max_actions;
 	c->location = SPILE_NO_LOCATION;
-	if (c->probe->lock_count && unlikely(!spile_lock_all(c->probe->locks, c->probe->lock_count)))
-		return spile_run_skipped(cpu, &counts->lock_skipped);
-	if (entering)
-		c->probe->entry_handler(c);
-	else
-		c->probe->handler(c);
-	if (c->probe->lock_count)
+	/* Two calls of it, so that a probe without locks is not asked for them twice. */
+	if (!c->probe->lock_count) {
+		spile_run_code(c, entering);
+	} else {
+		if (unlikely(!spile_lock_all(c->probe->locks, c->probe->lock_count)))
+			return spile_run_skipped(cpu, &counts->lock_skipped);
+		spile_run_code(c, entering);
 		spile_unlock_all(c->probe->locks, c->probe->lock_count);
+	}
 	if (unlikely(c->error | c->filtered | c->stale))
 		return spile_run_ended(cpu, counts, entering);
 	if (!entering)
@@ -223,10 +232,10 @@ static __always_inline void spile_run_site(struct spile_site *site, unsigned lon
 	preempt_disable_notrace();
 	if (site->runs == SPILE_RUNS_COUNTING)
 		spile_run_counting(site);
-	else if (site->runs == SPILE_RUNS_COUNTING_BY)
-		spile_run_counting_by(site, regs);
 	else if (site->runs == SPILE_RUNS_AT_RETURN)
 		spile_kretprobe_enter(site, (struct pt_regs *)regs);
+	else if (site->runs == SPILE_RUNS_COUNTING_BY)
+		spile_run_counting_by(site, regs);
 	else if (site->runs == SPILE_RUNS_AT_POOLED_RETURN)
 		spile_return_pool_enter(site, (struct pt_regs *)regs);
 	else

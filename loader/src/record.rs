@@ -6,11 +6,11 @@ use spile_abi::record::{FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, Record};
 
 use crate::format;
 use crate::payload::{Payload, Short};
-use crate::quick::Quick;
+use crate::quick::{Quick, SLACK};
 use crate::ring::Ring;
 use crate::text::{MAX_TEXT, Text};
 
-/// Bytes that are enough to be handed on.
+/// Bytes of text that are handed on at once.
 const BATCH: usize = 64 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -39,39 +39,46 @@ pub struct Reader<'m> {
     /// By format; `None`: it is not made of such steps.
     quick: Vec<Option<Quick>>,
     text: Text,
-    /// What plain prints said since [`Reader::printed`] was last asked.
-    batch: Vec<u8>,
+    /// It begins with what plain prints said since [`Reader::printed`] was last asked.
+    batch: Box<[u8]>,
+    /// That many bytes.
+    batched: usize,
 }
 
 impl<'m> Reader<'m> {
     pub fn new(meta: &'m Meta, formats: &'m [Vec<Piece>]) -> Reader<'m> {
         let quick = formats.iter().map(|pieces| Quick::of(pieces)).collect();
-        Reader { meta, formats, quick, text: Text::new(MAX_TEXT), batch: Vec::new() }
+        Reader { meta, formats, quick, text: Text::new(MAX_TEXT), batch: vec![0; BATCH + SLACK].into(), batched: 0 }
     }
 
-    /// Reads records of the ring from before `below`, at most so many, as long as they are prints like most. Says how
-    /// many; [`Reader::read`] is to read the next one, behind what has been printed so far.
+    /// Reads records of the ring from before `below`, at most so many, as long as they are prints like most and there is
+    /// room for what they say. Says how many; [`Reader::read`] is to read the next one, behind what has been printed so far.
     pub fn read_quickly(&mut self, ring: &mut Ring, below: u64, most: usize) -> usize {
         let Reader { quick, batch, .. } = self;
-        let mut count = 0;
-        ring.pass_while(below, |record, payload| {
-            let quick = quick.get(record.id as usize).and_then(Option::as_ref);
-            let taken = record.kind == Kind::Print as u16
-                && count < most
-                && batch.len() <= BATCH
-                && quick.is_some_and(|quick| quick.append(payload, batch));
-            count += usize::from(taken);
-            taken
+        let mut room = batch.get_mut(self.batched..).unwrap_or_default();
+        let (whole, mut left, mut count) = (room.len(), room.len(), 0);
+        ring.pass_while(below, most, |record, payload| {
+            let Some(Some(quick)) = quick.get(record.id as usize) else { return false };
+            if record.kind != Kind::Print as u16 {
+                return false;
+            }
+            let Some(rest) = quick.write(payload, std::mem::take(&mut room)) else { return false };
+            room = rest;
+            left = room.len();
+            count += 1;
+            true
         });
+        self.batched += whole - left;
         count
     }
 
     /// What was read quickly, once.
     pub fn printed(&mut self, print: impl FnOnce(&[u8])) {
-        if !self.batch.is_empty() {
-            print(&self.batch);
-            self.batch.clear();
+        let text = self.batch.get(..self.batched).unwrap_or_default();
+        if !text.is_empty() {
+            print(text);
         }
+        self.batched = 0;
     }
 
     pub fn read(&mut self, record: &Record, payload: &[u8]) -> Said<'_> {
@@ -189,7 +196,7 @@ mod tests {
         fake.write(10, b"");
         fake.ring.refresh();
         let mut said = Vec::new();
-        assert_eq!(reader.read_quickly(&mut fake.ring, 3, 2), 2);
+        assert_eq!(reader.read_quickly(&mut fake.ring, 3, 3), 2);
         assert_eq!(reader.read_quickly(&mut fake.ring, 3, 9), 1);
         reader.printed(|text| said.extend_from_slice(text));
         reader.printed(|_| panic!("nothing came meanwhile"));

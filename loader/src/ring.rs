@@ -215,10 +215,10 @@ impl Ring {
         Ok(self.front()?.map(|record| record.time))
     }
 
-    /// Shows `look` the records in front as they lie there, as long as they are older than `below`, there is nothing strange
-    /// about them, and it takes them. What comes then is for [`Ring::front`] and [`Ring::take`] to look at.
+    /// Shows `look` the records in front as they lie there, at most so many, as long as they are older than `below`, there is
+    /// nothing strange about them, and it takes them, which it must not do with a pad. What comes then is for [`Ring::front`] and [`Ring::take`] to look at.
     #[inline]
-    pub fn pass_while(&mut self, below: u64, mut look: impl FnMut(Record, &[AtomicU64]) -> bool) {
+    pub fn pass_while(&mut self, below: u64, most: usize, mut look: impl FnMut(Record, &[AtomicU64]) -> bool) {
         const HEADER_WORDS: usize = HEADER_BYTES as usize / ALIGNMENT;
         let at = (self.tail & (self.size - 1)) as usize;
         let left = self.head.wrapping_sub(self.tail);
@@ -226,20 +226,20 @@ impl Ring {
         if left > self.size || !is_aligned || self.front.is_some() {
             return;
         }
-        let room = left.min(self.size - at as u64) as usize;
+        // Of no more bytes than so many records have at least: cheaper than to count them.
+        let room = (left.min(self.size - at as u64) as usize).min(most.saturating_mul(HEADER_BYTES as usize));
         // SAFETY: inside of the data, which is aligned, as `at` is; shared with the module, so only touched as atomics. It
         // does not write between tail and head; if it does all the same, the words are wrong ones, and are checked after
         // they have been read.
         let words = unsafe { std::slice::from_raw_parts(self.data.add(at).cast().as_ptr(), room / ALIGNMENT) };
         let mut rest: &[AtomicU64] = words;
-        while let Some((header, behind)) = rest.split_first_chunk::<HEADER_WORDS>() {
+        while let Some(header) = rest.first_chunk::<HEADER_WORDS>() {
             let [first, second, time] = header.each_ref().map(|word| word.load(Ordering::Relaxed));
             let (bytes, kind) = (first as u32, (first >> 32) as u16);
-            let Some(length) = (bytes as usize / ALIGNMENT).checked_sub(HEADER_WORDS) else { break };
-            let Some((payload, next)) = behind.split_at_checked(length) else { break };
-            let is_plain = kind != Kind::Pad as u16 && bytes.is_multiple_of(ALIGNMENT as u32) && time < below;
+            let Some((whole, next)) = rest.split_at_checked(bytes as usize / ALIGNMENT) else { break };
+            let Some(payload) = whole.get(HEADER_WORDS..) else { break };
             let record = Record { bytes, kind, cpu: (first >> 48) as u16, id: second as u32, probe: (second >> 32) as u32, time };
-            if !is_plain || !look(record, payload) {
+            if !bytes.is_multiple_of(ALIGNMENT as u32) || time >= below || !look(record, payload) {
                 break;
             }
             rest = next;
