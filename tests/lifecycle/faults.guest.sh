@@ -48,5 +48,5 @@ done
 echo "failed each:$each"
 echo "calls: $calls"
 after=$(held)
-[ $after -lt $((before + 1024)) ] && echo memory: back || echo "memory: $before KB before, $after KB after"
+tell_memory $before $after 1024
 dmesg | grep -E 'WARNING|BUG|Oops|stall|soft lockup|Call Trace|leak' || echo kernel: quiet

@@ -81,5 +81,5 @@ spilerun -d '*' 2>/dev/null || true
 gone torture
 gone exact
 after=$(held)
-[ $after -lt $((before + 2048)) ] && echo memory: back || echo "memory: $before KB before, $after KB after"
+tell_memory $before $after 2048
 dmesg | grep -E 'WARNING|BUG|Oops|stall|soft lockup|Call Trace|leak' || echo kernel: quiet

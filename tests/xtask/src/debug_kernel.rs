@@ -14,6 +14,8 @@ use crate::setup;
 /// What is wanted of it, on top of the smallest configuration there is.
 const FRAGMENT: &str = include_str!("debug_kernel/fragment.config");
 const SOURCE: &str = "linux-source-6.1";
+/// What the fragment has releases end with.
+pub const SUFFIX: &str = "-spile-debug";
 /// Files of the packages that building it takes.
 const TOOLS: [(&str, &str); 6] = [
     ("/usr/src/linux-source-6.1.tar.xz", SOURCE),
@@ -131,6 +133,11 @@ fn lacking(config: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_fragment_has_the_suffix() {
+        assert!(FRAGMENT.contains(&format!("CONFIG_LOCALVERSION=\"{SUFFIX}\"\n")));
+    }
 
     #[test]
     fn what_is_not_taken_is_told() {

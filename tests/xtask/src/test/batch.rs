@@ -125,7 +125,7 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
         _ => {
             let text = fs::read_to_string(&test.path).with_context(|| format!("reading {}", test.path.display()))?;
             let volume = volume().map(|volume| format!("{VOLUME}={volume}\n")).unwrap_or_default();
-            format!("{volume}. /root/library.sh\n{text}")
+            format!("SLOWNESS={}\n{volume}. /root/library.sh\n{text}", workshop.place.slowness())
         }
     };
     let built = workshop.directory(test);

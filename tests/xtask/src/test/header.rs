@@ -14,7 +14,7 @@
 //! | `exit` | exit status | 0; 1 with `fails` |
 //! | `skipped` | skipped probes that the loader reports | no warning |
 //! | `fails` | code of the error that compiling ends with; makes `pass` 2 if it is not given | none |
-//! | `guest` | kernel lines it is for, as `5.10 6.1` | all |
+//! | `guest` | kernel lines it is for, as `5.10 6.1`; `debian`: Debian's kernels alone, not our own (`cargo xtask debug-kernel`) | all |
 //! | `limit` | seconds | 30 |
 //!
 //! Values lose the blanks around them. Comment lines without a known key are for people; the first line that is neither
@@ -98,10 +98,13 @@ pub fn parse(text: &str) -> Result<Header> {
 }
 
 impl Header {
-    /// Whether the test is for a kernel of this release: it has no list, or one of its lines begins the release.
+    /// Whether the test is for a kernel of this release: none of its words asks for another one, and it has no lines, or one
+    /// of them begins the release.
     pub fn is_for(&self, release: &str) -> bool {
-        let begins = |line: &String| release.strip_prefix(line.as_str()).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
-        self.guest.is_empty() || self.guest.iter().any(begins)
+        let (debian, lines): (Vec<&String>, Vec<&String>) = self.guest.iter().partition(|word| *word == "debian");
+        let begins = |line: &&String| release.strip_prefix(line.as_str()).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+        let is_ours = release.ends_with(crate::debug_kernel::SUFFIX);
+        (lines.is_empty() || lines.iter().any(begins)) && (debian.is_empty() || !is_ours)
     }
 }
 
@@ -189,6 +192,14 @@ mod tests {
     fn an_error_to_come_means_pass_2_and_status_1() {
         let header = parse("# fails: E0101\n").expect("a header");
         assert_eq!((header.pass, header.exit, header.fails.as_deref()), (2, 1, Some("E0101")));
+    }
+
+    #[test]
+    fn a_test_of_debians_kernels_is_not_for_our_own() {
+        let header = parse("# guest: debian 6.1\n").expect("a header");
+        assert!(header.is_for("6.1.0-56-cloud-amd64") && !header.is_for("5.10.0-32-cloud-amd64"));
+        assert!(!header.is_for("6.1.192-spile-debug"));
+        assert!(parse("").expect("a header").is_for("6.1.192-spile-debug"));
     }
 
     #[test]

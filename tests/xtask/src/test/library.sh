@@ -1,9 +1,11 @@
 # For shell tests in the guest. A test stops at its first failing command (`expect` says which one).
 set -e
 
+# $SLOWNESS: how many times longer than usual things may take in this guest.
+
 # wait_for FILE TEXT [SECONDS]: until a line of FILE contains TEXT.
 wait_for() {
-	for tenth in $(seq 1 $((${3:-10} * 10))); do
+	for tenth in $(seq 1 $((${3:-10} * 10 * SLOWNESS))); do
 		! grep -qF -- "$2" "$1" 2>/dev/null || return 0
 		sleep 0.1
 	done
@@ -24,7 +26,7 @@ start() {
 
 # armed NAME: until the session of module NAME runs: what begin probes print comes before all is armed.
 armed() {
-	for tenth in $(seq 1 100); do
+	for tenth in $(seq 1 $((100 * SLOWNESS))); do
 		! spilerun status "$1" 2>/dev/null | grep -q ': running, ' || return 0
 		sleep 0.1
 	done
@@ -62,6 +64,16 @@ mount_lustre() { modprobe lustre && mount -t lustre none /mnt; }
 
 # fail_with ERRNO: what reading an attribute on it fails with; 0 for nothing.
 fail_with() { echo "$1" >/sys/module/lustre/parameters/fail_errno; }
+
+# tell_memory BEFORE AFTER MORE: whether the kernel holds less than MORE above what it held, all in KB. KASAN keeps what was
+# freed from being used again, and kmemleak has objects of its own; a kernel with them is asked after each test what leaked.
+tell_memory() {
+	if [ $2 -lt $(($1 + $3)) ] || [ -f /sys/kernel/debug/kmemleak ]; then
+		echo memory: back
+	else
+		echo "memory: $1 KB before, $2 KB after"
+	fi
+}
 
 # loaded NAME: whether the module is there.
 loaded() { [ -d "/sys/module/$1" ]; }
