@@ -9,8 +9,10 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/time64.h>
 #include <linux/uidgid.h>
 
@@ -21,6 +23,12 @@
 #include "session.h"
 
 static struct spile_gate gates[2];
+/*
+ * The processes that each of them names, by number in its place; referenced. A
+ * number is given to another process when its own has ended, this is not.
+ */
+static struct pid *scoped[2][SPILE_GATE_SCOPES];
+static bool over[2];				/* has expired once: stays so if the clock is set back */
 static struct spile_gate __rcu *current_gate;	/* NULL: everything passes */
 static atomic_t told;				/* rewrites told of since the gate was set */
 
@@ -57,11 +65,22 @@ static bool is_in_cgroups(const struct spile_gate *gate)
 #endif
 }
 
+static bool is_process_among(const struct spile_gate *gate)
+{
+	struct pid *const *processes = scoped[gate - gates];
+	u32 i;
+
+	for (i = 0; i < gate->pid_count; i++)
+		if (processes[i] == task_tgid(current))
+			return true;
+	return !gate->pid_count;
+}
+
 static bool is_in_scope(const struct spile_gate *gate)
 {
 	return is_among(from_kuid(&init_user_ns, current_uid()), gate->uids, gate->uid_count) &&
 	       is_among(from_kgid(&init_user_ns, current_gid()), gate->gids, gate->gid_count) &&
-	       is_among(task_tgid_nr(current), gate->pids, gate->pid_count) &&
+	       is_process_among(gate) &&
 	       is_in_cgroups(gate);
 }
 
@@ -79,11 +98,22 @@ static bool is_under_limit(const struct spile_gate *gate)
 	return atomic_inc_return(&passed_in_second) <= gate->per_second;
 }
 
+static bool has_expired(const struct spile_gate *gate)
+{
+	bool *is_over = &over[gate - gates];
+
+	if (!gate->expires)
+		return false;
+	if (!READ_ONCE(*is_over) && ktime_get_real_fast_ns() >= gate->expires)
+		WRITE_ONCE(*is_over, true);
+	return READ_ONCE(*is_over);
+}
+
 static enum spile_gate_count judge(const struct spile_gate *gate)
 {
 	if (!gate)
 		return SPILE_GATE_REWRITTEN;
-	if (gate->expires && ktime_get_real_fast_ns() >= gate->expires)
+	if (has_expired(gate))
 		return SPILE_GATE_EXPIRED;
 	if (!is_in_scope(gate))
 		return SPILE_GATE_OUT_OF_SCOPE;
@@ -147,20 +177,60 @@ void spile_set_register(struct spile_context *c, unsigned int offset, spile_long
 		*place = value;
 }
 
+/* Nobody reads that copy any more. */
+static void put_processes(struct pid **processes)
+{
+	unsigned int i;
+
+	for (i = 0; i < SPILE_GATE_SCOPES; i++) {
+		put_pid(processes[i]);	/* 0 is none */
+		processes[i] = NULL;
+	}
+}
+
+/*
+ * Numbers are those of the caller's pid namespace. One that the gate so far has
+ * too means the same process, even if that has ended and another has its number.
+ */
+static int get_processes(const struct spile_gate *gate, const struct spile_gate *now, struct pid **processes)
+{
+	u32 i, k;
+
+	for (i = 0; i < gate->pid_count; i++) {
+		for (k = 0; now && k < now->pid_count && !processes[i]; k++)
+			if (now->pids[k] == gate->pids[i])
+				processes[i] = get_pid(scoped[now - gates][k]);
+		if (!processes[i])
+			processes[i] = find_get_pid(gate->pids[i]);
+		if (!processes[i]) {
+			put_processes(processes);
+			return -ESRCH;
+		}
+	}
+	return 0;
+}
+
 int spile_gate_set(const struct spile_gate *gate)
 {
 	const struct spile_gate *now = rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
 	struct spile_gate *next = now == &gates[0] ? &gates[1] : &gates[0];
+	int error;
 
 	if (gate->mode > SPILE_GATE_OBSERVE || gate->reserved || gate->uid_count > SPILE_GATE_SCOPES ||
 	    gate->gid_count > SPILE_GATE_SCOPES || gate->pid_count > SPILE_GATE_SCOPES ||
 	    gate->cgroup_count > SPILE_GATE_SCOPES)
 		return -EINVAL;
+	error = get_processes(gate, now, scoped[next - gates]);
+	if (error)
+		return error;
 	*next = *gate;
+	over[next - gates] = false;
 	atomic_set(&told, 0);
 	rcu_assign_pointer(current_gate, next);
 	/* The other copy is nobody's when this returns, for the next change. */
 	synchronize_rcu();
+	if (now)
+		put_processes(scoped[now - gates]);
 	/* Who reads the records looks at the gate anew. */
 	if (spile_session_state == SPILE_STATE_RUNNING)
 		spile_session_emit(SPILE_RECORD_REWRITE, "from now on %s, as %s(%d), uid %u, has asked",
@@ -169,14 +239,23 @@ int spile_gate_set(const struct spile_gate *gate)
 	return 0;
 }
 
+void spile_gate_exit(void)
+{
+	put_processes(scoped[0]);
+	put_processes(scoped[1]);
+}
+
 void spile_gate_state(struct spile_gate_state *state)
 {
 	const struct spile_gate *now = rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
 	int cpu, i;
 
 	memset(state, 0, sizeof(*state));
-	if (now)
+	if (now) {
 		state->gate = *now;
+		/* The loader asks when it tells the end: it holds from then on, hit or not. */
+		has_expired(now);
+	}
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < SPILE_GATE_COUNTS; i++)
 			state->counts[i] += READ_ONCE(per_cpu_ptr(&spile_cpus, cpu)->gate_counts[i]);

@@ -26,4 +26,7 @@ int __must_check spile_gate_write(struct spile_context *c, spile_ulong address, 
 int __must_check spile_gate_set(const struct spile_gate *gate);
 void spile_gate_state(struct spile_gate_state *state);
 
+/* No handler runs any more. Process context. */
+void spile_gate_exit(void);
+
 #endif

@@ -5,12 +5,14 @@
  * Loading only makes memory and the control device. Nothing of the script runs
  * and nothing is armed before the loader says so (abi.h).
  */
+#include <linux/delay.h>
 #include <linux/init.h>
 #include <linux/module.h>
 
 #include "context.h"
 #include "control.h"
 #include "entry.h"
+#include "gate.h"
 #include "kernel_id.h"
 #include "lock.h"
 #include "condition.h"
@@ -75,11 +77,30 @@ err_entry:
 	return error;
 }
 
-/* Nobody has the device open, so its release has stopped the session, unless it was kept. */
+/*
+ * rmmod -f does not ask who has the device open. Its file operations are ours:
+ * whoever is in them has to be out before anything of us goes. The loader ends
+ * when it hears that the session has; one that is stopped (SIGSTOP) is waited for.
+ */
+static void wait_for_users(void)
+{
+#ifdef CONFIG_MODULE_FORCE_UNLOAD
+	while (module_refcount(THIS_MODULE) > 0)
+		msleep(20);
+#endif
+}
+
+/* Without force nobody has the device open, so its release has stopped the session, unless it was kept. */
 static void __exit spile_exit_module(void)
 {
 	spile_control_exit();
+#ifdef CONFIG_MODULE_FORCE_UNLOAD
+	if (module_refcount(THIS_MODULE) > 0)
+		spile_session_removed();
+#endif
 	spile_session_stop();
+	wait_for_users();
+	spile_gate_exit();
 	spile_modules_exit();
 	spile_raise_exit();
 	spile_conditions_exit();

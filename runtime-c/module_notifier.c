@@ -151,15 +151,16 @@ static void module_goes(unsigned int i)
 /*
  * What a workaround was compiled for may not run any more: functions are looked
  * at before they are armed (the loader, spile_imprints_hold()), and this one
- * comes later. Its init, which enables it, has run at LIVE. No notifier tells of
- * one that is enabled again by hand.
+ * comes later. Its init, which enables it, has run at LIVE, so that the loader
+ * finds in sysfs what it replaces; struct klp_patch is the patch's own, and
+ * nothing leads to it from here. No notifier tells of one that is enabled again
+ * by hand.
  */
 static void live_patch_comes(const struct module *module)
 {
 	mutex_lock(&spile_session.lock);
 	if (spile_session_state == SPILE_STATE_RUNNING)
-		spile_session_emit(SPILE_RECORD_WARN, "the live patch %s has been loaded while the script is armed: of a function that it replaces (see /sys/kernel/livepatch/%s) the script's probes are still where its old code is; take out one of the two",
-				   module->name, module->name);
+		spile_session_emit(SPILE_RECORD_LIVEPATCH, "%s", module->name);
 	mutex_unlock(&spile_session.lock);
 }
 

@@ -50,6 +50,18 @@ void spile_session_emit(enum spile_record_kind kind, const char *format, ...)
 	spile_context_release(cpu);
 }
 
+void spile_session_removed(void)
+{
+	static const char text[] = "the module is being removed by force (rmmod -f): the session ends";
+	struct spile_cpu *cpu;
+
+	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
+		return;
+	cpu = spile_context_claim();
+	spile_ring_text(cpu, SPILE_RECORD_ERROR, SPILE_NO_LOCATION, text, sizeof(text) - 1);
+	spile_context_release(cpu);
+}
+
 int spile_session_setup(const struct spile_setup *setup)
 {
 	int error = -EBUSY;

@@ -45,6 +45,9 @@ int spile_session_keep(const struct spile_keep *keep);
 void spile_session_attached(void);
 void spile_session_detached(void);
 
+/* The module goes while somebody has the device open: tells the loader. Process context. */
+void spile_session_removed(void);
+
 /* Ends the session from within a handler; the loader then calls SPILE_STOP. */
 void spile_session_ask_stop(struct spile_cpu *cpu);
 

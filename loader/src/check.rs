@@ -8,10 +8,12 @@ use std::path::Path;
 
 use spile_abi::meta::{Meta, Target};
 
+use crate::certificate::Key;
 use crate::elf;
-use crate::error::Error;
+use crate::error::{Error, Unvouched};
 use crate::file::{File, running_release};
 use crate::gate::Wish;
+use crate::trust;
 
 /// Bit of CAP_SYS_MODULE in the masks of `/proc/PID/status` (linux/capability.h).
 const CAP_SYS_MODULE: u32 = 16;
@@ -68,48 +70,6 @@ fn is_build(target: &Target, notes: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// Where the kernel shows its live patches: PATCH/OBJECT/FUNCTION,NUMBER.
-const LIVEPATCHES: &str = "/sys/kernel/livepatch";
-
-/// Whether a script that changes something means functions that a live patch has replaced.
-pub fn is_not_livepatched(file: &File) -> Result<(), Error> {
-    let meta = &file.description.meta;
-    match meta.guru {
-        true => meta.probes.iter().try_for_each(|probe| match_livepatch(Path::new(LIVEPATCHES), &probe.point)),
-        false => Ok(()),
-    }
-}
-
-fn match_livepatch(patches: &Path, point: &str) -> Result<(), Error> {
-    let Some((object, function)) = probed_function(point) else { return Ok(()) };
-    // The kernel spells its own name so.
-    let directory = if object.is_empty() { "vmlinux".to_string() } else { object.replace('-', "_") };
-    let entries = fs::read_dir(patches).into_iter().flatten().flatten();
-    let mut patched = entries.filter(|patch| {
-        let functions = fs::read_dir(patch.path().join(&directory)).into_iter().flatten().flatten();
-        let mut names = functions.filter_map(|entry| entry.file_name().into_string().ok());
-        names.any(|name| name.rsplit_once(',').is_some_and(|(name, _)| name == function))
-    });
-    match patched.next() {
-        None => Ok(()),
-        Some(patch) => Err(Error::Livepatched {
-            function: function.to_string(),
-            target: if object.is_empty() { "the kernel".to_string() } else { format!("module {object}") },
-            patch: patch.file_name().to_string_lossy().into_owned(),
-        }),
-    }
-}
-
-/// Module (empty: the kernel) and function of a canonical probe point: `module("m").function("f@file:line").return`.
-fn probed_function(point: &str) -> Option<(&str, &str)> {
-    let object = match point.strip_prefix("module(\"") {
-        Some(rest) => rest.split('"').next()?,
-        None => point.starts_with("kernel.").then_some("")?,
-    };
-    let rest = [".function(\"", ".statement(\""].iter().find_map(|word| point.split_once(word))?.1;
-    rest.split(['@', '"']).next().map(|function| (object, function))
-}
-
 /// Whether the kernel would take it as far as signatures go.
 pub fn signature_will_do(file: &File) -> Result<(), Error> {
     if file.signed {
@@ -119,7 +79,7 @@ pub fn signature_will_do(file: &File) -> Result<(), Error> {
 }
 
 /// Why the kernel loads signed modules only, if it does.
-fn enforcement() -> Option<&'static str> {
+pub fn enforcement() -> Option<&'static str> {
     let enforced = read("/sys/module/module/parameters/sig_enforce").is_some_and(|text| text.trim() == "Y");
     let locked = read("/sys/kernel/security/lockdown").is_some_and(|text| is_locked_down(&text));
     match (locked, enforced) {
@@ -129,15 +89,28 @@ fn enforcement() -> Option<&'static str> {
     }
 }
 
-/// Whether the kernel itself will see to it that somebody whom it trusts has signed the module: what members of spilesys may
-/// run from elsewhere. That it checks signatures cannot be taken back before a reboot, so that nothing can change after this.
-pub fn is_vouched_for(file: &File) -> Result<(), Error> {
+/// Whether somebody has signed the module whom the kernel trusts, or else root: what members of spilesys may run from
+/// elsewhere. `enforced`: the kernel checks signatures itself ([`enforcement`]), which cannot be taken back before a reboot, so
+/// that nothing can change after this; if it does not, these keys are asked for.
+pub fn is_vouched_for(file: &File, enforced: Option<&'static str>, trusted: impl FnOnce() -> Result<Vec<Key>, Error>) -> Result<(), Error> {
     let path = || file.path.clone();
-    match enforcement() {
-        None => Err(Error::NotEnforced { path: path() }),
-        Some(because) if !file.signed => Err(Error::Unsigned { path: path(), because }),
-        Some(_) if file.description.meta.guru => Err(Error::GuruElsewhere { path: path() }),
-        Some(_) => Ok(()),
+    if !file.signed {
+        return Err(match enforced {
+            Some(because) => Error::Unsigned { path: path(), because },
+            None => Error::Unvouched { path: path(), why: Unvouched::Unsigned },
+        });
+    }
+    if file.description.meta.guru {
+        return Err(Error::GuruElsewhere { path: path() });
+    }
+    if enforced.is_some() {
+        return Ok(());
+    }
+    let keys = trusted()?;
+    match trust::is_signed_by(&file.image, &keys) {
+        true => Ok(()),
+        false if keys.is_empty() => Err(Error::Unvouched { path: path(), why: Unvouched::NoKeys }),
+        false => Err(Error::Unvouched { path: path(), why: Unvouched::Stranger }),
     }
 }
 
@@ -192,18 +165,25 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_live_patches_have_replaced_are_found() {
-        let directory = tempfile::tempdir().unwrap();
-        for path in ["fix/lustre/ll_xattr_cache_refill,1", "other/vmlinux/vfs_read,0"] {
-            fs::create_dir_all(directory.path().join(path)).unwrap();
-        }
-        let look = |point: &str| match_livepatch(directory.path(), point);
-        let error = look("module(\"lustre\").function(\"ll_xattr_cache_refill@a.c:1\").return").unwrap_err();
-        assert!(matches!(&error, Error::Livepatched { patch, .. } if patch == "fix"), "{error}");
-        assert!(look("kernel.function(\"vfs_read@fs/read_write.c:450\").call").is_err());
-        assert!(look("kernel.statement(\"vfs_read@fs/read_write.c:452\")").is_err());
-        for other in ["kernel.function(\"vfs_write@fs/read_write.c:1\")", "module(\"ext4\").function(\"ll_xattr_cache_refill\")", "begin", "timer.s(1)"] {
-            assert!(look(other).is_ok(), "{other}");
+    fn modules_from_elsewhere_need_somebody_who_answers_for_them() {
+        let file = |image: &[u8], guru: bool| {
+            let meta = Meta { guru, ..Meta::default() };
+            File { path: "a.ko".into(), image: image.to_vec(), description: crate::file::Description { meta, formats: Vec::new() }, signed: !image.is_empty() }
+        };
+        let signed = include_bytes!("../tests/trust/sha256.signed");
+        let key = || Key::of_certificate(include_bytes!("../tests/trust/certificate.der")).unwrap();
+        let ask = |file: &File, enforced, keys: Vec<Key>| is_vouched_for(file, enforced, || Ok(keys));
+        assert!(ask(&file(signed, false), None, vec![key()]).is_ok());
+        assert!(ask(&file(signed, false), Some("the kernel does"), vec![]).is_ok());
+        for (error, means) in [
+            (ask(&file(signed, false), None, vec![]), "no certificate in /etc/spile/keys"),
+            (ask(&file(&[signed, &signed[..]].concat(), false), None, vec![key()]), "no key in /etc/spile/keys"),
+            (ask(&file(signed, true), None, vec![key()]), "guru mode"),
+            (ask(&file(b"", false), None, vec![key()]), "not signed: sign it"),
+            (ask(&file(b"", false), Some("this kernel loads signed modules only"), vec![key()]), "signed modules only"),
+        ] {
+            let error = error.unwrap_err();
+            assert!(error.to_string().contains(means) && error.exit() == crate::error::Exit::Permission, "{error}");
         }
     }
 

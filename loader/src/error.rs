@@ -10,6 +10,7 @@ use spile_abi::format::FormatError;
 use spile_abi::meta::MetaError;
 
 use crate::elf::ElfError;
+use crate::trust::PLACE;
 
 /// Exit statuses. They are part of the command line's contract and do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,26 @@ Exit status:
   8  the output could not be written
   9  the module could not be removed, or there is no such session (-A, -d)";
 
+/// Why nobody answers for a module from elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unvouched {
+    Unsigned,
+    /// Root has put no certificate there that can be used.
+    NoKeys,
+    /// None of those keys has signed it, or it has been changed since.
+    Stranger,
+}
+
+impl fmt::Display for Unvouched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unvouched::Unsigned => write!(f, "this one is not signed: sign it (spile --sign-key, sign-file)"),
+            Unvouched::NoKeys => write!(f, "there is no certificate in {PLACE}: put the signer's there (X.509, DER)"),
+            Unvouched::Stranger => write!(f, "no key in {PLACE} has signed this one as it is: put the signer's certificate there (X.509, DER)"),
+        }
+    }
+}
+
 /// Why there is no session, or why it ended early. Texts come from [`fmt::Display`].
 #[derive(Debug)]
 pub enum Error {
@@ -90,8 +111,8 @@ pub enum Error {
     NotAllowed { what: &'static str, group: &'static str },
     /// Set-uid, and the module does not lie where only root can have put it.
     NotApproved { path: PathBuf },
-    /// The same for members of spilesys, and the kernel would not check a signature.
-    NotEnforced { path: PathBuf },
+    /// The same for members of spilesys, and nobody whom root trusts is known to have signed it.
+    Unvouched { path: PathBuf, why: Unvouched },
     /// A script in guru mode, signed, from elsewhere.
     GuruElsewhere { path: PathBuf },
     /// Told to observe, but these pieces of C may write.
@@ -155,10 +176,11 @@ impl Error {
             | Error::Changed { .. }
             | Error::NoService { .. }
             | Error::BadName { .. } => Exit::File,
+            Error::Node { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => Exit::Permission,
             Error::NoCapability
             | Error::NotAllowed { .. }
             | Error::NotApproved { .. }
-            | Error::NotEnforced { .. }
+            | Error::Unvouched { .. }
             | Error::GuruElsewhere { .. }
             | Error::ModulesDisabled
             | Error::Unsigned { .. }
@@ -217,9 +239,9 @@ impl fmt::Display for Error {
                 path.display(),
                 crate::file::running_release()
             ),
-            Error::NotEnforced { path } => write!(
+            Error::Unvouched { path, why } => write!(
                 f,
-                "{}: members of spilesys run modules from elsewhere only if they are signed and the kernel checks that, and this one does not (boot it with module.sig_enforce=1): put it into /lib/modules/{}/spile",
+                "{}: members of spilesys run modules from elsewhere only if somebody has signed them whom root trusts, and {why}, or put the module into /lib/modules/{}/spile",
                 path.display(),
                 crate::file::running_release()
             ),
@@ -278,6 +300,9 @@ impl fmt::Display for Error {
             Error::InUse { name } => write!(f, "module {name} is in use by another spilerun: end that first"),
             Error::NotLoaded { name } => write!(f, "no module {name} of spile is loaded"),
             Error::Load { name, errno } => write!(f, "the kernel does not load {name}: {}; dmesg may say why", errno.desc()),
+            Error::Node { name, error } if error.kind() == io::ErrorKind::PermissionDenied => {
+                write!(f, "module {name} is loaded, but its device is not yours to open: run as root, with sudo, or as a member of spileusr by a set-uid spilerun")
+            }
             Error::Node { name, error } => write!(f, "module {name} is loaded, but its device cannot be opened: {error}"),
             Error::Device { name, doing, errno } => write!(f, "{doing} {name}: {}; dmesg may say why", errno.desc()),
             Error::Strange { name, what } => {

@@ -7,12 +7,12 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, poll};
 
 use crate::error::Error;
 
@@ -23,6 +23,9 @@ const SILENCE: Duration = Duration::from_millis(200);
 /// A longer request is none.
 const MAX_REQUEST: usize = 8 << 10;
 
+/// Between two looks whether the socket is still there, in milliseconds.
+const LOOK_INTERVAL: u16 = 5000;
+
 /// What `--metrics` gives before a socket's path.
 pub const PREFIX: &str = "unix:";
 
@@ -30,6 +33,8 @@ pub const PREFIX: &str = "unix:";
 pub struct Exporter {
     listener: UnixListener,
     path: PathBuf,
+    /// Of the socket's file.
+    inode: u64,
 }
 
 impl Exporter {
@@ -40,16 +45,15 @@ impl Exporter {
         if is_socket && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
             fs::remove_file(path).map_err(failed)?;
         }
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        Ok(Exporter { listener, path: path.to_path_buf() })
+        let (listener, inode) = listen(path).map_err(failed)?;
+        Ok(Exporter { listener, path: path.to_path_buf(), inode })
     }
 
     /// Until `stop` is readable.
-    pub fn serve(&self, stop: BorrowedFd<'_>, text: impl Fn() -> String) {
+    pub fn serve(&mut self, stop: BorrowedFd<'_>, text: impl Fn() -> String) {
         loop {
             let mut descriptors = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN), PollFd::new(stop, PollFlags::POLLIN)];
-            if poll(&mut descriptors, PollTimeout::NONE).is_err_and(|errno| errno != nix::errno::Errno::EINTR) {
+            if poll(&mut descriptors, LOOK_INTERVAL).is_err_and(|errno| errno != nix::errno::Errno::EINTR) {
                 return;
             }
             let [client, stop] = descriptors.map(|descriptor| descriptor.any().unwrap_or(false));
@@ -60,14 +64,32 @@ impl Exporter {
                 // A client that is gone or slow has what it has.
                 let _ = answer(stream, &text);
             }
+            self.come_back();
+        }
+    }
+
+    /// A socket whose file somebody has removed is made anew; what stands in its place stays.
+    fn come_back(&mut self) {
+        let is_gone = fs::symlink_metadata(&self.path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        // Where there is no directory any more, it is tried again.
+        if is_gone && let Ok((listener, inode)) = listen(&self.path) {
+            (self.listener, self.inode) = (listener, inode);
         }
     }
 }
 
+fn listen(path: &Path) -> io::Result<(UnixListener, u64)> {
+    let listener = UnixListener::bind(path)?;
+    listener.set_nonblocking(true)?;
+    Ok((listener, fs::symlink_metadata(path)?.ino()))
+}
+
 impl Drop for Exporter {
     fn drop(&mut self) {
-        // Somebody else may have taken it away.
-        let _ = fs::remove_file(&self.path);
+        // Somebody else's stays; one that cannot be removed is taken over by the next loader.
+        if fs::symlink_metadata(&self.path).is_ok_and(|data| data.ino() == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -116,7 +138,7 @@ mod tests {
         let path = directory.path().join("metrics");
         // What a killed loader has left.
         drop(UnixListener::bind(&path).unwrap());
-        let exporter = Exporter::open(&path).unwrap();
+        let mut exporter = Exporter::open(&path).unwrap();
         assert!(Exporter::open(&path).is_err(), "it is listened to");
         let stop = EventFd::new().unwrap();
         std::thread::scope(|scope| {
@@ -132,7 +154,15 @@ mod tests {
             let answer = ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
             assert!(answer.starts_with("HTTP/1.0 200 OK\r\n") && answer.ends_with("Content-Length: 16\r\n\r\nspile_running 1\n"), "{answer}");
             assert!(ask(b"HEAD / HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
-            drop(UnixStream::connect(&path).unwrap());
+            // Any client has it look.
+            let last = UnixStream::connect(&path).unwrap();
+            fs::remove_file(&path).unwrap();
+            drop(last);
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while !path.exists() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(ask(b""), "spile_running 1\n", "it has come back");
             stop.write(1).unwrap();
         });
         drop(exporter);

@@ -57,6 +57,9 @@ impl Wish {
             match scope {
                 Scope::Uid(uid) => put(&mut gate.uids, &mut gate.uid_count, *uid)?,
                 Scope::Gid(gid) => put(&mut gate.gids, &mut gate.gid_count, *gid)?,
+                Scope::Pid(pid) if !Path::new("/proc").join(pid.to_string()).exists() => {
+                    return Err(format!("--only pid={pid}: there is no such process"));
+                }
                 Scope::Pid(pid) => put(&mut gate.pids, &mut gate.pid_count, *pid)?,
                 Scope::Cgroup(path) => put_scope(&mut gate.cgroups, &mut gate.cgroup_count, cgroup_id(path)?)?,
             }
@@ -187,11 +190,13 @@ mod tests {
 
     #[test]
     fn scopes_are_put_where_the_module_looks() {
-        let only = ["uid=1000", "uid=root", "pid=7"].map(|text| parse_scope(text).unwrap()).to_vec();
+        let own = std::process::id();
+        let only = ["uid=1000", "uid=root", &format!("pid={own}")].map(|text| parse_scope(text).unwrap()).to_vec();
         let wish = Wish { dry_run: true, per_second: Some(5), only, ..Wish::default() };
         let gate = wish.gate().unwrap();
         assert_eq!((gate.mode, gate.per_second, gate.uid_count, gate.gid_count, gate.pid_count), (OBSERVE, 5, 2, 0, 1));
-        assert_eq!((&gate.uids[..2], gate.pids[0]), (&[1000, 0][..], 7));
+        assert_eq!((&gate.uids[..2], gate.pids[0]), (&[1000, 0][..], own));
+        assert!(Wish { only: vec![Scope::Pid(u32::MAX)], ..Wish::default() }.gate().is_err_and(|why| why.contains("no such process")));
         let many = Wish { only: vec![Scope::Gid(1); GATE_SCOPES + 1], ..Wish::default() };
         assert!(many.gate().is_err());
         assert!(Wish { only: vec![Scope::Cgroup("no/such/group".into())], ..Wish::default() }.gate().is_err());

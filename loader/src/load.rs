@@ -101,7 +101,8 @@ pub(crate) fn remove(name: &str) -> Result<(), Error> {
     let c_name = std::ffi::CString::new(name).map_err(|_| failed(Errno::EINVAL))?;
     for _ in 0..REMOVE_TRIES {
         match delete_module(&c_name, DeleteModuleFlags::O_NONBLOCK) {
-            Ok(()) => return Ok(()),
+            // Somebody else has removed it (rmmod -f).
+            Ok(()) | Err(Errno::ENOENT) => return Ok(()),
             Err(Errno::EAGAIN | Errno::EBUSY | Errno::EINTR) => std::thread::sleep(PAUSE),
             Err(errno) => return Err(failed(errno)),
         }

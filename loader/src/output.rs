@@ -48,6 +48,10 @@ struct Sink {
     /// Lines that could not be written.
     dropped: u64,
     ended: Option<Ended>,
+    /// What cannot be written is not done with: the session outlives this loader, and the next one finds it.
+    keeps: bool,
+    /// Bytes that are not done with therefore.
+    kept: u64,
 }
 
 impl Sink {
@@ -64,6 +68,8 @@ impl Sink {
             whole: 0,
             dropped: 0,
             ended: None,
+            keeps: false,
+            kept: 0,
         }
     }
 
@@ -74,6 +80,16 @@ impl Sink {
             self.pushed = self.pushed.saturating_add(bytes.len() as u64);
         } else {
             self.dropped = self.dropped.saturating_add(lines(bytes));
+            self.keep(bytes.len());
+        }
+    }
+
+    /// Bytes that were to be pushed, or were.
+    fn keep(&mut self, bytes: usize) {
+        if self.keeps {
+            let pushed_now = if self.ended.is_some() { bytes as u64 } else { 0 };
+            self.pushed = self.pushed.saturating_add(pushed_now);
+            self.kept = self.kept.saturating_add(bytes as u64);
         }
     }
 
@@ -86,9 +102,9 @@ impl Sink {
         self.pending.len() == self.written
     }
 
-    /// Of all that was pushed; what cannot be written any more is done with.
+    /// Of all that was pushed; what cannot be written any more is done with, unless it is kept.
     fn done(&self) -> u64 {
-        self.pushed.saturating_sub((self.pending.len() - self.written) as u64)
+        self.pushed.saturating_sub((self.pending.len() - self.written) as u64).saturating_sub(self.kept)
     }
 
     /// The regular file it is, with its length.
@@ -143,6 +159,7 @@ impl Sink {
     }
 
     fn end(&mut self, ended: Ended) {
+        self.keep(self.pending.len() - self.written);
         self.pending.clear();
         self.written = 0;
         self.ended = Some(ended);
@@ -197,7 +214,7 @@ impl Out {
             return;
         }
         match files.open_next() {
-            Ok(file) => self.sink = Sink { pushed: self.sink.pushed, ..Sink::new(file.into()) },
+            Ok(file) => self.sink = Sink { pushed: self.sink.pushed, keeps: self.sink.keeps, ..Sink::new(file.into()) },
             Err((_, error)) => self.sink.fail(error),
         }
     }
@@ -217,6 +234,17 @@ pub struct Sinks {
 impl Sinks {
     /// Opens what `-o`, `-S` and `--bulk` ask for; `cpus`: their number, for bulk mode.
     pub fn open(options: &Options, cpus: u32) -> Result<Sinks, Error> {
+        let sinks = Sinks::open_all(options, cpus)?;
+        Ok(if options.keep { sinks.keeping() } else { sinks })
+    }
+
+    /// What the script prints and what cannot be written is not done with.
+    pub fn keeping(mut self) -> Sinks {
+        self.outs.iter_mut().for_each(|out| out.sink.keeps = true);
+        self
+    }
+
+    fn open_all(options: &Options, cpus: u32) -> Result<Sinks, Error> {
         let err = Some(Sink::new(duplicate(io::stderr().as_fd())?));
         if options.bulk {
             let name = options.output.as_deref().unwrap_or(Path::new("stpd"));

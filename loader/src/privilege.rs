@@ -8,7 +8,7 @@
 //! | group | may |
 //! |---|---|
 //! | spiledev | everything that root may |
-//! | spilesys | run approved modules; look at, attach to, switch and end any session |
+//! | spilesys | run approved modules, and signed ones from elsewhere; look at, attach to, switch and end any session |
 //! | spileusr | run approved modules; look at any session |
 //!
 //! A module is approved when it lies in /lib/modules/RELEASE/spile or .../systemtap, and that file and all directories above
@@ -28,9 +28,12 @@ use nix::unistd::{
 };
 
 use crate::accounts;
+use crate::certificate::Key;
 use crate::error::Error;
 use crate::file::{is_module_name, running_release};
 use crate::load;
+use crate::report;
+use crate::trust;
 
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,6 +129,27 @@ impl Caller {
             Err(if is_bare { Error::NotFound { name: module.to_path_buf(), looked: places.to_vec() } } else { refused() })
         })
     }
+}
+
+impl Caller {
+    /// The keys that root trusts, of the certificates in [`trust::PLACE`]. What cannot be used there is told.
+    pub fn trusted_keys(&self) -> Result<Vec<Key>, Error> {
+        let files = self.as_root(|| Ok(certificates(Path::new(trust::PLACE))))?;
+        let keys = files.into_iter().filter_map(|(path, read)| {
+            let key = read.map_err(|error| error.to_string()).and_then(|der| Key::of_certificate(&der).map_err(str::to_string));
+            key.map_err(|why| report::say(&format!("WARNING: {}: {why}", path.display()))).ok()
+        });
+        Ok(keys.collect())
+    }
+}
+
+/// The files in a directory, each with what is in it, or why it is not root's alone.
+fn certificates(directory: &Path) -> Vec<(PathBuf, std::io::Result<Vec<u8>>)> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    // One that has gone meanwhile is none.
+    paths.into_iter().filter_map(|path| Some((path.clone(), open_approved(&path).transpose()?))).collect()
 }
 
 fn failed(errno: nix::errno::Errno) -> Error {
@@ -256,5 +280,14 @@ mod tests {
         assert!(open_approved(file.path()).is_err());
         assert!(open_approved(Path::new("/etc")).is_err());
         assert!(open_approved(Path::new("/proc/self/exe")).is_err());
+    }
+
+    #[test]
+    fn certificates_that_anybody_may_have_put_there_are_none() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("a.der"), "x").unwrap();
+        let found = certificates(directory.path());
+        assert!(found.len() == 1 && found[0].1.is_err());
+        assert!(certificates(Path::new("/etc/no-such-directory")).is_empty());
     }
 }

@@ -109,6 +109,33 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_written_stays_for_the_next_loader_if_the_session_goes_on() {
+        for (keeps, left) in [(true, 2), (false, 0)] {
+            let (reader, writer) = nix::unistd::pipe().map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write))).unwrap();
+            let sinks = sinks(writer);
+            let mut sinks = if keeps { sinks.keeping() } else { sinks };
+            let mut fake = [Fake::new(0, 1 << 20)];
+            let mut progress = Progress::default();
+            let mut step = |fake: &mut [Fake; 1]| {
+                read(&mut fake[0], &mut sinks);
+                progress.mark(fake, &sinks);
+                sinks.write();
+                progress.release(fake, &sinks);
+            };
+            fake[0].write(0, b"written ");
+            step(&mut fake);
+            assert_eq!(fake[0].ring.doubtful(), 0);
+            drop(reader);
+            // One that cannot be written, and one that comes when that is known.
+            for number in 1..3 {
+                fake[0].write(number, b"for the next one");
+                step(&mut fake);
+            }
+            assert_eq!(fake[0].another().doubtful(), left, "{keeps}");
+        }
+    }
+
+    #[test]
     fn what_is_not_written_stays_in_the_ring() {
         let (mut reader, writer) = nix::unistd::pipe().map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write))).unwrap();
         let mut sinks = sinks(writer);

@@ -5,6 +5,7 @@ use spile_abi::meta::Meta;
 use spile_abi::record::{FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, Record};
 
 use crate::format;
+use crate::livepatch::{self, Came};
 use crate::payload::{Payload, Short};
 use crate::quick::{Quick, SLACK};
 use crate::ring::Ring;
@@ -116,6 +117,10 @@ impl<'m> Reader<'m> {
             Kind::Warn => Said::Warning(text()),
             Kind::Notice => Said::Notice(text()),
             Kind::Rewrite => Said::Rewrite(text()),
+            Kind::Livepatch => match livepatch::that_came(self.meta, &text()) {
+                Came::Concerns(line) => Said::Warning(line),
+                Came::Other(line) => Said::Notice(line),
+            },
             Kind::System => Said::System(bytes.to_vec()),
             _ => Said::Error(self.with_place(text(), record)),
         }

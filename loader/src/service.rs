@@ -260,6 +260,12 @@ impl Service {
         }
         let _ = system("systemctl", &["--no-pager", "--lines=3", "status", &unit(name)]);
         say(&self.line(name));
+        if load::is_detached(name) {
+            report::say(&format!(
+                "WARNING: the session of {name} goes on in its module, and no loader reads it: systemctl start {} attaches to it, spilerun service disable {name} ends it",
+                unit(name)
+            ));
+        }
         if Path::new("/sys/module").join(name).exists() {
             return Ok(Step::Run(vec!["spilerun".into(), "status".into(), name.into()]));
         }

@@ -149,7 +149,7 @@ pub fn run(
         held_back: false,
         payload: Vec::new(),
     };
-    let exporter = options.metrics_socket.as_deref().map(Exporter::open).transpose()?;
+    let mut exporter = options.metrics_socket.as_deref().map(Exporter::open).transpose()?;
     let over = EventFd::from_value_and_flags(0, flags)
         .map_err(|errno| Error::System { doing: "making an event descriptor", error: errno.into() })?;
     // The calls are made by this, the process's first thread: begin and end probes run in it, and take `current` for a
@@ -157,7 +157,7 @@ pub fn run(
     std::thread::scope(|scope| {
         let (ask, asked) = mpsc::channel::<fn(&Device) -> Result<(), Error>>();
         let (tell, told) = mpsc::channel();
-        if let Some(exporter) = &exporter {
+        if let Some(exporter) = &mut exporter {
             let text = || status::ask(name, &description.meta, device, status::Form::Prometheus).unwrap_or_default();
             let over = over.as_fd();
             scope.spawn(move || exporter.serve(over, text));
@@ -179,6 +179,9 @@ fn default_ring_bytes(cpus: u32) -> u32 {
     const ALL: u32 = 64 << 20;
     (ALL / cpus.max(1)).clamp(1 << 20, 4 << 20)
 }
+
+/// Between two looks at the clock for the expiry.
+const EXPIRY_INTERVAL: u64 = 10_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -304,7 +307,7 @@ impl<'s> Session<'s> {
             }
             self.begin_command();
             // What was just read may have asked for the end: nothing more may come to wake us.
-            if !(self.stop_wanted && self.phase == Phase::Running) {
+            if !((self.stop_wanted || self.leave_wanted) && self.phase == Phase::Running) {
                 self.wait()?;
             }
         }
@@ -479,8 +482,22 @@ impl<'s> Session<'s> {
         if self.output_end_told {
             return;
         }
+        let goes_on = self.options.keep && self.phase == Phase::Running && !self.stop_wanted;
         match self.sinks.ended() {
             None => return,
+            // What has not been written is still in the rings.
+            Some(ended) if goes_on => {
+                let why = match ended {
+                    Ended::Closed => "nobody reads the output any more".to_string(),
+                    Ended::Failed(error) => format!("the output cannot be written: {error}"),
+                };
+                let line = format!("ERROR: {why}; the session goes on without a reader (spilerun -A {})", self.name);
+                self.sinks.message(&line);
+                self.exit = Exit::Output;
+                self.output_end_told = true;
+                self.leave_wanted = true;
+                return;
+            }
             // As with any program in a pipe: its reader has seen enough.
             Some(Ended::Closed) => {}
             Some(Ended::Failed(error)) => {
@@ -582,7 +599,8 @@ impl<'s> Session<'s> {
         let until_due = (self.looks_by_time() && wants_records).then(|| self.until_next_look());
         let until_command = self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
         let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
-        let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()));
+        // Somebody may set the clock meanwhile.
+        let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()).min(EXPIRY_INTERVAL));
         let least = [until_deadline, until_due, until_command, until_expiry, until_watch].into_iter().flatten().min();
         least.map_or(PollTimeout::NONE, |ns| {
             PollTimeout::try_from(ns.div_ceil(NS_PER_MS).min(i32::MAX as u64)).unwrap_or(PollTimeout::MAX)

@@ -230,6 +230,7 @@ enum spile_record_kind {
 	SPILE_RECORD_SYSTEM = 5,/* payload: one string, a command for sh -c as the invoking user */
 	SPILE_RECORD_NOTICE = 6,/* payload: one string -> stderr, only with -v (module armed, disarmed, ...) */
 	SPILE_RECORD_REWRITE = 7,/* payload: one string, what was written or observed -> stderr */
+	SPILE_RECORD_LIVEPATCH = 8,/* payload: one string, a live patch that has come -> stderr, with what it replaces */
 };
 
 /* Records begin at multiples of 8 bytes. */

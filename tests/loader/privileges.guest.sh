@@ -12,7 +12,7 @@
 # stdout: ^usr: environment without effect: 5001$
 # stdout: ^usr: killed, and its module goes$
 # stdout: ^sys: ends it$
-# stdout: ^sys: elsewhere 4 3 4 4: .*this one does not \(boot it with module.sig_enforce=1\)
+# stdout: ^sys: elsewhere 4 3 4 4: .*there is no certificate in /etc/spile/keys
 # stdout: ^dev: runs anything$
 # stdout: ^swapped files do no harm$
 # stdout: ^services: 4$
@@ -84,7 +84,7 @@ as usr 'suid -L ticks' >/dev/null 2>err
 [ "$(status sys suid -d ticks)" = 0 ]
 gone ticks
 echo sys: ends it
-# A signature says nothing where the kernel does not look at it.
+# A signature says nothing where root trusts nobody's.
 { cat "$place/ticks.ko"; head -c 300 /dev/zero; printf '\000\000\002\000\000\000\000\000\000\000\001\054~Module signature appended~\n'; } >signed.ko
 elsewhere="$(status sys suid ./mine.ko) $(status sys suid /root/variant/lustre.ko) $(status usr suid ./signed.ko) $(status sys suid ./signed.ko)"
 echo "sys: elsewhere $elsewhere: $(cat /tmp/err)"

@@ -1,13 +1,15 @@
 # Shows: a function that a live patch has replaced is refused by a workaround for it, with the patch's name; not by a script
-# that only looks; and taken when the patch is out. A live patch that comes later is told.
+# that only looks; and taken when the patch is out. Of a live patch that comes later is told which probed function it replaces.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # script: refills tests/workaround/refills.stp
+# script: elsewhere -g tests/workaround/other_function.stp
 # modules: lustre
 # limit: 60
 # stdout: ^refused 5: ERROR: ll_xattr_cache_refill of module lustre is replaced by the live patch livepatch: .*echo 0 >/sys/kernel/livepatch/livepatch/enabled
 # stdout: ^looked$
 # stdout: ^taken$
-# stdout: ^told: WARNING: the live patch livepatch has been loaded while the script is armed: .*/sys/kernel/livepatch/livepatch
+# stdout: ^told: WARNING: the live patch livepatch has been loaded while the script is armed: it replaces ll_xattr_cache_refill of module lustre \(probe module\("lustre"\).function\("ll_xattr_cache_refill@.*echo 0 >/sys/kernel/livepatch/livepatch/enabled
+# stdout: ^of another script: NOTICE: the live patch livepatch has been loaded .*: it replaces nothing that the script probes$
 
 take_out() {
 	until echo 0 >/sys/kernel/livepatch/livepatch/enabled; do sleep 0.2; done
@@ -28,6 +30,9 @@ armed refills
 stop
 echo looked
 take_out
+spilerun -v elsewhere.ko >elsewhere.out 2>elsewhere.err &
+elsewhere=$!
+armed elsewhere
 start lu_5642 'LU-5642 stap started'
 armed lu_5642
 echo taken
@@ -35,4 +40,8 @@ modprobe livepatch
 wait_for lu_5642.err 'live patch livepatch has been loaded'
 echo "told: $(grep 'live patch' lu_5642.err)"
 stop
+wait_for elsewhere.err 'live patch livepatch has been loaded'
+echo "of another script: $(grep 'live patch' elsewhere.err)"
+kill -INT $elsewhere
+wait $elsewhere
 take_out

@@ -47,13 +47,16 @@ pub enum Kind {
     Notice = 6,
     /// What a guru script has written, or would have. Payload: one string.
     Rewrite = 7,
+    /// Payload: one string, the name of a live patch that has come while the script is armed. What it replaces is in
+    /// /sys/kernel/livepatch.
+    Livepatch = 8,
 }
 
 impl Kind {
     /// `None`: a number that this version does not know.
     pub fn from_number(number: u16) -> Option<Kind> {
-        use Kind::{Error, Exit, Notice, Pad, Print, Rewrite, System, Warn};
-        [Pad, Print, Warn, Error, Exit, System, Notice, Rewrite].into_iter().find(|kind| *kind as u16 == number)
+        use Kind::{Error, Exit, Livepatch, Notice, Pad, Print, Rewrite, System, Warn};
+        [Pad, Print, Warn, Error, Exit, System, Notice, Rewrite, Livepatch].into_iter().find(|kind| *kind as u16 == number)
     }
 }
 

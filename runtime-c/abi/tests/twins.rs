@@ -78,6 +78,7 @@ fn numbers() -> Pairs {
         ("SPILE_GATE_LIMITED", Verdict::Limited as u64),
         ("SPILE_GATE_COUNTS", device::VERDICTS as u64),
         kind("SPILE_RECORD_REWRITE", Kind::Rewrite),
+        kind("SPILE_RECORD_LIVEPATCH", Kind::Livepatch),
         ("SPILE_SET_BYTES", device::SET_BYTES as u64),
         ("SPILE_SETUP_TIMED", u64::from(device::SETUP_TIMED)),
         ("SPILE_BY_NOTHING", 0),
@@ -199,5 +200,5 @@ fn numbers_that_mean_nothing_are_no_state_and_no_kind() {
     assert_eq!(State::from_number(State::Stopped as u32), Some(State::Stopped));
     assert_eq!(State::from_number(6), None);
     assert_eq!(Kind::from_number(Kind::Notice as u16), Some(Kind::Notice));
-    assert_eq!(Kind::from_number(8), None);
+    assert_eq!(Kind::from_number(9), None);
 }
