@@ -31,6 +31,7 @@
 #include "tracepoint.c"
 #include "perf.c"
 #include "syscall.c"
+#include "syscall_compat.c"
 #include "syscall_entry.c"
 #include "syscall_names.c"
 #include "procfs.c"

@@ -8,6 +8,7 @@
  * value, the number.
  */
 #include <linux/compat.h>
+#include <linux/err.h>
 #include <linux/irqflags.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -22,6 +23,7 @@
 #include "session.h"
 #include "site.h"
 #include "run.h"
+#include "syscall_compat.h"
 #include "syscall_entry.h"
 
 enum {
@@ -73,6 +75,32 @@ static void save_list(struct spile_site *site, bool compat, unsigned long *words
 			spile_syscall_save(site, words);
 }
 
+/*
+ * A 32-bit program's: sites of the call that it means have its arguments, those
+ * of the call that it makes, if it is another, and those of any have this one's.
+ */
+static void handle_compat_call(struct pt_regs *regs, long number, long result, struct spile_site *const *by_number,
+			       void (*act)(struct spile_site *site, bool compat, unsigned long *words))
+{
+	unsigned long made[SYSCALL_WORDS], meant[SYSCALL_WORDS];
+	unsigned long flags;
+
+	if (number < 0 || number >= SYSCALL_NUMBERS)
+		return;
+	syscall_get_arguments(current, regs, made);
+	/* It gets the lower half, which some calls of 64 bits do not stop at. */
+	made[SPILE_SYSCALL_RESULT] = IS_ERR_VALUE(result) ? result : (u32)result;
+	made[SPILE_SYSCALL_NUMBER] = number;
+	memcpy(meant, made, sizeof(meant));
+	meant[SPILE_SYSCALL_NUMBER] = spile_syscall_unwrap(number, meant);
+	raw_local_irq_save(flags);
+	act(READ_ONCE(by_number[meant[SPILE_SYSCALL_NUMBER]]), true, meant);
+	if (meant[SPILE_SYSCALL_NUMBER] != number)
+		act(READ_ONCE(by_number[number]), true, made);
+	act(READ_ONCE(by_number[SYSCALL_ANY]), true, meant[SPILE_SYSCALL_NUMBER] != number ? made : meant);
+	raw_local_irq_restore(flags);
+}
+
 /* Any interruptible context of the calling task. Interrupts wait (run.h). */
 static void handle_call(bool returning, struct pt_regs *regs, long number, long result,
 			void (*act)(struct spile_site *site, bool compat, unsigned long *words))
@@ -84,14 +112,18 @@ static void handle_call(bool returning, struct pt_regs *regs, long number, long 
 	unsigned long words[SYSCALL_WORDS];
 	unsigned long flags;
 
+	if (unlikely(compat)) {
+		handle_compat_call(regs, number, result, by_number, act);
+		return;
+	}
 	if (likely(!one && !any))
 		return;
 	syscall_get_arguments(current, regs, words);
 	words[SPILE_SYSCALL_RESULT] = result;
 	words[SPILE_SYSCALL_NUMBER] = number;
 	raw_local_irq_save(flags);
-	act(one, compat, words);
-	act(any, compat, words);
+	act(one, false, words);
+	act(any, false, words);
 	raw_local_irq_restore(flags);
 }
 
@@ -206,6 +238,7 @@ static const char *const native_names[] = {
 };
 static const char *const compat_names[] = {
 #include "syscalls_i386.h"
+#include "syscalls_wrapped.h"
 };
 #undef SPILE_SYSCALL
 

@@ -5,6 +5,10 @@
 # limit: 120
 
 ifconfig lo 127.0.0.1 up
+echo 1 >/proc/sys/kernel/sched_schedstats
+# A task whose own counters are compared too.
+load sleep 100000 &
+sleeper=$!
 disk=/sys/block/sda
 
 # NAME VALUE of each counter. /proc/softirqs and interrupts: the sum over the CPUs.
@@ -15,13 +19,18 @@ counters() {
 	awk '$1 == "pgfault" { print "faults", $2 }' /proc/vmstat
 	awk '$1 == "lo:" { print "received", $3; print "sent", $11 }' /proc/net/dev
 	awk '$1 == "Udp:" && $2 ~ /^[0-9]+$/ { print "datagrams", $5 }' /proc/net/snmp
+	# The sixth of each CPU: wake-ups (Documentation/scheduler/sched-stats.rst).
+	awk '/^cpu/ { all += $6 } END { print "wakeups", all }' /proc/schedstat
+	awk '/ctxt_switches/ { all += $2 } END { print "sleeper_switches", all }' /proc/$sleeper/status
+	awk '{ print "sleeper_runs", $3 }' /proc/$sleeper/schedstat
+	awk '$1 == "nr_wakeups" { print "sleeper_wakeups", $3 }' /proc/$sleeper/sched
 	# Sectors read, written and discarded.
 	awk '{ print "bytes", ($3 + $7 + $14) * 512; print "ended", ($3 + $7 + $14) * 512; print "ended_too", ($3 + $7 + $14) * 512 }' $disk/stat
 	echo "commands $(($(cat $disk/device/iodone_cnt)))"
 }
 
 counters >outer_before
-start counters ready
+start counters ready sleeper=$sleeper
 armed counters
 counters >inner_before
 load tcp 10
@@ -35,6 +44,7 @@ sleep 1
 counters >inner_after
 stop
 counters >outer_after
+kill $sleeper
 
 # What the script counted is at least what came between the inner readings, at most what came between the outer ones.
 awk '

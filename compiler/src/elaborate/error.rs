@@ -228,11 +228,15 @@ impl Error {
                     FormatErrorKind::UnknownConversion(byte) => {
                         format!("unknown conversion `{}`", char::from(*byte).escape_default())
                     }
+                    FormatErrorKind::SecondFlag(byte) => format!("`{}` is a second flag", char::from(*byte).escape_default()),
                     FormatErrorKind::TooWide(value) => format!("{value} is more than any record holds"),
                 };
                 error("E0133", message)
                     .at(*span, "")
-                    .note("conversions are %d %i %u %o %x %X %p %s %c %b %m %M and %%")
+                    .note(match kind {
+                        FormatErrorKind::SecondFlag(_) => "one flag of `0`, `+`, `-`, ` ` and `#` stands before the width, as in %-5d",
+                        _ => "conversions are %d %i %u %o %x %X %p %s %c %b %m %M and %%",
+                    })
             }
             Error::Regex { kind, position, span } => {
                 let message = format!("regex compilation error (at position {position}): {kind}");

@@ -25,6 +25,8 @@ pub enum FormatErrorKind {
     Unfinished,
     /// No such conversion.
     UnknownConversion(u8),
+    /// A flag behind another.
+    SecondFlag(u8),
     /// A width or precision over [`MAX_SIZE`].
     TooWide(u64),
 }
@@ -97,7 +99,9 @@ fn directive(format: &[u8], start: usize) -> Result<(Directive, usize), FormatEr
             Ok((Directive { conversion, flags, width, precision }, at + 1))
         }
         Some(&other) => {
-            Err(FormatError { kind: FormatErrorKind::UnknownConversion(other), start, end: at + 1 })
+            let second = flags != Flags::default() && at == start + 2 && b"0+- #".contains(&other);
+            let kind = if second { FormatErrorKind::SecondFlag(other) } else { FormatErrorKind::UnknownConversion(other) };
+            Err(FormatError { kind, start, end: at + 1 })
         }
     }
 }
@@ -151,7 +155,8 @@ mod tests {
     fn wrong_directives() {
         let kind = |format: &str| parse(format.as_bytes()).unwrap_err().kind;
         assert_eq!(kind("a %"), FormatErrorKind::Unfinished);
-        assert_eq!(kind("%+-5d"), FormatErrorKind::UnknownConversion(b'-'));
+        assert_eq!(kind("%+-5d"), FormatErrorKind::SecondFlag(b'-'));
+        assert_eq!(kind("%-5-d"), FormatErrorKind::UnknownConversion(b'-'));
         assert_eq!(kind("%lld"), FormatErrorKind::UnknownConversion(b'l'));
         assert_eq!(kind("%f"), FormatErrorKind::UnknownConversion(b'f'));
         assert_eq!(kind("%99999999999999999999d"), FormatErrorKind::TooWide(u64::MAX));

@@ -375,7 +375,12 @@ impl PointError {
                 .note("a kernel without CONFIG_KPROBES cannot be probed"),
             PointError::NoFunction { component, name, object, near } => {
                 let diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(*component, "");
-                if near.is_empty() { diagnostic } else { diagnostic.note(format!("did you mean {}?", near.join(", "))) }
+                let diagnostic = if near.is_empty() { diagnostic } else { diagnostic.note(format!("did you mean {}?", near.join(", "))) };
+                if name.contains('{') {
+                    diagnostic.note("braces mean nothing inside of a string: `kernel.{function(\"a\"), function(\"b\")}` is two points")
+                } else {
+                    diagnostic
+                }
             }
             PointError::NoTracepoint { component, name, object, near } => {
                 let diagnostic = error("E0210", format!("no tracepoint `{name}` in {object}")).at(*component, "");

@@ -1,6 +1,7 @@
 //! System calls by name: what the aliases `syscall.*` stand on ([`crate::syscalls`]).
 //!
 //! The numbers are the kernel's ABI and never change: `runtime-c/syscalls_*.h`, which the runtime takes names from.
+//! Of a 32-bit program, the runtime gives the arguments as a 64-bit one would have them (`runtime-c/syscall_compat.c`).
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -32,7 +33,8 @@ fn numbers() -> &'static HashMap<&'static str, (Option<u32>, Option<u32>)> {
         for (number, name) in entries(include_str!("../../../runtime-c/syscalls_x86_64.h")) {
             numbers.entry(name).or_default().0 = Some(number);
         }
-        for (number, name) in entries(include_str!("../../../runtime-c/syscalls_i386.h")) {
+        let compat = [include_str!("../../../runtime-c/syscalls_i386.h"), include_str!("../../../runtime-c/syscalls_wrapped.h")];
+        for (number, name) in compat.into_iter().flat_map(entries) {
             numbers.entry(name).or_default().1 = Some(number);
         }
         numbers

@@ -14,6 +14,7 @@
 //! | `sig` | NAME; NAME_name |
 //! | `sockaddr` | NAME_uaddr; uaddr_af, uaddr_ip, uaddr_ip_port, uaddr_ipv6_flowinfo, uaddr_ipv6_scope_id: the address, whose length follows |
 //! | `omode` | as `o`; not shown where the flags before it create nothing, nor is what follows |
+//! | `timespec`, `sigaction` and others of kinds.txt that show what a pointer leads to | NAME_uaddr; NAME_str: that |
 //! | another | NAME; NAME_str: by the function `__syscall_KIND`, of tapset/syscall_flags.stp or by `runtime-c/syscall_names.h` |
 //!
 //! And of all: `name`, `argstr`; `retval`, `retstr` at the return. `argstr` is one call with the kinds as a number, so that
@@ -27,22 +28,23 @@ const FURTHER: &str = include_str!("further.txt");
 /// Names of numbers, by kind: the runtime has them as tables.
 const NAMES: &str = include_str!("../../../runtime-c/syscall_names.h");
 
-/// Kinds that `argstr` shows by expressions of their own. `@` is the argument's number. The most frequent first: a
-/// script function looks for the kind one by one.
-const SHOWN: [(&str, &str); 12] = [
-    ("d", "sprintf(\"%d\", int_arg(@))"),
-    ("p", "sprintf(\"%#x\", pointer_arg(@))"),
-    ("x", "sprintf(\"%#x\", long_arg(@))"),
-    ("u", "sprintf(\"%u\", ulong_arg(@))"),
-    ("s", "user_string_quoted(pointer_arg(@))"),
-    ("l", "sprintf(\"%d\", long_arg(@))"),
-    ("o", "sprintf(\"%#03o\", uint_arg(@))"),
-    ("buffer", "user_buffer_quoted(pointer_arg(@), ulong_arg(@ + 1), 64)"),
-    ("sig", "__syscall_sig(int_arg(@))"),
-    ("dirfd", "__syscall_dirfd(int_arg(@))"),
-    ("clone", "__syscall_clone(uint_arg(@))"),
-    ("sockaddr", "__syscall_sockaddr(pointer_arg(@), ulong_arg(@ + 1))"),
-];
+/// Kinds that `argstr` shows by expressions of their own.
+const KINDS: &str = include_str!("kinds.txt");
+
+/// Kinds and their expressions.
+fn shown() -> impl Iterator<Item = (&'static str, &'static str)> {
+    KINDS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '))
+}
+
+/// The expression of a kind that shows what a pointer leads to.
+fn pointed(kind: &str) -> Option<&'static str> {
+    shown().find(|(known, expression)| *known == kind && expression.starts_with("__syscall_") && expression.contains("pointer_arg(@)")).map(|(_, expression)| expression)
+}
+
+/// An expression with the argument's number, and those of its neighbours, for `@`.
+fn at_number(expression: &str, number: usize) -> String {
+    expression.replace('@', &number.to_string())
+}
 
 /// Kinds that `argstr` treats in ways of its own.
 const SPECIAL: [&str; 3] = ["omode", "argv", "envp"];
@@ -118,7 +120,7 @@ fn named() -> impl Iterator<Item = &'static str> {
 
 /// Number of a kind in the one that stands for all kinds of a call: one byte for each argument, never 0.
 fn number_of(kind: &str) -> i64 {
-    let simple = SHOWN.iter().map(|(kind, _)| *kind);
+    let simple = shown().map(|(kind, _)| kind);
     let kinds = simple.chain(SPECIAL).chain(named());
     kinds.zip(1..).find(|(known, _)| *known == kind).map_or(0, |(_, number)| number)
 }
@@ -133,7 +135,7 @@ fn show(text: &mut String) {
         add(format!("function __syscall_{kind}:string (n:long) {{ return __syscall_named({number}, n) }}"));
     }
     add("function __syscall_show:string (kind:long, at:long)\n{".into());
-    for (kind, expression) in SHOWN {
+    for (kind, expression) in shown() {
         add(format!("  if (kind == {}) return {}", number_of(kind), expression.replace('@', "at")));
     }
     let first = named().next().map_or(0, number_of);
@@ -232,10 +234,16 @@ fn variable(text: &mut String, name: &str, kind: &str, number: usize, next: &str
             set(name, format!("int_arg({number})"));
             set(&format!("{name}_name"), format!("signal_str(int_arg({number}))"));
         }
+        _ if pointed(kind).is_some() => {
+            set(&address, format!("pointer_arg({number})"));
+            set(&format!("{name}_str"), at_number(pointed(kind).unwrap_or_default(), number));
+        }
         _ => {
-            let argument = if kind == "dirfd" { "int_arg" } else { "uint_arg" };
+            let own = shown().find(|(known, _)| *known == kind).map(|(_, expression)| expression);
+            let argument = if own.is_some_and(|own| own.contains("(int_arg(@)") || own.contains(" int_arg(@)")) { "int_arg" } else { "uint_arg" };
             set(name, format!("{argument}({number})"));
-            set(&format!("{name}_str"), format!("__syscall_{kind}({argument}({number}))"));
+            let text = own.map_or_else(|| format!("__syscall_{kind}({argument}({number}))"), |own| at_number(own, number));
+            set(&format!("{name}_str"), text);
         }
     }
 }

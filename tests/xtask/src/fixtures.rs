@@ -34,7 +34,11 @@ pub fn is_one(name: &str) -> bool {
     [LUSTRE, FAULT, BARE, PTLRPC, LIVEPATCH].iter().any(|fixture| fixture.name == name)
 }
 
-/// The program NAME of tests/fixtures/NAME/NAME.c, linked statically; compiled again when its text has changed.
+/// For 32 bits, by a compiler whose libraries are for 64: without any.
+const FREESTANDING: [&str; 6] = ["-m32", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-no-pie"];
+
+/// The program NAME of tests/fixtures/NAME/NAME.c, linked statically; compiled again when its text has changed. One for 32
+/// bits where the name ends in 32.
 pub fn program(root: &Path, name: &str) -> Result<PathBuf> {
     let source = root.join("tests/fixtures").join(name).join(format!("{name}.c"));
     let program = root.join("target/fixtures").join(name);
@@ -44,7 +48,9 @@ pub fn program(root: &Path, name: &str) -> Result<PathBuf> {
     }
     fs::create_dir_all(root.join("target/fixtures"))?;
     let made = tempfile::NamedTempFile::new_in(root.join("target/fixtures"))?;
-    let output = std::process::Command::new("gcc").args(["-static", "-O1", "-pthread", "-o"]).arg(made.path()).arg(&source).output().context("running gcc")?;
+    let options = if name.ends_with("32") { FREESTANDING.as_slice() } else { &["-pthread"] };
+    let mut gcc = std::process::Command::new("gcc");
+    let output = gcc.args(["-static", "-O1"]).args(options).arg("-o").arg(made.path()).arg(&source).output().context("running gcc")?;
     if !output.status.success() {
         bail!("compiling {}:\n{}", source.display(), String::from_utf8_lossy(&output.stderr));
     }

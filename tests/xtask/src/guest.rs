@@ -86,7 +86,7 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     guest.program(getfattr, getfattr).context("getfattr is in the package attr")?;
     let strace = Path::new("/usr/bin/strace");
     guest.program(strace, strace).context("strace is in the package strace")?;
-    for name in ["calls", "load"] {
+    for name in ["calls", "calls32", "load", "rpcd"] {
         guest.program(crate::fixtures::program(root, name)?, &format!("/usr/bin/{name}"))?;
     }
     let spilerun = root.join("target/debug/spilerun");
