@@ -385,7 +385,8 @@ impl Sinks {
     pub fn found(&mut self, found: &[PollFlags]) {
         let waited = self.sinks_mut().filter(|sink| sink.ended.is_none() && !sink.is_file);
         for (sink, found) in waited.zip(found) {
-            if found.intersects(PollFlags::POLLERR | PollFlags::POLLNVAL) {
+            // A pipe's reader that is gone is an error, a socket's (the journal's) a hang-up.
+            if found.intersects(PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL) {
                 sink.end(Ended::Closed);
             }
         }
@@ -458,6 +459,25 @@ mod tests {
             descriptors.iter().map(|descriptor| descriptor.revents().unwrap()).collect()
         };
         sinks.found(&found);
+        assert!(matches!(sinks.ended(), Some(Ended::Closed)));
+    }
+
+    #[test]
+    fn a_socket_whose_reader_has_gone_is_closed_before_anything_is_written() {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (_other, err) = pipe();
+        let mut sinks = Sinks::new(ours.into(), err);
+        let look = |sinks: &mut Sinks| {
+            let mut descriptors: Vec<PollFd<'_>> = sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)).collect();
+            poll(&mut descriptors, PollTimeout::ZERO).unwrap();
+            let found: Vec<PollFlags> = descriptors.iter().map(|descriptor| descriptor.revents().unwrap()).collect();
+            drop(descriptors);
+            sinks.found(&found);
+        };
+        look(&mut sinks);
+        assert!(sinks.ended().is_none());
+        drop(theirs);
+        look(&mut sinks);
         assert!(matches!(sinks.ended(), Some(Ended::Closed)));
     }
 

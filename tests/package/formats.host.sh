@@ -21,6 +21,7 @@ for script in control/postinst control/prerm control/postrm; do sh -n "$script";
 echo deb holds the module, its configuration and its order
 rpm --dbpath "$PWD/db" -K --nosignature spile-beat-counter-1.5-1.x86_64.rpm | grep -q 'digests OK'
 mkdir rpm
+rpm --dbpath "$PWD/db" -qlp spile-beat-counter-1.5-1.x86_64.rpm | grep -qx "/usr/lib/modules/$RELEASE/spile"
 (cd rpm && rpm2cpio ../spile-beat-counter-1.5-1.x86_64.rpm | cpio -idm --quiet)
 diff -r deb rpm
 echo rpm holds the same

@@ -68,6 +68,8 @@ pub enum Kind {
     File { contents: Vec<u8>, mode: u32, configuration: bool },
     /// To this path.
     Link(String),
+    /// One of the package's own: it goes with it, if nothing else is in it. Archives of tar have all of them anyway.
+    Directory,
 }
 
 impl Entry {
@@ -83,12 +85,13 @@ impl Entry {
         match &self.kind {
             Kind::File { contents, .. } => contents.len(),
             Kind::Link(target) => target.len(),
+            Kind::Directory => 0,
         }
     }
 
     fn link(&self) -> Option<&str> {
         match &self.kind {
-            Kind::File { .. } => None,
+            Kind::File { .. } | Kind::Directory => None,
             Kind::Link(target) => Some(target),
         }
     }
@@ -98,6 +101,16 @@ impl Entry {
 fn directories(entries: &[Entry]) -> BTreeSet<String> {
     let above = |path: &str| path.match_indices('/').map(|(at, _)| path.split_at(at).0.to_string()).collect::<Vec<_>>();
     entries.iter().flat_map(|entry| above(&entry.path)).collect()
+}
+
+/// The entries with those directories that are there for spile alone, sorted. (rpm removes no others with a package; dpkg
+/// removes what has become empty.)
+fn with_own_directories(entries: &[Entry]) -> Vec<Entry> {
+    let is_own = |path: &String| path.rsplit('/').next().is_some_and(|name| name.contains("spile"));
+    let own = directories(entries).into_iter().filter(is_own).map(|path| Entry { path, kind: Kind::Directory });
+    let mut all: Vec<Entry> = entries.iter().cloned().chain(own).collect();
+    all.sort_by(|one, other| one.path.cmp(&other.path));
+    all
 }
 
 /// Without name and time, so that equal contents give equal bytes.
@@ -236,6 +249,8 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
     if let Some(text) = spilerun::service::order(&arguments.after, &arguments.before)? {
         entries.push(Entry::file(&format!("usr/lib/systemd/system/spile@{name}.service.d/order.conf"), 0o644, text.into_bytes()));
     }
+    let package = format!("spile-{}", name.replace('_', "-").to_lowercase());
+    entries.push(copyright(&package, &format!("The module holds the runtime of spile, and the script {name} of whoever made this package.")));
     entries.sort_by(|one, other| one.path.cmp(&other.path));
     let guru = if files.iter().any(|file| file.description.meta.guru) { ", which may write kernel memory" } else { "" };
     let title = files.first().map_or("", |file| &file.description.meta.title);
@@ -243,10 +258,10 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
     let kernels: String = releases.iter().map(|release| format!("  {release}\n")).collect();
     Ok(Package {
         // Neither kind of package has room for `_` in names.
-        name: format!("spile-{}", name.replace('_', "-").to_lowercase()),
+        name: package,
         version: arguments.set_version.clone(),
         summary: arguments.summary.clone().unwrap_or_else(|| format!("Kernel workaround {name}")),
-        description: format!("{title}{guru}, as the service spile@{name}, for the kernels\n{kernels}"),
+        description: format!("{title}{guru}.\nService spile@{name}, for the kernels\n{kernels}"),
         maintainer: arguments.maintainer.clone(),
         depends: vec![LOADER.to_string()],
         entries,
@@ -255,22 +270,35 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
     })
 }
 
+/// What Debian Policy 12.5 wants; Red Hat's tools take it for documentation.
+pub fn copyright(package: &str, what: &str) -> Entry {
+    let text = format!(
+        "{what}\n\nspile is free software under the terms of the GNU General Public License, version 2\nor (at your option) any later version (GPL-2.0-or-later). On Debian systems its text\nis in /usr/share/common-licenses/GPL-2.\n"
+    );
+    Entry::file(&format!("usr/share/doc/{package}/copyright"), 0o644, text.into_bytes())
+}
+
 /// A service that does not start is told and is no failure of the package manager, who would leave more than this undone.
 fn scripts(name: &str, enable: bool) -> Scripts {
     let unit = format!("spile@{name}.service");
     let reload = "[ ! -d /run/systemd/system ] || systemctl daemon-reload || :\n";
-    let mut installed = format!("{reload}spilerun service check || :\n");
+    // In an image of a system another kernel runs, and perhaps there is no service manager.
+    let mut installed = format!("{reload}[ ! -d /run/systemd/system ] || spilerun service check || :\n");
     if enable {
         installed.push_str(&format!(
-            "systemctl enable {unit} || :\n\
+            "! command -v systemctl >/dev/null || systemctl enable {unit} || :\n\
              [ ! -d /run/systemd/system ] || systemctl restart {unit} ||\n\
              \techo \"{unit} does not run: spilerun service status {name}\" >&2\n"
         ));
     }
     Scripts {
         installed,
-        removing: format!("systemctl disable {unit} || :\n[ ! -d /run/systemd/system ] || systemctl stop {unit} || :\nspilerun -d {name} 2>/dev/null || :\n"),
-        removed: reload.to_string(),
+        removing: format!("! command -v systemctl >/dev/null || systemctl disable {unit} || :\n[ ! -d /run/systemd/system ] || systemctl stop {unit} || :\nspilerun -d {name} 2>/dev/null || :\n"),
+        // What the service itself has fetched or had built; an upgrade leaves it. dpkg says the words, rpm the number.
+        removed: format!(
+            "{reload}case \"$1\" in remove | purge | 0)\n\trm -f /usr/lib/modules/*/spile/{name}.ko\n\t\
+             rmdir --ignore-fail-on-non-empty /usr/lib/modules/*/spile 2>/dev/null || :\nesac\n"
+        ),
     }
 }
 

@@ -33,6 +33,7 @@ pub fn file_name(package: &Package) -> String {
 
 /// The whole file.
 pub fn write(package: &Package) -> Result<Vec<u8>, String> {
+    let package = &Package { entries: super::with_own_directories(&package.entries), ..package.clone() };
     let archive = payload(package)?;
     let payload = gzip(&archive)?;
     let header = header(package, &payload).finish(REGION_HEADER);
@@ -220,13 +221,14 @@ fn mode(kind: &Kind) -> u32 {
     match kind {
         Kind::File { mode, .. } => 0o100000 | mode,
         Kind::Link(_) => 0o120777,
+        Kind::Directory => 0o040755,
     }
 }
 
 fn digest(kind: &Kind) -> String {
     match kind {
         Kind::File { contents, .. } => hex(contents),
-        Kind::Link(_) => String::new(),
+        Kind::Link(_) | Kind::Directory => String::new(),
     }
 }
 
@@ -234,7 +236,7 @@ fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// cpio in the "newc" form, names with `./`; directories belong to others.
+/// cpio in the "newc" form, names with `./`; other directories belong to others.
 fn payload(package: &Package) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut put = |name: &str, inode: usize, mode: u32, contents: &[u8]| -> Result<(), String> {
@@ -252,6 +254,7 @@ fn payload(package: &Package) -> Result<Vec<u8>, String> {
         let contents: &[u8] = match &entry.kind {
             Kind::File { contents, .. } => contents,
             Kind::Link(target) => target.as_bytes(),
+            Kind::Directory => &[],
         };
         put(&format!("./{}", entry.path), index + 1, mode(&entry.kind), contents)?;
     }
@@ -288,6 +291,7 @@ mod tests {
         assert!(dump.contains("0100644 root root 1 0 0 X") && dump.contains(&hex(b"module")), "{dump}");
         let files = std::process::Command::new("sh").args(["-c", "rpm2cpio \"$1\" | cpio -t 2>&1", "sh"]).arg(&path).output().unwrap();
         let files = String::from_utf8_lossy(&files.stdout).into_owned();
-        assert!(files.contains("./etc/spile/fix.conf\n./usr/lib/modules/6.1.0/spile/fix.ko\n"), "{files}");
+        assert!(files.contains("./etc/spile\n./etc/spile/fix.conf\n./usr/lib/modules/6.1.0/spile\n./usr/lib/modules/6.1.0/spile/fix.ko\n"), "{files}");
+        assert!(dump.contains("/etc/spile 0 ") && dump.contains(" 040755 root root 0 0 0 X"), "{dump}");
     }
 }

@@ -20,6 +20,8 @@ pub fn tar(entries: &[Entry], time: u64) -> Result<Vec<u8>, String> {
                 bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
             }
             Kind::Link(target) => header(&mut bytes, &name, b'2', 0o777, 0, target, time)?,
+            // It has come above.
+            Kind::Directory => {}
         }
     }
     bytes.resize(bytes.len() + 2 * BLOCK, 0);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, ensure};
-use spile::package::{Entry, LOADER, Package, Scripts, deb, rpm};
+use spile::package::{Entry, LOADER, Package, Scripts, copyright, deb, rpm};
 
 /// Files of the loader's package, from loader/system/: name there, place, permissions.
 const SYSTEM: [(&str, &str, u32); 8] = [
@@ -99,6 +99,7 @@ fn program_entry(path: &Path, place: &str) -> Result<Entry> {
 }
 
 fn package(name: &str, summary: &str, mut entries: Vec<Entry>) -> Result<Package> {
+    entries.push(copyright(name, "spile compiles SystemTap scripts into kernel modules."));
     entries.sort_by(|one, other| one.path.cmp(&other.path));
     let time = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
     let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
