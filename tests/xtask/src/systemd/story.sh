@@ -30,6 +30,8 @@ active() { [ "$(systemctl is-active $unit)" = active ]; }
 loader() { systemctl show -P MainPID $unit; }
 in_journal() { journalctl -b -u $unit | grep -q -- "$1" || { journalctl -b -u $unit | tail -n 20; return 1; }; }
 rewritten() { spilerun status lu_5642 | sed -n 's/.*rewritten \([0-9]*\),.*/\1/p'; }
+# Another loader than that one.
+back() { active && [ "$(loader)" != "$1" ]; }
 # The installed kernel that does not run.
 other_kernel() { ls /boot/vmlinuz-* | sed 's/.*vmlinuz-//' | grep -v "^$(uname -r)$"; }
 # configure LINES: what /etc/spile/lu_5642.conf says.
@@ -57,6 +59,22 @@ first)
 	fact 'killed loader: the service is back' soon sh -c "[ \$(systemctl is-active $unit) = active ] && [ \$(systemctl show -P MainPID $unit) != $old ]"
 	fact 'killed loader: one restart' is "$(systemctl show -P NRestarts $unit)" 1
 	fact 'killed loader: counted on' is "$(rewritten)" $((before + 1))
+	for turn in 1 2 3; do
+		old=$(loader)
+		systemctl kill -s KILL $unit
+		soon back $old >/dev/null
+	done
+	old=$(loader)
+	echo 1 >/sys/fs/cgroup/system.slice/system-spile.slice/$unit/cgroup.kill
+	fact 'killed again and again, and its cgroup: back' soon back $old
+	fact 'killed again and again: the workaround stays' is "$(failure)" "$again"
+	journal='systemd-journald.socket systemd-journald-dev-log.socket systemd-journald-audit.socket systemd-journald.service'
+	systemctl stop $journal 2>/dev/null
+	fact 'journal stopped: the workaround stays' is "$(failure)" "$again"
+	systemctl start $journal 2>/dev/null
+	# The service manager may have kept the connections, or not.
+	systemctl restart $unit
+	fact 'journal back: active' active
 
 	umount /mnt
 	fact 'target module: removed while it is probed' rmmod lustre
@@ -82,7 +100,8 @@ first)
 	fact 'start: the error is gone' is "$(failure)" "$again"
 
 	other=$(other_kernel)
-	said=$(kernel-install add "$other" "/boot/vmlinuz-$other" 2>&1)
+	# Ours alone: others make an initramfs, which takes the guest very long.
+	said=$(KERNEL_INSTALL_PLUGINS=/usr/lib/kernel/install.d/95-spile.install kernel-install add "$other" "/boot/vmlinuz-$other" 2>&1)
 	fact 'kernel-install: says what will be missing' sh -c "echo '$said' | grep 'lu_5642 has no module for kernel $other'"
 	fact 'kernel-install: in the journal too' soon sh -c "journalctl -b -t spile | grep -q $other"
 	said=$(/etc/kernel/postinst.d/zz-spile 9.9.9-other 2>&1)
@@ -132,10 +151,19 @@ both)
 last)
 	fact 'back on its kernel: active' active
 	fact 'back on its kernel: the workaround' is "$(cat /root/first-use)" "$again"
+	echo '# by its owner' >>/etc/spile/lu_5642.conf
+	fact 'upgrade' dpkg -i --force-confold /root/upgrade.deb
+	fact 'upgrade: active' active
+	fact 'upgrade: the workaround' is "$(failure)" "$again"
+	fact 'upgrade: the configuration is its owner'"'"'s' grep -q '# by its owner' /etc/spile/lu_5642.conf
 	fact 'removal' dpkg -r spile-lu-5642
 	fact 'removal: the error is back' is "$(failure)" 'Input/output error'
 	fact 'removal: the module is gone' [ ! -e /sys/module/lu_5642 ]
 	fact 'removal: the unit is gone' sh -c "! systemctl is-enabled $unit"
+	fact 'removal: the configuration stays' [ -e /etc/spile/lu_5642.conf ]
+	fact 'purge' dpkg -P spile-lu-5642 spile-loader
+	rm -rf /var/cache/spile
+	fact 'purge: nothing is left' is "$(find /etc /usr /boot /var -xdev \( -name '*spile*' -o -name '*lu_5642*' -o -name '*lu-5642*' \) ! -path '/var/log/*')" ''
 	;;
 esac
 journalctl -b -u $unit -p err --no-pager | tail -n 5
