@@ -102,6 +102,8 @@ pub struct EmbeddedC {
     pub span: Span,
     /// Globals that it says it uses.
     pub globals: Vec<(GlobalId, uses::Access)>,
+    /// Arguments of the script function that it stands in, which it calls `STAP_ARG_NAME`.
+    pub arguments: Vec<(String, LocalId)>,
     /// Arguments and result are the members of `THIS`.
     pub unmangled: bool,
 }

@@ -1,7 +1,7 @@
 //! What the comments in embedded C tell the compiler: `/* string */`, `/* guru */`, `/* unmangled */`, `/* pragma:read:v */`.
 
 use super::error::Error;
-use super::Elaborator;
+use super::{Elaborator, Unit};
 use crate::program::uses::Access;
 use crate::program::{EmbeddedC, Type};
 use crate::source::{Origin, Span};
@@ -60,9 +60,32 @@ impl Elaborator<'_> {
             text: code.text.clone(),
             span: code.span,
             globals: globals.collect(),
+            arguments: Vec::new(),
             unmangled: has_mark(&code.text, "unmangled"),
         }
     }
+}
+
+impl Elaborator<'_> {
+    /// C that stands among statements: it may name the arguments of the function around it.
+    pub(super) fn lower_embedded_in(&mut self, unit: &Unit, code: &ast::EmbeddedC) -> EmbeddedC {
+        let mut lowered = self.lower_embedded(code);
+        if let Some(index) = unit.function {
+            let parameters = self.functions[index].ast.parameters.iter().map(|parameter| parameter.name.text.as_str());
+            let named = parameters.filter(|name| names_argument(&code.text, name));
+            lowered.arguments = named.filter_map(|name| Some((name.to_string(), *unit.names.get(name)?))).collect();
+        }
+        lowered
+    }
+}
+
+/// Whether `STAP_ARG_NAME` stands in the C as a word.
+pub(super) fn names_argument(text: &str, name: &str) -> bool {
+    let word = format!("STAP_ARG_{name}");
+    let continues = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    text.match_indices(&word).any(|(at, _)| {
+        !continues(text.as_bytes().get(at + word.len())) && !continues(at.checked_sub(1).and_then(|before| text.as_bytes().get(before)))
+    })
 }
 
 /// Globals that the C says it reads or writes: `/* pragma:read:v */`, `/* pragma:write:v */`.
@@ -81,6 +104,12 @@ fn pragmas(code: &ast::EmbeddedC) -> impl Iterator<Item = (&str, Access)> {
 mod tests {
     use super::*;
     use crate::source::FileId;
+
+    #[test]
+    fn arguments_are_words() {
+        assert!(names_argument("S_ISLNK(STAP_ARG_mode)", "mode") && names_argument("STAP_ARG_a", "a"));
+        assert!(!names_argument("STAP_ARG_mode2 + XSTAP_ARG_mode", "mode"));
+    }
 
     #[test]
     fn comments_that_mean_something() {

@@ -350,7 +350,7 @@ impl<'a> Elaborator<'a> {
             }
             Ast::EmbeddedC(code) => {
                 ty = super::embedded::value_type(code);
-                ExprKind::EmbeddedC(self.lower_embedded(code))
+                ExprKind::EmbeddedC(self.lower_embedded_in(unit, code))
             }
         };
         Ok(Expr { kind, ty, span })

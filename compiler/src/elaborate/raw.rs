@@ -49,7 +49,7 @@ impl<'a> Elaborator<'a> {
     /// `@const("C text")`: evaluated with the kernel's headers, in the embedded unit.
     pub(super) fn lower_const(&self, text: &[u8], span: Span) -> Expr {
         let text = format!("({})", String::from_utf8_lossy(text));
-        let code = EmbeddedC { text, span, globals: Vec::new(), unmangled: false };
+        let code = EmbeddedC { text, span, globals: Vec::new(), arguments: Vec::new(), unmangled: false };
         Expr { kind: ExprKind::EmbeddedC(code), ty: Type::Long, span }
     }
 }

@@ -64,7 +64,7 @@ impl<'a> Elaborator<'a> {
         names.block(block);
         for (name, span) in &names.written {
             let elsewhere = read.is_some_and(|read| read.contains(name));
-            if !names.read.contains(name) && !elsewhere && self.find_global(span.file, name).is_none() {
+            if !names.read.contains(name) && !elsewhere && self.find_global(span.file, name).is_none() && !read_by_c(block, name) {
                 self.report(Error::UnreadAssignment { name: name.to_string(), span: *span });
             }
         }
@@ -82,6 +82,17 @@ impl<'a> Elaborator<'a> {
             self.report(Error::IdleExpression { span, function });
         }
     }
+}
+
+/// Whether C among the statements names the argument.
+fn read_by_c(block: &Block, name: &str) -> bool {
+    let mut named = false;
+    for statement in &block.statements {
+        visit::in_statement(statement, &mut |expr| {
+            named |= matches!(&expr.kind, ExprKind::EmbeddedC(code) if super::embedded::names_argument(&code.text, name));
+        });
+    }
+    named
 }
 
 /// Whether nothing is learnt from the point being reached.

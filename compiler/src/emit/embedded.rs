@@ -1,7 +1,7 @@
 //! The unit with a script's own C: kernel headers, and a plain function for each function and expression.
 
 use super::text;
-use crate::plan::{EmbeddedFunction, Located, Plan};
+use crate::plan::{EmbeddedExpression, EmbeddedFunction, Located, Plan};
 use crate::plan::{Global, Storage};
 use crate::program::{Holds, Type};
 
@@ -26,8 +26,11 @@ pub(super) fn emit(plan: &Plan) -> String {
         emit_function(&mut unit, function);
     }
     for expression in &plan.embedded.expressions {
-        let line = format!("{}\n{{\n", expression_prototype(&expression.symbol, expression.ty));
-        unit.push_str(&format!("\n{line}"));
+        unit.push('\n');
+        for (name, _) in &expression.parameters {
+            unit.push_str(&format!("#define STAP_ARG_{name} spile_arg_{name}\n"));
+        }
+        unit.push_str(&format!("{}\n{{\n", expression_prototype(expression)));
         match expression.ty {
             None => unit.push_str(&format!("\t{};\n}}\n", expression.code.text)),
             Some(Type::Long) => unit.push_str(&format!("\t*spile_result = (spile_long)({{ {}; }});\n}}\n", expression.code.text)),
@@ -36,6 +39,9 @@ pub(super) fn emit(plan: &Plan) -> String {
                 expression.code.text
             )),
         }
+        for (name, _) in &expression.parameters {
+            unit.push_str(&format!("#undef STAP_ARG_{name}\n"));
+        }
     }
     unit
 }
@@ -43,33 +49,31 @@ pub(super) fn emit(plan: &Plan) -> String {
 /// Prototypes of all that the script's unit calls here.
 pub(super) fn prototypes(plan: &Plan) -> Vec<String> {
     let functions = plan.embedded.functions.iter().map(prototype);
-    let expressions = plan.embedded.expressions.iter();
-    functions.chain(expressions.map(|expression| expression_prototype(&expression.symbol, expression.ty))).collect()
+    functions.chain(plan.embedded.expressions.iter().map(expression_prototype)).collect()
 }
 
 fn prototype(function: &EmbeddedFunction) -> String {
+    prototype_of(&function.symbol, &function.parameters, function.returns)
+}
+
+fn expression_prototype(expression: &EmbeddedExpression) -> String {
+    prototype_of(&expression.symbol, &expression.parameters, expression.ty)
+}
+
+fn prototype_of(symbol: &str, arguments: &[(String, Type)], returns: Option<Type>) -> String {
     let mut parameters = vec!["struct spile_context *CONTEXT".to_string()];
-    for (name, ty) in &function.parameters {
+    for (name, ty) in arguments {
         parameters.push(match ty {
             Type::Long => format!("spile_long spile_arg_{name}"),
             Type::String => format!("char *spile_arg_{name}"),
         });
     }
-    match function.returns {
+    match returns {
         None => {}
         Some(Type::Long) => parameters.push("spile_long *spile_result".into()),
         Some(Type::String) => parameters.push("char *spile_result".into()),
     }
-    format!("void {}({})", function.symbol, parameters.join(", "))
-}
-
-fn expression_prototype(symbol: &str, ty: Option<Type>) -> String {
-    let result = match ty {
-        None => "",
-        Some(Type::Long) => ", spile_long *spile_result",
-        Some(Type::String) => ", char *spile_result",
-    };
-    format!("void {symbol}(struct spile_context *CONTEXT{result})")
+    format!("void {symbol}({})", parameters.join(", "))
 }
 
 /// How embedded C gets at a global: `STAP_GLOBAL_GET_v(keys)` and `STAP_GLOBAL_SET_v(keys, value)`.

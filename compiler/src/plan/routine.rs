@@ -638,10 +638,25 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     fn embedded(&mut self, code: &program::EmbeddedC, ty: Option<Type>, span: Span) -> Result {
-        let symbol = self.around.tables.embedded_expression(code, ty);
+        let mut parameters = Vec::new();
+        let mut arguments = Vec::new();
+        for (name, local) in &code.arguments {
+            let (argument, ty) = match self.read(program::Variable::Local(*local)) {
+                Result::Long(value) => (Argument::Long(value), Type::Long),
+                // The C may change the bytes.
+                Result::Text(text) => {
+                    let (buffer, to) = self.temporary_text();
+                    self.push(Instr::Copy { from: text, buffer, to });
+                    (Argument::Bytes(buffer), Type::String)
+                }
+            };
+            parameters.push((name.clone(), ty));
+            arguments.push(argument);
+        }
+        let symbol = self.around.tables.embedded_expression(code, parameters, ty);
         let (outcome, result) = self.outcome(ty);
         let location = Some(self.location(span));
-        self.push(Instr::Call { callee: Callee::Embedded(symbol), arguments: Vec::new(), outcome, location });
+        self.push(Instr::Call { callee: Callee::Embedded(symbol), arguments, outcome, location });
         self.check();
         result.unwrap_or(Result::Long(Value::Const(0)))
     }

@@ -17,6 +17,8 @@ pub(super) fn plain_string() -> Directive {
 pub struct EmbeddedExpression {
     pub symbol: String,
     pub code: EmbeddedC,
+    /// What it names of the arguments of the function that it stands in.
+    pub parameters: Vec<(String, Type)>,
     /// None: it stands as a statement.
     pub ty: Option<Type>,
 }
@@ -122,9 +124,9 @@ impl<'s> Tables<'s> {
     }
 
     /// The function that an embedded expression becomes.
-    pub(super) fn embedded_expression(&mut self, code: &EmbeddedC, ty: Option<Type>) -> String {
+    pub(super) fn embedded_expression(&mut self, code: &EmbeddedC, parameters: Vec<(String, Type)>, ty: Option<Type>) -> String {
         let symbol = format!("spile_embedded_expression_{}", self.expressions.len());
-        self.expressions.push(EmbeddedExpression { symbol: symbol.clone(), code: code.clone(), ty });
+        self.expressions.push(EmbeddedExpression { symbol: symbol.clone(), code: code.clone(), parameters, ty });
         symbol
     }
 }

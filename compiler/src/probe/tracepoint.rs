@@ -179,6 +179,23 @@ fn system_of(path: &str) -> String {
     stem.trim_start_matches("trace_").replace('-', "_")
 }
 
+/// What sees the same as a tracepoint of older kernels.
+fn renamed(name: &str) -> Option<&'static str> {
+    let successor = match name {
+        "block_remap" => "block_bio_remap",
+        "mm_balancedirty_writeout" | "mm_pdflush_bgwriteout" => "balance_dirty_pages",
+        "mm_page_allocation" => "mm_page_alloc",
+        "mm_page_free_direct" => "mm_page_free",
+        "mm_page_pcpu_free" => "mm_page_pcpu_drain",
+        "mm_pagereclaim_pgout" | "mm_vmscan_writepage" => "mm_vmscan_write_folio",
+        "mm_pdflush_kupdate" => "writeback_pages_written",
+        "mm_pagevec_free" => "mm_page_free_batched",
+        "tcp_set_state" => "inet_sock_set_state",
+        _ => return None,
+    };
+    Some(successor)
+}
+
 fn nothing(wanted: &Wanted, text: &str, objects: &[Rc<Object>], component: Span) -> PointError {
     let object = match objects {
         [object] if object.is_kernel() => "the kernel".to_string(),
@@ -190,7 +207,11 @@ fn nothing(wanted: &Wanted, text: &str, objects: &[Rc<Object>], component: Span)
         let functions = debug.function_names().unwrap_or_default();
         names.extend(functions.iter().filter_map(|name| name.strip_prefix(PREFIX)).map(str::to_string));
     }
-    let near = suggest::suggest(wanted.name, names.iter().map(String::as_str));
+    let successor = renamed(wanted.name).filter(|name| names.iter().any(|known| known == name));
+    let near = match successor {
+        Some(name) => vec![name],
+        None => suggest::suggest(wanted.name, names.iter().map(String::as_str)),
+    };
     let near = near.into_iter().map(str::to_string).collect();
     PointError::NoTracepoint { component, name: text.to_string(), object, near }
 }
