@@ -1,6 +1,6 @@
 //! What debug information is read to say of real kernels, against what binutils' `nm` and `addr2line` say: entry addresses,
 //! and the file and line that they are of; and against gdb: parameters with their types, what is returned, file and line of
-//! the declaration. Says how much agrees.
+//! the declaration, and where each variable is at statements. Says how much agrees.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use spile::debuginfo::{DebugInfo, Elf, FunctionPattern};
+use spile::debuginfo::{DebugInfo, Elf, FunctionId, FunctionPattern, Location};
 
 /// Functions of vmlinux that are drawn, and of each of so many modules.
 const KERNEL: usize = 2000;
@@ -157,8 +157,8 @@ fn entries_and_lines() {
 /// What is said of one function: `FILE:LINE`, then what it returns, then each parameter.
 type Prototype = Vec<String>;
 
-/// Prints for each name in the file `names` a line of `NAME|FILE:LINE|TYPE|TYPE PARAMETER...`.
-const GDB: &str = r#"
+/// Prints for each name that is asked for a line of `NAME|FILE:LINE|TYPE|TYPE PARAMETER...`.
+const PROTOTYPES: &str = r#"
 import gdb, sys
 def signed(name):
     symbol = gdb.lookup_global_symbol(name) or gdb.lookup_static_symbol(name)
@@ -173,50 +173,76 @@ def signed(name):
         return None
     parameters = ["%s %s" % (each.type, each.name) for each in own if each.is_argument]
     return "|".join(["%s:%d" % (symbol.symtab.filename, symbol.line), str(symbol.type.target())] + parameters)
-for name in open("names"):
+for name in open("asked"):
     said = signed(name.strip())
     print("=" + name.strip() + "|" + (said or ""))
 "#;
 
-/// The functions whose name only one has, `count` of them drawn at random (always the same ones).
-fn prototypes(path: &Path, count: usize) -> Vec<(String, Prototype)> {
-    let debug = DebugInfo::open(Arc::new(Elf::open(path).unwrap()), None, None).unwrap();
+/// The functions whose name only one has and that have code under it, `count` of them drawn at random (always the same ones).
+fn drawn(debug: &DebugInfo, count: usize, random: &mut Random) -> Vec<FunctionId> {
     let mut all = debug.find_functions(&FunctionPattern { name: "*".into(), file: None }).unwrap();
     let mut names: HashMap<String, usize> = HashMap::new();
     let name_of = |id| debug.function(id).unwrap().name;
     all.iter().for_each(|id| *names.entry(name_of(*id)).or_default() += 1);
     let mut drawn = Vec::new();
-    let mut random = 0x9e37_79b9_7f4a_7c15u64;
     while drawn.len() < count && !all.is_empty() {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let id = all.swap_remove((random % all.len() as u64) as usize);
+        let id = all.swap_remove(random.below(all.len()));
         let function = debug.function(id).unwrap();
         // gdb finds a function by its name where its code is, a clone under another; of assembly nothing is declared.
         if function.file.is_empty() || names[&function.name] != 1 || function.bodies.first().is_none_or(|body| body.symbol.as_ref() != Some(&function.name)) {
             continue;
         }
-        let returned = function.return_type.map_or_else(|| "void".into(), |id| debug.type_name(id));
-        let parameters = debug.parameters(id).unwrap();
-        let parameters = parameters.iter().map(|parameter| format!("{} {}", debug.type_name(parameter.type_id), parameter.name));
-        let place = format!("{}:{}", function.file, function.line);
-        drawn.push((function.name, [place, returned].into_iter().chain(parameters).collect()));
+        drawn.push(id);
     }
     drawn
 }
 
-/// The same, as gdb says it; what it does not find is left out.
-fn by_gdb(path: &Path, names: &[&str]) -> HashMap<String, Prototype> {
+/// Xorshift: the same numbers each time.
+struct Random(u64);
+
+impl Random {
+    fn new() -> Random {
+        Random(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
+
+fn prototypes(path: &Path, count: usize) -> Vec<(String, Prototype)> {
+    let debug = DebugInfo::open(Arc::new(Elf::open(path).unwrap()), None, None).unwrap();
+    let prototype = |id| {
+        let function = debug.function(id).unwrap();
+        let returned = function.return_type.map_or_else(|| "void".into(), |id| debug.type_name(id));
+        let parameters = debug.parameters(id).unwrap();
+        let parameters = parameters.iter().map(|parameter| format!("{} {}", debug.type_name(parameter.type_id), parameter.name));
+        let place = format!("{}:{}", function.file, function.line);
+        (function.name, [place, returned].into_iter().chain(parameters).collect())
+    };
+    drawn(&debug, count, &mut Random::new()).into_iter().map(prototype).collect()
+}
+
+/// The lines `=KEY|SAID` that gdb's Python prints for `script`, which reads what is asked for from the file `asked`.
+fn told_by_gdb(path: &Path, script: &str, asked: &str) -> Vec<(String, String)> {
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("names"), names.join("\n")).unwrap();
-    std::fs::write(directory.path().join("said.py"), GDB).unwrap();
+    std::fs::write(directory.path().join("asked"), asked).unwrap();
+    std::fs::write(directory.path().join("said.py"), script).unwrap();
     let mut command = Command::new("gdb");
     command.current_dir(directory.path()).args(["-nx", "-batch", "-x", "said.py"]).arg(path);
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = text.lines().filter_map(|line| line.strip_prefix('=')?.split_once('|'));
-    said.filter(|(_, rest)| !rest.is_empty()).map(|(name, rest)| (name.into(), rest.split('|').map(String::from).collect())).collect()
+    said.map(|(key, rest)| (key.to_string(), rest.to_string())).collect()
+}
+
+/// The same, as gdb says it; what it does not find is left out.
+fn by_gdb(path: &Path, names: &[&str]) -> HashMap<String, Prototype> {
+    let said = told_by_gdb(path, PROTOTYPES, &names.join("\n")).into_iter();
+    said.filter(|(_, rest)| !rest.is_empty()).map(|(name, rest)| (name, rest.split('|').map(String::from).collect())).collect()
 }
 
 /// Blanks apart, and the names of integers in gdb's spelling: it writes `unsigned long` where DWARF has `long unsigned int`.
@@ -255,15 +281,107 @@ fn same_prototypes(path: &Path, count: usize) -> [usize; 3] {
     figures
 }
 
+fn gdb_has_python() -> bool {
+    let python = Command::new("gdb").args(["-nx", "-batch", "-ex", "python print(6 * 7)"]).output();
+    python.is_ok_and(|output| output.stdout.starts_with(b"42"))
+}
+
 #[test]
 fn parameters_and_declarations() {
     let Some(kernel) = vmlinux() else { return println!("skipped: no debug information of a kernel") };
-    let python = Command::new("gdb").args(["-nx", "-batch", "-ex", "python print(6 * 7)"]).output();
-    if !python.is_ok_and(|output| output.stdout.starts_with(b"42")) {
+    if !gdb_has_python() {
         return println!("skipped: no gdb with Python");
     }
     let [functions, places, types] = of_all(&kernel, same_prototypes);
     println!("of {functions} functions {places} agree in the place of their declaration, {types} in what they take and return");
     assert!(functions >= KERNEL, "{functions}");
     assert!((functions - places) * 200 <= functions && (functions - types) * 200 <= functions, "{places}, {types} of {functions}");
+}
+
+/// Prints for each `FUNCTION OFFSET` a line of `FUNCTION OFFSET VARIABLE|WHERE` for each variable in scope: `none`, the register
+/// that it is in, `some` for any other place or value, `caller` for one that only callers know, `part` where only parts are there.
+/// What is in the scope of something inlined is left out.
+const VARIABLES: &str = r#"
+import gdb, re
+def where(text, at):
+    if "multi-location" in text.split("\n")[0]:
+        ranges = re.findall(r"Range 0x([0-9a-f]+)-0x([0-9a-f]+): (.*(?:\n     .*)*)", text)
+        text = next((what for low, high, what in ranges if int(low, 16) <= at < int(high, 16)), "optimized out")
+    if "entry_value" in text or "parameter_ref" in text:
+        return "caller"
+    if "piece" in text or "implicit_pointer" in text:
+        return "part"
+    if "optimized out" in text:
+        return "none"
+    register = re.search(r"a variable in \$(\w+)", text)
+    return register.group(1) if register else "some"
+for asked in open("asked"):
+    name, offset = asked.split()
+    entry = re.search(r"is a function at address (0x[0-9a-f]+)", gdb.execute("info address " + name, to_string=True))
+    if entry is None:
+        continue
+    at = int(entry.group(1), 16) + int(offset)
+    block = gdb.block_for_pc(at)
+    while block is not None and block.function is None:
+        block = block.superblock
+    if block is None or block.function.name != name:
+        continue
+    seen = set()
+    for one in re.split(r"(?m)^(?=Symbol )", gdb.execute("info scope *%d" % at, to_string=True))[1:]:
+        variable, text = re.match(r"Symbol (\S+) is ((?:.|\n)*)", one).groups()
+        if variable not in seen and not text.startswith(("a function", "a typedef", "a label")):
+            print("=%s %s %s|%s" % (name, offset, variable, where(text, at)))
+        seen.add(variable)
+"#;
+
+/// DWARF's numbers of registers (System V ABI for x86-64, figure 3.36).
+const REGISTERS: [&str; 16] =
+    ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
+
+/// How many statements were drawn, how many variables are in scope there by gdb, and of how many both say the same.
+fn same_locations(path: &Path, count: usize) -> [usize; 3] {
+    let debug = DebugInfo::open(Arc::new(Elf::open(path).unwrap()), None, None).unwrap();
+    let mut random = Random::new();
+    let mut asked = HashMap::new();
+    for id in drawn(&debug, count / 5, &mut random) {
+        let function = debug.function(id).unwrap();
+        let body = &function.bodies[0];
+        let statements = debug.statements(id).unwrap();
+        let inside = |at: u64| at >= body.entry.offset && at - body.entry.offset < body.size;
+        let own: Vec<_> = statements.iter().filter(|at| at.address.section == body.entry.section && inside(at.address.offset)).collect();
+        if !own.is_empty() {
+            let at = own[random.below(own.len())].address;
+            asked.insert(format!("{} {}", function.name, at.offset - body.entry.offset), (id, at));
+        }
+    }
+    let said = told_by_gdb(path, VARIABLES, &asked.keys().cloned().collect::<Vec<_>>().join("\n"));
+    let mut figures = [asked.len(), 0, 0];
+    for (key, said) in said {
+        let (statement, name) = key.rsplit_once(' ').unwrap();
+        let (id, at) = asked[statement];
+        let found = debug.variable(id, at, name).unwrap();
+        let same = match (said.as_str(), &found) {
+            ("caller" | "part", _) | ("none", Err(_)) | ("some", Ok(_)) => true,
+            (register, Ok(found)) => matches!(found.location, Location::Register(number) if REGISTERS.get(usize::from(number)) == Some(&register)),
+            _ => false,
+        };
+        figures[1] += 1;
+        figures[2] += usize::from(same);
+        if !same {
+            println!("{}: {key}: gdb says {said}, here {found:?}", path.display());
+        }
+    }
+    figures
+}
+
+#[test]
+fn variables_at_statements() {
+    let Some(kernel) = vmlinux() else { return println!("skipped: no debug information of a kernel") };
+    if !gdb_has_python() {
+        return println!("skipped: no gdb with Python");
+    }
+    let [statements, variables, same] = of_all(&kernel, same_locations);
+    println!("at {statements} statements gdb sees {variables} variables; {same} are where it says");
+    assert!(statements >= KERNEL / 10 && variables >= statements, "{statements}, {variables}");
+    assert!((variables - same) * 200 <= variables, "{same} of {variables}");
 }

@@ -156,16 +156,20 @@ impl DebugInfo {
         Ok(None)
     }
 
-    /// Calls `see` for the entries of a function's own code: those directly in it and in its blocks.
+    /// Calls `see` for the entries of a function's own code: those directly in it, in its blocks and in parts of it.
     fn within(&self, die: Die, depth: usize, see: &mut dyn FnMut(&Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
         if depth > MAX_DEPTH {
             return Err(Damage::at(die, "blocks without an end"));
         }
         let (unit, children) = self.children(die)?;
         for entry in &children {
-            see(unit, entry)?;
-            if entry.tag() == gimli::DW_TAG_lexical_block {
-                self.within(die_at(unit, entry.offset())?, depth + 1, see)?;
+            let inner = die_at(unit, entry.offset())?;
+            let is_part = entry.tag() == gimli::DW_TAG_inlined_subroutine && self.is_part(inner)?;
+            if !is_part {
+                see(unit, entry)?;
+            }
+            if is_part || entry.tag() == gimli::DW_TAG_lexical_block {
+                self.within(inner, depth + 1, see)?;
             }
         }
         Ok(())

@@ -73,6 +73,8 @@ const MANY: usize = 1000;
 struct UnitInstances {
     /// Inlined instances: (origin, instance), sorted.
     inlined: Vec<(Die, Die)>,
+    /// Entries of inlined instances that are parts of the copy of their function that they are in, sorted.
+    parts: Vec<Die>,
     /// Functions that are in no other, sorted.
     subprograms: Vec<Die>,
 }
@@ -102,6 +104,12 @@ impl Instances {
             Ok(all)
         };
         self.all.get_or_init(collect).as_ref().map_err(Clone::clone)
+    }
+
+    /// Parts of functions that gcc has split off (`-fpartial-inlining`) and put back where they were: no call is made for them,
+    /// and their variables are those of the function. Sorted.
+    pub fn parts(&self, store: &Store, slot: usize) -> Result<&[Die], Damage> {
+        Ok(&self.unit(store, slot)?.parts)
     }
 
     /// The outermost functions of a unit.
@@ -230,7 +238,13 @@ impl DebugInfo {
         Ok(std::iter::once(id.0).chain(index.copies_of(id.0)).collect())
     }
 
-    /// The entries of the function's inlined instances.
+    /// Whether the entry is of a part of a function that stands in a copy of that function.
+    pub(super) fn is_part(&self, die: Die) -> Result<bool, Damage> {
+        let parts = self.instances.parts(&self.store, self.store.slot_of(die)?)?;
+        Ok(parts.binary_search(&die).is_ok())
+    }
+
+    /// The entries of the function's inlined instances, without parts of it within itself.
     pub(super) fn instances_of(&self, id: FunctionId) -> Result<Vec<Die>, Damage> {
         let own = self.store.slot_of(id.0)?;
         if !self.try_index()?.crosses_units {
@@ -337,30 +351,50 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
     let mut found = UnitInstances::default();
     // Of the subprogram that the entries are in, if they are in one.
     let mut around: Option<isize> = None;
+    // The functions that the entry is in, the innermost last: at which depth, and whose code.
+    let mut inside: Vec<(isize, Die)> = Vec::new();
     while !raw.is_empty() {
         let (depth, die) = (raw.next_depth(), Die(slot.start.saturating_add(raw.next_offset().0 as u32)));
         let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
             continue;
         };
-        if abbreviation.tag() == gimli::DW_TAG_subprogram && around.is_none_or(|outer| depth <= outer) {
+        let tag = abbreviation.tag();
+        if tag == gimli::DW_TAG_subprogram && around.is_none_or(|outer| depth <= outer) {
             found.subprograms.push(die);
             around = Some(depth);
         }
-        if abbreviation.tag() != gimli::DW_TAG_inlined_subroutine {
+        if tag != gimli::DW_TAG_inlined_subroutine && tag != gimli::DW_TAG_subprogram {
             raw.skip_attributes(abbreviation.attributes()).map_err(failed)?;
             continue;
         }
+        let mut origin = None;
         for spec in abbreviation.attributes() {
             let value = raw.read_attribute(*spec).map_err(failed)?.value();
-            if spec.name() != gimli::DW_AT_abstract_origin {
-                continue;
+            if spec.name() == gimli::DW_AT_abstract_origin {
+                origin = store.target(Die(slot.start), value).map(|(origin, _)| origin);
             }
-            let origin = store.target(Die(slot.start), value).map(|(origin, _)| origin);
-            found.inlined.extend(origin.map(|origin| (origin, die)));
         }
+        inside.truncate(inside.partition_point(|(outer, _)| *outer < depth));
+        if let Some(origin) = origin.filter(|_| tag == gimli::DW_TAG_inlined_subroutine) {
+            let is_part = inside.last().is_some_and(|(_, function)| *function == origin) && is_called_at_its_declaration(store, die, origin)?;
+            match is_part {
+                true => found.parts.push(die),
+                false => found.inlined.push((origin, die)),
+            }
+        }
+        inside.push((depth, origin.unwrap_or(die)));
     }
     found.inlined.sort_unstable();
     Ok(found)
+}
+
+/// What gcc says of the call of a part that it has split off: no call in the source is where the function is declared.
+fn is_called_at_its_declaration(store: &Store, instance: Die, function: Die) -> Result<bool, Damage> {
+    let (_, call) = store.entry(instance)?;
+    let chain = store.origins(function)?;
+    let declared = |name| chain.iter().find_map(|(_, _, entry)| number(entry, name));
+    let same = |called, name| number(&call, called) == declared(name);
+    Ok(declared(gimli::DW_AT_decl_line).is_some() && same(gimli::DW_AT_call_line, gimli::DW_AT_decl_line) && same(gimli::DW_AT_call_column, gimli::DW_AT_decl_column))
 }
 
 fn decl_file(store: &Store, unit: &Unit, entry: &Entry) -> Option<String> {

@@ -7,7 +7,7 @@ use super::tables::{self, Source};
 use crate::cache::{Cache, Entry, Key, Kind};
 
 /// Counts up with whatever changes what is kept.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// An object with less `.debug_info` is read as quickly as what would be kept of it.
 const LARGE: u64 = 2 << 20;

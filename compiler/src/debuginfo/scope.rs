@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 128;
 
 /// The entries that surround an address, outermost first.
 pub(super) struct Scopes {
-    /// The body or inlined instance of the function itself, and its lexical blocks.
+    /// The body or inlined instance of the function itself, its lexical blocks, and parts of it that were split off and put back.
     pub own: Vec<Die>,
     /// Calls inlined there, with their blocks.
     pub inner: Vec<Die>,
@@ -72,7 +72,7 @@ impl DebugInfo {
                 }
                 if self.code_ranges(unit, entry)?.iter().any(|range| range.contains(&at)) {
                     let die = die_at(unit, entry.offset())?;
-                    let inlined = inlined || call;
+                    let inlined = inlined || call && !self.is_part(die)?;
                     if inlined {
                         scopes.inner.push(die)
                     } else {

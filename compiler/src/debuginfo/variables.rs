@@ -1,5 +1,7 @@
 //! Variables: those a function has, those in scope at an address, and where one of them is there.
 
+use std::collections::HashSet;
+
 use gimli::{AttributeValue, Expression};
 
 use super::DebugInfo;
@@ -51,6 +53,13 @@ enum Stored {
     Constant(i64),
 }
 
+/// The variables of a function in scopes of it, outermost first, each once: a part of it that was split off declares them again.
+fn locals_of<'d, 's>(declared: &'d [Vec<Declared<'s>>]) -> Vec<&'d Declared<'s>> {
+    let mut seen = HashSet::new();
+    let root = |variable: &Declared| variable.origins.last().map(|(die, ..)| *die);
+    declared.iter().flatten().filter(|variable| !variable.parameter && seen.insert(root(variable))).collect()
+}
+
 impl DebugInfo {
     /// Parameters, in order; those without a name are left out.
     pub fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error> {
@@ -79,12 +88,7 @@ impl DebugInfo {
             let Some(scopes) = self.scopes_at(id, at)? else {
                 return Ok(Vec::new());
             };
-            let mut found = Vec::new();
-            for scope in &scopes.own {
-                let declared = self.variables_in(*scope)?;
-                found.extend(self.described(declared.iter().filter(|variable| !variable.parameter))?);
-            }
-            Ok(found)
+            self.described(locals_of(&self.declared_in(&scopes.own)?).into_iter())
         };
         read().map_err(|damage| self.damaged(damage))
     }
@@ -108,6 +112,11 @@ impl DebugInfo {
         Ok(None)
     }
 
+    /// What each of the scopes declares.
+    fn declared_in(&self, scopes: &[Die]) -> Result<Vec<Vec<Declared<'_>>>, Damage> {
+        scopes.iter().map(|scope| self.variables_in(*scope)).collect()
+    }
+
     fn scopes_at(&self, id: FunctionId, at: Address) -> Result<Option<Scopes>, Damage> {
         self.elf.flat(at).map_or(Ok(None), |at| self.scopes(id, at))
     }
@@ -118,13 +127,8 @@ impl DebugInfo {
         let parameters = self.variables_in(id.0)?;
         let Some((scopes, flat)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else { return Ok(Vec::new()) };
         let mut names: Vec<(bool, Variable)> = self.described(parameters.iter().filter(|variable| variable.parameter))?.into_iter().map(|variable| (true, variable)).collect();
-        let mut declared = Vec::new();
-        for scope in &scopes.own {
-            declared.push(self.variables_in(*scope)?);
-        }
-        for scope in &declared {
-            names.extend(self.described(scope.iter().filter(|variable| !variable.parameter))?.into_iter().map(|variable| (false, variable)));
-        }
+        let declared = self.declared_in(&scopes.own)?;
+        names.extend(self.described(locals_of(&declared).into_iter())?.into_iter().map(|variable| (false, variable)));
         let mut placed = Vec::new();
         for (parameter, Variable { name, type_id }) in names {
             let innermost = declared.iter().rev().find_map(|scope| scope.iter().rev().find(|variable| variable.name == name));

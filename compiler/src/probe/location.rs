@@ -32,7 +32,9 @@ const MAX_LINES: usize = 6;
 /// Where a variable has none and where it has a value: `line 451; available at lines 455-460`.
 /// `own`: the lines that are the function's own.
 pub(super) fn elsewhere(elsewhere: &debuginfo::Elsewhere, own: std::ops::Range<u32>) -> String {
-    let out = elsewhere.line.map_or_else(|| "this place".to_string(), |line| format!("line {line}"));
+    // The line of what is inlined there would say nothing of the function.
+    let line = elsewhere.line.filter(|line| own.contains(line));
+    let out = line.map_or_else(|| "this place".to_string(), |line| format!("line {line}"));
     let mut available: Vec<(u32, u32)> = Vec::new();
     let mut joins = false;
     for &(line, there) in elsewhere.lines.iter().filter(|(line, _)| own.contains(line)) {
@@ -301,6 +303,7 @@ mod tests {
         let text = |line| elsewhere(&debuginfo::Elsewhere { line, lines: lines.clone() }, 450..500);
         assert_eq!(text(Some(451)), "line 451; available at lines 455-460, 470");
         assert_eq!(text(None), "this place; available at lines 455-460, 470");
+        assert_eq!(text(Some(379)), "this place; available at lines 455-460, 470");
         let none = debuginfo::Elsewhere { line: Some(451), lines: vec![(451, false)] };
         assert_eq!(elsewhere(&none, 450..500), "line 451; no line has it at its beginning");
     }

@@ -375,6 +375,32 @@ fn inlined_at_the_start_of_a_unit() {
     }
 }
 
+/// gcc splits a function at its early returns, and puts the part that it split off back where it was: that is no call.
+#[test]
+fn a_part_of_a_function_in_itself() {
+    let text = "struct s { long type, flags, n; void *insn; struct s *next; };\nvolatile int v;\n\
+        __attribute__((noipa)) int sink(void *a, int b) { return v + b; }\n__attribute__((noipa)) void *allocate(void *a, int b) { v = b; return a; }\n\
+        static int attach(struct s *dev, unsigned long unused)\n{\nint ret;\nstruct s *one;\nif (!dev->next)\nreturn -5;\n\
+        ret = sink(dev, 4);\nif (ret)\nreturn ret;\none = dev->next;\none->type = 1;\none->flags = 2;\none->n = dev->n;\nv = 7;\n\
+        one = one->next;\none->insn = allocate(one, 3);\nsink(one, v);\nreturn 0;\n}\n\
+        int (*const table[])(struct s *, unsigned long) = { attach };\n";
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        let compiled = Compiled::new(text, &[version, "-Wno-all"]);
+        let debug = compiled.open();
+        let id = only(&debug, "attach");
+        assert!(!debug.instances.parts(&debug.store, 0).expect("is whole").is_empty(), "{version}: nothing was split off");
+        let function = debug.function(id).expect("is whole");
+        assert_eq!((function.bodies.len(), function.inlined.len()), (1, 0), "{version}");
+        let at = debug.statements(id).expect("lines").iter().find(|statement| statement.line == 18).expect("a line").address;
+        assert!(debug.variable(id, at, "one").expect("is whole").is_ok(), "{version}");
+        let locals: Vec<String> = debug.locals(id, at).expect("some").into_iter().map(|local| local.name).collect();
+        assert_eq!(locals, ["ret", "one"], "{version}");
+        let calls = debug.calls(id).expect("is whole");
+        let called = calls.iter().map(|call| debug.function(call.callee).expect("is whole").name);
+        assert_eq!(called.collect::<Vec<_>>(), ["sink", "allocate", "sink"], "{version}");
+    }
+}
+
 /// A jump leaves the return address of whoever called the one that jumps: it tells nothing.
 #[test]
 fn what_is_called_by_a_jump_has_callers_that_are_not_known() {
