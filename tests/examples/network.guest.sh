@@ -26,9 +26,6 @@ kill -INT $loaders || cat ./*.err
 wait $loaders || true
 
 # shows NAME PATTERN: a line of the script's output matches.
-shows() {
-	grep -qE "$2" $1.out || { echo "$1 does not show $2:"; cat $1.out $1.err; exit 1; }
-}
 [ "$(wc -c <received)" = 100000 ] || { ls -l received; exit 1; }
 shows sizes '^[0-9]+ calls, 100000 bytes; smallest [0-9]+, largest [0-9]+$'
 shows sizes '\|@+ +[1-9][0-9]*$'
@@ -45,4 +42,5 @@ shows packet_way '^3 IP to TCP +[1-9][0-9]* +[1-9]'
 shows packet_way "^4 TCP to the reader's wake-up +[1-9]"
 shows drops '^ +[1-9][0-9]*  tcp_v4_rcv\+0x.* SKB_DROP_REASON_NO_SOCKET$'
 shows softirqs '^NET_RX +[1-9][0-9]* +[0-9]+ +[0-9]+$'
+[ -z "$failed" ]
 echo all as told

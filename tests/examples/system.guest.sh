@@ -56,9 +56,6 @@ run tasks
 run locks
 
 # shows NAME PATTERN: a line of the script's output matches.
-shows() {
-	grep -qE "$2" $1.out || { echo "$1 does not show $2:"; head -n 30 $1.out $1.err; failed=1; }
-}
 shows execsnoop '^[0-9:]{8} +[0-9]+ +[0-9]+ +0 "/bin/busybox" "echo" "told"$'
 shows opensnoop '^(cat|exe) +[0-9]+ +[0-9]+ +/etc/hostname$'
 shows opensnoop '^(cat|exe) +[0-9]+ +-1 ENOENT +/no/such/file$'

@@ -24,7 +24,7 @@ echo first: begins with 1, adds up
 spilerun -L -s 1 --overwrite flood.ko 2>/dev/null
 sleep 3
 spilerun -A flood -T 0.2 >out 2>err
-! grep -q '^line 1 ' out
+if grep '^line 1 ' out; then exit 1; fi
 written=$(sed -n 's/^written //p' out)
 grep -q "^line $written " out
 account last

@@ -36,7 +36,7 @@ sleep 0.5
 kill -s TERM $loader
 wait $loader
 gone ticks
-! grep -q ready out.2
+if grep ready out.2; then exit 1; fi
 cat out.1 out.2 | sed -n 's/^tick \([0-9]*\) x*$/\1/p' | sort -n -u >numbers
 [ "$(tail -n 1 numbers)" = "$(wc -l <numbers)" ]
 echo attached

@@ -84,7 +84,7 @@ impl DebugInfo {
     pub(super) fn calls_within(&self, dies: impl IntoIterator<Item = Die>) -> Result<Vec<Call>, Damage> {
         let mut calls = Vec::new();
         for die in dies {
-            self.within(die, 0, &mut |unit, entry| {
+            self.within(die, &mut |unit, entry| {
                 calls.extend(self.call(unit, entry)?);
                 Ok(())
             })?;
@@ -127,7 +127,7 @@ impl DebugInfo {
     pub(super) fn read_labels(&self, id: FunctionId) -> Result<Vec<Label>, Damage> {
         let mut labels = Vec::new();
         for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
-            self.within(die, 0, &mut |unit, entry| {
+            self.within(die, &mut |unit, entry| {
                 labels.extend(self.label(unit, entry)?);
                 Ok(())
             })?;
@@ -156,20 +156,26 @@ impl DebugInfo {
         Ok(None)
     }
 
-    /// Calls `see` for the entries of a function's own code: those directly in it, in its blocks and in parts of it.
-    fn within(&self, die: Die, depth: usize, see: &mut dyn FnMut(&Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
+    /// Calls `see` for the entries of a function's own code, in a body or an inlined copy: those directly in it, in its blocks and
+    /// in parts of it.
+    fn within(&self, copy: Die, see: &mut dyn FnMut(&Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
+        let (unit, entry) = self.store.entry(copy)?;
+        let function = self.store.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?.unwrap_or(copy);
+        self.within_block(FunctionId(function), copy, 0, see)
+    }
+
+    fn within_block(&self, function: FunctionId, die: Die, depth: usize, see: &mut dyn FnMut(&Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
         if depth > MAX_DEPTH {
             return Err(Damage::at(die, "blocks without an end"));
         }
         let (unit, children) = self.children(die)?;
         for entry in &children {
-            let inner = die_at(unit, entry.offset())?;
-            let is_part = entry.tag() == gimli::DW_TAG_inlined_subroutine && self.is_part(inner)?;
+            let is_part = self.is_part(function, unit, entry)?;
             if !is_part {
                 see(unit, entry)?;
             }
             if is_part || entry.tag() == gimli::DW_TAG_lexical_block {
-                self.within(inner, depth + 1, see)?;
+                self.within_block(function, die_at(unit, entry.offset())?, depth + 1, see)?;
             }
         }
         Ok(())

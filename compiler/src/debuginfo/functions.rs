@@ -73,8 +73,6 @@ const MANY: usize = 1000;
 struct UnitInstances {
     /// Inlined instances: (origin, instance), sorted.
     inlined: Vec<(Die, Die)>,
-    /// Entries of inlined instances that are parts of the copy of their function that they are in, sorted.
-    parts: Vec<Die>,
     /// Functions that are in no other, sorted.
     subprograms: Vec<Die>,
 }
@@ -104,12 +102,6 @@ impl Instances {
             Ok(all)
         };
         self.all.get_or_init(collect).as_ref().map_err(Clone::clone)
-    }
-
-    /// Parts of functions that gcc has split off (`-fpartial-inlining`) and put back where they were: no call is made for them,
-    /// and their variables are those of the function. Sorted.
-    pub fn parts(&self, store: &Store, slot: usize) -> Result<&[Die], Damage> {
-        Ok(&self.unit(store, slot)?.parts)
     }
 
     /// The outermost functions of a unit.
@@ -238,10 +230,14 @@ impl DebugInfo {
         Ok(std::iter::once(id.0).chain(index.copies_of(id.0)).collect())
     }
 
-    /// Whether the entry is of a part of a function that stands in a copy of that function.
-    pub(super) fn is_part(&self, die: Die) -> Result<bool, Damage> {
-        let parts = self.instances.parts(&self.store, self.store.slot_of(die)?)?;
-        Ok(parts.binary_search(&die).is_ok())
+    /// Whether an entry directly in the function's code is of a part of it that gcc has split off (`-fpartial-inlining`) and put
+    /// back where it was: no call is made for that, and its variables are the function's.
+    pub(super) fn is_part(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<bool, Damage> {
+        if entry.tag() != gimli::DW_TAG_inlined_subroutine {
+            return Ok(false);
+        }
+        let origin = self.store.reference_attr(unit, entry, gimli::DW_AT_abstract_origin)?;
+        Ok(origin == Some(function.0) && is_called_at_its_declaration(&self.store, entry, function.0)?)
     }
 
     /// The entries of the function's inlined instances, without parts of it within itself.
@@ -376,10 +372,9 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
         }
         inside.truncate(inside.partition_point(|(outer, _)| *outer < depth));
         if let Some(origin) = origin.filter(|_| tag == gimli::DW_TAG_inlined_subroutine) {
-            let is_part = inside.last().is_some_and(|(_, function)| *function == origin) && is_called_at_its_declaration(store, die, origin)?;
-            match is_part {
-                true => found.parts.push(die),
-                false => found.inlined.push((origin, die)),
+            let is_own = inside.last().is_some_and(|(_, function)| *function == origin);
+            if !is_own || !is_called_at_its_declaration(store, &store.entry(die)?.1, origin)? {
+                found.inlined.push((origin, die));
             }
         }
         inside.push((depth, origin.unwrap_or(die)));
@@ -389,11 +384,10 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
 }
 
 /// What gcc says of the call of a part that it has split off: no call in the source is where the function is declared.
-fn is_called_at_its_declaration(store: &Store, instance: Die, function: Die) -> Result<bool, Damage> {
-    let (_, call) = store.entry(instance)?;
+fn is_called_at_its_declaration(store: &Store, call: &Entry, function: Die) -> Result<bool, Damage> {
     let chain = store.origins(function)?;
     let declared = |name| chain.iter().find_map(|(_, _, entry)| number(entry, name));
-    let same = |called, name| number(&call, called) == declared(name);
+    let same = |called, name| number(call, called) == declared(name);
     Ok(declared(gimli::DW_AT_decl_line).is_some() && same(gimli::DW_AT_call_line, gimli::DW_AT_decl_line) && same(gimli::DW_AT_call_column, gimli::DW_AT_decl_column))
 }
 

@@ -47,7 +47,7 @@ impl DebugInfo {
             return Ok(None);
         };
         let mut scopes = Scopes { own: vec![root], inner: Vec::new(), subprogram: None, is_entry: begins && is_body };
-        self.descend(root, at, &mut scopes)?;
+        self.descend(id, root, at, &mut scopes)?;
         scopes.subprogram = if is_body { Some(root) } else { self.subprogram_around(root)? };
         Ok(Some(scopes))
     }
@@ -58,7 +58,7 @@ impl DebugInfo {
     }
 
     /// Adds the blocks and inlined calls under `root` that have the address.
-    fn descend(&self, root: Die, at: u64, scopes: &mut Scopes) -> Result<(), Damage> {
+    fn descend(&self, id: FunctionId, root: Die, at: u64, scopes: &mut Scopes) -> Result<(), Damage> {
         let mut next = Some((root, false));
         for _ in 0..MAX_DEPTH {
             let Some((die, inlined)) = next.take() else {
@@ -72,7 +72,7 @@ impl DebugInfo {
                 }
                 if self.code_ranges(unit, entry)?.iter().any(|range| range.contains(&at)) {
                     let die = die_at(unit, entry.offset())?;
-                    let inlined = inlined || call && !self.is_part(die)?;
+                    let inlined = inlined || call && !self.is_part(id, unit, entry)?;
                     if inlined {
                         scopes.inner.push(die)
                     } else {

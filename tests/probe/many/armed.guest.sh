@@ -2,7 +2,7 @@
 # printed; a return costs the kernel a kprobe, so there are fewer of them, and the limit is that of a busy machine.
 # script: entries tests/probe/many/entries.stp
 # script: returns tests/probe/many/returns.stp
-# stdout: ^entries: [2-4][0-9][0-9][0-9] probes$
+# stdout: ^entries: thousands$
 # stdout: ^hits 1$
 # stdout: ^entries: quick to arm, quick to disarm$
 # stdout: ^hits 1$
@@ -20,12 +20,17 @@ verdict() {
 	quick() { [ "$1" -lt $most ] && echo quick || echo "slow ($1)"; }
 	echo "$1: $(quick $arm) to arm, $(quick $disarm) to disarm"
 }
+# A small kernel of our own has fewer functions.
+thousands() {
+	probes=$(wc -l </sys/kernel/debug/tracing/enabled_functions)
+	[ "$probes" -ge $((SLOWNESS > 1 ? 2000 : 3000)) ] && echo "entries: thousands" || echo "entries: $probes probes"
+}
 measure() {
 	begun=$(now)
 	start $1 began
 	armed $1
 	there=$(now)
-	[ $1 = returns ] || echo "$1: $(wc -l </sys/kernel/debug/tracing/enabled_functions) probes"
+	[ $1 = returns ] || thousands
 	cat /proc/version >/dev/null
 	begin_stop=$(now)
 	kill -INT $loader

@@ -388,7 +388,9 @@ fn a_part_of_a_function_in_itself() {
         let compiled = Compiled::new(text, &[version, "-Wno-all"]);
         let debug = compiled.open();
         let id = only(&debug, "attach");
-        assert!(!debug.instances.parts(&debug.store, 0).expect("is whole").is_empty(), "{version}: nothing was split off");
+        let (unit, children) = debug.children(debug.copies(id).expect("is whole")[1]).expect("is whole");
+        let parts = children.iter().filter(|entry| debug.is_part(id, unit, entry).expect("is whole"));
+        assert_eq!(parts.count(), 1, "{version}: nothing was split off");
         let function = debug.function(id).expect("is whole");
         assert_eq!((function.bodies.len(), function.inlined.len()), (1, 0), "{version}");
         let at = debug.statements(id).expect("lines").iter().find(|statement| statement.line == 18).expect("a line").address;

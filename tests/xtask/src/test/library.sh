@@ -95,3 +95,20 @@ start_all() {
 		armed "$script"
 	done
 }
+
+# shows NAME REGEX: whether NAME.out has such a line; says so and sets $failed if not.
+shows() {
+	grep -qE -e "$2" "$1.out" || { echo "$1 does not show $2:"; head -n 30 "$1.out" "$1.err"; failed=1; }
+}
+
+# stop_nfsd: ends the kernel's NFS server, and unmounts what it has exported, /export.
+stop_nfsd() {
+	echo 0 >/proc/fs/nfsd/threads
+	umount /proc/fs/nfsd
+	# It lets go a little after its last thread has ended.
+	for tenth in $(seq 300); do
+		umount /export 2>/dev/null && return
+		sleep 0.1
+	done
+	umount /export
+}
