@@ -4,6 +4,7 @@
 //! One line is printed for each test, the last line of all is `N passed, N failed`. A machine with other work may be too slow
 //! for a test, so a few that failed are run once more, each alone; those that pass then are named at the end.
 
+mod alone;
 mod batch;
 mod build;
 mod find;
@@ -20,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, ensure};
 
+use alone::Alone;
 use build::Workshop;
 use find::Test;
 use judge::Observed;
@@ -58,6 +60,7 @@ pub fn run_in(options: &Options, place: Place) -> Result<ExitCode> {
 
 fn run_scripts(options: &Options, place: Place, report: &Report) -> Result<ExitCode> {
     let root = crate::root();
+    let _alone = Alone::in_tree(&root.join("target"), || println!("{}", alone::WAITING))?;
     build_programs(&root)?;
     let wanted = options.name.as_deref().unwrap_or_default();
     let (tests, others): (Vec<Test>, Vec<Test>) =

@@ -1,0 +1,71 @@
+//! One test run in a tree at a time. Two would empty each other's target/tests, and the second would put other programs in the
+//! place of those that the first is about to copy into its guest.
+//!
+//! The kernel keeps the lock (`flock` on a file that stays): a run that is killed holds nothing back.
+
+use std::fs::{self, File, TryLockError};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// What a run that has to wait says.
+pub const WAITING: &str = "another cargo xtask test runs in this tree: waiting";
+
+/// While it lives no other run has one in this tree. Programs that are started meanwhile do not keep it: files are closed in them.
+pub struct Alone {
+    _held: File,
+}
+
+impl Alone {
+    /// Waits for the run that `target`, the build directory, has already; `told` hears of it first, and only then.
+    pub fn in_tree(target: &Path, told: impl FnOnce()) -> Result<Alone> {
+        fs::create_dir_all(target).with_context(|| format!("making {}", target.display()))?;
+        let path = target.join("tests.lock");
+        // Its content is nobody's; who opens it does not touch what another holds.
+        let file = File::options().create(true).write(true).truncate(false).open(&path).with_context(|| format!("opening {}", path.display()))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                told();
+                file.lock().with_context(|| format!("waiting for {}", path.display()))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(|| format!("locking {}", path.display())),
+        }
+        Ok(Alone { _held: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_second_run_says_that_it_waits_and_goes_on_after_the_first() {
+        let target = tempfile::tempdir().expect("a temporary directory");
+        let first = Alone::in_tree(target.path(), || panic!("nobody else is there")).expect("the lock");
+        let (told, hears) = channel();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                let waits = told.clone();
+                let _alone = Alone::in_tree(target.path(), move || waits.send("waits").expect("heard")).expect("the lock");
+                told.send("has it").expect("heard");
+            });
+            assert_eq!(hears.recv_timeout(Duration::from_secs(60)), Ok("waits"));
+            assert!(hears.recv_timeout(Duration::from_millis(200)).is_err(), "both have it");
+            drop(first);
+            assert_eq!(hears.recv_timeout(Duration::from_secs(60)), Ok("has it"));
+            second.join().expect("the second run");
+        });
+    }
+
+    #[test]
+    fn what_an_ended_run_has_left_holds_nobody_back() {
+        let target = tempfile::tempdir().expect("a temporary directory");
+        for _ in 0..2 {
+            Alone::in_tree(&target.path().join("target"), || panic!("nobody is there")).expect("the lock");
+        }
+    }
+}
