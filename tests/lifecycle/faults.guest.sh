@@ -22,7 +22,7 @@ dmesg -c >/dev/null
 at=1
 failed=
 while modprobe fault victim=faulty at=$at; do
-	spilerun faulty.ko -T 1 >out 2>err || true
+	spilerun faulty.ko -T 1 n=0 >out 2>err || true
 	calls=$(cat /sys/module/fault/parameters/calls)
 	one=$(cat /sys/module/fault/parameters/failed)
 	rmmod fault
