@@ -520,8 +520,29 @@ impl<'a> Elaborator<'a> {
         }
     }
 
+    /// What a library file keeps for itself and a script makes it only forget (`delete_stopwatch` and nothing else of its file)
+    /// holds nothing: its type is open and does not matter, and the user could not say it.
+    fn settle_library_globals(&mut self) {
+        for index in 0..self.globals.len() {
+            let global = &self.globals[index];
+            let name = &global.ast.name;
+            if !global.ast.private || self.sources.file(name.span.file).origin != crate::source::Origin::Tapset {
+                continue;
+            }
+            let span = name.span;
+            let keys: Vec<_> = global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty]).collect();
+            for var in keys {
+                if self.types.get(var).is_none() {
+                    // No conflict: it had no type.
+                    let _ = self.types.set(var, Type::Long, span);
+                }
+            }
+        }
+    }
+
     /// Everything must have a type now; says so where it has none.
     pub(super) fn check_types(&mut self, handlers: &[Handler<'a>]) {
+        self.settle_library_globals();
         let mut untyped: Vec<(String, Span)> = Vec::new();
         for index in 0..self.printed_calls.len() {
             let (ty, name) = self.printed_calls[index];
