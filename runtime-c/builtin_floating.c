@@ -43,6 +43,12 @@ static bool float_is_infinite(u64 a)
 	return (a & ~FLOAT_SIGN) == (u64)FLOAT_SPECIAL << FLOAT_FRACTION;
 }
 
+/* Of either sign. */
+static bool float_is_zero(u64 a)
+{
+	return (a & ~FLOAT_SIGN) == 0;
+}
+
 static u64 float_infinity(bool negative)
 {
 	return ((u64)FLOAT_SPECIAL << FLOAT_FRACTION) | (negative ? FLOAT_SIGN : 0);
@@ -141,7 +147,7 @@ spile_long spile_fn_fp_mul(struct spile_context *c, spile_long x, spile_long y)
 	if (float_is_nan(x) || float_is_nan(y))
 		return FLOAT_NAN;
 	if (float_is_infinite(x) || float_is_infinite(y))
-		return !(x << 1) || !(y << 1) ? FLOAT_NAN : float_infinity(negative);
+		return float_is_zero(x) || float_is_zero(y) ? FLOAT_NAN : float_infinity(negative);
 	a = float_take(x);
 	b = float_take(y);
 	product = (unsigned __int128)a.sig * b.sig;
@@ -185,7 +191,7 @@ spile_long spile_fn_fp_rem(struct spile_context *c, spile_long x, spile_long y)
 	u64 rest, whole, odd = 0;
 	int distance;
 
-	if (float_is_nan(x) || float_is_nan(y) || float_is_infinite(x) || !(y << 1))
+	if (float_is_nan(x) || float_is_nan(y) || float_is_infinite(x) || float_is_zero(y))
 		return FLOAT_NAN;
 	if (float_is_infinite(y))
 		return x;
@@ -222,7 +228,7 @@ spile_long spile_fn_fp_sqrt(struct spile_context *c, spile_long x)
 	u64 root = 0;
 	int bit, power;
 
-	if (float_is_nan(x) || (x << 1) == 0)
+	if (float_is_nan(x) || float_is_zero(x))
 		return float_is_nan(x) ? (spile_long)FLOAT_NAN : x;
 	if (x < 0)
 		return FLOAT_NAN;

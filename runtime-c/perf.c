@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <linux/slab.h>
 
+#include "builtins.h"
 #include "context.h"
 #include "site.h"
 

@@ -1,0 +1,19 @@
+# Shows: the runtime's C has no warnings at the flags that Kbuild compiles modules with, nor of sparse, where that is installed.
+# stdout: ^objects: [1-9]
+# stdout: ^complaints: 0$
+# limit: 240
+
+cat >empty.stp <<'END_OF_SCRIPT'
+probe begin { exit() }
+END_OF_SCRIPT
+SPILE_CACHE_DIR=$PWD/cache "$SPILE" -r "$RELEASE" --kbuild --tmpdir "$PWD/work" -p4 -m empty empty.stp >build.log 2>&1 || cat build.log
+# The runtime, compiled again from its sources in the module's own directory, with what make says.
+cd work/spile-*/kbuild || exit
+rm -f spile_plain.o* empty.ko
+check=
+! command -v sparse >/dev/null || check="C=2 CHECK=sparse"
+# shellcheck disable=SC2086
+make -C "/lib/modules/$RELEASE/build" M="$PWD" SPILE_MODULE=empty $check modules >make.log 2>&1 || tail make.log
+echo "objects: $(ls runtime-c/*.o | wc -l)"
+grep -E "^$PWD/.*(warning|error):" make.log
+echo "complaints: $(grep -cE "^$PWD/.*(warning|error):" make.log)"
