@@ -15,7 +15,12 @@ failure() { su user -c 'getfattr -n user.job /mnt/file' 2>&1 | grep -o 'Input/ou
 
 right=$(find /lib/modules -name lustre.ko | head -n 1)
 # neg %ebx; mov %ebx,%eax, the first of which becomes two nops: the function fails where it is asked for -5, not for 5.
-place=$(hexdump -v -e '1/1 "%02x"' "$right" | awk '{ print index($0, "f7db89d8") }')
+# (mov %ebx,%eax; pop %rbx; neg %eax as the debug kernel has it.)
+place=$(hexdump -v -e '1/1 "%02x"' "$right" | awk '{
+	place = index($0, "f7db89d8")
+	if (!place && (place = index($0, "89d85bf7d8"))) place += 6
+	print place
+}')
 [ $((place % 2)) = 1 ]
 cp "$right" lustre.ko
 printf '\220\220' | dd of=lustre.ko bs=1 seek=$((place / 2)) conv=notrunc 2>/dev/null

@@ -4,6 +4,7 @@
 # script: refills tests/workaround/refills.stp
 # script: elsewhere -g tests/workaround/other_function.stp
 # modules: lustre
+# guest: debian
 # limit: 60
 # stdout: ^refused 5: ERROR: ll_xattr_cache_refill of module lustre is replaced by the live patch livepatch: .*echo 0 >/sys/kernel/livepatch/livepatch/enabled
 # stdout: ^looked$
