@@ -2,10 +2,9 @@
 /*
  * Builtins about stacks and symbols. Names are the running kernel's own
  * (kallsyms), which may be asked in any context. Addresses of user space have no
- * names here.
+ * names here. What is printed is a record of addresses, which the loader has named.
  */
 #include <linux/ctype.h>
-#include <linux/kallsyms.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
@@ -15,21 +14,18 @@
 #include "lines.h"
 #include "ring.h"
 #include "stack.h"
+#include "symbol.h"
 #include "text.h"
 
-/* "name+offset/size [module]"; "0xADDRESS" where there is none. */
+/* As spile_symbol_text(); of user space in hex. */
 static const char *describe(struct spile_context *c, unsigned long address, bool kernel)
 {
 	char *text = spile_cpu_of(c)->symbol;
 
-	BUILD_BUG_ON(KSYM_SYMBOL_LEN + sizeof(" [kernel]") > SPILE_SYMBOL_BYTES);
-	if (!kernel || !address) {
-		scnprintf(text, SPILE_SYMBOL_BYTES, "0x%lx", address);
-		return text;
-	}
-	sprint_symbol(text, address);
-	if (!strstarts(text, "0x") && !strchr(text, '['))
-		strlcat(text, " [kernel]", SPILE_SYMBOL_BYTES);
+	if (kernel && address)
+		spile_symbol_text(text, address);
+	else
+		scnprintf(text, SPILE_SYMBOL_TEXT, "0x%lx", address);
 	return text;
 }
 
@@ -76,33 +72,72 @@ spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_l
 	return depth >= 0 && depth < count ? (spile_long)frames[depth] : 0;
 }
 
+/* "0x..." without a NUL; at most HEX_BYTES. */
+enum { HEX_BYTES = 18 };
+static unsigned int put_hex(char *out, unsigned long value)
+{
+	unsigned int digits = value ? (fls64(value) + 3) / 4 : 1, i;
+
+	out[0] = '0';
+	out[1] = 'x';
+	for (i = digits; i > 0; i--, value >>= 4)
+		out[1 + i] = hex_asc_lo(value);
+	return 2 + digits;
+}
+
 /* In hex with blanks between them. Whole ones only. */
 static unsigned int put_frames(const unsigned long *frames, unsigned int count, char *out)
 {
 	unsigned int length = 0, i;
 
-	out[0] = 0;
 	for (i = 0; i < count; i++) {
-		char one[24];
-		unsigned int bytes = scnprintf(one, sizeof(one), "%s0x%lx", length ? " " : "", frames[i]);
+		char one[1 + HEX_BYTES] = " ";
+		unsigned int bytes = 1 + put_hex(one + 1, frames[i]), first = !length;
 
-		if (length + bytes >= spile_script.string_bytes)
+		if (length + bytes - first >= spile_script.string_bytes)
 			break;
-		memcpy(out + length, one, bytes + 1);
-		length += bytes;
+		memcpy(out + length, one + first, bytes - first);
+		length += bytes - first;
 	}
+	out[length] = 0;
 	return length;
 }
 
-/* Addresses from `first` on, at most `most` (below 0: all). */
+/* Those from `first` on, at most `most` (below 0: all); says how many. */
+static unsigned int part_of_stack(struct spile_context *c, spile_long user, spile_long first, spile_long most,
+				  const unsigned long **frames)
+{
+	unsigned int count = frames_of(c, user, frames);
+	unsigned int from = clamp_t(spile_long, first, 0, count);
+
+	*frames += from;
+	count -= from;
+	return most < 0 ? count : min_t(spile_long, most, count);
+}
+
 unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first, spile_long most, char *out)
 {
 	const unsigned long *frames;
-	unsigned int count = frames_of(c, user, &frames);
-	unsigned int from = clamp_t(spile_long, first, 0, count);
+	unsigned int count = part_of_stack(c, user, first, most, &frames);
 
-	count -= from;
-	return put_frames(frames + from, most < 0 ? count : min_t(spile_long, most, count), out);
+	return put_frames(frames, count, out);
+}
+
+/* A memory part. */
+static char *put_addresses(char *at, const unsigned long *frames, unsigned int count)
+{
+	return spile_put_string(at, (struct spile_string){ (const char *)frames, count * sizeof(*frames) });
+}
+
+char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long first, spile_long most)
+{
+	const unsigned long *frames;
+	unsigned int count;
+
+	if (!at)
+		return NULL;
+	count = part_of_stack(c, user, first, most, &frames);
+	return put_addresses(at, frames, count);
 }
 
 unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, char *out)
@@ -113,103 +148,95 @@ unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, c
 	return put_frames(frames, count, out);
 }
 
-/* What there is to say of a frame. */
-enum frame_form { FRAME_BRIEF, FRAME_FULL, FRAME_LINE };
-
-/* A return address is behind the call: its line is that of the byte before. */
-static void put_source(struct spile_text *text, struct spile_context *c, unsigned long address, bool returns)
+/* As one record, so that it stays together; nothing of a stack without frames. */
+static void print(struct spile_context *c, u32 flags, const unsigned long *frames, unsigned int count)
 {
-	struct spile_line line;
-	char number[16];
+	const char *function = c->probe->function;
+	struct spile_string from = { function, flags & SPILE_STACK_RETURNING ? strlen(function) : 0 };
+	char *at;
 
-	if (!spile_line_find(c, address - returns, &line))
+	if (!count)
 		return;
-	spile_text_literal(text, " at ");
-	spile_text_literal(text, line.file);
-	scnprintf(number, sizeof(number), ":%u", line.line);
-	spile_text_literal(text, number);
+	at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_STACK,
+				8 + SPILE_STRING_PART(from.length) + SPILE_STRING_PART(8 * count));
+	at = spile_put_long(at, flags);
+	if (flags & SPILE_STACK_RETURNING)
+		at = spile_put_string(at, from);
+	spile_record_commit(c, put_addresses(at, frames, count));
 }
 
-static void put_frame(struct spile_text *text, struct spile_context *c, unsigned long address, bool returns)
+static void print_stack(struct spile_context *c, bool user, u32 flags)
 {
-	char head[32], *module = NULL;
-	char *what;
-
-	scnprintf(head, sizeof(head), " 0x%lx : ", address);
-	spile_text_literal(text, head);
-	what = (char *)describe(c, address, true);
-	/* The module is said behind the line. */
-	module = strstr(what, " [");
-	if (module)
-		*module = 0;
-	spile_text_literal(text, what);
-	put_source(text, c, address, returns);
-	if (module) {
-		module = strchr(describe(c, address, true), '[');
-		spile_text_byte(text, ' ');
-		spile_text_literal(text, module ? module : "");
-	}
-	spile_text_byte(text, '\n');
-}
-
-static void put_line(struct spile_text *text, struct spile_context *c, unsigned long address, bool kernel, bool full)
-{
-	if (full) {
-		char head[32];
-
-		scnprintf(head, sizeof(head), " 0x%lx : ", address);
-		spile_text_literal(text, head);
-	}
-	spile_text_literal(text, describe(c, address, kernel));
-	spile_text_byte(text, '\n');
-}
-
-/* One line for each frame. */
-static void put_stack(struct spile_text *text, struct spile_context *c, bool user, enum frame_form form)
-{
-	bool full = form != FRAME_BRIEF;
+	bool returning = c->probe->kind == SPILE_PROBE_KRETPROBE;
 	const unsigned long *frames;
 	unsigned int count = frames_of(c, user, &frames);
-	unsigned int i = 0;
 
-	if (full && !user && c->probe->kind == SPILE_PROBE_KRETPROBE && count) {
-		spile_text_literal(text, "Returning from: ");
-		spile_text_literal(text, c->probe->function);
-		spile_text_literal(text, "\nReturning to  :");
-		if (form == FRAME_LINE)
-			put_frame(text, c, frames[i++], true);
-		else
-			put_line(text, c, frames[i++], true, true);
-	}
-	for (; i < count; i++) {
-		/* All but the place of a probe with registers are return addresses. */
-		if (form == FRAME_LINE)
-			put_frame(text, c, frames[i], i || !spile_registers(c) || c->probe->kind == SPILE_PROBE_KRETPROBE);
-		else
-			put_line(text, c, frames[i], !user, full);
-	}
+	if (user)
+		flags |= SPILE_STACK_OF_USER;
+	else if (returning && flags & SPILE_STACK_FULL)
+		flags |= SPILE_STACK_RETURNING;
+	else if (!returning && spile_registers(c))
+		flags |= SPILE_STACK_AT_PROBE;
+	print(c, flags, frames, count);
 }
 
-/* Lines for the addresses in a string, as backtrace() makes it. */
-static void put_addresses(struct spile_text *text, struct spile_context *c, struct spile_string addresses, bool user, bool full)
+void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long full)
 {
-	const char *at = addresses.text, *end = at + addresses.length;
+	print_stack(c, user, full ? SPILE_STACK_FULL : 0);
+}
 
-	while (at < end) {
-		unsigned long address = 0;
-		const char *digit;
+void spile_fn___print_stack_lines(struct spile_context *c)
+{
+	print_stack(c, false, SPILE_STACK_FULL | SPILE_STACK_LINES);
+}
 
-		for (; at < end && *at == ' '; at++)
-			;
-		if (end - at > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
-			at += 2;
-		for (digit = at; digit < end && isxdigit(*digit); digit++)
-			address = address << 4 | hex_to_bin(*digit);
-		if (digit == at)
-			break;
-		at = digit;
-		put_line(text, c, address, !user, full);
-	}
+void spile_fn___print_user_stack(struct spile_context *c, spile_long pc, spile_long fp)
+{
+	const unsigned long *frames;
+	unsigned int count = spile_stack_user_from(c, pc, fp, &frames);
+
+	print(c, SPILE_STACK_OF_USER | SPILE_STACK_FULL, frames, count);
+}
+
+/* The next address in a string, as backtrace() makes it; false at its end, or at what is none. */
+static bool next_address(struct spile_string *rest, unsigned long *address)
+{
+	const char *at = rest->text, *end = at + rest->length, *digit;
+
+	for (; at < end && *at == ' '; at++)
+		;
+	if (end - at > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
+		at += 2;
+	*address = 0;
+	for (digit = at; digit < end && isxdigit(*digit); digit++)
+		*address = *address << 4 | hex_to_bin(*digit);
+	*rest = (struct spile_string){ digit, end - digit };
+	return digit > at;
+}
+
+void spile_fn___print_addresses(struct spile_context *c, spile_long user, struct spile_string addresses)
+{
+	u32 most = 8 * ((addresses.length + 1) / 2);	/* each takes a digit and a blank */
+	unsigned long address;
+	char *start, *at;
+
+	if (!next_address(&(struct spile_string){ addresses.text, addresses.length }, &address))
+		return;
+	start = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_STACK, 8 + SPILE_STRING_PART(most));
+	if (!start)
+		return;
+	start = spile_put_long(start, SPILE_STACK_FULL | (user ? SPILE_STACK_OF_USER : 0));
+	for (at = start + 4; next_address(&addresses, &address); at += sizeof(address))
+		memcpy(at, &address, sizeof(address));
+	*(u32 *)start = at - start - 4;
+	memset(at, 0, 4);
+	spile_record_commit(c, at + 4);
+}
+
+static void put_line(struct spile_text *text, struct spile_context *c, unsigned long address, bool kernel)
+{
+	spile_text_literal(text, describe(c, address, kernel));
+	spile_text_byte(text, '\n');
 }
 
 static struct spile_text buffer(struct spile_context *c)
@@ -217,33 +244,35 @@ static struct spile_text buffer(struct spile_context *c)
 	return spile_text_in(spile_cpu_of(c)->stack_text, SPILE_STACK_TEXT);
 }
 
-/* As one record, so that it stays together. */
-static void print(struct spile_context *c, struct spile_text *text)
+static unsigned int give_buffer(struct spile_context *c, struct spile_text *text, char *out)
 {
-	struct spile_string all = { spile_cpu_of(c)->stack_text, spile_text_end(text) };
-	char *at;
-
-	if (!all.length)
-		return;
-	at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, SPILE_STRING_PART(all.length));
-	if (at)
-		spile_record_commit(c, spile_put_string(at, all));
+	return give(out, spile_cpu_of(c)->stack_text, spile_text_end(text));
 }
 
-void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long full)
+unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, char *out)
 {
 	struct spile_text text = buffer(c);
+	const unsigned long *frames;
+	unsigned int count = frames_of(c, user, &frames), i;
 
-	put_stack(&text, c, user, full ? FRAME_FULL : FRAME_BRIEF);
-	print(c, &text);
+	for (i = 0; i < count; i++)
+		put_line(&text, c, frames[i], !user);
+	return give_buffer(c, &text, out);
 }
 
-void spile_fn___print_stack_lines(struct spile_context *c)
+unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user, struct spile_string addresses, char *out)
 {
 	struct spile_text text = buffer(c);
+	unsigned long address;
 
-	put_stack(&text, c, false, FRAME_LINE);
-	print(c, &text);
+	while (next_address(&addresses, &address))
+		put_line(&text, c, address, !user);
+	return give_buffer(c, &text, out);
+}
+
+static bool find_line(struct spile_context *c, unsigned long address, struct spile_line *line)
+{
+	return spile_line_in_kernel(address, line) || spile_line_in_module(describe(c, address, true), line);
 }
 
 /* part: 0 file:line, 1 file, 2 line. The address in hex where no line is known. */
@@ -251,46 +280,11 @@ unsigned int spile_fn___symbol_line(struct spile_context *c, spile_long address,
 {
 	struct spile_line line;
 
-	if (!spile_line_find(c, address, &line))
+	if (!find_line(c, address, &line))
 		return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
 	if (part == 2)
 		return scnprintf(out, spile_script.string_bytes, "%u", line.line);
 	if (part == 1)
 		return scnprintf(out, spile_script.string_bytes, "%s", line.file);
 	return scnprintf(out, spile_script.string_bytes, "%s:%u", line.file, line.line);
-}
-
-void spile_fn___print_user_stack(struct spile_context *c, spile_long pc, spile_long fp)
-{
-	struct spile_text text = buffer(c);
-	const unsigned long *frames;
-	unsigned int count = spile_stack_user_from(c, pc, fp, &frames), i;
-
-	for (i = 0; i < count; i++)
-		put_line(&text, c, frames[i], false, true);
-	print(c, &text);
-}
-
-unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, char *out)
-{
-	struct spile_text text = buffer(c);
-
-	put_stack(&text, c, user, FRAME_BRIEF);
-	return give(out, spile_cpu_of(c)->stack_text, spile_text_end(&text));
-}
-
-void spile_fn___print_addresses(struct spile_context *c, spile_long user, struct spile_string addresses)
-{
-	struct spile_text text = buffer(c);
-
-	put_addresses(&text, c, addresses, user, true);
-	print(c, &text);
-}
-
-unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user, struct spile_string addresses, char *out)
-{
-	struct spile_text text = buffer(c);
-
-	put_addresses(&text, c, addresses, user, false);
-	return give(out, spile_cpu_of(c)->stack_text, spile_text_end(&text));
 }

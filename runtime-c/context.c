@@ -97,7 +97,7 @@ static size_t layout(struct spile_cpu *cpu, char *memory)
 	stack = at;
 	at += SPILE_STACK_FRAMES * sizeof(unsigned long);
 	symbol = at;
-	at += SPILE_SYMBOL_BYTES;
+	at += SPILE_SYMBOL_TEXT;
 	stack_text = at;
 	at += SPILE_STACK_TEXT;
 

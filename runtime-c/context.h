@@ -55,7 +55,7 @@ struct spile_cpu {
 	char *message;			/* spile_message_bytes() */
 	char *tokens;			/* spile_script.string_bytes; what tokenize() has still to split */
 	unsigned long *stack;		/* SPILE_STACK_FRAMES of them */
-	char *symbol;			/* SPILE_SYMBOL_BYTES */
+	char *symbol;			/* SPILE_SYMBOL_TEXT bytes */
 	char *stack_text;		/* SPILE_STACK_TEXT bytes */
 	char *values;			/* of aggregates (map_init.c) */
 	char *ring_data;

@@ -18,6 +18,7 @@
 #include "ring.h"
 #include "session.h"
 #include "site.h"
+#include "symbol.h"
 
 static atomic_t opened = ATOMIC_INIT(0);
 
@@ -142,6 +143,20 @@ static long set_sample(const void __user *argument)
 	return error;
 }
 
+static long name_symbol(void __user *argument)
+{
+	struct spile_symbol *symbol = memdup_user(argument, sizeof(*symbol));
+	int error;
+
+	if (IS_ERR(symbol))
+		return PTR_ERR(symbol);
+	error = spile_symbol_find(symbol);
+	if (!error && copy_to_user(argument, symbol, sizeof(*symbol)))
+		error = -EFAULT;
+	kfree(symbol);
+	return error;
+}
+
 static long get_counters(void __user *argument)
 {
 	struct spile_counters counters;
@@ -189,6 +204,8 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 		return set_sample((const void __user *)argument);
 	case SPILE_KEEP:
 		return set_keep((const void __user *)argument);
+	case SPILE_SYMBOL:
+		return name_symbol((void __user *)argument);
 	default:
 		return -ENOTTY;
 	}

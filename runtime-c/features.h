@@ -76,6 +76,22 @@ static inline void spile_module_sizes(const struct module *module, size_t *text,
 #endif
 }
 
+/* Where a module's code is, or that of its init; no bytes: it has none, or not any more. Can go when 6.1 has: as above. */
+static inline unsigned long spile_module_code(const struct module *module, bool of_init, unsigned long *bytes)
+{
+#ifdef SPILE_HAVE_MODULE_MEMORY
+	const struct module_memory *memory = &module->mem[of_init ? MOD_INIT_TEXT : MOD_TEXT];
+
+	*bytes = memory->base ? memory->size : 0;
+	return (unsigned long)memory->base;
+#else
+	const struct module_layout *layout = of_init ? &module->init_layout : &module->core_layout;
+
+	*bytes = layout->base ? layout->text_size : 0;
+	return (unsigned long)layout->base;
+#endif
+}
+
 /*
  * pde_data() in lower case: 359745d78351 ("proc: remove PDE_DATA() completely"),
  * first in 5.17. Can go when 5.10 has.

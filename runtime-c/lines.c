@@ -11,14 +11,11 @@
  * number follows: numbers of seven bits a byte. line_table.rs says the same.
  */
 #include <linux/ctype.h>
-#include <linux/kallsyms.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "script.h"
-#include "context.h"
 #include "lines.h"
-#include "stack.h"
 
 enum { LINES_SYMBOLS = 2, LINES_BLOCKS, LINES_FILES, LINES_ROW_BYTES, LINES_HEADER };
 
@@ -112,8 +109,7 @@ static u32 name_hash(const char *name, size_t length)
 	return value;
 }
 
-/* `text` as the kernel describes an address of a module: "name+0x12/0x34 [module]". */
-static bool find_in_module(const char *text, struct spile_line *line)
+bool spile_line_in_module(const char *text, struct spile_line *line)
 {
 	const char *plus = strchr(text, '+'), *open = strchr(text, '[');
 	unsigned int i;
@@ -141,9 +137,8 @@ static bool find_in_module(const char *text, struct spile_line *line)
 	return false;
 }
 
-bool spile_line_find(struct spile_context *c, unsigned long address, struct spile_line *line)
+bool spile_line_in_kernel(unsigned long address, struct spile_line *line)
 {
-	char *text = spile_cpu_of(c)->symbol;
 	unsigned int i;
 
 	for (i = 0; i < spile_script.line_table_count; i++) {
@@ -153,6 +148,5 @@ bool spile_line_find(struct spile_context *c, unsigned long address, struct spil
 		if (!*table->module && at <= U32_MAX && find_in(table, at, line))
 			return true;
 	}
-	sprint_symbol(text, address);
-	return find_in_module(text, line);
+	return false;
 }

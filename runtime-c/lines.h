@@ -9,14 +9,13 @@
 
 #include <linux/types.h>
 
-struct spile_context;
-
 struct spile_line {
 	const char *file;
 	unsigned int line;
 };
 
-/* False where no line is known. */
-bool spile_line_find(struct spile_context *c, unsigned long address, struct spile_line *line);
+/* Both false where no line is known. `text`: the address as spile_symbol_text() has it. */
+bool spile_line_in_kernel(unsigned long address, struct spile_line *line);
+bool spile_line_in_module(const char *text, struct spile_line *line);
 
 #endif

@@ -20,6 +20,7 @@
 #include "imprint.h"
 #include "module_notifier.h"
 #include "module_symbols.h"
+#include "past_code.h"
 #include "session.h"
 #include "site.h"
 
@@ -169,6 +170,8 @@ static int notify(struct notifier_block *block, unsigned long event, void *data)
 	struct module *module = data;
 	unsigned int i;
 
+	if (spile_script.defers_names)
+		spile_past_code_event(event, module);
 	if (event == MODULE_STATE_LIVE && spile_script.imprint_count && is_livepatch_module(module))
 		live_patch_comes(module);
 	for (i = 0; i < spile_script.target_count; i++) {
@@ -210,5 +213,6 @@ int spile_modules_init(void)
 void spile_modules_exit(void)
 {
 	unregister_module_notifier(&notifier);
+	spile_past_code_exit();
 	kfree(states);
 }

@@ -228,6 +228,41 @@ void spile_ring_wake_all(void)
 	wake_up_interruptible(&readers);
 }
 
+/*
+ * The rings, once they are made, until nobody asks any more: false before.
+ * Acquire: pairs with spile_ring_setup().
+ */
+static bool rings_are_there(void)
+{
+	return smp_load_acquire(&spile_ring_bytes);
+}
+
+bool spile_rings_are_empty(void)
+{
+	int i;
+
+	if (!rings_are_there())
+		return true;
+	for_each_possible_cpu(i) {
+		const struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
+
+		if (READ_ONCE(cpu->head) != READ_ONCE(cpu->ring->tail))
+			return false;
+	}
+	return true;
+}
+
+void spile_rings_tell_changes(u64 changes)
+{
+	int i;
+
+	if (!rings_are_there())
+		return;
+	/* Release: what changed before the number that shows it. Pairs with the reader's acquire load. */
+	for_each_possible_cpu(i)
+		smp_store_release(&per_cpu_ptr(&spile_cpus, i)->ring->changes, changes);
+}
+
 /* The size asked for, as a power of two that the machine can afford. */
 static u32 affordable_size(u32 wanted)
 {
@@ -256,7 +291,7 @@ int spile_ring_setup(u32 wanted)
 		cpu->ring = (struct spile_ring_header *)memory;
 		cpu->ring_data = memory + SPILE_RING_HEADER_BYTES;
 	}
-	spile_ring_bytes = bytes;
+	smp_store_release(&spile_ring_bytes, bytes);
 	spile_session_charge(((size_t)SPILE_RING_HEADER_BYTES + bytes) * num_possible_cpus());
 	return 0;
 }

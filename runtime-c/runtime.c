@@ -17,6 +17,7 @@
 #include "setting.c"
 #include "module_notifier.c"
 #include "module_symbols.c"
+#include "past_code.c"
 
 #include "site.c"
 #include "condition.c"
@@ -59,6 +60,7 @@
 #include "pretty.c"
 #include "stack.c"
 #include "lines.c"
+#include "symbol.c"
 
 #include "builtin_context.c"
 #include "builtin_errno.c"

@@ -354,6 +354,7 @@ struct spile_script {
 	unsigned int imprint_count;
 	const struct spile_lines *lines;	/* 0 where line_table_count is 0 */
 	unsigned int line_table_count;
+	unsigned int defers_names;		/* records hold addresses that the loader has named (SPILE_SYMBOL) */
 	unsigned int lock_count;		/* globals that have a lock */
 	unsigned int counter_count;
 	const struct spile_map *const *maps;	/* 0 where map_count is 0 */
@@ -477,6 +478,8 @@ static inline char *spile_put_long(char *at, spile_long value)
 	return at + 8;
 }
 char *spile_put_string(char *at, struct spile_string s);
+/* Addresses of the stack from `first` on, at most `most` (below 0: all), for enum spile_named. Room needed: SPILE_STRING_PART(8 * SPILE_STACK_FRAMES). */
+char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long first, spile_long most);
 /* `bytes` bytes of memory at address (%m, %M). Room needed: SPILE_STRING_PART(bytes). */
 char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, spile_long bytes, int user);
 /* The object at address as `description` says. Room needed: computed by the compiler (SPILE_STRING_PART of size and of each string pointer with string_bytes - 1). */

@@ -4,11 +4,7 @@
 
 struct spile_context;
 
-enum {
-	SPILE_STACK_FRAMES = 64,	/* of one stack at the most */
-	SPILE_STACK_TEXT = 8192,	/* bytes of one printed stack */
-	SPILE_SYMBOL_BYTES = 1024,	/* room for a symbol's name with what belongs to it; the kernel asks for KSYM_SYMBOL_LEN */
-};
+enum { SPILE_STACK_TEXT = 8192 };	/* bytes of a stack as a string value, before it is cut */
 
 /*
  * The stack of the code that the handler interrupts: the address of the probed

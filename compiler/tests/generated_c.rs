@@ -88,3 +88,35 @@ fn handlers_that_do_the_same_are_one() {
     assert_eq!(text.matches("(struct spile_context *c SPILE_LOCAL)\n{").count(), 2, "{text}");
     assert!(text.contains("probe timer.s(1) (sample.stp:1:7), and 1 more"), "{text}");
 }
+
+#[test]
+fn names_that_are_only_printed_are_left_to_the_loader() {
+    let text = both(
+        "function where:string (a:long) { return symname(a) }\nfunction both:string () { return sprintf(\"%s in %s\", symdata(1), modname(2)) }\n\
+         probe timer.s(1) { printf(\"%-20s %s\\n\", where(7), both()) println(__stack_addresses(0, 1, 3)) }",
+    );
+    assert!(!text.contains("spile_fn_sym") && !text.contains("spile_fn_modname") && !text.contains("spile_fn___stack"), "{text}");
+    assert_eq!(text.matches("at = spile_put_long(at, ").count(), 3, "{text}");
+    assert!(text.contains("at = spile_put_stack(c, at, 0, 1, 3);"), "{text}");
+    assert!(!text.contains("function_where") && !text.contains("function_both") && !text.contains("table_0"), "nobody calls them: {text}");
+}
+
+#[test]
+fn names_that_are_values_are_asked_in_the_handler() {
+    for script in [
+        "probe timer.s(1) { s = symname(7) println(s) }",
+        "global g\nprobe timer.s(1) { g = sprintf(\"%s\", symname(7)) }",
+        "function f:string (a:long) { if (a) return symname(a) return \"\" }\nprobe timer.s(1) { println(f(7)) }",
+        "function f:string (a:long, b:long) { return symname(b) }\nprobe timer.s(1) { println(f(6, 7)) }",
+        "function f:string (a:long) { return a ? symname(a) : \"\" }\nprobe timer.s(1) { println(f(7)) }",
+    ] {
+        let text = both(script);
+        assert!(text.contains("spile_fn_symname(c, "), "{text}");
+    }
+}
+
+#[test]
+fn a_format_that_calls_itself_ends() {
+    let text = both("function f:string () { return sprintf(\"x%s\", f()) }\nprobe timer.s(1) { println(f()) }");
+    assert!(text.contains("function_f(c"), "{text}");
+}

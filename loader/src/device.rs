@@ -11,11 +11,12 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
-use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Sample, Set, Setup};
+use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Sample, Set, Setup, Symbol};
 use spile_abi::record::RingHeader;
 
 use crate::error::Error;
 use crate::ring::Ring;
+use crate::symbol::Kernel;
 
 /// Where a node can be made when the system has made none. /dev first: the others may be mounted `nodev`.
 const NODE_PLACES: [&str; 3] = ["/dev", "/run", "/tmp"];
@@ -25,6 +26,12 @@ const NODE_PLACES: [&str; 3] = ["/dev", "/run", "/tmp"];
 pub struct Device {
     name: String,
     descriptor: OwnedFd,
+}
+
+impl Kernel for Device {
+    fn name(&self, symbol: &mut Symbol) -> bool {
+        self.symbol(symbol).is_ok()
+    }
 }
 
 impl Device {
@@ -94,6 +101,11 @@ impl Device {
     /// One in so many hits is to be handled. Before [`Device::start`].
     pub fn sample(&self, one_in: u32) -> Result<(), Error> {
         self.call(device::SAMPLE, &mut Sample { one_in, ..Sample::default() }, "sampling the hits of")
+    }
+
+    /// What the kernel calls an address.
+    pub fn symbol(&self, symbol: &mut Symbol) -> Result<(), Error> {
+        self.call(device::SYMBOL, symbol, "asking for a name of")
     }
 
     /// What the module's section `.spile.meta` holds.

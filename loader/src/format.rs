@@ -4,15 +4,16 @@
 //! too, precision does not switch the 0 flag off, `%b` writes raw bytes and `%M` the hex digits of memory. The twin of
 //! runtime-c/format.c; `tests/parity.rs` compares the two.
 
-use spile_abi::format::{Directive, Flags, Piece, Size};
+use spile_abi::format::{Directive, Flags, Named, Piece, Size};
 
 use crate::histogram;
 use crate::payload::{Payload, Short};
 use crate::pretty;
+use crate::symbol::Symbols;
 use crate::text::{Digits, Text};
 
 /// Appends the text of the pieces. When the payload ends early, so does the text.
-pub fn render(pieces: &[Piece], payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
+pub fn render(pieces: &[Piece], payload: &mut Payload<'_>, symbols: &mut Symbols<'_>, text: &mut Text) -> Result<(), Short> {
     pieces.iter().try_for_each(|piece| match piece {
         Piece::Literal(literal) => {
             match literal.as_slice() {
@@ -24,7 +25,7 @@ pub fn render(pieces: &[Piece], payload: &mut Payload<'_>, text: &mut Text) -> R
         Piece::Directive(directive) if is_plain_decimal(directive) => payload.long().map(|value| text.decimal(value)),
         Piece::Directive(directive) => {
             let directive = Sized::read(directive, payload)?;
-            directive.render(payload, text)
+            directive.render(payload, symbols, text)
         }
         Piece::Pretty(description) => pretty::render(description, payload, text),
         Piece::Histogram(kind) => histogram::render(*kind, payload, text),
@@ -67,7 +68,11 @@ impl Sized {
         Ok(Sized { conversion: directive.conversion, flags, width, precision })
     }
 
-    fn render(&self, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
+    fn render(&self, payload: &mut Payload<'_>, symbols: &mut Symbols<'_>, text: &mut Text) -> Result<(), Short> {
+        if let Some(named) = Named::of(self.conversion) {
+            self.string(text, &symbols.named(named, payload)?);
+            return Ok(());
+        }
         match self.conversion {
             b's' | b'm' | b'M' => {
                 // The script's error about memory that cannot be read is a record of its own.
@@ -179,6 +184,7 @@ impl Sized {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::symbol::tests::{Fake, part};
 
     fn flags(text: &str) -> Flags {
         let has = |flag| text.contains(flag);
@@ -203,7 +209,7 @@ mod tests {
     fn shown(piece: Piece, payload: &[Vec<u8>]) -> String {
         let payload = payload.concat();
         let mut text = Text::new(1000);
-        let ended = render(&[piece], &mut Payload::new(&payload), &mut text);
+        let ended = render(&[piece], &mut Payload::new(&payload), &mut Symbols::new(Some(&Fake::default())), &mut text);
         assert_eq!(ended, Ok(()));
         String::from_utf8_lossy(text.as_bytes()).into_owned()
     }
@@ -244,6 +250,13 @@ mod tests {
     }
 
     #[test]
+    fn names_are_padded_and_cut_as_strings() {
+        assert_eq!(shown(directive("-", Size::Fixed(10), Size::None, b'N'), &[long(0x9004)]), "vfs_read  ");
+        assert_eq!(shown(directive("", Size::Fixed(6), Size::Fixed(3), b'D'), &[long(0x9004)]), "   vfs");
+        assert_eq!(shown(directive("", Size::Star, Size::None, b'A'), &[long(8), part(&[1, 2])]), " 0x1 0x2");
+    }
+
+    #[test]
     fn stars_come_before_their_value() {
         let piece = || directive("", Size::Star, Size::Star, b'd');
         assert_eq!(shown(piece(), &[long(-6), long(3), long(7)]), "007   ");
@@ -255,7 +268,7 @@ mod tests {
     fn a_short_payload_ends_the_text() {
         let pieces = [Piece::Literal(b"a".to_vec()), directive("", Size::None, Size::None, b'd'), Piece::Literal(b"b".to_vec())];
         let mut text = Text::new(100);
-        assert_eq!(render(&pieces, &mut Payload::new(b"1234567"), &mut text), Err(Short));
+        assert_eq!(render(&pieces, &mut Payload::new(b"1234567"), &mut Symbols::new(None), &mut text), Err(Short));
         assert_eq!(text.as_bytes(), b"a");
     }
 }

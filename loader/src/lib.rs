@@ -45,6 +45,7 @@ pub mod session;
 pub mod setting;
 pub mod signals;
 pub mod status;
+pub mod symbol;
 pub mod system;
 pub mod tell;
 pub mod text;

@@ -188,6 +188,7 @@ mod tests {
     use super::*;
     use crate::format;
     use crate::payload::Payload;
+    use crate::symbol::Symbols;
     use crate::text::Text;
 
     fn plain(conversion: u8) -> Piece {
@@ -220,7 +221,7 @@ mod tests {
             for text in [&b""[..], b"abcd", b"abcdefghi"] {
                 let payload = [vec![value.to_le_bytes(); 3].concat(), string(text)].concat();
                 let mut slowly = Text::new(1000);
-                assert_eq!(format::render(&pieces, &mut Payload::new(&payload), &mut slowly), Ok(()));
+                assert_eq!(format::render(&pieces, &mut Payload::new(&payload), &mut Symbols::new(None), &mut slowly), Ok(()));
                 let (slowly, words) = (String::from_utf8_lossy(slowly.as_bytes()).into_owned(), words(&payload));
                 let length = slowly.len();
                 assert!((0..length).all(|short| written(&quick, &words, short).is_none()));
@@ -251,7 +252,7 @@ mod tests {
     #[test]
     fn other_formats_are_not_taken() {
         let wide = Directive { conversion: b'd', flags: Flags::default(), width: Size::Fixed(5), precision: Size::None };
-        for piece in [Piece::Directive(wide), plain(b'p'), plain(b'm'), plain(b'c')] {
+        for piece in [Piece::Directive(wide), plain(b'p'), plain(b'm'), plain(b'c'), plain(b'N')] {
             assert!(Quick::of(&[piece]).is_none());
         }
     }

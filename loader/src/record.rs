@@ -2,13 +2,14 @@
 
 use spile_abi::format::Piece;
 use spile_abi::meta::Meta;
-use spile_abi::record::{FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, Record};
+use spile_abi::record::{FORMAT_STACK, FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, Record};
 
 use crate::format;
 use crate::livepatch::{self, Came};
 use crate::payload::{Payload, Short};
 use crate::quick::{Quick, SLACK};
 use crate::ring::Ring;
+use crate::symbol::{Kernel, Symbols};
 use crate::text::{MAX_TEXT, Text};
 
 /// Bytes of text that are handed on at once.
@@ -39,6 +40,7 @@ pub struct Reader<'m> {
     formats: &'m [Vec<Piece>],
     /// By format; `None`: it is not made of such steps.
     quick: Vec<Option<Quick>>,
+    symbols: Symbols<'m>,
     text: Text,
     /// It begins with what plain prints said since [`Reader::printed`] was last asked.
     batch: Box<[u8]>,
@@ -47,9 +49,16 @@ pub struct Reader<'m> {
 }
 
 impl<'m> Reader<'m> {
-    pub fn new(meta: &'m Meta, formats: &'m [Vec<Piece>]) -> Reader<'m> {
+    /// `kernel`: whom to ask for names of addresses.
+    pub fn new(meta: &'m Meta, formats: &'m [Vec<Piece>], kernel: Option<&'m dyn Kernel>) -> Reader<'m> {
         let quick = formats.iter().map(|pieces| Quick::of(pieces)).collect();
-        Reader { meta, formats, quick, text: Text::new(MAX_TEXT), batch: vec![0; BATCH + SLACK].into(), batched: 0 }
+        let symbols = Symbols::new(kernel);
+        Reader { meta, formats, quick, symbols, text: Text::new(MAX_TEXT), batch: vec![0; BATCH + SLACK].into(), batched: 0 }
+    }
+
+    /// To be told before records are read, which are all from before: [`Ring::changes`].
+    pub fn changed(&mut self, changes: u64) {
+        self.symbols.changed(changes);
     }
 
     /// Reads records of the ring from before `below`, at most so many, as long as they are prints like most and there is
@@ -87,7 +96,10 @@ impl<'m> Reader<'m> {
         let Some(kind) = Kind::from_number(record.kind) else { return self.damaged(format!("kind {}", record.kind)) };
         let mut payload = Payload::new(payload);
         match kind {
-            Kind::Print => self.print(record.id, &mut payload),
+            Kind::Print => {
+                self.symbols.at(record.time);
+                self.print(record.id, &mut payload)
+            }
             Kind::Exit | Kind::Pad => Said::Exit,
             _ => match payload.bytes() {
                 Ok(Some(bytes)) => self.message(kind, record, bytes),
@@ -97,13 +109,13 @@ impl<'m> Reader<'m> {
     }
 
     fn print(&mut self, id: u32, payload: &mut Payload<'_>) -> Said<'_> {
-        let ended = if id == FORMAT_TEXT {
-            payload.bytes().map(|bytes| self.text.push(bytes.unwrap_or_default()))
-        } else {
-            match self.formats.get(id as usize) {
-                Some(pieces) => format::render(pieces, payload, &mut self.text),
+        let ended = match id {
+            FORMAT_TEXT => payload.bytes().map(|bytes| self.text.push(bytes.unwrap_or_default())),
+            FORMAT_STACK => self.symbols.stack(payload, &mut self.text),
+            _ => match self.formats.get(id as usize) {
+                Some(pieces) => format::render(pieces, payload, &mut self.symbols, &mut self.text),
                 None => return self.damaged(format!("format {id}")),
-            }
+            },
         };
         match ended {
             Ok(()) => Said::Print { text: self.text.as_bytes(), cut: self.text.is_cut() },
@@ -155,6 +167,7 @@ mod tests {
     use spile_abi::meta::Probe;
 
     use crate::ring::tests::Fake;
+    use crate::symbol::tests::part;
 
     fn meta() -> Meta {
         Meta {
@@ -178,7 +191,7 @@ mod tests {
     #[test]
     fn every_kind_is_read() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats);
+        let mut reader = Reader::new(&meta, &formats, None);
         let print = Said::Print { text: b"n=7", cut: false };
         assert_eq!(reader.read(&record(Kind::Print, 0, 0), &7i64.to_le_bytes()), print);
         let print = Said::Print { text: b"hello", cut: false };
@@ -187,12 +200,14 @@ mod tests {
         assert_eq!(reader.read(&record(Kind::Notice, 0, 0), TEXT), Said::Notice("hello".into()));
         assert_eq!(reader.read(&record(Kind::System, 0, 0), TEXT), Said::System(b"hello".to_vec()));
         assert_eq!(reader.read(&record(Kind::Exit, 0, 0), b""), Said::Exit);
+        let print = Said::Print { text: b"0x10\n", cut: false };
+        assert_eq!(reader.read(&record(Kind::Print, FORMAT_STACK, 0), &[&[0; 8][..], &part(&[0x10])].concat()), print);
     }
 
     #[test]
     fn quick_prints_come_up_to_the_first_of_another_kind() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats);
+        let mut reader = Reader::new(&meta, &formats, None);
         let mut fake = Fake::new(0, 1024);
         for (time, value) in [7i64, -1, 100, 5].iter().enumerate() {
             fake.write(time as u64, &value.to_le_bytes());
@@ -215,7 +230,7 @@ mod tests {
     #[test]
     fn errors_name_what_is_known_of_their_place() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats);
+        let mut reader = Reader::new(&meta, &formats, None);
         for (id, probe, expected) in [
             (0, 0, "hello near operator '/' at <input>:1:53 in probe begin"),
             (1, 0, "hello in probe begin"),
@@ -230,7 +245,7 @@ mod tests {
     #[test]
     fn nonsense_is_told_with_what_could_be_read() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats);
+        let mut reader = Reader::new(&meta, &formats, None);
         let said = reader.read(&record(Kind::Print, 0, 0), b"1234");
         assert_eq!(said, Said::Damaged { text: b"n=", why: "too short for format 0".into() });
         assert!(matches!(reader.read(&record(Kind::Print, 1, 0), b""), Said::Damaged { .. }));
@@ -241,7 +256,7 @@ mod tests {
     #[test]
     fn random_records_never_panic() {
         let (meta, formats) = (meta(), formats());
-        let mut reader = Reader::new(&meta, &formats);
+        let mut reader = Reader::new(&meta, &formats, None);
         let mut seed = 1u64;
         let mut random = || {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -249,7 +264,7 @@ mod tests {
         };
         for _ in 0..20_000 {
             let payload: Vec<u8> = (0..random() % 40).map(|_| if random() % 2 == 0 { 0 } else { random() as u8 }).collect();
-            let record = Record { kind: random() as u16 % 9, id: random() as u32 % 3, probe: random() as u32 % 3, ..Record::default() };
+            let record = Record { kind: random() as u16 % 9, id: if random() % 8 == 0 { FORMAT_STACK } else { random() as u32 % 3 }, probe: random() as u32 % 3, ..Record::default() };
             let _ = reader.read(&record, &payload);
         }
     }

@@ -168,6 +168,12 @@ impl Ring {
         (load(std::mem::offset_of!(RingHeader, lost_records)), load(std::mem::offset_of!(RingHeader, lost_bytes)))
     }
 
+    /// A number that is another one when code has gone that records of before may have addresses of. Whoever sees one from after
+    /// a record was written knows of all that has gone before that.
+    pub fn changes(&self) -> u64 {
+        self.word(std::mem::offset_of!(RingHeader, changes)).load(Ordering::Acquire)
+    }
+
     /// The record in front, of those that [`Ring::refresh`] has seen.
     pub fn front(&mut self) -> Result<Option<Record>, Damage> {
         while self.front.is_none() && self.tail != self.head {

@@ -121,7 +121,7 @@ pub fn run(
         signals,
         returned: &returned,
         call_returned: false,
-        reader: Reader::new(&description.meta, &description.formats),
+        reader: Reader::new(&description.meta, &description.formats, Some(device)),
         rings,
         progress: Progress::default(),
         doubtful,
@@ -397,6 +397,10 @@ impl<'s> Session<'s> {
         let all = matches!(self.phase, Phase::Emptying | Phase::Draining);
         // The look borrows the rings, telling borrows the rest.
         let mut rings = std::mem::take(&mut self.rings);
+        // Behind the look at the clock: the records to be read are from before it.
+        if let Some(mapped) = rings.first() {
+            self.reader.changed(mapped.ring.changes());
+        }
         let mut payload = std::mem::take(&mut self.payload);
         let mut look = Look::new(&mut rings, now, all);
         let mut taken = 0;

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use spile_abi::format::{Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size, decode, encode};
 use spilerun::format::render;
 use spilerun::payload::Payload;
+use spilerun::symbol::Symbols;
 use spilerun::text::Text;
 
 const CASES: usize = 20_000;
@@ -240,7 +241,7 @@ fn loader_and_runtime_write_the_same() {
     let mut shorts = 0;
     for (case, in_c) in cases.iter().zip(in_c) {
         let mut text = Text::new(case.room as usize - 1);
-        let ended = render(&case.pieces, &mut Payload::new(&case.payload), &mut text);
+        let ended = render(&case.pieces, &mut Payload::new(&case.payload), &mut Symbols::new(None), &mut text);
         shorts += usize::from(ended.is_err());
         let (ours, theirs) = (String::from_utf8_lossy(text.as_bytes()), String::from_utf8_lossy(&in_c));
         assert!(text.as_bytes() == in_c, "{:?}\n{:?}\nloader:  {ours}\nruntime: {theirs}", case.pieces, case.payload);

@@ -11,7 +11,7 @@
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
 
-#define SPILE_ABI_VERSION 1
+#define SPILE_ABI_VERSION 2
 
 /* The control device of module NAME is the misc device "spile-NAME", whose
  * node is /dev/spile-NAME (mode 0600). One opener at a time (EBUSY). When the
@@ -175,6 +175,25 @@ enum spile_mechanism {
 	SPILE_BY_FTRACE_RETURN = 10,	/* ftrace calls at the function's entry, a kretprobe's hook at its return */
 };
 
+/* SPILE_SYMBOL: what the kernel calls an address of its own, at any time; for the loader,
+ * which names what records hold as addresses. A module that has gone since then is
+ * remembered: as long as there may be records of before, 64 of them at the most. */
+#define SPILE_SYMBOL_TEXT 1024
+#define SPILE_SYMBOL_LINE_TEXT 512
+struct spile_symbol {
+	__u64 address;
+	__u64 time;		/* of the record that it is in */
+	__u64 until;		/* out: it is so for records up to this time; ~0: until spile_ring_header.changes changes */
+	__u32 flags;		/* enum spile_symbol_flag */
+	__u32 stays;		/* out: 1: it is so as long as the kernel runs */
+	__u8 text[SPILE_SYMBOL_TEXT];	/* out: "NAME+OFFSET/SIZE [MODULE]", or "0xADDRESS"; NUL at the end */
+	__u8 line[SPILE_SYMBOL_LINE_TEXT];	/* out, if asked for: "FILE:LINE", or ""; NUL at the end */
+};
+enum spile_symbol_flag {
+	SPILE_SYMBOL_LINE = 1,		/* the source line too */
+	SPILE_SYMBOL_RETURNS = 2,	/* a return address: its line is that of the call */
+};
+
 /* ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin
  * probes have run and all is armed; SPILE_QUIET when all is disarmed and no handler
  * runs any more; SPILE_STOP when that is so and the end probes have run. A loader
@@ -201,6 +220,7 @@ enum spile_mechanism {
 #define SPILE_MEASURE	_IOWR(SPILE_IOC_TYPE, 10, struct spile_measure)
 #define SPILE_SAMPLE	_IOW(SPILE_IOC_TYPE, 11, struct spile_sampling)
 #define SPILE_QUIET	_IO(SPILE_IOC_TYPE, 12)
+#define SPILE_SYMBOL	_IOWR(SPILE_IOC_TYPE, 13, struct spile_symbol)
 
 /* Start of a ring's header page(s). head and tail count bytes for ever; the
  * place of a byte is its count modulo ring_bytes. A record never wraps: the
@@ -218,12 +238,13 @@ struct spile_ring_header {
 	__u64 unused3[2];
 	__u64 lost_records;	/* written by the module: records for which there was no room */
 	__u64 lost_bytes;
-	__u64 unused2[6];
+	__u64 changes;		/* written by the module: a number that is another one when a module's code has gone */
+	__u64 unused2[5];
 };
 
 enum spile_record_kind {
 	SPILE_RECORD_PAD = 0,	/* skip to the ring's end; only .bytes holds */
-	SPILE_RECORD_PRINT = 1,	/* id: format or SPILE_FORMAT_TEXT; payload: its arguments -> stdout or -o */
+	SPILE_RECORD_PRINT = 1,	/* id: format, SPILE_FORMAT_TEXT or SPILE_FORMAT_STACK; payload: its arguments -> stdout or -o */
 	SPILE_RECORD_WARN = 2,	/* payload: one string -> stderr "WARNING: ..." */
 	SPILE_RECORD_ERROR = 3,	/* id: location; payload: one string, the message -> stderr "ERROR: ..." */
 	SPILE_RECORD_EXIT = 4,	/* session is stopping; no payload */
@@ -258,6 +279,19 @@ struct spile_record {
  * is: log(), and text made by embedded C. */
 #define SPILE_FORMAT_TEXT 0xffffffffu
 
+/* The id of a SPILE_RECORD_PRINT whose payload is a stack, to be written a line for
+ * each address: a long with enum spile_stack_flag; with RETURNING one string, the
+ * function; then the addresses, 8 bytes each, as one memory part. */
+#define SPILE_FORMAT_STACK 0xfffffffeu
+#define SPILE_STACK_FRAMES 64		/* addresses of one stack at the most */
+enum spile_stack_flag {
+	SPILE_STACK_OF_USER = 1,	/* of user space: without names */
+	SPILE_STACK_FULL = 2,		/* " 0xADDRESS : " before each name */
+	SPILE_STACK_LINES = 4,		/* source lines behind them */
+	SPILE_STACK_RETURNING = 8,	/* from a function: the first address is where it goes */
+	SPILE_STACK_AT_PROBE = 16,	/* the first address is that of an instruction, all others are of returns */
+};
+
 /* spile_record.probe of a record that no probe site wrote (the session itself). */
 #define SPILE_NO_PROBE 0xffffffffu
 
@@ -270,9 +304,19 @@ struct spile_record {
 enum spile_format_op {
 	SPILE_FORMAT_END = 0,
 	SPILE_FORMAT_LITERAL = 1,	/* u16 length, bytes */
-	SPILE_FORMAT_DIRECTIVE = 2,	/* u8 conversion ('d' 'i' 'u' 'o' 'x' 'X' 'p' 's' 'c' 'b' 'm' 'M'), u8 flags, u8 width kind, u8 precision kind, u32 width, u32 precision */
+	SPILE_FORMAT_DIRECTIVE = 2,	/* u8 conversion ('d' 'i' 'u' 'o' 'x' 'X' 'p' 's' 'c' 'b' 'm' 'M', enum spile_named), u8 flags, u8 width kind, u8 precision kind, u32 width, u32 precision */
 	SPILE_FORMAT_HISTOGRAM = 4,	/* u8 enum spile_histogram_kind (script.h), i64 low, i64 high, i64 width; payload: a memory part with the u64 counts of the buckets */
 	SPILE_FORMAT_PRETTY = 3,	/* u32 length of description, description (below); a payload part of its own, printed as string under the directive before it is not possible: width does not apply */
+};
+/* Conversions whose text is made of addresses: by the loader alone, which asks for names (SPILE_SYMBOL).
+ * They are padded and cut as 's' is. */
+enum spile_named {
+	SPILE_NAMED_SYMBOL = 'N',	/* long: "NAME" */
+	SPILE_NAMED_DATA = 'D',		/* long: "NAME+OFFSET/SIZE [MODULE]" */
+	SPILE_NAMED_MODULE = 'O',	/* long: "MODULE", "kernel" or "<unknown>" */
+	SPILE_NAMED_ADDRESSES = 'A',	/* memory, 8 bytes for each address: them in hex, with blanks between */
+	SPILE_NAMED_STACK = 'K',	/* the same: a line for each, as DATA has it */
+	SPILE_NAMED_USER_STACK = 'U',	/* the same of user space: a line for each, in hex */
 };
 enum spile_format_flag {
 	SPILE_FLAG_ZERO = 1, SPILE_FLAG_PLUS = 2, SPILE_FLAG_MINUS = 4, SPILE_FLAG_SPACE = 8, SPILE_FLAG_SHARP = 16,

@@ -34,6 +34,8 @@ pub struct Builtin {
     pub groups: bool,
     /// Asks for source lines: the module brings the table of them.
     pub lines: bool,
+    /// Prints addresses that the loader has named.
+    pub names: bool,
     /// Looks at the probed registers.
     pub registers: bool,
     /// Calls nothing of the kernel and needs nothing of the context: may run where a probe only counts.
@@ -67,6 +69,7 @@ macro_rules! builtin {
                 guru: false,
                 groups: false,
                 lines: false,
+                names: false,
                 registers: false,
                 plain: false,
                 doc: $doc,

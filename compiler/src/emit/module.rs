@@ -67,10 +67,9 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     let maps = plan.globals.iter().filter(|global| matches!(global.storage, Storage::Map(_)));
     context.insert("maps", &maps.map(|global| global.symbol.clone()).collect::<Vec<_>>());
     context.insert("settings", &plan.settings().map(setting).collect::<Vec<_>>());
-    let tables = plan.tables.iter().enumerate();
     context.insert(
         "tables",
-        &tables.map(|(index, bytes)| Table { name: format!("table_{index}"), bytes: text::bytes(bytes) }).collect::<Vec<_>>(),
+        &plan.tables.iter().map(|(id, bytes)| Table { name: format!("table_{}", id.0), bytes: text::bytes(bytes) }).collect::<Vec<_>>(),
     );
     let regexes = plan.regexes.iter().enumerate();
     context.insert("regexes", &regexes.map(|(index, item)| regex::emit(index, item)).collect::<Vec<_>>());
@@ -366,6 +365,7 @@ fn script_entry(plan: &Plan) -> Entry {
         format!(".imprint_count = {}", plan.imprints.len()),
         format!(".lines = {}", if plan.lines.is_empty() { "SPILE_NONE" } else { "lines" }),
         format!(".line_table_count = {}", plan.lines.len()),
+        format!(".defers_names = {}", u8::from(plan.defers_names)),
         format!(".lock_count = {}", plan.lock_count),
         format!(".counter_count = {}", plan.counter_count),
         format!(".maps = {}", if maps == 0 { "SPILE_NONE" } else { "maps" }),

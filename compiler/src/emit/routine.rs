@@ -465,6 +465,7 @@ impl Speller<'_> {
                 Part::Text(text) => terms.push(format!("SPILE_STRING_PART({})", self.length(text))),
                 Part::Memory { most, .. } => fixed += (most + 4).next_multiple_of(8),
                 Part::Pretty { most, .. } => fixed += most,
+                Part::Stack { .. } => fixed += spile_abi::format::string_part(spile_abi::format::STACK_FRAMES * 8),
                 Part::Histogram { buckets, .. } => fixed += (buckets * 8 + 4).next_multiple_of(8),
             }
         }
@@ -482,6 +483,10 @@ impl Speller<'_> {
                 Part::Memory { address, bytes, user, .. } => {
                     let user = u8::from(*user);
                     format!("spile_put_memory(c, at, {}, {}, {user})", self.value(address), self.value(bytes))
+                }
+                Part::Stack { user, first, most } => {
+                    let user = u8::from(*user);
+                    format!("spile_put_stack(c, at, {user}, {}, {})", self.value(first), self.value(most))
                 }
                 Part::Histogram { map, keys, .. } => {
                     format!("spile_put_histogram(c, at, &{}, {})", self.global(*map), self.keys(keys))

@@ -289,6 +289,10 @@ fn visit_parts(parts: &mut [Part], see: &mut Visitor) {
                 visit_value(address, see);
                 visit_value(bytes, see);
             }
+            Part::Stack { first, most, .. } => {
+                visit_value(first, see);
+                visit_value(most, see);
+            }
             Part::Histogram { keys, .. } => visit_keys(keys, see),
         }
     }

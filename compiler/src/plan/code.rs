@@ -3,6 +3,8 @@
 //! A [`Value`] or [`Text`] has no effect and cannot fail; whatever has or can is an [`Instr`] with its result in a
 //! variable. The order of instructions is the order of the language: left to right.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::program::{BinaryOp, BitField, Extractor, GlobalId, Order, RegexId, SortBy, Type, id};
 
 id!(/** A long of the routine: index into [`Routine::longs`]. */ LongId);
@@ -221,6 +223,8 @@ pub enum Part {
     /// `bytes` of memory, `most` at the most.
     Memory { address: Value, bytes: Value, most: u32, user: bool },
     Pretty { table: TableId, address: Value, most: u32 },
+    /// Addresses of a stack from `first` on, at most `most` (below 0: all).
+    Stack { user: bool, first: Value, most: Value },
     /// The buckets of an aggregate's histogram, that many.
     Histogram { map: GlobalId, keys: Vec<Key>, buckets: u32 },
 }
@@ -378,6 +382,62 @@ fn is_plain(value: &Value) -> bool {
         Value::Conditional(a, b, c) => is_plain(a) && is_plain(b) && is_plain(c),
         Value::Own(_) | Value::KernelAddress { per_cpu: true, .. } | Value::ModuleAddress { .. } | Value::Compare(..) | Value::Saved(_) | Value::Length(_) => false,
     }
+}
+
+/// Shows each instruction, also those inside others.
+pub fn each<'c>(code: &'c [Instr], see: &mut dyn FnMut(&'c Instr)) {
+    for instr in code {
+        see(instr);
+        match instr {
+            Instr::If { then, otherwise, .. } => {
+                each(then, see);
+                each(otherwise, see);
+            }
+            Instr::Loop(body) => each(body, see),
+            Instr::Foreach(inner) => each(&inner.body, see),
+            _ => {}
+        }
+    }
+}
+
+/// Tells of the routines that the code calls, as often as it does.
+pub fn calls<'c>(code: &'c [Instr], see: &mut dyn FnMut(&'c str)) {
+    each(code, &mut |instr| {
+        if let Instr::Call { callee: Callee::Routine(symbol), .. } = instr {
+            see(symbol);
+        }
+    });
+}
+
+/// The bytecode that the routines have interpreted.
+pub(super) fn interpreted(routines: &[Routine]) -> HashSet<TableId> {
+    let mut found = HashSet::new();
+    for routine in routines {
+        each(&routine.code, &mut |instr| {
+            let (Instr::Record { parts, .. } | Instr::Format { parts, .. }) = instr else { return };
+            found.extend(parts.iter().filter_map(|part| if let Part::Pretty { table, .. } = part { Some(*table) } else { None }));
+            if let Instr::Format { table, .. } = instr {
+                found.insert(*table);
+            }
+        });
+    }
+    found
+}
+
+/// Drops routines that none of the roots calls, itself or by others: those whose calls all became something else.
+pub(super) fn keep_called(routines: &mut Vec<Routine>, roots: HashSet<String>) {
+    let by_symbol: HashMap<&str, &Routine> = routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
+    let mut open: Vec<String> = roots.iter().cloned().collect();
+    let mut called = roots;
+    while let Some(symbol) = open.pop() {
+        let code = by_symbol.get(symbol.as_str()).map_or(&[][..], |routine| &routine.code);
+        calls(code, &mut |symbol| {
+            if called.insert(symbol.to_string()) {
+                open.push(symbol.to_string());
+            }
+        });
+    }
+    routines.retain(|routine| called.contains(&routine.symbol));
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ const BUILTIN: u64 = 25;
 /// A string is written or searched.
 const STRING: u64 = 60;
 const EMBEDDED: u64 = 50;
-/// A stack is walked, and its functions are named.
+/// A stack is walked.
 const STACK: u64 = 3000;
 const MAP: u64 = 80;
 const TEXT_KEY: u64 = 60;
@@ -97,6 +97,7 @@ fn part(part: &Part) -> u64 {
     match part {
         Part::Long(_) => PART,
         Part::Text(_) => STRING,
+        Part::Stack { .. } => STACK,
         Part::Memory { .. } | Part::Pretty { .. } | Part::Histogram { .. } => OBJECT,
     }
 }

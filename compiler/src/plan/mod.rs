@@ -5,6 +5,7 @@
 pub mod code;
 mod condition;
 mod cost;
+mod deferred;
 mod frame;
 mod globals;
 mod map;
@@ -14,7 +15,7 @@ pub mod stack;
 mod alike;
 mod tables;
 
-use code::{Frame, Routine};
+use code::{Frame, Routine, TableId};
 use routine::{Around, Builder, c_name};
 use alike::{Alike, Run};
 use shared::Shared;
@@ -109,11 +110,13 @@ pub struct Plan {
     pub imprints: Vec<crate::program::Imprint>,
     /// Source lines of objects, by the targets' names.
     pub lines: Vec<(String, Vec<u8>)>,
+    /// Records hold addresses that the loader has named.
+    pub defers_names: bool,
     /// Functions of the script, then entry handlers and handlers.
     pub routines: Vec<Routine>,
     pub probes: Vec<Probe>,
-    /// Bytecode that the module interprets.
-    pub tables: Vec<Vec<u8>>,
+    /// Bytecode that the module interprets, in order.
+    pub tables: Vec<(TableId, Vec<u8>)>,
     pub regexes: Vec<crate::program::Regex>,
     /// Registers that patterns with groups need, and groups they have with the whole; 0: nothing asks for groups.
     pub match_registers: u32,
@@ -348,6 +351,13 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         probe.cost = costs.of_call(&probe.handler).saturating_add(entry);
     }
     let frame_bytes = frame::bytes(program, &routines, &names, function_count, max_nesting, naming.limits.string_bytes);
+    let roots = probes.iter().flat_map(|probe| {
+        let condition = probe.condition.as_ref().map(|condition| &condition.routine);
+        [Some(&probe.handler), probe.entry_handler.as_ref(), condition].into_iter().flatten().cloned()
+    });
+    code::keep_called(&mut routines, roots.collect());
+    let interpreted = code::interpreted(&routines);
+    let bytecode = (0..).map(TableId).zip(std::mem::take(&mut tables.tables)).filter(|(id, _)| interpreted.contains(id)).collect();
     let mut meta = Meta {
         name: naming.module.clone(),
         title: naming.title.clone(),
@@ -387,9 +397,10 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         module_symbols: std::mem::take(&mut tables.module_symbols),
         imprints: program.imprints.clone(),
         lines: program.lines.clone(),
+        defers_names: tables.defers_names,
         routines,
         probes,
-        tables: std::mem::take(&mut tables.tables),
+        tables: bytecode,
         regexes: program.regexes.clone(),
         match_registers: tagged(program).map(|regex| u32::from(regex.registers)).max().unwrap_or(0),
         match_groups: tagged(program).map(crate::regex::Tagged::groups).max().unwrap_or(0),

@@ -1,12 +1,13 @@
 //! Handlers and functions to [`Routine`]s: expressions taken apart where they have effects or can fail.
 
 use super::code::*;
+use super::deferred::{self, NamesOf};
 use super::map::key;
 use super::tables::Tables;
 use crate::program::uses::counted;
 use crate::program::{self, BinaryOp, Expr, ExprKind, LValue, Program, PrintPiece, Stmt, StmtKind, Type};
 use crate::source::Span;
-use spile_abi::format::{Piece, Size};
+use spile_abi::format::{Directive, Piece, Size};
 
 /// What a routine may ask of its surroundings.
 pub(super) struct Around<'p, 's> {
@@ -589,6 +590,7 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     fn builtin(&mut self, builtin: &'static crate::builtin::Builtin, arguments: &[Expr], span: Span) -> Option<Result> {
+        self.around.tables.defers_names |= builtin.names;
         let arguments = self.arguments(arguments);
         let (outcome, result) = self.outcome(builtin.returns);
         let location = builtin.fails.then(|| self.location(span));
@@ -803,7 +805,7 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     fn print(&mut self, print: &program::Print, span: Span) {
-        let (pieces, parts) = self.pieces(print);
+        let (pieces, parts) = self.pieces(print, Reader::Loader);
         if pieces.is_empty() {
             return;
         }
@@ -818,7 +820,7 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     fn format(&mut self, print: &program::Print, span: Span) -> Text {
-        let (pieces, parts) = self.pieces(print);
+        let (pieces, parts) = self.pieces(print, Reader::Module);
         match pieces.as_slice() {
             [] => return Text::Literal(Vec::new()),
             [Piece::Literal(bytes)] => return self.literal(bytes),
@@ -838,9 +840,11 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     /// The bytecode's pieces and the payload's parts, nested formats and objects put in place.
-    fn pieces(&mut self, print: &program::Print) -> (Vec<Piece>, Vec<Part>) {
+    fn pieces(&mut self, print: &program::Print, reader: Reader) -> (Vec<Piece>, Vec<Part>) {
+        let program = self.around.program;
         let mut flat = Vec::new();
-        flatten(&print.pieces, &mut flat);
+        deferred::flatten(program, &print.pieces, &mut flat);
+        let named = |piece| if reader == Reader::Loader { deferred::names(program, piece) } else { None };
         let mut exprs: Vec<&Expr> = Vec::new();
         for piece in &flat {
             if let PrintPiece::Directive { width, precision, argument, .. } = piece {
@@ -849,7 +853,10 @@ impl<'p, 's> Builder<'p, 's> {
                 match &argument.kind {
                     ExprKind::Pretty { address, .. } if is_plain(piece) => exprs.push(address),
                     ExprKind::Chart(aggregate) if is_plain(piece) => exprs.extend(&aggregate.keys),
-                    _ => exprs.push(argument),
+                    _ => match named(piece) {
+                        Some(names) => exprs.extend(names.exprs),
+                        None => exprs.push(argument),
+                    },
                 }
             }
         }
@@ -884,6 +891,16 @@ impl<'p, 's> Builder<'p, 's> {
                     }
                     let dynamic = precision.is_some().then(|| next().long());
                     parts.extend(dynamic.clone().map(Part::Long));
+                    if let Some(names) = named(piece) {
+                        self.around.tables.defers_names = true;
+                        pieces.push(Piece::Directive(Directive { conversion: names.conversion as u8, ..directive.clone() }));
+                        parts.push(match names.of {
+                            NamesOf::Address => Part::Long(next().long()),
+                            NamesOf::Stack { user, whole: true } => Part::Stack { user, first: Value::Const(0), most: Value::Const(-1) },
+                            NamesOf::Stack { user, whole: false } => Part::Stack { user, first: next().long(), most: next().long() },
+                        });
+                        continue;
+                    }
                     let value = next();
                     pieces.push(Piece::Directive(directive.clone()));
                     parts.push(match (directive.conversion, value) {
@@ -945,20 +962,16 @@ enum FixedPlace {
     Register,
 }
 
-/// `%s` with nothing else: its argument's text stands in the format as it is.
-fn is_plain(piece: &PrintPiece) -> bool {
-    matches!(piece, PrintPiece::Directive { directive, .. } if *directive == super::tables::plain_string())
+/// Who makes text of a format.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Loader,
+    Module,
 }
 
-fn flatten<'e>(pieces: &'e [PrintPiece], flat: &mut Vec<&'e PrintPiece>) {
-    for piece in pieces {
-        match piece {
-            PrintPiece::Directive { argument: Expr { kind: ExprKind::Format(inner), .. }, .. } if is_plain(piece) => {
-                flatten(&inner.pieces, flat);
-            }
-            _ => flat.push(piece),
-        }
-    }
+/// `%s` with nothing else: its argument's text stands in the format as it is.
+pub(super) fn is_plain(piece: &PrintPiece) -> bool {
+    matches!(piece, PrintPiece::Directive { directive, .. } if *directive == super::tables::plain_string())
 }
 
 fn and(left: Value, right: Value) -> Value {

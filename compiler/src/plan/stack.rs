@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::code::{Callee, Instr, Routine};
+use super::code::{self, Instr, Routine};
 use super::frame;
 
 /// What the runtime and the kernel's functions that it calls need above and below a handler. The runtime's largest frame is
@@ -63,30 +63,15 @@ fn frames(usage: &str) -> HashMap<&str, u64> {
 
 fn callees(code: &[Instr], by_symbol: &HashMap<&str, usize>) -> Vec<usize> {
     let mut found = Vec::new();
-    collect(code, by_symbol, &mut found);
+    code::calls(code, &mut |symbol| found.extend(by_symbol.get(symbol)));
     found.sort_unstable();
     found.dedup();
     found
 }
 
-fn collect(code: &[Instr], by_symbol: &HashMap<&str, usize>, found: &mut Vec<usize>) {
-    for instr in code {
-        match instr {
-            Instr::Call { callee: Callee::Routine(symbol), .. } => found.extend(by_symbol.get(symbol.as_str())),
-            Instr::If { then, otherwise, .. } => {
-                collect(then, by_symbol, found);
-                collect(otherwise, by_symbol, found);
-            }
-            Instr::Loop(body) => collect(body, by_symbol, found),
-            Instr::Foreach(each) => collect(&each.body, by_symbol, found),
-            _ => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::code::Outcome;
+    use super::super::code::{Callee, Outcome};
     use super::super::code::tests::routine;
     use super::*;
 

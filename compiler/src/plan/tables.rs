@@ -40,6 +40,8 @@ pub(super) struct Tables<'s> {
     pub(super) locations: Vec<String>,
     location_ids: HashMap<Span, LocationId>,
     pub(super) expressions: Vec<EmbeddedExpression>,
+    /// Records hold addresses that the loader has named.
+    pub(super) defers_names: bool,
     /// Largest payload that is formatted in the module.
     pub(super) scratch_bytes: u32,
     string_bytes: u32,
@@ -57,6 +59,7 @@ impl<'s> Tables<'s> {
             locations: Vec::new(),
             location_ids: HashMap::new(),
             expressions: Vec::new(),
+            defers_names: false,
             scratch_bytes: 0,
             string_bytes,
         }

@@ -1,7 +1,7 @@
 //! The control device of a module: what its ioctls take and give (abi.h, "The control device").
 
 /// Version of everything in `abi.h`; a loader refuses a module with another ([`Info::abi`]).
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 
 /// The device of module NAME is the misc device `spile-NAME`, its node `/dev/spile-NAME`.
 pub const DEVICE_PREFIX: &str = "spile-";
@@ -173,6 +173,34 @@ pub struct Counters {
     pub cost: u32,
 }
 
+/// Bytes of [`Symbol::text`].
+pub const SYMBOL_TEXT: usize = 1024;
+/// Bytes of [`Symbol::line`].
+pub const SYMBOL_LINE_TEXT: usize = 512;
+/// [`Symbol::flags`]: the source line too.
+pub const SYMBOL_LINE: u32 = 1;
+/// [`Symbol::flags`]: a return address, whose line is that of the call.
+pub const SYMBOL_RETURNS: u32 = 2;
+
+/// Argument and answer of [`SYMBOL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Symbol {
+    pub address: u64,
+    /// Of the record that it is in.
+    pub time: u64,
+    /// It is so for records up to this time; [`u64::MAX`]: until [`crate::record::RingHeader::changes`] changes.
+    pub until: u64,
+    /// [`SYMBOL_LINE`], [`SYMBOL_RETURNS`].
+    pub flags: u32,
+    /// 1: it is so as long as the kernel runs.
+    pub stays: u32,
+    /// `NAME+OFFSET/SIZE [MODULE]`, or `0xADDRESS`, up to a NUL.
+    pub text: [u8; SYMBOL_TEXT],
+    /// `FILE:LINE` if asked for and known, up to a NUL.
+    pub line: [u8; SYMBOL_LINE_TEXT],
+}
+
 /// By `enum spile_mechanism`; the first is none.
 pub const MECHANISMS: [&str; 11] = [
     "",
@@ -279,3 +307,5 @@ pub const MEASURE: u64 = ioctl(READ | WRITE, 10, size_of::<Measure>());
 pub const SAMPLE: u64 = ioctl(WRITE, 11, size_of::<Sample>());
 /// Returns when all is disarmed and no handler runs any more: the first half of [`STOP`].
 pub const QUIET: u64 = ioctl(NONE, 12, 0);
+/// Takes and gives a [`Symbol`], at any time.
+pub const SYMBOL: u64 = ioctl(READ | WRITE, 13, size_of::<Symbol>());

@@ -41,12 +41,41 @@ impl Histogram {
 /// One directive of a printf format. Payload: a long for each [`Size::Star`], then the value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directive {
-    /// One of `d i u o x X p s c b m M`.
+    /// One of `d i u o x X p s c b m M`, or of [`Named`].
     pub conversion: u8,
     pub flags: Flags,
     pub width: Size,
     pub precision: Size,
 }
+
+/// Conversions whose text is made of addresses, by the loader alone. They are padded and cut as `s` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Named {
+    /// Long: `NAME`.
+    Symbol = b'N',
+    /// Long: `NAME+OFFSET/SIZE [MODULE]`.
+    Data = b'D',
+    /// Long: `MODULE`, `kernel` or `<unknown>`.
+    Module = b'O',
+    /// Memory, 8 bytes for each address: them in hex, with blanks between.
+    Addresses = b'A',
+    /// The same: a line for each, as [`Named::Data`] has it.
+    Stack = b'K',
+    /// The same of user space: a line for each, in hex.
+    UserStack = b'U',
+}
+
+impl Named {
+    /// `None`: the conversion is none of these.
+    pub fn of(conversion: u8) -> Option<Named> {
+        use Named::{Addresses, Data, Module, Stack, Symbol, UserStack};
+        [Symbol, Data, Module, Addresses, Stack, UserStack].into_iter().find(|named| *named as u8 == conversion)
+    }
+}
+
+/// Addresses of one stack at the most.
+pub const STACK_FRAMES: u32 = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
@@ -299,7 +328,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Piece>, FormatError> {
             1 => Piece::Literal(reader.literal()?),
             2 => {
                 let conversion = reader.u8()?;
-                if !b"diuoxXpscbmM".contains(&conversion) {
+                if !b"diuoxXpscbmM".contains(&conversion) && Named::of(conversion).is_none() {
                     return Err(FormatError::Unknown(conversion));
                 }
                 let bits = reader.u8()?;

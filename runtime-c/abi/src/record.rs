@@ -24,7 +24,9 @@ pub struct RingHeader {
     /// Written by the module: records for which there was no room.
     pub lost_records: u64,
     pub lost_bytes: u64,
-    pub unused2: [u64; 6],
+    /// Written by the module: a number that is another one when a module's code has gone.
+    pub changes: u64,
+    pub unused2: [u64; 5],
 }
 
 /// What a record is about ([`Record::kind`]).
@@ -33,7 +35,7 @@ pub struct RingHeader {
 pub enum Kind {
     /// Skip to the ring's end. Only `bytes` and `kind` are there.
     Pad = 0,
-    /// `id`: format or [`FORMAT_TEXT`]; payload: its arguments.
+    /// `id`: format, [`FORMAT_TEXT`] or [`FORMAT_STACK`]; payload: its arguments.
     Print = 1,
     /// Payload: one string.
     Warn = 2,
@@ -84,6 +86,20 @@ pub const ALIGNMENT: usize = 8;
 pub const FAULT: u32 = u32::MAX;
 /// [`Record::id`] of a [`Kind::Print`] whose payload is one string, to be written as it is.
 pub const FORMAT_TEXT: u32 = u32::MAX;
+/// [`Record::id`] of a [`Kind::Print`] whose payload is a stack, to be written a line for each address: a long with the
+/// flags below; with [`STACK_RETURNING`] one string, the function; then the addresses as one memory part.
+pub const FORMAT_STACK: u32 = u32::MAX - 1;
+/// Of user space: without names.
+pub const STACK_OF_USER: i64 = 1;
+/// ` 0xADDRESS : ` before each name.
+pub const STACK_FULL: i64 = 2;
+/// Source lines behind them.
+pub const STACK_LINES: i64 = 4;
+/// From a function: the first address is where it goes.
+pub const STACK_RETURNING: i64 = 8;
+/// The first address is that of an instruction, all others are of returns.
+pub const STACK_AT_PROBE: i64 = 16;
+
 /// [`Record::probe`] of a record that no probe site wrote.
 pub const NO_PROBE: u32 = u32::MAX;
 /// [`Record::id`] of a [`Kind::Error`] that belongs to no place in the script.

@@ -7,8 +7,8 @@ use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;
 
-use spile_abi::device::{self, Counters, Gate, GateState, Info, Keep, Measure, Sample, Set, Setup, State, Verdict};
-use spile_abi::format::{self, Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size};
+use spile_abi::device::{self, Counters, Gate, GateState, Info, Keep, Measure, Sample, Set, Setup, State, Symbol, Verdict};
+use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
 
 /// C expression and the value that Rust has for it.
@@ -38,8 +38,9 @@ fn structures() -> Pairs {
         stopped lost_records timed cycles least_cycles most_cycles sampled mechanism cost);
     fields!(pairs, "spile_measure", Measure, milliseconds picoseconds nanoseconds cpus reserved);
     fields!(pairs, "spile_sampling", Sample, one_in reserved);
+    fields!(pairs, "spile_symbol", Symbol, address time until flags stays text line);
     fields!(pairs, "spile_ring_header", RingHeader,
-        head unused0 tail waiting unused1 printing out_device out_inode out_bytes unused3 lost_records lost_bytes unused2);
+        head unused0 tail waiting unused1 printing out_device out_inode out_bytes unused3 lost_records lost_bytes changes unused2);
     fields!(pairs, "spile_record", Record, bytes kind cpu id probe time);
     pairs
 }
@@ -68,6 +69,24 @@ fn numbers() -> Pairs {
         ("SPILE_MEASURE", device::MEASURE),
         ("SPILE_SAMPLE", device::SAMPLE),
         ("SPILE_QUIET", device::QUIET),
+        ("SPILE_SYMBOL", device::SYMBOL),
+        ("SPILE_SYMBOL_TEXT", device::SYMBOL_TEXT as u64),
+        ("SPILE_SYMBOL_LINE_TEXT", device::SYMBOL_LINE_TEXT as u64),
+        ("SPILE_SYMBOL_LINE", u64::from(device::SYMBOL_LINE)),
+        ("SPILE_SYMBOL_RETURNS", u64::from(device::SYMBOL_RETURNS)),
+        ("SPILE_FORMAT_STACK", u64::from(record::FORMAT_STACK)),
+        ("SPILE_STACK_FRAMES", u64::from(format::STACK_FRAMES)),
+        ("SPILE_STACK_OF_USER", record::STACK_OF_USER as u64),
+        ("SPILE_STACK_FULL", record::STACK_FULL as u64),
+        ("SPILE_STACK_LINES", record::STACK_LINES as u64),
+        ("SPILE_STACK_RETURNING", record::STACK_RETURNING as u64),
+        ("SPILE_STACK_AT_PROBE", record::STACK_AT_PROBE as u64),
+        ("SPILE_NAMED_SYMBOL", Named::Symbol as u64),
+        ("SPILE_NAMED_DATA", Named::Data as u64),
+        ("SPILE_NAMED_MODULE", Named::Module as u64),
+        ("SPILE_NAMED_ADDRESSES", Named::Addresses as u64),
+        ("SPILE_NAMED_STACK", Named::Stack as u64),
+        ("SPILE_NAMED_USER_STACK", Named::UserStack as u64),
         ("SPILE_GATE_ENFORCE", u64::from(device::ENFORCE)),
         ("SPILE_GATE_OBSERVE", u64::from(device::OBSERVE)),
         ("SPILE_GATE_SCOPES", device::GATE_SCOPES as u64),

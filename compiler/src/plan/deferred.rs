@@ -1,0 +1,112 @@
+//! What a print leaves to the loader: the text of formats, and names of addresses, which take the kernel thousands of
+//! instructions each. Functions that do nothing but give such a value stand for it, as those of the library do.
+
+use spile_abi::format::Named;
+
+use super::routine::is_plain;
+use crate::program::{Expr, ExprKind, FunctionBody, FunctionId, PrintPiece, Program, Stmt, StmtKind, Variable};
+
+/// Functions that call another to do it are followed so far: recursion ends.
+const MOST_DEPTH: u32 = 4;
+
+/// The argument of a `%s` that is made of addresses.
+pub(super) struct Names<'e> {
+    pub conversion: Named,
+    /// What is to be evaluated for it, in order.
+    pub exprs: Vec<&'e Expr>,
+    pub of: NamesOf,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum NamesOf {
+    /// Of the first expression's value.
+    Address,
+    /// Of the current stack; if not of the whole, from the first expression's value on, the second's at the most.
+    Stack { user: bool, whole: bool },
+}
+
+/// The pieces with formats that are the argument of a plain `%s` put in their place.
+pub(super) fn flatten<'e>(program: &'e Program, pieces: &'e [PrintPiece], flat: &mut Vec<&'e PrintPiece>) {
+    flatten_in(program, pieces, flat, 0);
+}
+
+fn flatten_in<'e>(program: &'e Program, pieces: &'e [PrintPiece], flat: &mut Vec<&'e PrintPiece>, depth: u32) {
+    for piece in pieces {
+        let inner = match piece {
+            PrintPiece::Directive { argument, .. } if is_plain(piece) => format_of(program, argument, depth),
+            _ => None,
+        };
+        match inner {
+            Some((inner, depth)) => flatten_in(program, inner, flat, depth),
+            None => flat.push(piece),
+        }
+    }
+}
+
+/// The format that the expression is, with the depth of functions that it was found at.
+fn format_of<'e>(program: &'e Program, expr: &'e Expr, depth: u32) -> Option<(&'e [PrintPiece], u32)> {
+    match &expr.kind {
+        ExprKind::Format(inner) => Some((&inner.pieces, depth)),
+        ExprKind::Call(function, _) if depth < MOST_DEPTH => {
+            let called = program.functions.get(function.index())?;
+            // What is its own, parameters among it, is not there where it is called.
+            let is_open = called.locals.is_empty() && called.site.is_none();
+            format_of(program, returned(program, *function).filter(|_| is_open)?, depth + 1)
+        }
+        _ => None,
+    }
+}
+
+/// What the piece is if it only names addresses.
+pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<Names<'e>> {
+    let PrintPiece::Directive { directive, argument, .. } = piece else { return None };
+    if directive.conversion != b's' {
+        return None;
+    }
+    let (symbol, arguments) = call(program, argument)?;
+    let address = |conversion| Some(Names { conversion, exprs: arguments.clone(), of: NamesOf::Address });
+    let stack = |user: &Expr, in_kernel, in_user, exprs: &[&'e Expr]| {
+        let ExprKind::Long(user) = user.kind else { return None };
+        let conversion = if user == 0 { in_kernel } else { in_user };
+        Some(Names { conversion, exprs: exprs.to_vec(), of: NamesOf::Stack { user: user != 0, whole: exprs.is_empty() } })
+    };
+    match (symbol, arguments.as_slice()) {
+        ("symname", _) => address(Named::Symbol),
+        ("symdata", _) => address(Named::Data),
+        ("modname", _) => address(Named::Module),
+        ("__stack_addresses", [user, bounds @ ..]) => stack(user, Named::Addresses, Named::Addresses, bounds),
+        ("__sprint_stack", [user]) => stack(user, Named::Stack, Named::UserStack, &[]),
+        _ => None,
+    }
+}
+
+/// The builtin that the expression calls, itself or by a function that does no more, with what is handed to it.
+fn call<'e>(program: &'e Program, expr: &'e Expr) -> Option<(&'static str, Vec<&'e Expr>)> {
+    match &expr.kind {
+        ExprKind::Builtin(builtin, arguments) => Some((builtin.symbol, arguments.iter().collect())),
+        ExprKind::Call(function, given) => {
+            let ExprKind::Builtin(builtin, arguments) = &returned(program, *function)?.kind else { return None };
+            let mut rest = given.iter().enumerate();
+            let handed = arguments.iter().map(|argument| match &argument.kind {
+                ExprKind::Long(_) => Some(argument),
+                // Each once and in order, so that they are evaluated as the call would.
+                ExprKind::Variable(Variable::Local(local)) => rest.next().filter(|(index, _)| *index == local.index()).map(|(_, given)| given),
+                _ => None,
+            });
+            let handed = handed.collect::<Option<Vec<_>>>()?;
+            rest.next().is_none().then_some((builtin.symbol, handed))
+        }
+        _ => None,
+    }
+}
+
+/// The value of a function that does nothing but return it.
+fn returned(program: &Program, function: FunctionId) -> Option<&Expr> {
+    match &program.functions.get(function.index())?.body {
+        FunctionBody::Script(statements) => match statements.as_slice() {
+            [Stmt { kind: StmtKind::Return(Some(value)), .. }] => Some(value),
+            _ => None,
+        },
+        FunctionBody::EmbeddedC(_) => None,
+    }
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Names of code that has gone.
+ *
+ * Records are in time order as far as it matters here: what was read of them all
+ * is not asked for again. So when the rings are empty, what went before is dropped;
+ * and there are never more than PAST_MOST pieces of code.
+ */
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+
+#include "features.h"
+#include "past_code.h"
+#include "ring.h"
+
+enum {
+	PAST_MOST = 64,
+	PAST_MOST_BYTES = 8 << 20,
+};
+
+struct past_symbol {
+	u32 offset;	/* from past_code.start */
+	u32 name;	/* in past_code.names; in the order of the module's own table */
+};
+
+struct past_code {
+	struct list_head link;
+	u64 until;
+	unsigned long start;
+	unsigned long bytes;		/* of the code */
+	size_t size;			/* of this */
+	char module[MODULE_NAME_LEN];
+	const char *names;
+	unsigned int count;
+	struct past_symbol symbols[];	/* by offset */
+};
+
+static DEFINE_MUTEX(past_lock);
+/* Under the lock; the newest is the first. */
+static LIST_HEAD(kept);
+static unsigned int kept_count;
+static size_t kept_bytes;
+static u64 forgotten;
+static u64 changes;
+
+void spile_past_code_lock(void)
+{
+	mutex_lock(&past_lock);
+}
+
+void spile_past_code_unlock(void)
+{
+	mutex_unlock(&past_lock);
+}
+
+u64 spile_past_code_forgotten(void)
+{
+	return forgotten;
+}
+
+/* Marks that assemblers make (include/linux/module_symbol.h, is_mapping_symbol()). */
+static bool is_mark(const char *name)
+{
+	return (name[0] == '.' && name[1] == 'L') || (name[0] == 'L' && name[1] == '0') ||
+	       (name[0] == '$' && name[1] && strchr("axdt", name[1]) && (!name[2] || name[2] == '.'));
+}
+
+#ifdef CONFIG_KALLSYMS
+/* Name of a symbol in that code, with its place there; 0 if it is in none. */
+static const char *symbol_in(const struct mod_kallsyms *table, unsigned int i, const struct past_code *code, u32 *offset)
+{
+	const Elf_Sym *symbol = &table->symtab[i];
+	const char *name = table->strtab + symbol->st_name;
+
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value - code->start >= code->bytes || !*name || is_mark(name))
+		return NULL;
+	*offset = symbol->st_value - code->start;
+	return name;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct past_symbol *a = left, *b = right;
+
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	return a->name < b->name ? -1 : a->name > b->name;
+}
+
+/* What the kernel keeps of the code of a module that is in its notifier, so that it does not change; 0 if there is no memory. */
+static struct past_code *copy_code(struct module *module, unsigned long start, unsigned long bytes)
+{
+	const struct past_code range = { .start = start, .bytes = bytes };
+	const struct mod_kallsyms *table = rcu_dereference_raw(module->kallsyms);
+	unsigned int symbols = table ? table->num_symtab : 0, count = 0, i;
+	struct past_code *code;
+	size_t names = 0, size;
+	const char *name;
+	char *to;
+	u32 offset;
+
+	for (i = 0; i < symbols; i++) {
+		name = symbol_in(table, i, &range, &offset);
+		if (!name)
+			continue;
+		count++;
+		names += strlen(name) + 1;
+	}
+	size = struct_size(code, symbols, count) + names;
+	code = kvmalloc(size, GFP_KERNEL);
+	if (!code)
+		return NULL;
+	*code = range;
+	code->size = size;
+	strscpy(code->module, module->name, sizeof(code->module));
+	to = (char *)&code->symbols[count];
+	code->names = to;
+	for (i = 0; i < symbols; i++) {
+		name = symbol_in(table, i, &range, &offset);
+		if (!name)
+			continue;
+		code->symbols[code->count++] = (struct past_symbol){ offset, to - code->names };
+		to += strlen(name) + 1;
+		memcpy(to - strlen(name) - 1, name, strlen(name) + 1);
+	}
+	sort(code->symbols, count, sizeof(*code->symbols), compare_places, NULL);
+	return code;
+}
+#else
+/* No names are kept of anything. */
+static struct past_code *copy_code(struct module *module, unsigned long start, unsigned long bytes)
+{
+	return NULL;
+}
+#endif
+
+static void drop_code(struct past_code *code)
+{
+	list_del(&code->link);
+	kept_count--;
+	kept_bytes -= code->size;
+	kvfree(code);
+}
+
+static struct past_code *oldest_code(void)
+{
+	return list_empty(&kept) ? NULL : list_last_entry(&kept, struct past_code, link);
+}
+
+/* What nobody asks for any more; then, to its bounds, what is oldest. */
+static void forget_old(u64 now, bool all_read)
+{
+	struct past_code *code;
+
+	/* A second: far longer than any handler that may still write a record of before. */
+	if (all_read)
+		while ((code = oldest_code()) && code->until + NSEC_PER_SEC < now)
+			drop_code(code);
+	while ((code = oldest_code()) && code != list_first_entry(&kept, struct past_code, link) &&
+	       (kept_count > PAST_MOST || kept_bytes > PAST_MOST_BYTES)) {
+		forgotten = code->until;
+		drop_code(code);
+	}
+}
+
+/* What the module has of one kind of code now. */
+static void keep_code(struct module *module, bool of_init, u64 now)
+{
+	unsigned long bytes, start = spile_module_code(module, of_init, &bytes);
+	struct past_code *code;
+
+	if (!bytes)
+		return;
+	code = copy_code(module, start, bytes);
+	if (!code) {
+		forgotten = now;
+		return;
+	}
+	code->until = now;
+	list_add(&code->link, &kept);
+	kept_count++;
+	kept_bytes += code->size;
+}
+
+void spile_past_code_event(unsigned long event, struct module *module)
+{
+	u64 now = ktime_get_mono_fast_ns();
+	bool all_read;
+
+	if (event != MODULE_STATE_LIVE && event != MODULE_STATE_GOING)
+		return;
+	all_read = spile_rings_are_empty();
+	mutex_lock(&past_lock);
+	keep_code(module, true, now);
+	if (event == MODULE_STATE_GOING)
+		keep_code(module, false, now);
+	forget_old(now, all_read);
+	/* Behind what is kept: who sees that something changed asks anew, and finds it. */
+	spile_rings_tell_changes(++changes);
+	mutex_unlock(&past_lock);
+}
+
+/* As the kernel finds them: of several at one place the first; the next place ends it. */
+static void text_in(const struct past_code *code, char *text, unsigned long address)
+{
+	u32 wanted = address - code->start, begin, end = code->bytes;
+	unsigned int low = 0, high = code->count;
+
+	while (low < high) {
+		unsigned int middle = low + (high - low) / 2;
+
+		if (code->symbols[middle].offset <= wanted)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low) {
+		scnprintf(text, SPILE_SYMBOL_TEXT, "0x%lx", address);
+		return;
+	}
+	if (low < code->count)
+		end = code->symbols[low].offset;
+	begin = code->symbols[low - 1].offset;
+	while (low > 1 && code->symbols[low - 2].offset == begin)
+		low--;
+	scnprintf(text, SPILE_SYMBOL_TEXT, "%s+%#x/%#x [%s]", code->names + code->symbols[low - 1].name, wanted - begin,
+		  end - begin, code->module);
+}
+
+bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *until)
+{
+	struct past_code *code;
+
+	/* The first that went after it: another may have gone from there before. */
+	list_for_each_entry_reverse(code, &kept, link) {
+		if (code->until < time || address - code->start >= code->bytes)
+			continue;
+		text_in(code, text, address);
+		*until = code->until;
+		return true;
+	}
+	return false;
+}
+
+void spile_past_code_exit(void)
+{
+	struct past_code *code;
+
+	while ((code = oldest_code()))
+		drop_code(code);
+}

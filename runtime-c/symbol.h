@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names of the kernel's addresses, from its own symbols (kallsyms).
+ */
+#ifndef SPILE_SYMBOL_H
+#define SPILE_SYMBOL_H
+
+#include "abi/abi.h"
+
+/*
+ * "NAME+OFFSET/SIZE [MODULE]", with [kernel] for its own; "0xADDRESS" where there is
+ * no name. `text` has SPILE_SYMBOL_TEXT bytes. Any context.
+ */
+void spile_symbol_text(char *text, unsigned long address);
+
+/* Answers SPILE_SYMBOL. Process context, without locks of the session: handlers, begin
+ * and end probes may run meanwhile. -EINVAL for a flag that is none. */
+int spile_symbol_find(struct spile_symbol *symbol);
+
+#endif
