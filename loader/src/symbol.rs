@@ -22,6 +22,8 @@ pub trait Kernel: Sync {
 
 #[derive(Debug)]
 struct Known {
+    /// `0xADDRESS`
+    hex: Box<[u8]>,
     /// `NAME+OFFSET/SIZE [MODULE]`, or `0xADDRESS`.
     text: Box<[u8]>,
     /// `FILE:LINE`, or empty.
@@ -36,6 +38,22 @@ impl Known {
     /// `NAME`, or `0xADDRESS`.
     fn name(&self) -> &[u8] {
         self.text.split(|byte| *byte == b'+').next().unwrap_or_default()
+    }
+
+    /// `NAME+OFFSET/SIZE [MODULE]`, with a line `NAME+OFFSET/SIZE at FILE:LINE [MODULE]`.
+    fn write(&self, text: &mut Text) {
+        if self.line.is_empty() {
+            return text.push(&self.text);
+        }
+        let open = self.text.iter().position(|byte| *byte == b'[').unwrap_or(self.text.len());
+        let (name, module) = self.text.split_at(open);
+        text.push(name.trim_ascii_end());
+        text.push(b" at ");
+        text.push(&self.line);
+        if !module.is_empty() {
+            text.push_byte(b' ');
+            text.push(module);
+        }
     }
 
     /// `MODULE` or `kernel`; `None`: it is in none.
@@ -100,7 +118,7 @@ impl<'k> Symbols<'k> {
         if address == 0 || !self.kernel.is_some_and(|kernel| kernel.name(&mut symbol)) {
             return unnamed(address);
         }
-        let known = Known { text: bytes(&symbol.text), line: bytes(&symbol.line), until: symbol.until, stays: symbol.stays != 0 };
+        let known = Known { hex: unnamed(address).hex, text: bytes(&symbol.text), line: bytes(&symbol.line), until: symbol.until, stays: symbol.stays != 0 };
         if known.text.is_empty() { unnamed(address) } else { known }
     }
 
@@ -138,40 +156,27 @@ impl<'k> Symbols<'k> {
             text.push(b"\nReturning to  :");
         }
         for (index, address) in addresses(payload)?.enumerate() {
-            if has(STACK_FULL) {
-                text.push(format!(" {address:#x} : ").as_bytes());
-            }
             let returns = index > 0 || !has(STACK_AT_PROBE);
-            match () {
-                () if has(STACK_OF_USER) => text.push(format!("{address:#x}").as_bytes()),
-                () if has(STACK_LINES) => self.with_line(address, returns, text),
-                () => text.push(&self.find(address, 0).text),
+            let source = if !has(STACK_LINES) { 0 } else if returns { SYMBOL_LINE | SYMBOL_RETURNS } else { SYMBOL_LINE };
+            // Of user space nobody is asked.
+            let user = has(STACK_OF_USER).then(|| unnamed(address));
+            let known = user.as_ref().unwrap_or_else(|| self.find(address, source));
+            if has(STACK_FULL) {
+                text.push_byte(b' ');
+                text.push(&known.hex);
+                text.push(b" : ");
             }
+            known.write(text);
             text.push_byte(b'\n');
         }
         Ok(())
-    }
-
-    /// `NAME+OFFSET/SIZE at FILE:LINE [MODULE]`
-    fn with_line(&mut self, address: u64, returns: bool, text: &mut Text) {
-        let known = self.find(address, SYMBOL_LINE | if returns { SYMBOL_RETURNS } else { 0 });
-        let open = known.text.iter().position(|byte| *byte == b'[').unwrap_or(known.text.len());
-        let (name, module) = known.text.split_at(open);
-        text.push(name.trim_ascii_end());
-        if !known.line.is_empty() {
-            text.push(b" at ");
-            text.push(&known.line);
-        }
-        if !module.is_empty() {
-            text.push_byte(b' ');
-            text.push(module);
-        }
     }
 }
 
 /// What is said of an address without a name. It is asked again in the next record.
 fn unnamed(address: u64) -> Known {
-    Known { text: format!("{address:#x}").into_bytes().into(), line: Box::default(), until: 0, stays: false }
+    let hex: Box<[u8]> = format!("{address:#x}").into_bytes().into();
+    Known { text: hex.clone(), hex, line: Box::default(), until: 0, stays: false }
 }
 
 /// Up to the NUL.
