@@ -1,6 +1,7 @@
 //! Names of the kernel's addresses in records, as the module tells them ([`spile_abi::device::SYMBOL`]), and what prints make
 //! of them: runtime-c/symbol.c is who answers, and remembers modules that have gone since the record was written.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -102,7 +103,8 @@ impl<'k> Symbols<'k> {
     fn find(&mut self, address: u64, flags: u32) -> &Known {
         let key = (address, flags);
         if self.known.get(&key).is_none_or(|known| known.until < self.time) {
-            let known = self.ask(address, flags);
+            // No code is there: nobody needs to be asked.
+            let known = if address == 0 { Known { until: u64::MAX, stays: true, ..unnamed(0) } } else { self.ask(address, flags) };
             if self.known.len() >= MOST_KNOWN {
                 self.known.clear();
             }
@@ -115,20 +117,20 @@ impl<'k> Symbols<'k> {
         let text = [0; spile_abi::device::SYMBOL_TEXT];
         let line = [0; spile_abi::device::SYMBOL_LINE_TEXT];
         let mut symbol = Symbol { address, time: self.time, until: 0, flags, stays: 0, text, line };
-        if address == 0 || !self.kernel.is_some_and(|kernel| kernel.name(&mut symbol)) {
+        if !self.kernel.is_some_and(|kernel| kernel.name(&mut symbol)) {
             return unnamed(address);
         }
         let known = Known { hex: unnamed(address).hex, text: bytes(&symbol.text), line: bytes(&symbol.line), until: symbol.until, stays: symbol.stays != 0 };
         if known.text.is_empty() { unnamed(address) } else { known }
     }
 
-    /// The text of a conversion whose payload comes next; `None`: addresses that could not be read.
-    pub fn named(&mut self, conversion: Named, payload: &mut Payload<'_>) -> Result<Vec<u8>, Short> {
+    /// The text of a conversion whose payload comes next; empty for addresses that could not be read.
+    pub fn named(&mut self, conversion: Named, payload: &mut Payload<'_>) -> Result<Cow<'_, [u8]>, Short> {
         let mut text = Vec::new();
         match conversion {
-            Named::Symbol => text.extend_from_slice(self.find(payload.long()? as u64, 0).name()),
-            Named::Data => text.extend_from_slice(&self.find(payload.long()? as u64, 0).text),
-            Named::Module => text.extend_from_slice(self.find(payload.long()? as u64, 0).module().unwrap_or(b"<unknown>")),
+            Named::Symbol => return Ok(self.find(payload.long()? as u64, 0).name().into()),
+            Named::Data => return Ok(Cow::Borrowed(&self.find(payload.long()? as u64, 0).text)),
+            Named::Module => return Ok(self.find(payload.long()? as u64, 0).module().unwrap_or(b"<unknown>").into()),
             Named::Addresses => {
                 for (index, address) in addresses(payload)?.enumerate() {
                     let blank = if index > 0 { " " } else { "" };
@@ -143,7 +145,7 @@ impl<'k> Symbols<'k> {
             }
             Named::UserStack => addresses(payload)?.for_each(|address| text.extend_from_slice(format!("{address:#x}\n").as_bytes())),
         }
-        Ok(text)
+        Ok(text.into())
     }
 
     /// Appends the lines of a printed stack ([`spile_abi::record::FORMAT_STACK`]).

@@ -160,13 +160,13 @@ const CASES: [Case; 13] = [
         bpftrace: "kprobe:vfs_read { printf(\"%s\", kstack); }",
     },
     Case {
-        name: "println(symname($file->f_op->read))",
-        script: "probe kernel.function(\"vfs_read\") { println(symname($file->f_op->read)) }",
+        name: "println(symname($file->f_op->read_iter))",
+        script: "probe kernel.function(\"vfs_read\") { println(symname($file->f_op->read_iter)) }",
         hits: 1.0,
         goal: None,
         bare: None,
         systemtap: None,
-        bpftrace: "kprobe:vfs_read { printf(\"%s\\n\", ksym(((struct file *)arg0)->f_op->read)); }",
+        bpftrace: "kprobe:vfs_read { printf(\"%s\\n\", ksym(((struct file *)arg0)->f_op->read_iter)); }",
     },
 ];
 
@@ -202,7 +202,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     guest.program(spilerun, "/usr/bin/spilerun")?;
     guest.copy(BARE.build(&root, &place)?, "/root/bare.ko")?;
     let bpftrace = Path::new("/usr/bin/bpftrace");
-    let with_bpftrace = bpftrace.is_file() && !options.check && options.only.is_none();
+    let with_bpftrace = bpftrace.is_file() && !options.check;
     if with_bpftrace {
         guest.program(bpftrace, bpftrace)?;
     }
