@@ -63,7 +63,7 @@ spilerun status lu_5642 | sed -n 's/.*\(limited [0-9]*\).*/\1/p'
 grep -q Input limited
 stop INT
 
-begin_with --expires 4s
+begin_with --expires "$((4 * SLOWNESS))s"
 echo "before: $(failure)"
 wait_for lu_5642.err 'REWRITE: lu_5642 has expired'
 echo "after: $(failure)"
