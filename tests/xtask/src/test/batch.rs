@@ -58,7 +58,7 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize
         script.push_str(&format!("run_test {number}\n"));
     }
     // All modules of all tests lie in its memory, and some tests arm a dozen scripts at once.
-    guest.memory_mib(3072 + 4 * volume().unwrap_or(0)).script(&script);
+    guest.memory_mib(3072 + 4 * asked(VOLUME).unwrap_or(0)).script(&script);
 
     let progress = Arc::new(Mutex::new(Progress { parts: BTreeMap::new(), results: Results::new(), last: Instant::now() }));
     let seen = Arc::clone(&progress);
@@ -96,22 +96,28 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize
     Ok(Finished { numbers, died })
 }
 
-/// The variable by which more is asked for than the suite has time for: output, in MB.
+/// Variables by which more is asked for than the suite has time for. Tests that know one have its name in their text.
+/// Output, in MB.
 const VOLUME: &str = "SPILE_TEST_MB";
+/// How long what has no end of its own goes on.
+const SECONDS: &str = "SPILE_TEST_SECONDS";
 /// What the tests that know the variable write without it, in MB.
 const USUAL_VOLUME: u64 = 40;
 
-fn volume() -> Option<u32> {
-    std::env::var(VOLUME).ok()?.parse().ok()
+fn asked(variable: &str) -> Option<u32> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 /// Seconds.
 fn limit(test: &Test) -> u64 {
-    let knows_volume = || fs::read_to_string(&test.path).is_ok_and(|text| text.contains(VOLUME));
-    match volume() {
-        Some(volume) if knows_volume() => test.header.limit * u64::from(volume).div_ceil(USUAL_VOLUME),
-        _ => test.header.limit,
-    }
+    let text = fs::read_to_string(&test.path).unwrap_or_default();
+    limit_with(test.header.limit, |variable| asked(variable).filter(|_| text.contains(variable)).map(u64::from))
+}
+
+/// With what is asked for of the variables that the test knows.
+fn limit_with(limit: u64, asked: impl Fn(&str) -> Option<u64>) -> u64 {
+    let times = asked(VOLUME).map_or(1, |volume| volume.div_ceil(USUAL_VOLUME));
+    limit * times + asked(SECONDS).unwrap_or(0)
 }
 
 fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) -> Result<()> {
@@ -124,8 +130,9 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
         }
         _ => {
             let text = fs::read_to_string(&test.path).with_context(|| format!("reading {}", test.path.display()))?;
-            let volume = volume().map(|volume| format!("{VOLUME}={volume}\n")).unwrap_or_default();
-            format!("SLOWNESS={}\n{volume}. /root/library.sh\n{text}", workshop.place.slowness())
+            let more = [VOLUME, SECONDS].into_iter().filter_map(|variable| asked(variable).map(|value| format!("{variable}={value}\n")));
+            let more: String = more.collect();
+            format!("SLOWNESS={}\n{more}. /root/library.sh\n{text}", workshop.place.slowness())
         }
     };
     let built = workshop.directory(test);
@@ -205,6 +212,13 @@ mod tests {
         progress.take("3.status", b"7\n");
         let observed = &progress.results[&3];
         assert_eq!((observed.stdout.as_str(), observed.exit, observed.left.len()), ("a\n", 7, 2));
+    }
+
+    #[test]
+    fn more_takes_longer() {
+        assert_eq!(limit_with(30, |_| None), 30);
+        assert_eq!(limit_with(30, |variable| (variable == VOLUME).then_some(100)), 90);
+        assert_eq!(limit_with(30, |variable| (variable == SECONDS).then_some(600)), 630);
     }
 
     #[test]
