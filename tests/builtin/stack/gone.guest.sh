@@ -3,6 +3,7 @@
 # nothing is named wrongly.
 # modules: dummy ifb
 # script: gone -DMAXSTRINGLEN=4000 gone.stp
+# guest: debian
 # limit: 120
 # stdout: ^reader stopped: all as they were$
 # stdout: ^places taken by others: yes$
