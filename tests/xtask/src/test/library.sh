@@ -1,7 +1,8 @@
 # For shell tests in the guest. A test stops at its first failing command (`expect` says which one).
 set -e
 
-# $SLOWNESS: how many times longer than usual things may take in this guest.
+# $SLOWNESS: how many times longer than usual things may take in this guest; a test is told, who tells a story may not be.
+: "${SLOWNESS:=1}"
 
 # wait_for FILE TEXT [SECONDS]: until a line of FILE contains TEXT.
 wait_for() {

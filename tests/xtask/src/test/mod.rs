@@ -1,5 +1,5 @@
 //! `cargo xtask test`: the unit tests, then the tests that are scripts: those on the host, then those in the guest; then
-//! the story of a service in guests with systemd (`cargo xtask systemd`).
+//! the story of a service in guests with systemd (`cargo xtask systemd`), and the demonstration (`cargo xtask demo`).
 //!
 //! One line is printed for each test, the last line of all is `N passed, N failed`. A machine with other work may be too slow
 //! for a test, so a few that failed are run once more, each alone; those that pass then are named at the end.
@@ -75,12 +75,27 @@ fn run_scripts(options: &Options, place: Place, report: &Report) -> Result<ExitC
     if options.name.is_none() && options.kernel.is_none() && workshop.place.is_here() {
         let (passed, failed) = crate::systemd::story(&workshop.place)?;
         report.add(passed, failed);
+        demonstrate(report);
     }
     if !by_chance.is_empty() {
         println!("passed only when run again: {}", by_chance.join(", "));
     }
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What README tells a newcomer to begin with.
+fn demonstrate(report: &Report) {
+    match crate::demo::run() {
+        Ok(_) => {
+            report.add(1, 0);
+            println!("ok      demo");
+        }
+        Err(error) => {
+            report.add(0, 1);
+            println!("FAILED  demo\n{}", indented(&format!("{error:#}")));
+        }
+    }
 }
 
 /// Tests on the host are about this machine's own kernel.
