@@ -10,7 +10,8 @@
 # stderr: ^Pass 3: translated to C
 # stderr: ^Pass 4: compiled C into "looked\.ko" in
 
-script='probe begin { println("x") exit() }'
+# Another script each time: one that was built before is not built again.
+script="probe begin { println(\"x $$ $(date +%s)\") exit() }"
 "$SPILE" -r "$RELEASE" -p1 -e "$script"
 "$SPILE" -r "$RELEASE" -p2 -e "$script"
 "$SPILE" -r "$RELEASE" -p3 -e "$script"
