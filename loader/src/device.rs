@@ -30,7 +30,8 @@ pub struct Device {
 
 impl Kernel for Device {
     fn name(&self, symbol: &mut Symbol) -> bool {
-        self.symbol(symbol).is_ok()
+        // Why there is no answer changes nothing: the address is written in hex.
+        self.call(device::SYMBOL, symbol, "asking for a name of").is_ok()
     }
 }
 
@@ -101,11 +102,6 @@ impl Device {
     /// One in so many hits is to be handled. Before [`Device::start`].
     pub fn sample(&self, one_in: u32) -> Result<(), Error> {
         self.call(device::SAMPLE, &mut Sample { one_in, ..Sample::default() }, "sampling the hits of")
-    }
-
-    /// What the kernel calls an address.
-    pub fn symbol(&self, symbol: &mut Symbol) -> Result<(), Error> {
-        self.call(device::SYMBOL, symbol, "asking for a name of")
     }
 
     /// What the module's section `.spile.meta` holds.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 use spile_abi::device::{SYMBOL_LINE, SYMBOL_RETURNS, Symbol};
@@ -101,27 +102,13 @@ impl<'k> Symbols<'k> {
     }
 
     fn find(&mut self, address: u64, flags: u32) -> &Known {
-        let key = (address, flags);
-        if self.known.get(&key).is_none_or(|known| known.until < self.time) {
-            // No code is there: nobody needs to be asked.
-            let known = if address == 0 { Known { until: u64::MAX, stays: true, ..unnamed(0) } } else { self.ask(address, flags) };
-            if self.known.len() >= MOST_KNOWN {
-                self.known.clear();
-            }
-            self.known.insert(key, known);
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
         }
-        self.known.entry(key).or_insert_with(|| unnamed(address))
-    }
-
-    fn ask(&self, address: u64, flags: u32) -> Known {
-        let text = [0; spile_abi::device::SYMBOL_TEXT];
-        let line = [0; spile_abi::device::SYMBOL_LINE_TEXT];
-        let mut symbol = Symbol { address, time: self.time, until: 0, flags, stays: 0, text, line };
-        if !self.kernel.is_some_and(|kernel| kernel.name(&mut symbol)) {
-            return unnamed(address);
+        match self.known.entry((address, flags)) {
+            Entry::Occupied(known) if known.get().until >= self.time => known.into_mut(),
+            entry => entry.insert_entry(ask(self.kernel, address, flags, self.time)).into_mut(),
         }
-        let known = Known { hex: unnamed(address).hex, text: bytes(&symbol.text), line: bytes(&symbol.line), until: symbol.until, stays: symbol.stays != 0 };
-        if known.text.is_empty() { unnamed(address) } else { known }
     }
 
     /// The text of a conversion whose payload comes next; empty for addresses that could not be read.
@@ -173,6 +160,20 @@ impl<'k> Symbols<'k> {
         }
         Ok(())
     }
+}
+
+fn ask(kernel: Option<&dyn Kernel>, address: u64, flags: u32, time: u64) -> Known {
+    if address == 0 {
+        // No code is there: nobody needs to be asked.
+        return Known { until: u64::MAX, stays: true, ..unnamed(0) };
+    }
+    let text = [0; spile_abi::device::SYMBOL_TEXT];
+    let line = [0; spile_abi::device::SYMBOL_LINE_TEXT];
+    let mut symbol = Symbol { address, time, until: 0, flags, stays: 0, text, line };
+    if !kernel.is_some_and(|kernel| kernel.name(&mut symbol)) || symbol.text.starts_with(&[0]) {
+        return unnamed(address);
+    }
+    Known { text: bytes(&symbol.text), line: bytes(&symbol.line), until: symbol.until, stays: symbol.stays != 0, ..unnamed(address) }
 }
 
 /// What is said of an address without a name. It is asked again in the next record.

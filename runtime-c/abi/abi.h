@@ -175,9 +175,9 @@ enum spile_mechanism {
 	SPILE_BY_FTRACE_RETURN = 10,	/* ftrace calls at the function's entry, a kretprobe's hook at its return */
 };
 
-/* SPILE_SYMBOL: what the kernel calls an address of its own, at any time; for the loader,
- * which names what records hold as addresses. A module that has gone since then is
- * remembered: as long as there may be records of before, 64 of them at the most. */
+/* SPILE_SYMBOL: what the kernel called an address of its own at the time of a record that
+ * holds it; may be asked at any time. A module that has gone since then is remembered as
+ * long as records of before may be unread, 64 pieces of code at the most. */
 #define SPILE_SYMBOL_TEXT 1024
 #define SPILE_SYMBOL_LINE_TEXT 512
 struct spile_symbol {
