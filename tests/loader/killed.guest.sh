@@ -25,7 +25,7 @@ grows() {
 # killed_often TURNS: kills the loader of the module, and another goes on in its place, with the output and options of `loads`.
 killed_often() {
 	# Nobody reads from one loader's end to the next one's start: that takes long in a slow guest.
-	loads steady.ko -s $((4 * ${SLOWNESS:-1})) 2>err &
+	loads steady.ko -s $((4 * SLOWNESS)) 2>err &
 	loader=$!
 	armed steady
 	for turn in $(seq "$1"); do

@@ -126,12 +126,14 @@ impl Apt {
             "packages are missing and there is no apt-get here; a guest needs qemu-system-x86_64, a static busybox, getfattr, gcc, \
              make, and a kernel with headers and debug information"
         );
+        // Others may be installing at this moment: unattended upgrades do, on new machines.
+        let wait = ["-o", "DPkg::Lock::Timeout=600"];
         let environment = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "--no-install-recommends"];
         let root = effective_user() == Some(0);
         ensure!(root || Path::new("/usr/bin/sudo").is_file(), "packages are missing: run `cargo xtask setup` once as root");
         let sudo: &[&str] = if root { &[] } else { &["sudo"] };
         let log = crate::root().join("target/setup.log");
-        Ok(Apt { command: [sudo, &environment].concat(), log })
+        Ok(Apt { command: [sudo, &environment, &wait].concat(), log })
     }
 
     fn install(&self, packages: &[String]) -> Result<()> {
