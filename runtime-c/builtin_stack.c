@@ -72,17 +72,41 @@ spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_l
 	return depth >= 0 && depth < count ? (spile_long)frames[depth] : 0;
 }
 
-/* "0x..." without a NUL; at most HEX_BYTES. */
-enum { HEX_BYTES = 18 };
-static unsigned int put_hex(char *out, unsigned long value)
+/* Writes eight digits. */
+static void put_digits(char *out, u32 value)
 {
-	unsigned int digits = value ? (fls64(value) + 3) / 4 : 1, i;
+	const u64 ones = 0x0101010101010101ull;
+	u64 digits = value;
+	__be64 text;
+
+	digits = (digits | digits << 16) & 0x0000ffff0000ffffull;
+	digits = (digits | digits << 8) & 0x00ff00ff00ff00ffull;
+	digits = (digits | digits << 4) & 0x0f0f0f0f0f0f0f0full;
+	/* Those from ten on become letters. */
+	text = cpu_to_be64(digits + '0' * ones + (((digits + 6 * ones) >> 4) & ones) * ('a' - '0' - 10));
+	memcpy(out, &text, sizeof(text));
+}
+
+/* Of "0x...", without a NUL. */
+static unsigned int hex_bytes(unsigned long value)
+{
+	return 2 + (value ? (fls64(value) + 3) / 4 : 1);
+}
+
+static void put_hex(char *out, unsigned long value)
+{
+	unsigned int bytes = hex_bytes(value), i;
 
 	out[0] = '0';
 	out[1] = 'x';
-	for (i = digits; i > 0; i--, value >>= 4)
-		out[1 + i] = hex_asc_lo(value);
-	return 2 + digits;
+	/* The kernel's own addresses: keys are made of whole stacks of them. */
+	if (bytes == 2 + 16) {
+		put_digits(out + 2, value >> 32);
+		put_digits(out + 10, value);
+		return;
+	}
+	for (i = bytes - 1; i > 1; i--, value >>= 4)
+		out[i] = hex_asc_lo(value);
 }
 
 /* In hex with blanks between them. Whole ones only. */
@@ -91,13 +115,14 @@ static unsigned int put_frames(const unsigned long *frames, unsigned int count, 
 	unsigned int length = 0, i;
 
 	for (i = 0; i < count; i++) {
-		char one[1 + HEX_BYTES] = " ";
-		unsigned int bytes = 1 + put_hex(one + 1, frames[i]), first = !length;
+		unsigned int bytes = hex_bytes(frames[i]), blank = length > 0;
 
-		if (length + bytes - first >= spile_script.string_bytes)
+		if (length + blank + bytes >= spile_script.string_bytes)
 			break;
-		memcpy(out + length, one + first, bytes - first);
-		length += bytes - first;
+		if (blank)
+			out[length++] = ' ';
+		put_hex(out + length, frames[i]);
+		length += bytes;
 	}
 	out[length] = 0;
 	return length;
