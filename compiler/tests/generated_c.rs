@@ -59,6 +59,14 @@ fn strings_and_functions() {
 }
 
 #[test]
+fn strings_are_made_where_they_are_returned() {
+    insta::assert_snapshot!(both(
+        "function f:string (s:string) { return s . s }\nfunction g:string (n:long) { try { return \"a\" . sprintf(\"%d\", 1 / n) } catch { } }\n\
+         function h:string (n:long) { if (n) return (s = execname()) s = execname() return s . f(s) }\nprobe end { println(f(g(0)), h(1)) }"
+    ));
+}
+
+#[test]
 fn errors_are_caught() {
     insta::assert_snapshot!(both("probe begin { try { error(\"no\") } catch (m) { warn(m) } }"));
 }

@@ -1,7 +1,7 @@
 //! Routines as C functions.
 
 use super::text;
-use crate::plan::code::{Argument, Callee, Frame, Instr, Key, LabelId, MapOp, OUT, Outcome, Parameter, Part, Routine, Text, Value};
+use crate::plan::code::{Argument, BufferId, Callee, Frame, Instr, Key, LabelId, MapOp, OUT, Outcome, Parameter, Part, Routine, Text, Value};
 use crate::plan::{Plan, Storage};
 use crate::program::{Automaton, BinaryOp, Extractor, GlobalId, Type};
 
@@ -192,12 +192,12 @@ impl Speller<'_> {
             Instr::SetLong(to, value) => self.line(&format!("{} = {};", self.long(*to), self.value(value))),
             Instr::SetText(to, text) => self.line(&format!("{} = {};", self.text_name(*to), self.text(text))),
             Instr::Copy { from, buffer, to } => {
-                let call = format!("spile_string_copy(f->b{}, {})", buffer.0, self.text(from));
-                self.set_text(*to, buffer.0, &call);
+                let call = format!("spile_string_copy({}, {})", memory(*buffer), self.text(from));
+                self.set_text(*to, *buffer, &call);
             }
             Instr::Concatenate { left, right, buffer, to } => {
                 let (left, right) = (self.text(left), self.text(right));
-                self.set_text(*to, buffer.0, &format!("spile_string_concatenate(f->b{}, {left}, {right})", buffer.0));
+                self.set_text(*to, *buffer, &format!("spile_string_concatenate({}, {left}, {right})", memory(*buffer)));
             }
             Instr::SetGlobalLong(id, value) => {
                 let (name, value) = (self.global(*id), self.value(value));
@@ -260,10 +260,10 @@ impl Speller<'_> {
             }
             Instr::IteratorText(buffer, to, iterator, key) => {
                 let call = self.iterated(iterator.0, *key, "text", "value_text");
-                self.set_text(*to, buffer.0, &format!("spile_string_copy(f->b{}, {call})", buffer.0));
+                self.set_text(*to, *buffer, &format!("spile_string_copy({}, {call})", memory(*buffer)));
             }
             Instr::Record { format, parts, location } => self.record(*format, parts, *location),
-            Instr::Format { table, parts, buffer, to, location } => self.format(table.0, parts, buffer.0, *to, *location),
+            Instr::Format { table, parts, buffer, to, location } => self.format(table.0, parts, *buffer, *to, *location),
             Instr::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
             Instr::Loop(body) => {
                 self.line("for (;;) {");
@@ -284,12 +284,13 @@ impl Speller<'_> {
             Instr::Charge { statements, location } => self.line(&format!("SPILE_CHARGE(c, {statements}, {});", place(*location))),
             Instr::Catch { buffer, to, uncaught } => {
                 let name = self.text_name(*to).to_string();
-                self.line(&format!("if (!spile_catch(c, f->b{}, &{name}.length))", buffer.0));
+                self.line(&format!("if (!spile_catch(c, {}, &{name}.length))", memory(*buffer)));
                 self.line(&format!("\tgoto {};", self.label(*uncaught)));
-                self.line(&format!("{name}.text = f->b{};", buffer.0));
+                self.line(&format!("{name}.text = {};", memory(*buffer)));
             }
             Instr::TakeNext(to) => self.line(&format!("{} = spile_took_next(c);", self.long(*to))),
             Instr::ReturnLong(value) => self.line(&format!("result = {};", self.value(value))),
+            Instr::ReturnWritten(text) => self.line(&format!("result = {}.length;", self.text_name(*text))),
             Instr::ReturnText(text) => self.line(&format!("result = spile_string_copy(out, {});", self.text(text))),
         }
     }
@@ -342,8 +343,8 @@ impl Speller<'_> {
         let line = match op {
             MapOp::Long(to) => format!("{} = spile_map_long({what});", self.long(*to)),
             MapOp::Text(buffer, to) => {
-                let call = format!("spile_string_copy(f->b{}, spile_map_text({what}))", buffer.0);
-                return self.set_text(*to, buffer.0, &call);
+                let call = format!("spile_string_copy({}, spile_map_text({what}))", memory(*buffer));
+                return self.set_text(*to, *buffer, &call);
             }
             MapOp::Has(to) => format!("{} = spile_map_has({what}, {any});", self.long(*to)),
             MapOp::SetLong(value) => format!("spile_map_set_long({what}, {});", self.value(value)),
@@ -414,10 +415,10 @@ impl Speller<'_> {
     }
 
     /// `call` writes the buffer and gives the length.
-    fn set_text(&mut self, to: crate::plan::code::TextId, buffer: u32, call: &str) {
+    fn set_text(&mut self, to: crate::plan::code::TextId, buffer: BufferId, call: &str) {
         let name = self.text_name(to).to_string();
         self.line(&format!("{name}.length = {call};"));
-        self.line(&format!("{name}.text = f->b{buffer};"));
+        self.line(&format!("{name}.text = {};", memory(buffer)));
     }
 
     fn call(&mut self, callee: &Callee, arguments: &[Argument], outcome: Outcome) {
@@ -426,7 +427,7 @@ impl Speller<'_> {
             spelled.push(match argument {
                 Argument::Long(value) => self.value(value),
                 Argument::Text(text) => self.text(text),
-                Argument::Bytes(buffer) => format!("f->b{}", buffer.0),
+                Argument::Bytes(buffer) => memory(*buffer),
             });
         }
         let (name, by_reference) = match callee {
@@ -443,13 +444,13 @@ impl Speller<'_> {
             }
             Outcome::Long(to) => self.line(&format!("{} = {name}({});", self.long(to), spelled.join(", "))),
             Outcome::Text(buffer, to) => {
-                spelled.push(format!("f->b{}", buffer.0));
+                spelled.push(memory(buffer));
                 if by_reference {
-                    self.line(&format!("f->b{}[0] = 0;", buffer.0));
+                    self.line(&format!("{}[0] = 0;", memory(buffer)));
                     self.line(&format!("{name}({});", spelled.join(", ")));
-                    self.set_text(to, buffer.0, &format!("spile_string_length(f->b{})", buffer.0));
+                    self.set_text(to, buffer, &format!("spile_string_length({})", memory(buffer)));
                 } else {
-                    self.set_text(to, buffer.0, &format!("{name}({})", spelled.join(", ")));
+                    self.set_text(to, buffer, &format!("{name}({})", spelled.join(", ")));
                 }
             }
         }
@@ -516,14 +517,14 @@ impl Speller<'_> {
         self.line("}");
     }
 
-    fn format(&mut self, table: u32, parts: &[Part], buffer: u32, to: crate::plan::code::TextId, location: crate::plan::code::LocationId) {
+    fn format(&mut self, table: u32, parts: &[Part], buffer: BufferId, to: crate::plan::code::TextId, location: crate::plan::code::LocationId) {
         self.line("{");
         self.indent += 1;
         self.line("char *at = spile_scratch(c);");
         self.lines.push('\n');
         self.locate(location);
         self.put(parts);
-        let call = format!("spile_format(c, table_{table}, sizeof(table_{table}), at, f->b{buffer})");
+        let call = format!("spile_format(c, table_{table}, sizeof(table_{table}), at, {})", memory(buffer));
         self.set_text(to, buffer, &call);
         self.indent -= 1;
         self.line("}");
@@ -624,6 +625,11 @@ fn extractor_name(extractor: Extractor) -> &'static str {
         Extractor::Average => "SPILE_AVERAGE",
         Extractor::Variance => "SPILE_VARIANCE",
     }
+}
+
+/// Where a string is written.
+fn memory(buffer: BufferId) -> String {
+    if buffer == BufferId::RESULT { "out".into() } else { format!("f->b{}", buffer.0) }
 }
 
 /// Number of a place that an error names.

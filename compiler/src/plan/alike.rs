@@ -266,7 +266,8 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
         | Instr::Rearm
         | Instr::Check(_)
         | Instr::Catch { .. }
-        | Instr::TakeNext(_) => {}
+        | Instr::TakeNext(_)
+        | Instr::ReturnWritten(_) => {}
     }
 }
 

@@ -9,11 +9,16 @@ use crate::program::{BinaryOp, BitField, Extractor, GlobalId, Order, RegexId, So
 
 id!(/** A long of the routine: index into [`Routine::longs`]. */ LongId);
 id!(/** A string reference of the routine: index into [`Routine::texts`]. */ TextId);
-id!(/** MAXSTRINGLEN bytes of the routine's frame: index into [`Routine::buffers`]. */ BufferId);
+id!(/** MAXSTRINGLEN bytes of the routine's frame: index into [`Routine::buffers`]; or [`BufferId::RESULT`]. */ BufferId);
 id!(/** A `foreach` of the routine: its iterator, and what that needs of the frame: index into [`Routine::iterators`]. */ IteratorId);
 id!(/** A jump target of the routine. */ LabelId);
 id!(/** A place that a run-time error names: index into the metadata's locations. */ LocationId);
 id!(/** Bytecode that the module itself interprets: index into [`super::Plan::tables`]. */ TableId);
+
+impl BufferId {
+    /// The caller's memory for the string that the routine returns.
+    pub const RESULT: BufferId = BufferId(u32::MAX);
+}
 
 impl LocationId {
     const OWN: u32 = 1 << 31;
@@ -279,6 +284,8 @@ pub enum Instr {
     TakeNext(LongId),
     ReturnLong(Value),
     ReturnText(Text),
+    /// What has been written to [`BufferId::RESULT`].
+    ReturnWritten(TextId),
 }
 
 /// Whether running `code` can change what `value` reads.

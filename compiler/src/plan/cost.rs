@@ -70,7 +70,8 @@ impl<'r> Costs<'r> {
             | Instr::Check(_)
             | Instr::Charge { .. }
             | Instr::TakeNext(_)
-            | Instr::ReturnLong(_) => PLAIN,
+            | Instr::ReturnLong(_)
+            | Instr::ReturnWritten(_) => PLAIN,
             Instr::Divide { .. } | Instr::Read { .. } | Instr::Write { .. } => READ,
             Instr::Copy { .. }
             | Instr::Concatenate { .. }

@@ -42,7 +42,8 @@ pub(super) struct Builder<'p, 's> {
 #[derive(Clone, Copy)]
 enum Place {
     Long(LongId),
-    Text(TextId, BufferId),
+    /// With memory from the first time on that bytes are stored.
+    Text(TextId, Option<BufferId>),
 }
 
 /// A lowered expression.
@@ -100,8 +101,7 @@ impl<'p, 's> Builder<'p, 's> {
                 }
                 Type::String => {
                     let id = self.text(format!("s_{name}"), parameter);
-                    let buffer = self.buffer(format!("s_{name}"));
-                    self.locals.push(Place::Text(id, buffer));
+                    self.locals.push(Place::Text(id, None));
                     declared.push(Parameter::Text(id));
                 }
             }
@@ -202,7 +202,7 @@ impl<'p, 's> Builder<'p, 's> {
             StmtKind::Return(value) => {
                 match value.as_ref().map(|value| self.result(value)) {
                     Some(Result::Long(value)) => self.push(Instr::ReturnLong(value)),
-                    Some(Result::Text(text)) => self.push(Instr::ReturnText(text)),
+                    Some(Result::Text(text)) => self.return_text(text),
                     None => {}
                 }
                 self.push(Instr::Goto(OUT));
@@ -212,6 +212,27 @@ impl<'p, 's> Builder<'p, 's> {
             StmtKind::Clear(global) => self.clear(*global),
             StmtKind::Foreach(foreach) => self.foreach(foreach, statement.span),
             StmtKind::Try { body, message, handler } => self.script_try(body, *message, handler),
+        }
+    }
+
+    fn is_local(&self, text: TextId) -> bool {
+        self.locals.iter().any(|place| matches!(place, Place::Text(id, _) if *id == text))
+    }
+
+    /// Strings that are made only to be returned are made in the caller's memory.
+    fn return_text(&mut self, text: Text) {
+        if let Text::Variable(made) = text
+            && let Some(last) = self.buffers.len().checked_sub(1)
+            // An error's half of a string must not stay there when a `catch` of this function goes on without a result.
+            && self.failed == OUT
+            && !self.is_local(made)
+            && let Some(places) = written(&mut self.code, (BufferId(last as u32), made))
+        {
+            places.into_iter().for_each(|place| *place = BufferId::RESULT);
+            self.buffers.pop();
+            self.push(Instr::ReturnWritten(made));
+        } else {
+            self.push(Instr::ReturnText(text));
         }
     }
 
@@ -314,7 +335,11 @@ impl<'p, 's> Builder<'p, 's> {
             program::Variable::Local(id) => match (self.locals[id.index()], text) {
                 (Place::Text(to, _), text @ Text::Literal(_)) => Instr::SetText(to, text),
                 (Place::Text(to, _), Text::Variable(from)) if from == to => return,
-                (Place::Text(to, buffer), from) => Instr::Copy { from, buffer, to },
+                (Place::Text(to, buffer), from) => {
+                    let buffer = buffer.unwrap_or_else(|| self.buffer(self.texts[to.index()].name.clone()));
+                    self.locals[id.index()] = Place::Text(to, Some(buffer));
+                    Instr::Copy { from, buffer, to }
+                }
                 (Place::Long(_), _) => return,
             },
         };
@@ -950,6 +975,29 @@ impl<'p, 's> Builder<'p, 's> {
         let location = self.location(span);
         self.push(Instr::Charge { statements: statements.iter().map(statements_of).sum::<u32>().max(1), location });
         self.check();
+    }
+}
+
+/// Where the last instruction writes its string, if it is that one: a place for each branch.
+fn written(code: &mut [Instr], string: (BufferId, TextId)) -> Option<Vec<&mut BufferId>> {
+    let end = code.iter().rposition(|instr| !matches!(instr, Instr::Check(_)))?;
+    match code.get_mut(end)? {
+        Instr::Copy { buffer, to, .. }
+        | Instr::Concatenate { buffer, to, .. }
+        | Instr::Format { buffer, to, .. }
+        | Instr::IteratorText(buffer, to, ..)
+        | Instr::Map { op: MapOp::Text(buffer, to), .. }
+        | Instr::Call { outcome: Outcome::Text(buffer, to), .. }
+            if (*buffer, *to) == string =>
+        {
+            Some(vec![buffer])
+        }
+        Instr::If { then, otherwise, .. } => {
+            let mut places = written(then, string)?;
+            places.extend(written(otherwise, string)?);
+            Some(places)
+        }
+        _ => None,
     }
 }
 
