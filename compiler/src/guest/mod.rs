@@ -39,8 +39,8 @@ pub use streams::Streams;
 use initramfs::{Content, Tree, mode_of};
 use streams::{Control, Shared};
 
-/// A guest must have reached its script by then, also by translation on a busy machine.
-const BOOT: Duration = Duration::from_secs(120);
+/// A guest must have reached its script by then, also by translation on a busy machine; but for [`Guest::boot_limit`].
+pub const BOOT: Duration = Duration::from_secs(120);
 /// From the script's end to power-off.
 const SHUT_DOWN: Duration = Duration::from_secs(20);
 
@@ -56,6 +56,7 @@ pub struct Guest {
     parameters: String,
     memory_mib: u32,
     cpus: u32,
+    boot_limit: Duration,
     time_limit: Duration,
     acceleration: Option<Acceleration>,
 }
@@ -73,6 +74,7 @@ impl Guest {
             parameters: String::new(),
             memory_mib: 1024,
             cpus: 2,
+            boot_limit: BOOT,
             time_limit: Duration::MAX,
             acceleration: None,
         }
@@ -143,6 +145,12 @@ impl Guest {
         self
     }
 
+    /// Gives up if the script is not reached in so long: kernels that look for mistakes take longer than [`BOOT`].
+    pub fn boot_limit(&mut self, limit: Duration) -> &mut Guest {
+        self.boot_limit = limit;
+        self
+    }
+
     /// The guest is killed when the script takes longer than this, boot included.
     pub fn time_limit(&mut self, limit: Duration) -> &mut Guest {
         self.time_limit = limit;
@@ -181,7 +189,7 @@ impl Guest {
         let shared = Arc::new(Shared::default());
         let readers = streams::spawn(ports, streams, &shared);
         let control = Control { shared, writer: Arc::new(control_writer) };
-        Ok(Running { child, control, readers, start, time_limit: self.time_limit, _directory: directory })
+        Ok(Running { child, control, readers, start, boot_limit: self.boot_limit, time_limit: self.time_limit, _directory: directory })
     }
 }
 
@@ -212,6 +220,7 @@ pub struct Running {
     control: Control,
     readers: Vec<JoinHandle<()>>,
     start: Instant,
+    boot_limit: Duration,
     time_limit: Duration,
     /// Sockets and initrd, removed with it.
     _directory: tempfile::TempDir,
@@ -255,7 +264,7 @@ impl Running {
             (None, Waited::Gone) => End::Died,
         };
         match ended {
-            Waited::NoBoot if !ready => Err(Error::Boot { limit: BOOT, console }),
+            Waited::NoBoot if !ready => Err(Error::Boot { limit: self.boot_limit, console }),
             _ => Ok(Outcome { end, console, files }),
         }
     }
@@ -275,7 +284,7 @@ impl Running {
                 }
             } else if kill || self.start.elapsed() > self.time_limit {
                 return Waited::Killed;
-            } else if !ready && self.start.elapsed() > BOOT {
+            } else if !ready && self.start.elapsed() > self.boot_limit {
                 return Waited::NoBoot;
             }
             self.control.shared.wait(Duration::from_millis(20));

@@ -59,6 +59,7 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize
     }
     // All modules of all tests lie in its memory, and some tests arm a dozen scripts at once.
     guest.memory_mib(3072 + 4 * asked(VOLUME).unwrap_or(0)).script(&script);
+    guest.boot_limit(spile::guest::BOOT * workshop.place.slowness());
 
     let progress = Arc::new(Mutex::new(Progress { parts: BTreeMap::new(), results: Results::new(), last: Instant::now() }));
     let seen = Arc::clone(&progress);
