@@ -2,7 +2,8 @@
 /*
  * The chart of a histogram, as SystemTap draws it: a row for each bucket from two
  * before the first that has values to two behind the last, its bar at most
- * HIST_WIDTH long, gaps of more than four empty rows replaced by one with `~`.
+ * HIST_WIDTH long, gaps of more than four empty rows replaced by one with `~`. What is
+ * out of a linear one's range has a row only where something is.
  * The twin of loader/src/histogram.rs. Any context; bounded by the buckets.
  */
 #include "histogram.h"
@@ -126,6 +127,10 @@ static void draw(struct spile_text *text, const struct chart *chart)
 		if (last < chart->buckets - 1)
 			last++;
 	}
+	if (chart->linear && first == 0 && !value_of(chart, first))
+		first++;
+	if (chart->linear && last == chart->buckets - 1 && !value_of(chart, last))
+		last--;
 	scale = most / HIST_WIDTH + (most % HIST_WIDTH != 0);
 	if (most <= HIST_WIDTH)
 		scale = 1;

@@ -1,5 +1,6 @@
 //! The chart of a histogram, as SystemTap draws it: a row for each bucket from two before the first that has values to
-//! two behind the last, its bar at most [`WIDTH`] long, gaps of more than four empty rows replaced by one with `~`.
+//! two behind the last, its bar at most [`WIDTH`] long, gaps of more than four empty rows replaced by one with `~`. What is
+//! out of a linear one's range has a row only where something is.
 //!
 //! The twin of runtime-c/histogram.c; `tests/parity.rs` compares the two.
 
@@ -47,6 +48,11 @@ impl Chart {
                 first -= 1;
             }
             last = (last + 1).min(self.counts.len() - 1);
+        }
+        if self.kind != Histogram::Log {
+            let outer = self.counts.len() - 1;
+            first += usize::from(first == 0 && self.counts[0] == 0);
+            last -= usize::from(last == outer && self.counts[outer] == 0);
         }
         let most = self.counts.iter().copied().max().unwrap_or(0);
         let scale = if most <= WIDTH { 1 } else { most.div_ceil(WIDTH) };
