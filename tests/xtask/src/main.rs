@@ -8,6 +8,7 @@ mod fixtures;
 mod guest;
 #[cfg(test)]
 mod house;
+mod model;
 mod package;
 mod place;
 mod reference;
@@ -37,6 +38,8 @@ enum Task {
     Demo,
     /// Runs all tests: the unit tests, then the scripts under tests/, in a guest where they need a kernel
     Test(test::Options),
+    /// Runs random programs against a model of the language, which knows what they print
+    Model(model::Options),
     /// Measures, and writes what came out into docs/
     Bench(bench::Options),
     /// Compares two modules: exit status 1 and a line for each difference if the kernel would load something else
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Task::Setup => setup::run(None).map(|()| ExitCode::SUCCESS),
         Task::Demo => demo::run(),
         Task::Test(options) => test::run(&options),
+        Task::Model(options) => model::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Package(options) => package::run(&options),

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: the unit tests, then the tests that are scripts: those on the host, then those in the guest; then
-//! the story of a service in guests with systemd (`cargo xtask systemd`), and the demonstration (`cargo xtask demo`).
+//! random programs against a model of the language (`cargo xtask model`), the story of a service in guests with systemd
+//! (`cargo xtask systemd`), and the demonstration (`cargo xtask demo`).
 //!
 //! One line is printed for each test, the last line of all is `N passed, N failed`. A machine with other work may be too slow
 //! for a test, so a few that failed are run once more, each alone; those that pass then are named at the end.
@@ -72,6 +73,9 @@ fn run_scripts(options: &Options, place: Place, report: &Report) -> Result<ExitC
     let workshop = Workshop::open(&root, place, options.kbuild)?;
     let failed = script_tests(&workshop, tests, report, options.keep)?;
     let by_chance = run_again(&workshop, failed, report, options.keep)?;
+    if options.name.is_none() {
+        against_the_model(&workshop.place, report)?;
+    }
     if options.name.is_none() && options.kernel.is_none() && workshop.place.is_here() {
         let (passed, failed) = crate::systemd::story(&workshop.place)?;
         report.add(passed, failed);
@@ -82,6 +86,19 @@ fn run_scripts(options: &Options, place: Place, report: &Report) -> Result<ExitC
     }
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Random programs, as one test.
+fn against_the_model(place: &Place, report: &Report) -> Result<()> {
+    let (count, differing) = crate::model::usual(place)?;
+    if differing.is_empty() {
+        report.add(1, 0);
+        println!("ok      model: {count} random programs");
+    } else {
+        report.add(0, 1);
+        println!("FAILED  model: {} of {count} random programs\n{}", differing.len(), indented(&differing.join("\n")));
+    }
+    Ok(())
 }
 
 /// What README tells a newcomer to begin with.

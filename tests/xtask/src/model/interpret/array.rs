@@ -1,0 +1,63 @@
+//! Arrays: elements in the order in which they were made, found by looking at one after the other.
+
+use super::{Evaluated, error};
+use crate::model::tree::{Size, Value};
+
+pub struct Array<T> {
+    elements: Vec<(Vec<Value>, T)>,
+    entries: usize,
+    size: Size,
+}
+
+impl<T> Array<T> {
+    pub fn new(entries: usize, size: Size) -> Array<T> {
+        Array { elements: Vec::new(), entries, size }
+    }
+
+    pub fn get(&self, keys: &[Value]) -> Option<&T> {
+        self.elements.iter().find(|(own, _)| own == keys).map(|(_, element)| element)
+    }
+
+    /// The element, which is made if it is not there.
+    pub fn make(&mut self, keys: &[Value], new: T) -> Evaluated<&mut T> {
+        let at = match self.elements.iter().position(|(own, _)| own == keys) {
+            Some(at) => at,
+            None => {
+                if self.elements.len() == self.entries {
+                    self.make_room()?;
+                }
+                self.elements.push((keys.to_vec(), new));
+                self.elements.len() - 1
+            }
+        };
+        Ok(&mut self.elements[at].1)
+    }
+
+    fn make_room(&mut self) -> Evaluated<()> {
+        if self.size.wraps {
+            self.elements.remove(0);
+            return Ok(());
+        }
+        match self.size.entries {
+            Some(entries) => error(&format!("Array overflow, check size limit ({entries})")),
+            None => error("Array overflow, check MAXMAPENTRIES"),
+        }
+    }
+
+    pub fn elements(&self) -> &[(Vec<Value>, T)] {
+        &self.elements
+    }
+
+    /// Takes out all elements with these keys; one that is missing is any.
+    pub fn remove(&mut self, keys: &[Option<Value>]) {
+        self.elements.retain(|(own, _)| !agree(own, keys));
+    }
+
+    pub fn clear(&mut self) {
+        self.elements.clear();
+    }
+}
+
+pub fn agree(own: &[Value], keys: &[Option<Value>]) -> bool {
+    own.iter().zip(keys).all(|(own, key)| key.as_ref().is_none_or(|key| own == key))
+}

@@ -1,0 +1,414 @@
+//! The scripts that the model knows, as a tree: what [`super::generate`] makes, [`super::write`] writes as script text,
+//! [`super::interpret`] runs and [`super::shrink`] makes smaller. It has nothing of the compiler's own tree.
+
+/// Of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    Long,
+    Text,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Value {
+    Long(i64),
+    Text(Vec<u8>),
+}
+
+impl Value {
+    /// What a variable is that nothing was assigned to.
+    pub fn unset(kind: Type) -> Value {
+        match kind {
+            Type::Long => Value::Long(0),
+            Type::Text => Value::Text(Vec::new()),
+        }
+    }
+}
+
+/// Some globals, functions and handlers that work on them.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    pub globals: Vec<Global>,
+    /// Each calls only itself and those before it.
+    pub functions: Vec<Function>,
+    pub handlers: Vec<Handler>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Global {
+    pub kind: GlobalKind,
+    pub size: Size,
+}
+
+/// Of an array.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// As declared; else MAXMAPENTRIES.
+    pub entries: Option<usize>,
+    /// `%`: the oldest element makes room.
+    pub wraps: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum GlobalKind {
+    Scalar { kind: Type, initial: Option<Value>, given: Given },
+    Array { keys: Vec<Type>, kind: Type },
+    Aggregate { keys: Vec<Type>, histogram: Option<Histogram> },
+}
+
+/// Where a scalar has its first value from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// From its declaration.
+    InText,
+    /// By `-G` of the compiler.
+    ToCompiler,
+    /// As NAME=VALUE of the loader.
+    ToLoader,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Histogram {
+    Log,
+    Linear { low: i64, high: i64, width: i64 },
+}
+
+impl Global {
+    /// Of the keys of its elements; none of what is no array.
+    pub fn keys(&self) -> &[Type] {
+        match &self.kind {
+            GlobalKind::Scalar { .. } => &[],
+            GlobalKind::Array { keys, .. } | GlobalKind::Aggregate { keys, .. } => keys,
+        }
+    }
+
+    pub fn is_aggregate(&self) -> bool {
+        matches!(self.kind, GlobalKind::Aggregate { .. })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The first locals of the body.
+    pub parameters: usize,
+    pub returns: Type,
+    /// Types are written down; else they are left to be inferred.
+    pub typed: bool,
+    pub body: Body,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    Begin,
+    Event,
+    End,
+}
+
+#[derive(Clone, Debug)]
+pub struct Handler {
+    pub when: When,
+    /// Says whose it is, and catches errors. Else it prints nothing and has no errors.
+    pub guarded: bool,
+    pub body: Body,
+}
+
+/// Statements and the variables that only they see.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    pub locals: Vec<Type>,
+    pub statements: Vec<Statement>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Statement {
+    Do(Expression),
+    If(Expression, Vec<Statement>, Vec<Statement>),
+    While(Expression, Vec<Statement>),
+    For(Option<Expression>, Option<Expression>, Option<Expression>, Vec<Statement>),
+    Foreach(Box<Foreach>),
+    Break,
+    Continue,
+    Next,
+    Return(Expression),
+    /// A scalar, an aggregate, a whole array or an element.
+    Delete(Variable),
+    /// Elements of an array whose keys are these; a key that is missing is any.
+    DeleteSlice(usize, Vec<Option<Expression>>),
+    /// The local has the error's text.
+    Try(Vec<Statement>, Option<usize>, Vec<Statement>),
+    Print(Print),
+    /// The histogram of an aggregate.
+    Chart(Variable),
+    /// How an aggregate varies, which need not agree to the last digit.
+    Variance(Variable, u32),
+    Block(Vec<Statement>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Foreach {
+    pub array: usize,
+    /// Locals.
+    pub keys: Vec<usize>,
+    /// A local.
+    pub value: Option<usize>,
+    pub sort: Option<Sort>,
+    /// Those keys an element must have.
+    pub slice: Option<Vec<Option<Expression>>>,
+    pub limit: Option<Expression>,
+    pub body: Vec<Statement>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sort {
+    pub by: SortBy,
+    pub descending: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SortBy {
+    Key(usize),
+    /// The mark is at the value's variable.
+    Value,
+    /// The mark is at the array's name: by value, or by count.
+    Array,
+    Extracted(Extractor),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extractor {
+    Count,
+    Sum,
+    Min,
+    Max,
+    Avg,
+}
+
+#[derive(Clone, Debug)]
+pub enum Expression {
+    /// In hexadecimal, if so.
+    Number(i64, bool),
+    Text(Vec<u8>),
+    Read(Variable),
+    Unary(Unary, Box<Expression>),
+    Binary(Binary, Box<Expression>, Box<Expression>),
+    Ternary(Box<Expression>, Box<Expression>, Box<Expression>),
+    In(Vec<Option<Expression>>, usize),
+    Assign(Variable, Box<Expression>),
+    /// `+=` and the like; the operator is arithmetic or [`Binary::Concat`].
+    Update(Binary, Variable, Box<Expression>),
+    Step(Step, Variable),
+    /// `<<<`
+    Feed(Variable, Box<Expression>),
+    Call(usize, Vec<Expression>),
+    Builtin(Builtin, Vec<Expression>),
+    /// The print function that gives a text.
+    Sprint(Box<Print>),
+    Extract(Extractor, Variable),
+    /// What a bucket of the histogram counts.
+    Bucket(Variable, Box<Expression>),
+    /// `=~`, or `!~` if not to match.
+    Match(Box<Expression>, Box<Pattern>, bool),
+}
+
+#[derive(Clone, Debug)]
+pub enum Variable {
+    Local(usize),
+    Global(usize),
+    Element(usize, Vec<Expression>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unary {
+    Plus,
+    Minus,
+    Not,
+    Complement,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binary {
+    Or,
+    And,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Less,
+    Greater,
+    LessEqual,
+    GreaterEqual,
+    Equal,
+    Unequal,
+    ShiftLeft,
+    ShiftRight,
+    ShiftRightLogical,
+    Concat,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    PreIncrement,
+    PreDecrement,
+    PostIncrement,
+    PostDecrement,
+}
+
+/// Functions of the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Builtin {
+    Strlen,
+    Substr,
+    Isinstr,
+    Strpos,
+    Stringat,
+    StrReplace,
+    Strtol,
+    Tokenize,
+    TokenizeNext,
+    Isdigit,
+    Error,
+}
+
+#[derive(Clone, Debug)]
+pub struct Print {
+    pub form: Form,
+    pub arguments: Vec<Expression>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Form {
+    Plain,
+    Line,
+    Delimited(Vec<u8>),
+    DelimitedLine(Vec<u8>),
+    Formatted(Vec<Piece>),
+}
+
+/// Of a format.
+#[derive(Clone, Debug)]
+pub enum Piece {
+    Text(Vec<u8>),
+    Percent,
+    Directive(Directive),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Directive {
+    /// One of `-`, `+`, ` `, `#`, `0`.
+    pub flag: Option<u8>,
+    pub width: Option<Width>,
+    pub precision: Option<Width>,
+    /// Of `diuoxXpcs`.
+    pub conversion: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    Fixed(usize),
+    /// `*`: an argument before the value.
+    Argument,
+}
+
+/// A regular expression. Alternatives of sequences.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    pub from_start: bool,
+    pub to_end: bool,
+    pub alternatives: Vec<Vec<(Atom, Repeat)>>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Atom {
+    Byte(u8),
+    Any,
+    /// Ranges; all other bytes, if negated.
+    Class(Vec<(u8, u8)>, bool),
+    Group(Vec<Vec<(Atom, Repeat)>>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeat {
+    pub least: usize,
+    pub most: Option<usize>,
+}
+
+impl Binary {
+    pub const ARITHMETIC: [Binary; 11] = [
+        Binary::Add,
+        Binary::Subtract,
+        Binary::Multiply,
+        Binary::Divide,
+        Binary::Modulo,
+        Binary::BitAnd,
+        Binary::BitOr,
+        Binary::BitXor,
+        Binary::ShiftLeft,
+        Binary::ShiftRight,
+        Binary::ShiftRightLogical,
+    ];
+    pub const COMPARISONS: [Binary; 6] =
+        [Binary::Less, Binary::Greater, Binary::LessEqual, Binary::GreaterEqual, Binary::Equal, Binary::Unequal];
+
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Binary::Or => "||",
+            Binary::And => "&&",
+            Binary::BitOr => "|",
+            Binary::BitXor => "^",
+            Binary::BitAnd => "&",
+            Binary::Less => "<",
+            Binary::Greater => ">",
+            Binary::LessEqual => "<=",
+            Binary::GreaterEqual => ">=",
+            Binary::Equal => "==",
+            Binary::Unequal => "!=",
+            Binary::ShiftLeft => "<<",
+            Binary::ShiftRight => ">>",
+            Binary::ShiftRightLogical => ">>>",
+            Binary::Concat => ".",
+            Binary::Add => "+",
+            Binary::Subtract => "-",
+            Binary::Multiply => "*",
+            Binary::Divide => "/",
+            Binary::Modulo => "%",
+        }
+    }
+}
+
+impl Extractor {
+    pub const ALL: [Extractor; 5] = [Extractor::Count, Extractor::Sum, Extractor::Min, Extractor::Max, Extractor::Avg];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Extractor::Count => "@count",
+            Extractor::Sum => "@sum",
+            Extractor::Min => "@min",
+            Extractor::Max => "@max",
+            Extractor::Avg => "@avg",
+        }
+    }
+}
+
+impl Builtin {
+    /// Its name, what it takes and what it gives.
+    pub fn signature(self) -> (&'static str, &'static [Type], Type) {
+        use Type::{Long, Text};
+        match self {
+            Builtin::Strlen => ("strlen", &[Text], Long),
+            Builtin::Substr => ("substr", &[Text, Long, Long], Text),
+            Builtin::Isinstr => ("isinstr", &[Text, Text], Long),
+            Builtin::Strpos => ("strpos", &[Text, Text], Long),
+            Builtin::Stringat => ("stringat", &[Text, Long], Long),
+            Builtin::StrReplace => ("str_replace", &[Text, Text, Text], Text),
+            Builtin::Strtol => ("strtol", &[Text, Long], Long),
+            Builtin::Tokenize => ("tokenize", &[Text, Text], Text),
+            Builtin::TokenizeNext => ("tokenize", &[Text], Text),
+            Builtin::Isdigit => ("isdigit", &[Text], Long),
+            // It gives nothing; nobody asks.
+            Builtin::Error => ("error", &[Text], Long),
+        }
+    }
+}
