@@ -125,6 +125,9 @@ int spile_context_init(void)
 	size_t bytes = layout(NULL, NULL);
 	int i;
 
+	/* What foreach sorts has 4 bytes for each element of its array here. */
+	if (!spile_session_affords("handlers", 0, bytes))
+		return -ENOMEM;
 	for_each_possible_cpu(i) {
 		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
 		char *memory = vzalloc_node(bytes, cpu_to_node(i));

@@ -5,8 +5,6 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
-#include <linux/overflow.h>
-#include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -35,24 +33,6 @@ static size_t lay_out(size_t *local)
 		bytes += table_bytes(&spile_tables[i]);
 	}
 	return bytes;
-}
-
-/*
- * An array of a size that this machine does not have must fail here and not make
- * the kernel look for memory everywhere first, ending processes on its way.
- */
-static int check_memory(size_t shared, size_t local)
-{
-	size_t all;
-
-	if (!check_mul_overflow(local, (size_t)num_possible_cpus(), &all) &&
-	    !check_add_overflow(all, shared, &all) &&
-	    (all >> PAGE_SHIFT) < (unsigned long)si_mem_available() / 4 * 3)
-		return 0;
-	pr_err("%s: refused: its arrays need %zu KiB, and %zu KiB for each of %u CPUs; %lu KiB are free\n",
-	       spile_script.name, shared >> 10, local >> 10, num_possible_cpus(),
-	       (unsigned long)si_mem_available() << (PAGE_SHIFT - 10));
-	return -ENOMEM;
 }
 
 static int make_table(struct spile_table *table)
@@ -106,7 +86,8 @@ int spile_maps_init(void)
 	if (!spile_tables)
 		return -ENOMEM;
 	shared = lay_out(&local);
-	error = check_memory(shared, local);
+	if (!spile_session_affords("arrays", shared, local))
+		error = -ENOMEM;
 	for (i = 0; i < spile_script.map_count && !error; i++)
 		error = make_table(&spile_tables[i]);
 	if (!error && local)

@@ -4,6 +4,9 @@
  * process context under spile_session.lock, so one after the other.
  */
 #include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 
 #include "budget.h"
@@ -48,6 +51,20 @@ void spile_session_emit(enum spile_record_kind kind, const char *format, ...)
 	va_end(arguments);
 	spile_ring_text(cpu, kind, 0, cpu->message, length);
 	spile_context_release(cpu);
+}
+
+bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
+{
+	unsigned long available = si_mem_available();
+	size_t all;
+
+	if (!check_mul_overflow(for_each_cpu, (size_t)num_possible_cpus(), &all) &&
+	    !check_add_overflow(all, shared, &all) && (all >> PAGE_SHIFT) < available / 4 * 3)
+		return true;
+	pr_err("%s: refused: its %s need %zu KiB, and %zu KiB for each of %u CPUs; %lu KiB are free\n",
+	       spile_script.name, what, shared >> 10, for_each_cpu >> 10, num_possible_cpus(),
+	       available << (PAGE_SHIFT - 10));
+	return false;
 }
 
 void spile_session_removed(void)

@@ -54,6 +54,13 @@ void spile_session_ask_stop(struct spile_cpu *cpu);
 /* A WARN or NOTICE record of the session itself. Process context. */
 __printf(2, 3) void spile_session_emit(enum spile_record_kind kind, const char *format, ...);
 
+/*
+ * Whether the machine has so much memory for `what`; else the kernel's log says
+ * that it has not. What it lacks must fail before it is asked for: else the kernel
+ * looks for it everywhere first, ending processes on its way. Process context.
+ */
+bool __must_check spile_session_affords(const char *what, size_t shared, size_t for_each_cpu);
+
 static inline void spile_session_charge(size_t bytes)
 {
 	spile_session.memory_bytes += bytes;
