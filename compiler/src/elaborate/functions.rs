@@ -84,7 +84,7 @@ impl<'a> Elaborator<'a> {
             unit,
             parameters,
             returns,
-            has_value: ast.returns.is_some(),
+            has_value: ast.returns.is_some() || embedded_gives_value(ast),
             bare_return: None,
             id: None,
             next: None,
@@ -495,6 +495,16 @@ impl<'a> Elaborator<'a> {
             body: FunctionBody::Script(statements),
             span,
         }
+    }
+}
+
+/// Whether a function's C sets its result: of which type is left to those who call it.
+fn embedded_gives_value(function: &ast::Function) -> bool {
+    match &function.body {
+        ast::FunctionBody::EmbeddedC(code) => {
+            ["STAP_RETVALUE", "STAP_RETURN", "__retvalue"].iter().any(|word| code.text.contains(word))
+        }
+        ast::FunctionBody::Script(_) => false,
     }
 }
 
