@@ -577,6 +577,8 @@ impl Session {
             display_globals: !self.options.no_global_var_display,
             unoptimised: self.options.unoptimised,
             skip_bad_variables: self.options.skip_badvars,
+            // SANITY: what is wrong with them has been told before.
+            struct_depth: self.options.limits().ok().and_then(|(limits, _)| limits.struct_depth),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::plan::Limits;
 
 /// Names that [`read`] knows, for help and messages.
 pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, \
-     MAXSTRINGLEN, MAXTRYLOCK, MINSTACKSPACE, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, TRYLOCKDELAY";
+     MAXSTRINGLEN, MAXTRYLOCK, MINSTACKSPACE, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, STRUCT_DEPTH, TRYLOCKDELAY";
 
 /// SystemTap's MAXACTION_INTERRUPTIBLE, where it is not given, is so many times MAXACTION.
 const INTERRUPTIBLE_FACTOR: u32 = 10;
@@ -43,6 +43,7 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             "STP_NO_OVERLOAD" => limits.no_overload = true,
             "STP_OVERLOAD_INTERVAL" => limits.overload_interval = number(1_000_000, 1 << 40)?,
             "STP_OVERLOAD_THRESHOLD" => limits.overload_threshold = number(1, 1 << 40)?,
+            "STRUCT_DEPTH" => limits.struct_depth = Some(small(1, most)?),
             "TRYLOCKDELAY" => delay = Some(small(1, 1_000_000)?),
             _ if is_name(name) && !value.contains(['\n', '\r', '\\']) => others.push((name.to_string(), value.to_string())),
             _ => return Err(format!("-D {define}: neither a limit ({NAMES}) nor what C can define")),

@@ -480,7 +480,8 @@ impl<'a> Elaborator<'a> {
             (_, Location::Memory { address, bits: None }) => (address.clone(), found.type_id),
             (ctype, _) => return self.pretty_number(found, &ctype, span),
         };
-        let description = Rc::new(pretty::describe(debug, type_id, dollars > 1, span)?);
+        let levels = if dollars > 1 { self.options.struct_depth.map_or(usize::MAX, |depth| depth as usize) } else { 1 };
+        let description = Rc::new(pretty::describe(debug, type_id, levels, span)?);
         let kind = ExprKind::Pretty { address: Box::new(address), description };
         Ok(Expr { kind, ty: Type::String, span })
     }

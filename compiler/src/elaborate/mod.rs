@@ -58,6 +58,8 @@ pub struct Options {
     pub unoptimised: bool,
     /// A context variable that is not there is 0.
     pub skip_bad_variables: bool,
+    /// STRUCT_DEPTH: structs and arrays within each other that `$x$$` shows; None: all.
+    pub struct_depth: Option<u32>,
 }
 
 /// Resolves `scripts`: the user's files first, then the library files they need.

@@ -1,7 +1,7 @@
 //! `$x$` and `$x$$`: the description by which an object is printed, made of its C type.
 //!
 //! One dollar shows the members, nested structs as `{...}` and arrays as `[...]`; two show everything, every array
-//! element included. The object's bytes are copied when the probe hits and formatted by the loader.
+//! element included, or what -D STRUCT_DEPTH leaves of it. The object's bytes are copied when the probe hits and formatted by the loader.
 
 use super::context::debug_error;
 use super::error::Error;
@@ -15,21 +15,21 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Nesting of types in one description; C types of a kernel nest far less.
 const MAX_DEPTH: usize = 64;
 
-/// The description of an object of the type; `deep` for two dollars.
-pub(super) fn describe(debug: &DebugInfo, id: TypeId, deep: bool, span: Span) -> Result<Pretty, Error> {
+/// The description of an object of the type, with structs and arrays within each other shown `levels` deep: 1 for one dollar.
+pub(super) fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<Pretty, Error> {
     let size = debug.size_of(id).map_err(|error| debug_error(error, span))?.unwrap_or(0);
     if size > MAX_BYTES {
         let message = format!("`{}` has {size} bytes: more than the {MAX_BYTES} that can be printed", debug.type_name(id));
         return Err(Error::DebugInfo { message, span });
     }
-    let mut describer = Describer { debug, deep, span, ops: Vec::new() };
+    let mut describer = Describer { debug, levels, span, ops: Vec::new() };
     describer.value(id, 0, None, 0)?;
     Ok(Pretty { size: size as u32, ops: describer.ops })
 }
 
 struct Describer<'d> {
     debug: &'d DebugInfo,
-    deep: bool,
+    levels: usize,
     span: Span,
     ops: Vec<PrettyOp>,
 }
@@ -121,7 +121,7 @@ impl Describer<'_> {
     }
 
     fn members(&mut self, members: &[Member], offset: u64, depth: usize) -> Result<(), Error> {
-        if depth > 0 && !self.deep {
+        if depth >= self.levels {
             self.text("{...}");
             return Ok(());
         }
@@ -156,7 +156,7 @@ impl Describer<'_> {
             self.ops.push(PrettyOp::Chars { offset: offset as u32, length: count as u32 });
             return Ok(());
         }
-        if depth > 0 && !self.deep {
+        if depth >= self.levels {
             self.text("[...]");
             return Ok(());
         }

@@ -56,6 +56,8 @@ pub struct Limits {
     pub least_stack: u32,
     /// KRETACTIVE: calls in flight that a .return probe without .maxactive follows; 0: the runtime's.
     pub active_returns: u32,
+    /// STRUCT_DEPTH: structs and arrays within each other that `$x$$` shows; None: all.
+    pub struct_depth: Option<u32>,
 }
 
 impl Default for Limits {
@@ -75,6 +77,7 @@ impl Default for Limits {
             // Twice SystemTap's: the kernel's own functions that a handler calls want some.
             least_stack: 2048,
             active_returns: 0,
+            struct_depth: None,
         }
     }
 }
