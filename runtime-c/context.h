@@ -22,6 +22,7 @@
 enum {
 	SPILE_OVERLOAD_SAMPLE = 16,	/* one in so many runs is timed; a power of two */
 	SPILE_MESSAGE_MAX = 256,	/* bytes of an error message at least, NUL included */
+	SPILE_CALLS_TOLD = 32,		/* calls that an error came out of, the innermost ones */
 };
 
 /* One probe site's account on one CPU. local_t: a nested hit counts itself
@@ -63,6 +64,8 @@ struct spile_cpu {
 
 	/* Owner of the context. */
 	spile_ulong detail;		/* of context.error */
+	int calls;			/* that it has come out of; -1: of none, and the next one is the error's own place */
+	u32 called_from[SPILE_CALLS_TOLD];	/* where those are */
 	struct spile_match match;
 	unsigned int token_at;		/* in tokens */
 	unsigned int token_end;

@@ -20,6 +20,7 @@ void spile_embedded_error(struct spile_context *c, const char *format, ...)
 	vsnprintf(spile_cpu_of(c)->message, spile_message_bytes(), format, arguments);
 	va_end(arguments);
 	c->error = SPILE_E_MESSAGE;
+	spile_cpu_of(c)->calls = 0;
 }
 
 void spile_embedded_print(struct spile_context *c, const char *format, ...)

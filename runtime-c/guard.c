@@ -18,6 +18,8 @@ void spile_fail(struct spile_context *c, enum spile_error error, spile_ulong det
 		return;
 	c->error = error;
 	spile_cpu_of(c)->detail = detail;
+	/* A call that would go too deep is itself the place. */
+	spile_cpu_of(c)->calls = error == SPILE_E_NESTING ? -1 : 0;
 }
 
 void spile_fail_text(struct spile_context *c, const char *format, ...)
@@ -30,6 +32,16 @@ void spile_fail_text(struct spile_context *c, const char *format, ...)
 	vsnprintf(spile_cpu_of(c)->message, spile_message_bytes(), format, arguments);
 	va_end(arguments);
 	c->error = SPILE_E_MESSAGE;
+	spile_cpu_of(c)->calls = 0;
+}
+
+void spile_called_from(struct spile_context *c, unsigned int location)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+
+	if (cpu->calls >= 0 && cpu->calls < SPILE_CALLS_TOLD)
+		cpu->called_from[cpu->calls] = location;
+	cpu->calls++;
 }
 
 /* Writes the message of the error that is set; returns its length. */
@@ -76,7 +88,7 @@ bool spile_guard_report(struct spile_cpu *cpu)
 		length = error_text(cpu, cpu->message, spile_message_bytes());
 	else
 		length = strlen(cpu->message);
-	spile_ring_text(cpu, SPILE_RECORD_ERROR, c->location, cpu->message, length);
+	spile_ring_error(cpu, cpu->message, length);
 
 	if (atomic_inc_return(&spile_session.errors) > (int)spile_script.max_errors) {
 		WRITE_ONCE(spile_session.failed, true);

@@ -215,6 +215,16 @@ void spile_ring_text(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
 	spile_record_commit(c, spile_put_string(at, (struct spile_string){ text, length }));
 }
 
+void spile_ring_error(struct spile_cpu *cpu, const char *text, unsigned int length)
+{
+	struct spile_context *c = &cpu->context;
+	struct spile_string calls = { (const char *)cpu->called_from, clamp(cpu->calls, 0, (int)SPILE_CALLS_TOLD) * sizeof(u32) };
+	char *at = spile_record_begin(c, SPILE_RECORD_ERROR, c->location, SPILE_STRING_PART(length) + SPILE_STRING_PART(calls.length));
+
+	at = spile_put_string(at, (struct spile_string){ text, length });
+	spile_record_commit(c, spile_put_string(at, calls));
+}
+
 void spile_ring_exit(struct spile_cpu *cpu)
 {
 	struct spile_context *c = &cpu->context;

@@ -35,6 +35,8 @@ void spile_ring_init(void);
 /* Record with one string. */
 void spile_ring_text(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
 		     const char *text, unsigned int length);
+/* The error of the CPU's run: this text, where it was, and the calls that it came out of. */
+void spile_ring_error(struct spile_cpu *cpu, const char *text, unsigned int length);
 /* SPILE_RECORD_EXIT, and the reader is woken whether or not it found room. */
 void spile_ring_exit(struct spile_cpu *cpu);
 

@@ -386,6 +386,8 @@ extern const struct spile_script spile_script;
 void spile_fail(struct spile_context *c, enum spile_error error, spile_ulong detail);
 /* Takes a caught error out of the context and writes its message to out; 0 if the error cannot be caught (it stays). */
 unsigned int spile_catch(struct spile_context *c, char *out, unsigned int *length);
+/* The error that is set came out of a function called at this location. */
+void spile_called_from(struct spile_context *c, unsigned int location);
 
 /* Statement budget: charged at loop heads and calls. */
 #define SPILE_CHARGE(c, n, loc) \
@@ -486,12 +488,11 @@ char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, s
 char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *description, unsigned int description_bytes, spile_ulong address);
 
 /* Function frames: `bytes` of zeroed-on-need memory for a function's strings; 0 and an error when nested too deep. */
-static inline char *spile_frame_enter(struct spile_context *c, unsigned int bytes, unsigned int loc)
+static inline char *spile_frame_enter(struct spile_context *c, unsigned int bytes)
 {
 	char *frame = c->frame;
 	if (spile_unlikely(c->depth >= spile_script.max_nesting || (unsigned long)(c->frame_end - frame) < bytes)) {
-		c->location = loc;
-		spile_fail(c, SPILE_E_NESTING, 0);
+		spile_fail(c, SPILE_E_NESTING, 0);	/* where the call is */
 		return SPILE_NONE;
 	}
 	c->depth++;

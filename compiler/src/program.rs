@@ -169,6 +169,8 @@ pub const MAX_BUCKETS: u32 = 128;
 pub struct Element {
     pub global: GlobalId,
     pub keys: Vec<Expr>,
+    /// Of the global's name.
+    pub span: Span,
 }
 
 /// Keys of which some may be any (`*`): None.

@@ -102,7 +102,10 @@ impl<'m> Reader<'m> {
             }
             Kind::Exit | Kind::Pad => Said::Exit,
             _ => match payload.bytes() {
-                Ok(Some(bytes)) => self.message(kind, record, bytes),
+                Ok(Some(bytes)) => {
+                    let calls = payload.bytes().ok().flatten().unwrap_or_default();
+                    self.message(kind, record, bytes, calls)
+                }
                 _ => self.damaged(format!("no text in a record of kind {}", record.kind)),
             },
         }
@@ -123,7 +126,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    fn message(&self, kind: Kind, record: &Record, bytes: &[u8]) -> Said<'_> {
+    fn message(&self, kind: Kind, record: &Record, bytes: &[u8], calls: &[u8]) -> Said<'_> {
         let text = || String::from_utf8_lossy(bytes).into_owned();
         match kind {
             Kind::Warn => Said::Warning(text()),
@@ -134,12 +137,12 @@ impl<'m> Reader<'m> {
                 Came::Other(line) => Said::Notice(line),
             },
             Kind::System => Said::System(bytes.to_vec()),
-            _ => Said::Error(self.with_place(text(), record)),
+            _ => Said::Error(self.with_place(text(), record, calls)),
         }
     }
 
-    /// `MESSAGE near LOCATION in probe POINT`, as far as they are known.
-    fn with_place(&self, mut message: String, record: &Record) -> String {
+    /// `MESSAGE near LOCATION (called from LOCATION) in probe POINT`, as far as they are known. `calls`: as in the record.
+    fn with_place(&self, mut message: String, record: &Record, calls: &[u8]) -> String {
         if record.id == NO_LOCATION {
             return message;
         }
@@ -147,12 +150,31 @@ impl<'m> Reader<'m> {
             message.push_str(" near ");
             message.push_str(location);
         }
+        message.push_str(&self.chain(calls));
         let probe = (record.probe != NO_PROBE).then(|| self.meta.probes.get(record.probe as usize)).flatten();
         if let Some(probe) = probe {
             message.push_str(" in probe ");
             message.push_str(&probe.point);
         }
         message
+    }
+
+    /// The functions that an error came out of; a recursion's, which are called from one place, are counted.
+    fn chain(&self, calls: &[u8]) -> String {
+        let locations = calls.chunks_exact(4).filter_map(|call| {
+            let id = u32::from_le_bytes(call.try_into().ok()?);
+            self.meta.locations.get(id as usize).filter(|location| !location.is_empty())
+        });
+        let locations: Vec<&String> = locations.collect();
+        let mut chain = String::new();
+        for same in locations.chunk_by(|one, next| one == next) {
+            chain.push_str(&format!(" (called from {}", same[0]));
+            if same.len() > 1 {
+                chain.push_str(&format!(", {} times", same.len()));
+            }
+            chain.push(')');
+        }
+        chain
     }
 
     fn damaged(&self, why: String) -> Said<'_> {
@@ -240,6 +262,19 @@ mod tests {
         ] {
             assert_eq!(reader.read(&record(Kind::Error, id, probe), TEXT), Said::Error(expected.into()));
         }
+    }
+
+    #[test]
+    fn errors_name_the_calls_they_came_out_of() {
+        let mut meta = meta();
+        meta.locations.extend(["identifier 'f' at a:2:1".into(), "identifier 'g' at a:9:1".into()]);
+        let formats = formats();
+        let mut reader = Reader::new(&meta, &formats, None);
+        let calls = [20u32, 2, 2, 2, 3, 99].iter().flat_map(|word| word.to_le_bytes());
+        let payload: Vec<u8> = TEXT.iter().copied().chain(calls).collect();
+        let expected = "hello near operator '/' at <input>:1:53 (called from identifier 'f' at a:2:1, 3 times) \
+                        (called from identifier 'g' at a:9:1) in probe begin";
+        assert_eq!(reader.read(&record(Kind::Error, 0, 0), &payload), Said::Error(expected.into()));
     }
 
     #[test]

@@ -246,7 +246,8 @@ enum spile_record_kind {
 	SPILE_RECORD_PAD = 0,	/* skip to the ring's end; only .bytes holds */
 	SPILE_RECORD_PRINT = 1,	/* id: format, SPILE_FORMAT_TEXT or SPILE_FORMAT_STACK; payload: its arguments -> stdout or -o */
 	SPILE_RECORD_WARN = 2,	/* payload: one string -> stderr "WARNING: ..." */
-	SPILE_RECORD_ERROR = 3,	/* id: location; payload: one string, the message -> stderr "ERROR: ..." */
+	SPILE_RECORD_ERROR = 3,	/* id: location; payload: one string, the message -> stderr "ERROR: ..."; a second one may follow:
+				 * the calls that it came out of, innermost first, the location of each in 4 bytes */
 	SPILE_RECORD_EXIT = 4,	/* session is stopping; no payload */
 	SPILE_RECORD_SYSTEM = 5,/* payload: one string, a command for sh -c as the invoking user */
 	SPILE_RECORD_NOTICE = 6,/* payload: one string -> stderr, only with -v (module armed, disarmed, ...) */

@@ -339,7 +339,7 @@ impl<'a> Elaborator<'a> {
             _ => return Err(not_global),
         };
         let global = self.find_global(base.span.file, name).ok_or(not_global)?;
-        Ok(Element { global, keys: self.lower_keys(unit, indices)? })
+        Ok(Element { global, keys: self.lower_keys(unit, indices)?, span: base.span })
     }
 
     /// `array[keys]` as a value.

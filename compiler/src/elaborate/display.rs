@@ -45,7 +45,7 @@ fn display(id: GlobalId, global: &Global, locals: &mut Vec<Local>) -> Stmt {
                 let value = value(ExprKind::Variable(Variable::Global(id)), ty);
                 print(vec![text(format!("{name}=")), quoted(value), text("\n".into())].concat(), span)
             }
-            Holds::Stats(_) => stats(&Element { global: id, keys: Vec::new() }, vec![text(name.clone())].concat(), span),
+            Holds::Stats(_) => stats(&Element { global: id, keys: Vec::new(), span }, vec![text(name.clone())].concat(), span),
         };
     }
     let mut fresh = |ty| {
@@ -71,7 +71,7 @@ fn display(id: GlobalId, global: &Global, locals: &mut Vec<Local>) -> Stmt {
             (Some(Variable::Local(value.0)), SortBy::Value, print(head, span))
         }
         Holds::Stats(_) => {
-            let element = Element { global: id, keys: keys.iter().map(read).collect() };
+            let element = Element { global: id, keys: keys.iter().map(read).collect(), span };
             (None, SortBy::Extractor(Extractor::Count), stats(&element, head, span))
         }
     };

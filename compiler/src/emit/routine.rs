@@ -93,7 +93,7 @@ impl Speller<'_> {
             }
             self.line("} *f;");
         }
-        if routine.frame != Frame::None && (routine.has_frame() || matches!(routine.frame, Frame::Checked(_))) {
+        if routine.frame != Frame::None && (routine.has_frame() || routine.frame == Frame::Checked) {
             self.line("char *frame;");
         }
         for long in routine.longs.iter().filter(|long| !long.parameter) {
@@ -135,8 +135,8 @@ impl Speller<'_> {
                 self.line("c->frame = frame + sizeof(*f);");
                 self.line("f = (void *)frame;");
             }
-            Frame::Checked(location) => {
-                self.line(&format!("frame = spile_frame_enter(c, {bytes}, {});", location.0));
+            Frame::Checked => {
+                self.line(&format!("frame = spile_frame_enter(c, {bytes});"));
                 self.line("if (spile_unlikely(!frame))");
                 self.line(&format!("\t{}", self.failure()));
                 if self.routine.has_frame() {
@@ -148,7 +148,7 @@ impl Speller<'_> {
 
     fn leave(&mut self) {
         match self.routine.frame {
-            Frame::Checked(_) => self.line("spile_frame_leave(c, frame);"),
+            Frame::Checked => self.line("spile_frame_leave(c, frame);"),
             Frame::Handler if self.routine.has_frame() => self.line("c->frame = frame;"),
             _ => {}
         }
@@ -277,6 +277,10 @@ impl Speller<'_> {
             Instr::Filter => self.line("c->filtered = 1;"),
             Instr::Rearm => self.line("c->stale |= SPILE_STALE_CONDITIONS;"),
             Instr::Goto(label) => self.line(&format!("goto {};", self.label(*label))),
+            Instr::CalledFrom(location) => {
+                self.line("if (spile_unlikely(c->error))");
+                self.line(&format!("\tspile_called_from(c, {});", place(*location)));
+            }
             Instr::Check(label) => {
                 self.line("if (spile_unlikely(c->error))");
                 self.line(&format!("\tgoto {};", self.label(*label)));

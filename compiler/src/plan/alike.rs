@@ -257,7 +257,7 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
             visit(&mut foreach.body, see);
         }
         Instr::Loop(body) => visit(body, see),
-        Instr::Charge { location, .. } => see(Hole::Location(location)),
+        Instr::CalledFrom(location) | Instr::Charge { location, .. } => see(Hole::Location(location)),
         Instr::IteratorLong(..)
         | Instr::IteratorText(..)
         | Instr::Label(_)

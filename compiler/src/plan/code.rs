@@ -96,7 +96,7 @@ pub enum Frame {
     /// A handler: the first of the CPU's frame memory, always enough.
     Handler,
     /// A function: checked, and the nesting counted.
-    Checked(LocationId),
+    Checked,
     /// A function without buffers that cannot be nested too deep.
     None,
 }
@@ -275,6 +275,8 @@ pub enum Instr {
     Filter,
     /// What conditions of probe points read may be changed by this run.
     Rearm,
+    /// An error that is set has come out of the call here.
+    CalledFrom(LocationId),
     /// To the label if an error is set.
     Check(LabelId),
     Charge { statements: u32, location: LocationId },

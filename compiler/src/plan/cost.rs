@@ -58,7 +58,7 @@ impl<'r> Costs<'r> {
 
     fn instr(&self, instr: &Instr, depth: u32) -> u64 {
         match instr {
-            Instr::Comment(_) | Instr::Label(_) | Instr::Goto(_) | Instr::Filter => 0,
+            Instr::Comment(_) | Instr::Label(_) | Instr::Goto(_) | Instr::Filter | Instr::CalledFrom(_) => 0,
             Instr::SetLong(..)
             | Instr::SetText(..)
             | Instr::SetGlobalLong(..)

@@ -90,10 +90,10 @@ impl Builder<'_, '_> {
     }
 
     /// `aggregate <<< value`: the value.
-    pub(super) fn feed(&mut self, aggregate: &Element, value: &Expr, span: Span) -> Value {
+    pub(super) fn feed(&mut self, aggregate: &Element, value: &Expr) -> Value {
         let (keys, value) = self.keys_and(&aggregate.keys, value);
         let value = value.long();
-        self.map(aggregate.global, keys, MapOp::Feed(value.clone()), span);
+        self.map(aggregate.global, keys, MapOp::Feed(value.clone()), aggregate.span);
         value
     }
 
@@ -116,7 +116,7 @@ impl Builder<'_, '_> {
         };
         if let Some(delta) = delta {
             let to = self.temporary();
-            self.map(map, keys, MapOp::Add(to, delta.clone()), span);
+            self.map(map, keys, MapOp::Add(to, delta.clone()), element.span);
             return Result::Long(if old {
                 Value::Binary(BinaryOp::Subtract, Box::new(Value::Long(to)), Box::new(delta))
             } else {
@@ -125,7 +125,7 @@ impl Builder<'_, '_> {
         }
         let keys = self.kept_keys(keys);
         let ty = if op == BinaryOp::Concatenate { Type::String } else { Type::Long };
-        let before = self.get(map, keys.clone(), ty, span);
+        let before = self.get(map, keys.clone(), ty, element.span);
         let new = match (before.clone(), value) {
             (Result::Text(before), value) => Result::Text(self.concatenate(before, value.text())),
             (Result::Long(before), value) if matches!(op, BinaryOp::Divide | BinaryOp::Modulo) => {
@@ -138,7 +138,7 @@ impl Builder<'_, '_> {
                 Result::Long(Value::Long(to))
             }
         };
-        let new = self.set_element(map, keys, new, span);
+        let new = self.set_element(map, keys, new, element.span);
         if old { before } else { new }
     }
 

@@ -262,8 +262,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
                 let parameters = builder.declare(&function.locals, function.parameters);
                 builder.charge(statements, function.span);
                 builder.statements(statements);
-                let location = builder.location(function.span);
-                routines.push(builder.finish(symbol, comment, parameters, function.returns, Frame::Checked(location)));
+                routines.push(builder.finish(symbol, comment, parameters, function.returns, Frame::Checked));
             }
         }
     }

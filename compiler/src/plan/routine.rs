@@ -375,7 +375,7 @@ impl<'p, 's> Builder<'p, 's> {
                 self.assign(left, value, expr.span);
             }
             ExprKind::Feed { aggregate, value } => {
-                self.feed(aggregate, value, expr.span);
+                self.feed(aggregate, value);
             }
             ExprKind::EmbeddedC(code) => {
                 self.embedded(code, None, expr.span);
@@ -460,7 +460,7 @@ impl<'p, 's> Builder<'p, 's> {
             ExprKind::Format(print) => return Result::Text(self.format(print, expr.span)),
             ExprKind::Element(element) => return self.element(element, expr),
             ExprKind::Contains { global, keys } => self.contains(*global, keys),
-            ExprKind::Feed { aggregate, value } => self.feed(aggregate, value, expr.span),
+            ExprKind::Feed { aggregate, value } => self.feed(aggregate, value),
             ExprKind::Extract { aggregate, extractor } => {
                 let keys = self.keys(&aggregate.keys);
                 let to = self.temporary();
@@ -654,9 +654,12 @@ impl<'p, 's> Builder<'p, 's> {
         }
         let returns = self.around.program.functions[function.index()].returns;
         let (outcome, result) = self.outcome(returns);
-        let location = Some(self.location(expr.span));
+        let location = self.location(expr.span);
         let callee = if embedded { Callee::Embedded(name) } else { Callee::Routine(name) };
-        self.push(Instr::Call { callee, arguments, outcome, location });
+        self.push(Instr::Call { callee, arguments, outcome, location: Some(location) });
+        if !embedded {
+            self.push(Instr::CalledFrom(location));
+        }
         self.check();
         result.unwrap_or(match expr.ty {
             Type::Long => Result::Long(Value::Const(0)),
@@ -699,7 +702,7 @@ impl<'p, 's> Builder<'p, 's> {
             }
             LValue::Element(element) => {
                 let (keys, value) = self.keys_and(&element.keys, value);
-                self.set_element(element.global, keys, value, span)
+                self.set_element(element.global, keys, value, element.span)
             }
             LValue::Memory { address, size, field, signed } => {
                 let address = self.value(address);

@@ -115,7 +115,12 @@ impl<'s> Tables<'s> {
         let word: String = text.chars().take_while(|c| c.is_alphanumeric() || "_$@".contains(*c)).collect();
         let (kind, token) = if word.is_empty() {
             ("operator", text.chars().take_while(|c| !c.is_whitespace() && !c.is_alphanumeric()).take(3).collect())
-        } else if matches!(word.as_str(), "if" | "for" | "while" | "foreach" | "return" | "next" | "try" | "delete") {
+        } else if word.starts_with('@') {
+            ("operator", word)
+        } else if matches!(
+            word.as_str(),
+            "if" | "for" | "while" | "foreach" | "return" | "next" | "try" | "delete" | "function" | "probe"
+        ) {
             ("keyword", word)
         } else {
             ("identifier", word)
