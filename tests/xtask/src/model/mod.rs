@@ -178,7 +178,7 @@ fn first_difference(expected: &[u8], actual: &[u8]) -> String {
     )
 }
 
-/// Whether a path below `directory` may be made anew.
+/// Makes the directory, empty.
 fn fresh(directory: &Path) -> Result<()> {
     if directory.is_dir() {
         fs::remove_dir_all(directory)?;
