@@ -38,6 +38,10 @@ pub struct Reserved {
 const AREAS: [&str; 3] = ["kprobes", "noinstr", "entry"];
 /// Of a module, the sections.
 const SECTIONS: [&str; 2] = [".kprobes.text", ".noinstr.text"];
+/// What the list lacks, and handlers run through all the same (kernel/sched/core.c): parts of preempt_count_add() and
+/// preempt_count_sub(), which are in it, where the compiler has made them functions of their own; and what ends the
+/// preempt_disable_notrace() that ftrace calls handlers under, the twin of preempt_schedule(), which is in it.
+const UNLISTED: [&str; 3] = ["preempt_latency_start", "preempt_latency_stop", "preempt_schedule_notrace"];
 /// Of `struct bug_entry`: with file and line or without, and with a format since 6.18.
 const BUG_STRIDES: [u64; 3] = [12, 16, 8];
 const BUG_TABLE: &str = "__bug_table";
@@ -141,12 +145,14 @@ fn areas(elf: &Elf, reader: &Reader<'_, '_>) -> Vec<(u64, u64)> {
         }
     }
     all.extend(elf.sections().iter().filter(|section| SECTIONS.contains(&section.name.as_str())).map(|section| section.range()));
+    let mut listed: Vec<u64> = UNLISTED.iter().filter_map(|name| symbol((*name).to_string())).collect();
     for name in ["_kprobe_blacklist", "kprobe_blacklist"] {
         let Some(contents) = reader.contents(name) else { continue };
-        for (at, _) in reader.places(&contents, &absolute(name, 8, Extent::Bytes(0))) {
-            let sizes = elf.symbols_before(at).into_iter().flatten().take_while(|symbol| symbol.at == at).map(|symbol| symbol.size);
-            all.push((at, sizes.max().unwrap_or(0).max(1)));
-        }
+        listed.extend(reader.places(&contents, &absolute(name, 8, Extent::Bytes(0))).into_iter().map(|(at, _)| at));
+    }
+    for at in listed {
+        let sizes = elf.symbols_before(at).into_iter().flatten().take_while(|symbol| symbol.at == at).map(|symbol| symbol.size);
+        all.push((at, sizes.max().unwrap_or(0).max(1)));
     }
     all.sort_unstable();
     let mut joined: Vec<(u64, u64)> = Vec::new();
@@ -186,6 +192,7 @@ mod tests {
         assert_eq!(reason("kprobe_ftrace_handler"), Some(Reason::Blacklisted), "NOKPROBE_SYMBOL");
         assert_eq!(reason("exc_page_fault"), Some(Reason::Blacklisted), "noinstr");
         assert_eq!(reason("asm_exc_page_fault"), Some(Reason::Blacklisted), "entry code");
+        assert_eq!(reason("preempt_schedule_notrace"), Some(Reason::Blacklisted), "what handlers run through");
         let count = |wanted: Reason| reserved.places.iter().filter(|(.., reason)| *reason == wanted).count();
         assert!(count(Reason::JumpLabel) > 1000 && count(Reason::StaticCall) > 100 && count(Reason::Bug) > 1000);
         assert!(reserved.areas.windows(2).all(|pair| pair[0].0 + pair[0].1 < pair[1].0));

@@ -274,7 +274,7 @@ pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> R
     let (symbol, offset) = symbol?;
     match object.reserved(address) {
         None => Ok(Place { target, symbol, address: offset }),
-        Some(Reason::Blacklisted) => Err("kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code)"),
+        Some(Reason::Blacklisted) => Err("kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be"),
         Some(Reason::JumpLabel) => Err("the kernel rewrites the instruction there as it runs (a jump label)"),
         Some(Reason::StaticCall) => Err("the kernel rewrites the instruction there as it runs (a static call)"),
         Some(Reason::Bug) => Err("the instruction there stands for a BUG() or WARN(), which the kernel finds by its address"),
