@@ -1,6 +1,6 @@
 # Shows: what the machine has no memory for is refused before any process is ended for it: arrays, and what a sorted foreach needs of each CPU.
-# script: arrays tests/language/arrays/too_large.stp
-# script: handlers tests/language/arrays/too_large_sorted.stp
+# script: arrays tests/lifecycle/too_large.stp
+# script: handlers tests/lifecycle/too_large_sorted.stp
 # stdout: ^arrays 7$
 # stdout: ^handlers 7$
 # dmesg: arrays: refused: its arrays need [0-9]+ KiB, and 0 KiB for each of 2 CPUs; [0-9]+ KiB are free
