@@ -106,7 +106,7 @@ static noinline bool make_room(struct spile_cpu *cpu, u64 bytes)
 			tail = cpu->head;
 			break;
 		}
-		if (oldest->kind != SPILE_RECORD_PAD)
+		if (oldest->kind != SPILE_RECORD_PAD && oldest->kind != SPILE_RECORD_EXIT)
 			lost++;
 		tail += size;
 	}
@@ -130,7 +130,7 @@ static noinline void count_lost(struct spile_cpu *cpu, u64 size)
 }
 
 /* A place for a record that does not simply go behind the last one; 0 if there is none. */
-static noinline struct spile_record *find_place(struct spile_cpu *cpu, u64 size)
+static noinline struct spile_record *find_place(struct spile_cpu *cpu, unsigned int kind, u64 size)
 {
 	u32 offset = cpu->head & (spile_ring_bytes - 1);
 	u32 to_end = spile_ring_bytes - offset;
@@ -142,7 +142,9 @@ static noinline struct spile_record *find_place(struct spile_cpu *cpu, u64 size)
 		to_end = 0;
 	if (!has_room(cpu, size + to_end) &&
 	    !(READ_ONCE(spile_ring_overwrite) && make_room(cpu, size + to_end))) {
-		count_lost(cpu, size);
+		/* The reader is woken for it all the same, and nobody misses it. */
+		if (kind != SPILE_RECORD_EXIT)
+			count_lost(cpu, size);
 		return NULL;
 	}
 	cpu->record_at = cpu->head + to_end;
@@ -165,7 +167,7 @@ char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned in
 	if (likely(offset + size <= ring_bytes && cpu->head - cpu->tail + size <= ring_bytes / 2)) {
 		cpu->record_at = cpu->head;
 	} else {
-		record = find_place(cpu, size);
+		record = find_place(cpu, kind, size);
 		if (!record)
 			return NULL;
 	}
