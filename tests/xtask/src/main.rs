@@ -10,6 +10,7 @@ mod guest;
 mod house;
 mod model;
 mod package;
+mod parallel;
 mod place;
 mod reference;
 mod setup;

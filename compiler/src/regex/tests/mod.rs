@@ -99,14 +99,28 @@ fn processor_ms() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).unwrap().user_time().num_milliseconds()
 }
 
-/// Neither takes for ever, whatever comes out: some tenths of a second here, more on a machine that does other things too.
+/// The processor time of the fastest of three runs: what else the machine does slows one, seldom all.
+fn timed<T>(run: impl Fn() -> T) -> (T, i64) {
+    let once = || {
+        let began = processor_ms();
+        (run(), processor_ms() - began)
+    };
+    let (value, mut fastest) = once();
+    for _ in 0..2 {
+        if fastest >= LIMIT_MS {
+            fastest = fastest.min(once().1);
+        }
+    }
+    (value, fastest)
+}
+
+const LIMIT_MS: i64 = 1_000;
+
+/// Neither takes long, whatever comes out.
 fn soon(pattern: &str) -> (Result<Plain, Error>, Result<Tagged, Error>) {
-    let began = processor_ms();
-    let plain = compile(pattern.as_bytes());
-    let between = processor_ms();
-    let tagged = compile_groups(pattern.as_bytes());
-    let end = processor_ms();
-    assert!(between - began < 20_000 && end - between < 20_000, "{pattern}: {} ms, {} ms", between - began, end - between);
+    let (plain, plain_ms) = timed(|| compile(pattern.as_bytes()));
+    let (tagged, tagged_ms) = timed(|| compile_groups(pattern.as_bytes()));
+    assert!(plain_ms < LIMIT_MS && tagged_ms < LIMIT_MS, "{pattern}: {plain_ms} ms, {tagged_ms} ms");
     (plain, tagged)
 }
 

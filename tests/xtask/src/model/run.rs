@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -13,6 +11,7 @@ use spile::guest::{Guest, Streams};
 use super::interpret::{MAX_NESTING, apart};
 use super::tree::{Given, GlobalKind, Value, When};
 use super::{Subject, write};
+use crate::parallel;
 use crate::place::Place;
 
 /// Programs of the same limits, with their numbers in it.
@@ -173,25 +172,8 @@ fn name_of(index: usize) -> String {
 
 /// What the compiler says of those that do not compile.
 fn compile_all(place: &Place, spile: &Path, directory: &Path, modules: &[Module]) -> Result<Vec<Option<String>>> {
-    let next = AtomicUsize::new(0);
-    let results: Mutex<BTreeMap<usize, Result<Option<String>>>> = Mutex::default();
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(module) = modules.get(index) else {
-                        return;
-                    };
-                    let result = module.compile(place, spile, directory, &name_of(index));
-                    // A thread that panicked has lost its own result only.
-                    results.lock().unwrap_or_else(|error| error.into_inner()).insert(index, result);
-                }
-            });
-        }
-    });
-    results.into_inner().unwrap_or_else(|error| error.into_inner()).into_values().collect()
+    let results = parallel::map(modules.len(), |index| modules[index].compile(place, spile, directory, &name_of(index)));
+    results.into_iter().collect()
 }
 
 /// What a guest hands over of the modules, and the end of its console.

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 
@@ -12,6 +10,7 @@ use super::find::{Kind, Test, script_path};
 use super::header::Script;
 use super::judge::Observed;
 use crate::fixtures::{Fixture, LUSTRE, PTLRPC};
+use crate::parallel;
 use crate::place::Place;
 
 /// What all compilations share.
@@ -108,26 +107,11 @@ impl Workshop {
 
     /// [`Workshop::run`] for all tests, on as many threads as there are CPUs; `done` is told each, in any order.
     pub fn run_all(&self, tests: &[Test], done: &(dyn Fn(usize, &Result<Observed>) + Sync)) -> Vec<Result<Observed>> {
-        let next = AtomicUsize::new(0);
-        let results: Mutex<Vec<(usize, Result<Observed>)>> = Mutex::default();
-        let threads = std::thread::available_parallelism().map_or(2, usize::from);
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(test) = tests.get(index) else { return };
-                        let result = self.run(test);
-                        done(index, &result);
-                        // A thread that panicked has lost its own result only.
-                        results.lock().unwrap_or_else(|error| error.into_inner()).push((index, result));
-                    }
-                });
-            }
-        });
-        let mut results = results.into_inner().unwrap_or_else(|error| error.into_inner());
-        results.sort_by_key(|(index, _)| *index);
-        results.into_iter().map(|(_, result)| result).collect()
+        parallel::map(tests.len(), |index| {
+            let result = self.run(&tests[index]);
+            done(index, &result);
+            result
+        })
     }
 }
 
