@@ -28,8 +28,8 @@ const TOOLS: [(&str, &str); 6] = [
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// Only the tests whose name contains this
-    name: Option<String>,
+    /// Only the tests whose name contains one of these
+    names: Vec<String>,
     /// Processes that build at once
     #[arg(long, default_value = "2", value_name = "N")]
     jobs: u32,
@@ -42,7 +42,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let kernel = Build { directory: crate::root().join("target/debug-kernel"), jobs: options.jobs };
     let root = kernel.installed()?;
     let place = Place::of_own_kernel(&root, &kernel.release()?)?;
-    let tests = crate::test::Options { name: options.name.clone(), kernel: None, keep: options.keep, kbuild: false };
+    let tests = crate::test::Options { names: options.names.clone(), kernel: None, keep: options.keep, kbuild: false };
     crate::test::run_in(&tests, place)
 }
 

@@ -44,8 +44,8 @@ impl Test {
     }
 }
 
-/// All tests whose name contains `wanted`, sorted by name.
-pub fn find(root: &Path, wanted: &str) -> Result<Vec<Test>> {
+/// All tests whose name contains one of `wanted`, sorted by name; all tests if there is none.
+pub fn find(root: &Path, wanted: &[String]) -> Result<Vec<Test>> {
     let top = root.join("tests");
     let mut files = Vec::new();
     collect(&top, &mut files)?;
@@ -63,7 +63,7 @@ pub fn find(root: &Path, wanted: &str) -> Result<Vec<Test>> {
         .filter_map(|path| path.canonicalize().ok())
         .collect();
     tests.retain(|test| !test.path.canonicalize().is_ok_and(|path| parts.contains(&path)));
-    tests.retain(|test| test.name.contains(wanted));
+    tests.retain(|test| wanted.is_empty() || wanted.iter().any(|word| test.name.contains(word)));
     Ok(tests)
 }
 

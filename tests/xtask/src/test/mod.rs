@@ -31,8 +31,8 @@ use crate::place::Place;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// Only the tests whose name contains this; without the unit tests
-    pub name: Option<String>,
+    /// Only the tests whose name contains one of these; without the unit tests
+    pub names: Vec<String>,
     /// Kernel release that is installed, or a line that is fetched (5.10, 6.12, backports); default: the newest installed
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
@@ -48,7 +48,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     let report = Report::default();
     let place = Place::find(options.kernel.as_deref())?;
-    if options.name.is_none() {
+    if options.names.is_empty() {
         unit_tests(&root, &report)?;
     }
     run_scripts(options, place, &report)
@@ -63,20 +63,19 @@ fn run_scripts(options: &Options, place: Place, report: &Report) -> Result<ExitC
     let root = crate::root();
     let _alone = Alone::in_tree(&root.join("target"), || println!("{}", alone::WAITING))?;
     build_programs(&root)?;
-    let wanted = options.name.as_deref().unwrap_or_default();
     let (tests, others): (Vec<Test>, Vec<Test>) =
-        find::find(&root, wanted)?.into_iter().partition(|test| suits(test, &place));
-    ensure!(!tests.is_empty() || options.name.is_none(), "there is no test with {wanted} in its name");
+        find::find(&root, &options.names)?.into_iter().partition(|test| suits(test, &place));
+    ensure!(!tests.is_empty() || options.names.is_empty(), "there is no test with {} in its name", options.names.join(" or "));
     if !others.is_empty() {
         println!("{} tests are not for {}", others.len(), place.kernel.release);
     }
     let workshop = Workshop::open(&root, place, options.kbuild)?;
     let failed = script_tests(&workshop, tests, report, options.keep)?;
     let by_chance = run_again(&workshop, failed, report, options.keep)?;
-    if options.name.is_none() {
+    if options.names.is_empty() {
         against_the_model(&workshop.place, report)?;
     }
-    if options.name.is_none() && options.kernel.is_none() && workshop.place.is_here() {
+    if options.names.is_empty() && options.kernel.is_none() && workshop.place.is_here() {
         let (passed, failed) = crate::systemd::story(&workshop.place)?;
         report.add(passed, failed);
         demonstrate(report);
