@@ -11,6 +11,7 @@
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
+#include "guard.h"
 #include "lines.h"
 #include "ring.h"
 #include "stack.h"
@@ -70,6 +71,12 @@ spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_l
 	unsigned int count = frames_of(c, user, &frames);
 
 	return depth >= 0 && depth < count ? (spile_long)frames[depth] : 0;
+}
+
+spile_long spile_fn___untold_by_caller(struct spile_context *c)
+{
+	spile_fail_text(c, "this caller's debug information does not tell the value: take it at the function's entry");
+	return 0;
 }
 
 /* Writes eight digits. */

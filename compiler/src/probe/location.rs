@@ -107,13 +107,13 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
     }
 }
 
-/// What the caller makes of it that the return address tells; a read that fails where it tells of none of them.
+/// What the caller makes of it that the return address tells; an error at run time where it tells of none of them.
 fn by_caller(return_address: &[Op], cases: &[(Vec<Address>, debuginfo::Location)], object: &Object) -> Result<Location, String> {
     let at = Box::new(evaluate(return_address, object)?);
     let word = expr(ExprKind::Read { address: at, size: 8, user: false });
     let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
-    let null = || Box::new(long(0));
-    let mut value = if in_memory { *null() } else { expr(ExprKind::Read { address: null(), size: 8, user: false }) };
+    let unknown = builtin::find("__untold_by_caller", 0).ok_or("its value is only known at the function's entry")?;
+    let mut value = expr(ExprKind::Builtin(unknown, Vec::new()));
     let mut told = false;
     for (places, location) in cases.iter().rev() {
         let (debuginfo::Location::Memory(ops) | debuginfo::Location::Value(ops)) = location else { continue };
