@@ -16,6 +16,8 @@ typedef unsigned long long spile_ulong;
 
 #define SPILE_NONE ((void *)0)	/* no address; NULL is the kernel's name for it */
 #define SPILE_LOCAL __attribute__((unused))	/* a variable that may be set and never looked at */
+/* A number that is used without a lock: by one load or store. */
+#define spile_lone(x) (*(volatile spile_long *)&(x))
 #define spile_unlikely(x) __builtin_expect(!!(x), 0)
 #define spile_likely(x) __builtin_expect(!!(x), 1)
 

@@ -182,6 +182,11 @@ impl Speller<'_> {
         })
     }
 
+    fn is_lone(&self, id: GlobalId) -> bool {
+        let global = self.plan.globals.iter().find(|global| global.id == id);
+        global.is_some_and(|global| matches!(global.storage, Storage::Variable { lone: true, .. }))
+    }
+
     fn label(&self, label: LabelId) -> String {
         if label == OUT { "out".into() } else { format!("label_{}", label.0) }
     }
@@ -203,6 +208,7 @@ impl Speller<'_> {
                 let (name, value) = (self.global(*id), self.value(value));
                 self.line(&match self.counter(*id) {
                     Some(counter) => format!("spile_counter_set({counter}, &{name}, {value});"),
+                    None if self.is_lone(*id) => format!("spile_lone({name}) = {value};"),
                     None => format!("{name} = {value};"),
                 });
             }
@@ -573,6 +579,7 @@ impl Speller<'_> {
                 let name = self.global(*id);
                 return match self.counter(*id) {
                     Some(counter) => format!("spile_counter({counter}, {name})"),
+                    None if self.is_lone(*id) => format!("spile_lone({name})"),
                     None => name.to_string(),
                 };
             }

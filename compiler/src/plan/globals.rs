@@ -2,9 +2,12 @@
 //!
 //! A global that no armed probe writes needs none: begin probes run before anything is armed, end probes after
 //! everything is disarmed. Nor does an aggregate, or an array of them, that armed probes only feed: each CPU has its own
-//! values, and making an element is safe by itself. So it is with a number that they only add to: a *counter*.
+//! values, and making an element is safe by itself. So it is with a number that they only add to: a *counter*. Nor does a
+//! number that is *lone*: a flag, mostly, that one probe sets and another asks.
 
-use crate::program::uses::{Access, Uses, Walk};
+use std::collections::BTreeSet;
+
+use crate::program::uses::{Access, Touches, Uses, Walk};
 use crate::program::{Attachment, Global, GlobalId, Holds, Program, Type};
 
 /// How a handler takes a lock (script.h, enum spile_lock_mode).
@@ -68,8 +71,8 @@ fn embedded_globals(program: &Program) -> impl Iterator<Item = GlobalId> {
     found.into_iter()
 }
 
-/// By global: the index of its lock, None where it needs none.
-pub(super) fn locks(program: &Program, handlers: &[Uses], counters: &[Option<u32>]) -> Vec<Option<u32>> {
+/// By global: whether armed probes use it in ways that exclude each other.
+pub(super) fn contended(program: &Program, handlers: &[Uses], counters: &[Option<u32>]) -> Vec<bool> {
     let mut strongest: Vec<Option<Access>> = vec![None; program.globals.len()];
     for (probe, uses) in program.probes.iter().zip(handlers) {
         if is_serial(&probe.attachment) {
@@ -84,23 +87,44 @@ pub(super) fn locks(program: &Program, handlers: &[Uses], counters: &[Option<u32
             });
         }
     }
-    let mut next = 0;
     strongest
         .into_iter()
         .zip(program.globals.iter().zip(counters))
         .map(|(access, (global, counter))| {
             let own = counter.is_some() || matches!(global.holds, Holds::Stats(_));
-            let needed = match access {
+            match access {
                 None | Some(Access::Read) => false,
                 Some(Access::Feed) => !own,
                 Some(Access::Write) => true,
-            };
-            needed.then(|| {
-                next += 1;
-                next - 1
-            })
+            }
         })
         .collect()
+}
+
+/// By global: whether it is lone: contended, but a number that is read or written by one load or store, such that no run
+/// of an armed probe touches more than one of them, and that one once. Each such run has a moment at which it does, within
+/// the time for which it holds its locks; so all is as if runs came one after the other, in the order of these moments.
+/// `runs`: what each run touches, with its probe. `watched`: what conditions read, which take their locks when they look.
+pub(super) fn lone(program: &Program, runs: &[(&Attachment, Touches)], contended: &[bool], watched: &BTreeSet<GlobalId>) -> Vec<bool> {
+    let mut lone: Vec<bool> = program.globals.iter().map(|global| global.scalar() == Some(Type::Long)).collect();
+    lone.iter_mut().zip(contended).for_each(|(lone, &contended)| *lone &= contended);
+    watched.iter().for_each(|global| lone[global.index()] = false);
+    let armed = || runs.iter().filter(|(attachment, _)| !is_serial(attachment)).map(|(_, touches)| touches);
+    for (global, _) in armed().flatten().filter(|(_, times)| **times > 1) {
+        lone[global.index()] = false;
+    }
+    // Of two in one run the first stays.
+    for touches in armed() {
+        let more: Vec<GlobalId> = touches.keys().copied().filter(|global| lone[global.index()]).skip(1).collect();
+        more.iter().for_each(|global| lone[global.index()] = false);
+    }
+    lone
+}
+
+/// By global: the index of its lock, None where it needs none.
+pub(super) fn locks(contended: &[bool], lone: &[bool]) -> Vec<Option<u32>> {
+    let mut next = 0..;
+    contended.iter().zip(lone).map(|(&contended, &lone)| if contended && !lone { next.next() } else { None }).collect()
 }
 
 #[cfg(test)]
@@ -138,13 +162,40 @@ mod tests {
         Program { globals: vec![global], probes: attachments.into_iter().map(probe).collect(), targets: vec![target], ..Program::default() }
     }
 
+    /// Whether the globals are lone that runs of armed probes touch so often.
+    fn alone(runs: &[&[(u32, u8)]], watched: &[u32]) -> Vec<bool> {
+        let mut program = program(Vec::new());
+        program.globals = vec![program.globals[0].clone(); 3];
+        let entry = entry();
+        let runs: Vec<_> = runs.iter().map(|run| (&entry, run.iter().map(|&(id, times)| (GlobalId(id), times)).collect())).collect();
+        lone(&program, &runs, &[true; 3], &watched.iter().map(|&id| GlobalId(id)).collect())
+    }
+
+    #[test]
+    fn lone_ones_are_touched_once_and_one_in_a_run() {
+        assert_eq!(alone(&[&[(0, 1)], &[(0, 1)], &[(1, 1)], &[(2, 1)]], &[]), [true, true, true]);
+        assert_eq!(alone(&[&[(0, 1)], &[(0, 2)], &[(1, 1), (2, 1)]], &[]), [false, true, false]);
+        assert_eq!(alone(&[&[(0, 1)], &[(1, 1)]], &[1]), [true, false, true]);
+    }
+
+    #[test]
+    fn only_numbers_in_contention_are_lone() {
+        let mut program = program(vec![entry()]);
+        let run = || vec![(&program.probes[0].attachment, Touches::from([(GlobalId(0), 1)]))];
+        assert_eq!(lone(&program, &run(), &[false], &BTreeSet::new()), [false]);
+        assert_eq!(lone(&program, &run(), &[true], &BTreeSet::new()), [true]);
+        program.globals[0].holds = Holds::Value(Type::String);
+        let run = vec![(&program.probes[0].attachment, Touches::from([(GlobalId(0), 1)]))];
+        assert_eq!(lone(&program, &run, &[true], &BTreeSet::new()), [false]);
+    }
+
     /// Whether the one global is a counter, and whether it has a lock.
     fn planned(probes: Vec<(Attachment, Access)>) -> (bool, bool) {
         let (attachments, accesses): (Vec<_>, Vec<_>) = probes.into_iter().unzip();
         let program = program(attachments);
         let uses: Vec<Uses> = accesses.into_iter().map(|access| Uses::from([(GlobalId(0), access)])).collect();
         let counters = counters(&program, &uses);
-        let locks = locks(&program, &uses, &counters);
+        let locks = locks(&contended(&program, &uses, &counters), &[false]);
         (counters[0].is_some(), locks[0].is_some())
     }
 

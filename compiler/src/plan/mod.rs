@@ -16,14 +16,14 @@ mod alike;
 mod tables;
 
 use code::{Frame, Routine, TableId};
-use routine::{Around, Builder, c_name};
+use routine::{Around, Builder, Kept, c_name};
 use alike::{Alike, Run};
 use shared::Shared;
 use tables::Tables;
 pub use globals::LockMode;
 pub use tables::{EmbeddedExpression, ModuleSymbol};
 
-use crate::program::uses::{self, Uses, Walk};
+use crate::program::uses::{self, Touches, Uses, Walk};
 use crate::program::{Attachment, Automaton, Constant, EmbeddedC, FunctionBody, Holds, Place, Program, Type};
 use crate::source::{Origin, SourceMap};
 use spile_abi::meta::{self, Meta};
@@ -141,8 +141,9 @@ pub struct Global {
 /// How a global is held.
 #[derive(Debug)]
 pub enum Storage {
-    /// `counter`: its number, if what is added to it lies on each CPU by itself.
-    Variable { ty: Type, initial: Option<Constant>, counter: Option<u32> },
+    /// `counter`: its number, if what is added to it lies on each CPU by itself. `lone`: used without a lock, by single
+    /// loads and stores.
+    Variable { ty: Type, initial: Option<Constant>, counter: Option<u32>, lone: bool },
     Map(Map),
 }
 
@@ -235,8 +236,11 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
     let handler_walks: Vec<Walk> = program.probes.iter().map(|probe| Walk::of(&probe.body)).collect();
     let handler_uses: Vec<Uses> = handler_walks.iter().map(|walk| walk.with_calls(&function_uses)).collect();
     let counters = globals::counters(program, &handler_uses);
-    let locks = globals::locks(program, &handler_uses, &counters);
     let watched = condition::watched(program, &function_uses);
+    let contended = globals::contended(program, &handler_uses, &counters);
+    let lone = globals::lone(program, &runs(program, &function_walks, &handler_walks), &contended, &watched);
+    let locks = globals::locks(&contended, &lone);
+    let kept = Kept { counters: &counters, lone: &lone };
     let nesting = frame::nesting(program);
     let max_nesting = naming.limits.max_nesting.unwrap_or(nesting.needed);
     let names = function_names(program);
@@ -258,7 +262,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             FunctionBody::Script(statements) => {
                 let comment = format!("function {} ({})", function.name, sources.place(function.span));
                 let offsets = function.site.and_then(|site| saved.get(site as usize)).map_or(&[][..], |saved| &saved.offsets);
-                let mut builder = Builder::new(around(program, &mut tables, &names, &naming, offsets, &counters));
+                let mut builder = Builder::new(around(program, &mut tables, &names, &naming, offsets, kept));
                 let parameters = builder.declare(&function.locals, function.parameters);
                 builder.charge(statements, function.span);
                 builder.statements(statements);
@@ -281,7 +285,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         let name = routine_name(index, probe);
         let comment = format!("probe {} ({})", probe.point, sources.place(probe.span));
         let entry_handler = (!probe.saved.is_empty()).then(|| {
-            let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets, &counters));
+            let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets, kept));
             for (expr, &offset) in probe.saved.iter().zip(&saved.offsets) {
                 builder.save(offset, expr);
             }
@@ -289,7 +293,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             let routine = builder.finish(format!("{name}_entry"), comment, Vec::new(), None, Frame::Handler);
             shared.add(&mut routines, routine)
         });
-        let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets, &counters));
+        let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets, kept));
         builder.declare(&probe.locals, 0);
         let (filters, body) = probe.body.split_at(condition::filters(&probe.body));
         builder.statements(filters);
@@ -316,7 +320,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         };
         let taken = taken_for(&handler_uses[index]);
         let condition = (!filters.is_empty()).then(|| {
-            let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &[], &counters));
+            let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &[], kept));
             builder.statements(filters);
             let comment = format!("probe {}: its condition", probe.point);
             let routine = builder.finish(format!("{}_condition", routine_name(index, probe)), comment, Vec::new(), None, Frame::Handler);
@@ -385,7 +389,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         settings: Vec::new(),
         ungated: ungated(program, sources, &tables.expressions),
     };
-    let globals = used_globals(program, &handler_uses, &counters, naming.limits.map_entries);
+    let globals = used_globals(program, &handler_uses, kept, naming.limits.map_entries);
     meta.settings = settable(&globals).map(|global| setting(global, naming.limits.string_bytes)).collect();
     Plan {
         max_nesting,
@@ -457,9 +461,19 @@ fn around<'p, 's>(
     functions: &'p [(String, bool)],
     naming: &'p Naming,
     saved: &'p [u32],
-    counters: &'p [Option<u32>],
+    kept: Kept<'p>,
 ) -> Around<'p, 's> {
-    Around { program, tables, functions, limits: &naming.limits, saved, counters }
+    Around { program, tables, functions, limits: &naming.limits, saved, kept }
+}
+
+/// What each run touches: of handlers, and of what return probes work out at their functions' entries.
+fn runs<'p>(program: &'p Program, functions: &[Walk], handlers: &[Walk]) -> Vec<(&'p Attachment, Touches)> {
+    let functions = uses::function_touches(functions);
+    let of = |(probe, handler): (&'p crate::program::Probe, &Walk)| {
+        let entry = Walk::of_values(&probe.saved).touches_with_calls(&functions);
+        [(&probe.attachment, handler.touches_with_calls(&functions)), (&probe.attachment, entry)]
+    };
+    program.probes.iter().zip(handlers).flat_map(of).collect()
 }
 
 fn located(code: &EmbeddedC, sources: &SourceMap) -> Located {
@@ -540,7 +554,7 @@ fn saved_offsets(saved: &[crate::program::Expr], string_bytes: u32) -> Saved {
     Saved { offsets, bytes }
 }
 
-fn used_globals(program: &Program, handlers: &[Uses], counters: &[Option<u32>], map_entries: u32) -> Vec<Global> {
+fn used_globals(program: &Program, handlers: &[Uses], kept: Kept, map_entries: u32) -> Vec<Global> {
     let mut used: Vec<_> = handlers.iter().flat_map(|uses| uses.keys().copied()).collect();
     used.sort_unstable();
     used.dedup();
@@ -554,7 +568,10 @@ fn used_globals(program: &Program, handlers: &[Uses], counters: &[Option<u32>], 
             let suffix = if *count > 1 { format!("_{count}") } else { String::new() };
             let symbol = format!("global_{}{suffix}", c_name(&global.name));
             let storage = match global.scalar() {
-                Some(ty) => Storage::Variable { ty, initial: global.initial.clone(), counter: counters[id.index()] },
+                Some(ty) => {
+                    let (counter, lone) = (kept.counters[id.index()], kept.lone[id.index()]);
+                    Storage::Variable { ty, initial: global.initial.clone(), counter, lone }
+                }
                 None => {
                     maps += 1;
                     Storage::Map(Map {

@@ -18,8 +18,16 @@ pub(super) struct Around<'p, 's> {
     pub limits: &'p super::Limits,
     /// Byte offsets of saved values in the instance's data.
     pub saved: &'p [u32],
+    pub kept: Kept<'p>,
+}
+
+/// How globals are kept that need no lock of the usual kind.
+#[derive(Clone, Copy)]
+pub(super) struct Kept<'p> {
     /// By global: its number among the counters.
     pub counters: &'p [Option<u32>],
+    /// By global: whether it is lone.
+    pub lone: &'p [bool],
 }
 
 /// Builds one routine.
@@ -349,6 +357,8 @@ impl<'p, 's> Builder<'p, 's> {
     pub(super) fn read(&mut self, variable: program::Variable) -> Result {
         match variable {
             program::Variable::Global(id) => match self.global_type(id) {
+                // What it is now, whatever other CPUs do.
+                Type::Long if self.around.kept.lone[id.index()] => Result::Long(self.keep(Value::Global(id))),
                 Type::Long => Result::Long(Value::Global(id)),
                 Type::String => Result::Text(Text::Global(id)),
             },
@@ -391,7 +401,7 @@ impl<'p, 's> Builder<'p, 's> {
 
     /// Whether it does no more to a counter than add to it.
     fn is_count(&self, expr: &Expr) -> bool {
-        counted(expr).is_some_and(|(global, _)| self.around.counters[global.index()].is_some())
+        counted(expr).is_some_and(|(global, _)| self.around.kept.counters[global.index()].is_some())
     }
 
     fn count(&mut self, op: BinaryOp, expr: &Expr) {
@@ -695,6 +705,11 @@ impl<'p, 's> Builder<'p, 's> {
         match left {
             LValue::Variable(variable) => {
                 match self.result(value) {
+                    Result::Long(value) if self.is_lone(*variable) => {
+                        let value = self.keep(value);
+                        self.store_long(*variable, value.clone());
+                        return Result::Long(value);
+                    }
                     Result::Long(value) => self.store_long(*variable, value),
                     Result::Text(text) => self.store_text(*variable, text),
                 }
@@ -719,6 +734,10 @@ impl<'p, 's> Builder<'p, 's> {
                 Result::Long(value)
             }
         }
+    }
+
+    fn is_lone(&self, variable: program::Variable) -> bool {
+        matches!(variable, program::Variable::Global(id) if self.around.kept.lone[id.index()])
     }
 
     /// The value in a variable of its own, unless it is a constant.

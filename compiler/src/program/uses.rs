@@ -32,10 +32,25 @@ impl Access {
 /// Globals that some code uses, and how.
 pub type Uses = BTreeMap<GlobalId, Access>;
 
+/// Globals that a run of some code touches, and how often at the most: once or, [`OFTEN`], more than that.
+pub type Touches = BTreeMap<GlobalId, u8>;
+
+/// More than once.
+pub const OFTEN: u8 = 2;
+
+fn touched<K: Ord>(times: &mut BTreeMap<K, u8>, key: K, more: u8) {
+    let times = times.entry(key).or_insert(0);
+    *times = times.saturating_add(more).min(OFTEN);
+}
+
 /// What code does by itself, without what it calls.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
     pub uses: Uses,
+    pub touches: Touches,
+    /// How often a run calls a function at the most.
+    called: BTreeMap<FunctionId, u8>,
+    in_loop: bool,
     /// Sorted, each once.
     pub calls: Vec<FunctionId>,
     /// The first place that changes a global, other than by emptying it.
@@ -89,6 +104,17 @@ impl Walk {
         uses
     }
 
+    /// The same for what a run touches; `functions` as [`function_touches`] gives it.
+    pub fn touches_with_calls(&self, functions: &[Touches]) -> Touches {
+        let mut touches = self.touches.clone();
+        for (callee, &calls) in &self.called {
+            for (&global, &times) in &functions[callee.index()] {
+                touched(&mut touches, global, calls.saturating_mul(times));
+            }
+        }
+        touches
+    }
+
     /// The registers that this looks at with all that it calls.
     pub fn registers_with_calls(&self, functions: &[Walk]) -> u64 {
         let mut registers = self.registers;
@@ -103,7 +129,21 @@ impl Walk {
         registers
     }
 
+    fn once(&self) -> u8 {
+        if self.in_loop { OFTEN } else { 1 }
+    }
+
+    /// What may run again and again.
+    fn repeated(&mut self, walk: impl FnOnce(&mut Walk)) {
+        let outer = std::mem::replace(&mut self.in_loop, true);
+        walk(self);
+        self.in_loop = outer;
+    }
+
     fn global(&mut self, id: GlobalId, access: Access, span: Span) {
+        // Adding to it is reading and writing.
+        let times = if access == Access::Feed { OFTEN } else { self.once() };
+        touched(&mut self.touches, id, times);
         self.uses.entry(id).and_modify(|before| *before = before.and(access)).or_insert(access);
         if access != Access::Read {
             self.changes.entry(id).or_insert(span);
@@ -135,7 +175,10 @@ impl Walk {
     fn embedded(&mut self, code: &EmbeddedC) {
         self.registers = ALL_REGISTERS;
         self.embedded.extend(code.globals.iter().map(|&(global, _)| global));
-        code.globals.iter().for_each(|&(global, access)| self.global(global, access, code.span));
+        for &(global, access) in &code.globals {
+            self.global(global, access, code.span);
+            touched(&mut self.touches, global, OFTEN);
+        }
     }
 
     fn slice(&mut self, slice: &Slice) {
@@ -152,11 +195,11 @@ impl Walk {
                 self.statement(then);
                 otherwise.iter().for_each(|otherwise| self.statement(otherwise));
             }
-            StmtKind::Loop { condition, step, body } => {
-                condition.iter().for_each(|expr| self.expr(expr));
-                step.iter().for_each(|expr| self.effect(expr));
-                self.statement(body);
-            }
+            StmtKind::Loop { condition, step, body } => self.repeated(|walk| {
+                condition.iter().for_each(|expr| walk.expr(expr));
+                step.iter().for_each(|expr| walk.effect(expr));
+                walk.statement(body);
+            }),
             StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
             StmtKind::Try { body, message, handler } => {
                 body.iter().chain(handler).for_each(|statement| self.statement(statement));
@@ -177,8 +220,10 @@ impl Walk {
                 }
                 self.slice(&foreach.slice);
                 foreach.limit.iter().for_each(|limit| self.expr(limit));
-                foreach.keys.iter().chain(&foreach.value).for_each(|&variable| self.variable(variable, Access::Write, span));
-                self.statement(&foreach.body);
+                self.repeated(|walk| {
+                    foreach.keys.iter().chain(&foreach.value).for_each(|&variable| walk.variable(variable, Access::Write, span));
+                    walk.statement(&foreach.body);
+                });
             }
             StmtKind::Break | StmtKind::Continue | StmtKind::Next | StmtKind::Filter => {}
         }
@@ -224,6 +269,8 @@ impl Walk {
             }
             ExprKind::Call(function, arguments) => {
                 self.calls.push(*function);
+                let times = self.once();
+                touched(&mut self.called, *function, times);
                 arguments.iter().for_each(|argument| self.expr(argument));
             }
             ExprKind::Builtin(builtin, arguments) => {
@@ -238,6 +285,9 @@ impl Walk {
             }
             ExprKind::Update { left, value, .. } => {
                 self.expr(value);
+                if let LValue::Variable(variable) = **left {
+                    self.variable(variable, Access::Read, span);
+                }
                 self.place(left, span);
             }
             ExprKind::Print(print) | ExprKind::Format(print) => self.print(&print.pieces),
@@ -290,6 +340,19 @@ pub fn function_uses(walks: &[Walk]) -> Vec<Uses> {
         if !grown {
             return all;
         }
+    }
+}
+
+/// What a run of each function touches, with all that it calls.
+pub fn function_touches(walks: &[Walk]) -> Vec<Touches> {
+    let mut all: Vec<Touches> = walks.iter().map(|walk| walk.touches.clone()).collect();
+    // As above; what calls itself does all of it often.
+    loop {
+        let more: Vec<Touches> = walks.iter().map(|walk| walk.touches_with_calls(&all)).collect();
+        if more == all {
+            return all;
+        }
+        all = more;
     }
 }
 
