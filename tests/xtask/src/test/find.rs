@@ -111,8 +111,11 @@ mod tests {
             fs::write(directory.join(name), text).expect("a file");
         }
         let names: Vec<String> =
-            find(root.path(), "").expect("found").into_iter().map(|test| test.name).collect();
+            find(root.path(), &[]).expect("found").into_iter().map(|test| test.name).collect();
         assert_eq!(names, ["life/b", "life/kill"]);
-        assert_eq!(find(root.path(), "kill").expect("found").len(), 1);
+        let count = |wanted: &[&str]| find(root.path(), &wanted.iter().map(|word| word.to_string()).collect::<Vec<_>>()).expect("found").len();
+        assert_eq!(count(&["kill"]), 1);
+        assert_eq!(count(&["kill", "no_such_test", "ill"]), 1);
+        assert_eq!(count(&["no_such_test"]), 0);
     }
 }
