@@ -32,6 +32,7 @@ armed() {
 		sleep 0.1
 	done
 	echo "after 10 s $1 does not run"
+	cat "$1.err" 2>/dev/null || true
 	return 1
 }
 
