@@ -48,8 +48,9 @@ fn touched<K: Ord>(times: &mut BTreeMap<K, u8>, key: K, more: u8) {
 pub struct Walk {
     pub uses: Uses,
     pub touches: Touches,
-    /// How often a run calls a function at the most.
+    /// How often a run calls each function at the most, as [`Touches`] says it.
     called: BTreeMap<FunctionId, u8>,
+    /// Whether what is being walked may run more than once.
     in_loop: bool,
     /// Sorted, each once.
     pub calls: Vec<FunctionId>,
@@ -129,7 +130,8 @@ impl Walk {
         registers
     }
 
-    fn once(&self) -> u8 {
+    /// How often what is being walked runs at the most.
+    fn times(&self) -> u8 {
         if self.in_loop { OFTEN } else { 1 }
     }
 
@@ -142,7 +144,7 @@ impl Walk {
 
     fn global(&mut self, id: GlobalId, access: Access, span: Span) {
         // Adding to it is reading and writing.
-        let times = if access == Access::Feed { OFTEN } else { self.once() };
+        let times = if access == Access::Feed { OFTEN } else { self.times() };
         touched(&mut self.touches, id, times);
         self.uses.entry(id).and_modify(|before| *before = before.and(access)).or_insert(access);
         if access != Access::Read {
@@ -269,7 +271,7 @@ impl Walk {
             }
             ExprKind::Call(function, arguments) => {
                 self.calls.push(*function);
-                let times = self.once();
+                let times = self.times();
                 touched(&mut self.called, *function, times);
                 arguments.iter().for_each(|argument| self.expr(argument));
             }

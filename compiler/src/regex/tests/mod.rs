@@ -101,8 +101,8 @@ fn processor_ms() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).unwrap().user_time().num_milliseconds()
 }
 
-/// The processor time of work that has nothing to do with patterns, in parts of what an idle machine takes for it (150 ms): 2 where
-/// other programs have the machine's caches and half of its cores' time.
+/// The processor time of work that has nothing to do with patterns, in parts of what an idle machine takes for it (150 ms), not
+/// less than 1: more where other programs have the caches, or run on the same core.
 fn slowness() -> f64 {
     let began = processor_ms();
     let mut seen: HashMap<Vec<u32>, u32> = HashMap::new();
