@@ -124,6 +124,50 @@ fn names_that_are_values_are_asked_in_the_handler() {
     }
 }
 
+/// Whether the global `n` of a script is loaded and stored without a lock, beside a second probe that writes it.
+fn is_lone(body: &str) -> bool {
+    let text = both(&format!(
+        "global n\nfunction get() {{ return n }}\nfunction put(value) {{ n = value }}\n\
+         function deep(left) {{ if (left > 0) deep(left - 1) n = left }}\nprobe timer.s(9) {{ n = 7 }}\nprobe timer.s(1) {{ {body} }}"
+    ));
+    assert_ne!(text.contains("spile_lone("), text.contains("<< 2 | SPILE_LOCK_"), "{body}: {text}");
+    text.contains("spile_lone(")
+}
+
+#[test]
+fn what_a_run_touches_once_takes_no_lock() {
+    for body in [
+        "if (n) exit()",
+        "n = !pid()",
+        "if (pid()) n = 1 else n = 0",
+        "if (pid()) put(1) else if (tid()) put(2)",
+        "println(pid() ? n : n - 1)",
+        "while (pid()) println(1) put(0)",
+        "try { n = 1 } catch { println(1) }",
+    ] {
+        assert!(is_lone(body), "{body}");
+    }
+}
+
+#[test]
+fn what_a_run_may_touch_again_takes_its_lock() {
+    for body in [
+        "if (!n) n = 1",
+        "if (pid()) n = 1 n = 2",
+        "if (pid()) { if (n) put(1) } else n = 0",
+        "n ? exit() : put(1)",
+        "while (pid()) println(n)",
+        "for (i = 0; i < 3; i++) put(i)",
+        "println(get() + get())",
+        "deep(3)",
+        "n = n + 1",
+        "println(n++)",
+        "try { n = 1 } catch { n = 2 }",
+    ] {
+        assert!(!is_lone(body), "{body}");
+    }
+}
+
 #[test]
 fn a_format_that_calls_itself_ends() {
     let text = both("function f:string () { return sprintf(\"x%s\", f()) }\nprobe timer.s(1) { println(f()) }");

@@ -46,6 +46,15 @@ enum Level {
     Unary,
 }
 
+/// How a number that is a global is kept.
+enum Number {
+    /// On each CPU by itself, under this number among the counters.
+    Counter(u32),
+    /// Used without a lock.
+    Lone,
+    Plain,
+}
+
 impl Speller<'_> {
     fn line(&mut self, text: &str) {
         for _ in 0..self.indent {
@@ -175,16 +184,12 @@ impl Speller<'_> {
         self.plan.globals.iter().find(|global| global.id == id).map_or("spile_no_such_global", |global| &global.symbol)
     }
 
-    fn counter(&self, id: GlobalId) -> Option<u32> {
-        self.plan.globals.iter().find(|global| global.id == id).and_then(|global| match global.storage {
-            Storage::Variable { counter, .. } => counter,
-            Storage::Map(_) => None,
-        })
-    }
-
-    fn is_lone(&self, id: GlobalId) -> bool {
-        let global = self.plan.globals.iter().find(|global| global.id == id);
-        global.is_some_and(|global| matches!(global.storage, Storage::Variable { lone: true, .. }))
+    fn number(&self, id: GlobalId) -> Number {
+        match self.plan.globals.iter().find(|global| global.id == id).map(|global| &global.storage) {
+            Some(&Storage::Variable { counter: Some(counter), .. }) => Number::Counter(counter),
+            Some(Storage::Variable { lone: true, .. }) => Number::Lone,
+            _ => Number::Plain,
+        }
     }
 
     fn label(&self, label: LabelId) -> String {
@@ -206,15 +211,17 @@ impl Speller<'_> {
             }
             Instr::SetGlobalLong(id, value) => {
                 let (name, value) = (self.global(*id), self.value(value));
-                self.line(&match self.counter(*id) {
-                    Some(counter) => format!("spile_counter_set({counter}, &{name}, {value});"),
-                    None if self.is_lone(*id) => format!("spile_lone({name}) = {value};"),
-                    None => format!("{name} = {value};"),
+                self.line(&match self.number(*id) {
+                    Number::Counter(counter) => format!("spile_counter_set({counter}, &{name}, {value});"),
+                    Number::Lone => format!("spile_lone({name}) = {value};"),
+                    Number::Plain => format!("{name} = {value};"),
                 });
             }
+            // The plan counts in nothing but counters.
             Instr::Count(id, value) => {
-                let counter = self.counter(*id).unwrap_or(0);
-                self.line(&format!("spile_count(c, {counter}, {});\t/* {} */", self.value(value), self.global(*id)));
+                if let Number::Counter(counter) = self.number(*id) {
+                    self.line(&format!("spile_count(c, {counter}, {});\t/* {} */", self.value(value), self.global(*id)));
+                }
             }
             Instr::SetGlobalText(id, text) => {
                 let (name, text) = (self.global(*id), self.text(text));
@@ -577,10 +584,10 @@ impl Speller<'_> {
             Value::Long(id) => return self.long(*id).to_string(),
             Value::Global(id) => {
                 let name = self.global(*id);
-                return match self.counter(*id) {
-                    Some(counter) => format!("spile_counter({counter}, {name})"),
-                    None if self.is_lone(*id) => format!("spile_lone({name})"),
-                    None => name.to_string(),
+                return match self.number(*id) {
+                    Number::Counter(counter) => format!("spile_counter({counter}, {name})"),
+                    Number::Lone => format!("spile_lone({name})"),
+                    Number::Plain => name.to_string(),
                 };
             }
             Value::Negate(operand) => return format!("spile_negate({})", self.value(operand)),

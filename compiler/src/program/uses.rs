@@ -43,6 +43,14 @@ fn touched<K: Ord>(times: &mut BTreeMap<K, u8>, key: K, more: u8) {
     *times = times.saturating_add(more).min(OFTEN);
 }
 
+/// The larger of both for each key.
+fn at_least<K: Ord>(times: &mut BTreeMap<K, u8>, other: BTreeMap<K, u8>) {
+    for (key, other) in other {
+        let times = times.entry(key).or_insert(0);
+        *times = other.max(*times);
+    }
+}
+
 /// What code does by itself, without what it calls.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
@@ -135,6 +143,16 @@ impl Walk {
         if self.in_loop { OFTEN } else { 1 }
     }
 
+    /// Both ways of a condition, of which a run takes one. Functions that they call count together, if they are not the same.
+    fn branches(&mut self, then: impl FnOnce(&mut Walk), otherwise: impl FnOnce(&mut Walk)) {
+        let before = (self.touches.clone(), self.called.clone());
+        then(self);
+        let taken = (std::mem::replace(&mut self.touches, before.0), std::mem::replace(&mut self.called, before.1));
+        otherwise(self);
+        at_least(&mut self.touches, taken.0);
+        at_least(&mut self.called, taken.1);
+    }
+
     /// What may run again and again.
     fn repeated(&mut self, walk: impl FnOnce(&mut Walk)) {
         let outer = std::mem::replace(&mut self.in_loop, true);
@@ -194,8 +212,7 @@ impl Walk {
             StmtKind::Expr(expr) => self.effect(expr),
             StmtKind::If { condition, then, otherwise } => {
                 self.expr(condition);
-                self.statement(then);
-                otherwise.iter().for_each(|otherwise| self.statement(otherwise));
+                self.branches(|walk| walk.statement(then), |walk| otherwise.iter().for_each(|otherwise| walk.statement(otherwise)));
             }
             StmtKind::Loop { condition, step, body } => self.repeated(|walk| {
                 condition.iter().for_each(|expr| walk.expr(expr));
@@ -267,7 +284,8 @@ impl Walk {
             | ExprKind::Matches { text: operand, .. }
             | ExprKind::Pretty { address: operand, .. } => self.expr(operand),
             ExprKind::Conditional(condition, then, otherwise) => {
-                [condition, then, otherwise].into_iter().for_each(|expr| self.expr(expr));
+                self.expr(condition);
+                self.branches(|walk| walk.expr(then), |walk| walk.expr(otherwise));
             }
             ExprKind::Call(function, arguments) => {
                 self.calls.push(*function);
