@@ -8,7 +8,7 @@
 # stdout: ^then: more, more$
 # stdout: ^unarmed: 0$
 # stdout: ^kernel: quiet$
-# limit: 120
+# limit: 300
 
 probed() { grep -c '\[xfs\]' /sys/kernel/debug/tracing/enabled_functions || true; }
 

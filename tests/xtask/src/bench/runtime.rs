@@ -49,7 +49,7 @@ struct Case {
     bpftrace: &'static str,
 }
 
-const CASES: [Case; 13] = [
+const CASES: [Case; 14] = [
     Case {
         name: "count",
         script: "global n probe kernel.function(\"vfs_read\") { n++ } probe end { println(n) }",
@@ -77,6 +77,16 @@ const CASES: [Case; 13] = [
         bare: Some("ftrace"),
         systemtap: Some(484.0),
         bpftrace: "kprobe:vfs_read,kprobe:vfs_f* { @ = count(); }",
+    },
+    Case {
+        // A flag that another probe may set, on any CPU.
+        name: "if (on) n++",
+        script: "global on = 1, n probe kernel.function(\"vfs_read\") { if (on) n++ } probe kernel.trace(\"sched_process_exit\") { if (pid() == 1) on = 0 } probe end { println(n) }",
+        hits: 1.0,
+        goal: None,
+        bare: Some("ftrace"),
+        systemtap: None,
+        bpftrace: "BEGIN { @on = 1; } kprobe:vfs_read /@on/ { @ = count(); } tracepoint:sched:sched_process_exit /pid == 1/ { @on = 0; }",
     },
     Case {
         name: "s <<< $count",

@@ -25,13 +25,15 @@ start() {
 	wait_for "$script.out" "$text" || { cat "$script.err"; return 1; }
 }
 
-# armed NAME: until the session of module NAME runs: what begin probes print comes before all is armed.
+# armed NAME: until the session of module NAME runs: what begin probes print comes before all is armed. At the most 10 s, and no longer
+# than its loader, as far as NAME.pid says which it is.
 armed() {
-	for tenth in $(seq 1 $((100 * SLOWNESS))); do
+	end=$(($(date +%s) + 10 * SLOWNESS))
+	while [ "$(date +%s)" -le $end ] && { [ ! -f "$1.pid" ] || kill -0 "$(cat "$1.pid")" 2>/dev/null; }; do
 		! spilerun status "$1" 2>/dev/null | grep -q ': running, ' || return 0
 		sleep 0.1
 	done
-	echo "after 10 s $1 does not run"
+	echo "$1 does not run:"
 	cat "$1.err" 2>/dev/null || true
 	return 1
 }
@@ -92,6 +94,7 @@ start_all() {
 	for script; do
 		spilerun "$script.ko" >"$script.out" 2>"$script.err" &
 		loaders="$loaders $!"
+		echo $! >"$script.pid"
 	done
 	for script; do
 		armed "$script"
