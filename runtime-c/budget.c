@@ -126,7 +126,7 @@ void spile_budget_forget(void)
 		return;
 	measured = false;
 	for_each_possible_cpu(cpu)
-		memset(per_cpu_ptr(&spile_cpus, cpu)->counts, 0, spile_script.probe_count * sizeof(struct spile_counts));
+		memset(per_cpu(spile_cpus, cpu)->counts, 0, spile_script.probe_count * sizeof(struct spile_counts));
 	for (i = 0; i < spile_script.probe_count; i++) {
 		spile_sites[i].missed = 0;
 		spile_sites[i].return_missed = 0;
@@ -135,7 +135,7 @@ void spile_budget_forget(void)
 
 bool spile_budget_turns_away(const struct spile_site *site)
 {
-	struct spile_counts *counts = spile_counts_of(this_cpu_ptr(&spile_cpus), site);
+	struct spile_counts *counts = spile_counts_of(spile_this_cpu(), site);
 	u32 left;
 
 	/* Else it is counted as stopped, where it would run. */

@@ -14,7 +14,7 @@
 #include "session.h"
 #include "stack.h"
 
-DEFINE_PER_CPU(struct spile_cpu, spile_cpus);
+DEFINE_PER_CPU(struct spile_cpu *, spile_cpus);
 
 bool spile_context_run(struct spile_site *site, enum spile_state state, unsigned long *regs)
 {
@@ -29,7 +29,7 @@ spile_long spile_counter(unsigned int index, spile_long base)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(&spile_cpus, cpu)->context.counters[index]);
+		sum += READ_ONCE(per_cpu(spile_cpus, cpu)->context.counters[index]);
 	return sum;
 }
 
@@ -48,7 +48,7 @@ struct spile_cpu *spile_context_claim(void)
 	 * A task that can be here is not inside a handler, and a handler in an
 	 * interrupt ends before we go on: the context is free.
 	 */
-	cpu = this_cpu_ptr(&spile_cpus);
+	cpu = spile_this_cpu();
 	WRITE_ONCE(cpu->busy, 1);
 	barrier();
 	cpu->context.probe = NULL;
@@ -69,10 +69,10 @@ void spile_context_wait(void)
 	synchronize_rcu();
 }
 
-/* Size of one CPU's memory, and where its parts are. */
-static size_t layout(struct spile_cpu *cpu, char *memory)
+/* Size of one CPU's memory, and where its parts are, if there is one: behind the struct. */
+static size_t layout(struct spile_cpu *cpu)
 {
-	size_t at = 0;
+	size_t at = ALIGN(sizeof(*cpu), 64);
 	size_t counts = at;
 	size_t counters, frame, scratch, message, tokens, registers, ends, matched, stack, symbol, stack_text;
 
@@ -102,6 +102,8 @@ static size_t layout(struct spile_cpu *cpu, char *memory)
 	at += SPILE_STACK_TEXT;
 
 	if (cpu) {
+		char *memory = (char *)cpu;
+
 		cpu->counts = (struct spile_counts *)(memory + counts);
 		cpu->context.counters = (spile_long *)(memory + counters);
 		cpu->frame = memory + frame;
@@ -122,21 +124,21 @@ static size_t layout(struct spile_cpu *cpu, char *memory)
 
 int spile_context_init(void)
 {
-	size_t bytes = layout(NULL, NULL);
+	size_t bytes = layout(NULL);
 	int i;
 
 	/* What foreach sorts has 4 bytes for each element of its array here. */
 	if (!spile_session_affords("handlers", 0, bytes))
 		return -ENOMEM;
 	for_each_possible_cpu(i) {
-		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
-		char *memory = vzalloc_node(bytes, cpu_to_node(i));
+		struct spile_cpu *cpu = vzalloc_node(bytes, cpu_to_node(i));
 
-		if (!memory) {
+		if (!cpu) {
 			spile_context_exit();
 			return -ENOMEM;
 		}
-		layout(cpu, memory);
+		layout(cpu);
+		per_cpu(spile_cpus, i) = cpu;
 		spile_session_charge(bytes);
 	}
 	return 0;
@@ -147,9 +149,7 @@ void spile_context_exit(void)
 	int i;
 
 	for_each_possible_cpu(i) {
-		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
-
-		vfree(cpu->counts);	/* first in the CPU's memory */
-		cpu->counts = NULL;
+		vfree(per_cpu(spile_cpus, i));
+		per_cpu(spile_cpus, i) = NULL;
 	}
 }

@@ -258,5 +258,5 @@ void spile_gate_state(struct spile_gate_state *state)
 	}
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < SPILE_GATE_COUNTS; i++)
-			state->counts[i] += READ_ONCE(per_cpu_ptr(&spile_cpus, cpu)->gate_counts[i]);
+			state->counts[i] += READ_ONCE(per_cpu(spile_cpus, cpu)->gate_counts[i]);
 }

@@ -68,7 +68,7 @@ static int make_areas(size_t local)
 		if (!area)
 			return -ENOMEM;
 		spile_map_areas[i] = area;
-		per_cpu_ptr(&spile_cpus, i)->values = area;
+		per_cpu(spile_cpus, i)->values = area;
 	}
 	return 0;
 }

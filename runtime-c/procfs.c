@@ -71,9 +71,9 @@ static void run_handlers(struct spile_procfs *file, bool writes)
 		if (!is_same_file(file->first, site) || site->probe->procfs.writes != writes)
 			continue;
 		raw_local_irq_save(flags);
-		this_cpu_ptr(&spile_cpus)->procfs = file;
+		spile_this_cpu()->procfs = file;
 		spile_context_run(site, SPILE_STATE_RUNNING, NULL);
-		this_cpu_ptr(&spile_cpus)->procfs = NULL;
+		spile_this_cpu()->procfs = NULL;
 		raw_local_irq_restore(flags);
 		cond_resched();
 	}

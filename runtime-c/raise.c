@@ -4,29 +4,20 @@
  * held that sending takes; these are only held with interrupts off, so an
  * interrupt that the CPU takes as soon as it may can send it.
  */
-#include <linux/irq_work.h>
-#include <linux/percpu.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
-#include "script.h"
 #include "builtins.h"
+#include "context.h"
 #include "gate.h"
 #include "guard.h"
 #include "raise.h"
 
-struct raised {
-	struct irq_work work;
-	struct pid *process;	/* holds a reference; 0: nothing to send. Written by the CPU itself */
-	int signal;
-};
-static DEFINE_PER_CPU(struct raised, raised);
-
 /* Hard interrupt. */
 static void send(struct irq_work *work)
 {
-	struct raised *one = container_of(work, struct raised, work);
+	struct spile_raised *one = container_of(work, struct spile_raised, work);
 	struct pid *process = one->process;
 
 	if (!process)
@@ -38,7 +29,7 @@ static void send(struct irq_work *work)
 
 void spile_fn_raise(struct spile_context *c, spile_long signal)
 {
-	struct raised *one = this_cpu_ptr(&raised);
+	struct spile_raised *one = &spile_cpu_of(c)->raised;
 
 	if (signal < 1 || signal > _NSIG) {
 		spile_fail_text(c, "there is no signal %lld", signal);
@@ -60,7 +51,7 @@ void spile_raise_init(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		init_irq_work(&per_cpu_ptr(&raised, cpu)->work, send);
+		init_irq_work(&per_cpu(spile_cpus, cpu)->raised.work, send);
 }
 
 void spile_raise_exit(void)
@@ -68,5 +59,5 @@ void spile_raise_exit(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		irq_work_sync(&per_cpu_ptr(&raised, cpu)->work);
+		irq_work_sync(&per_cpu(spile_cpus, cpu)->raised.work);
 }

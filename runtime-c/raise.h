@@ -2,6 +2,15 @@
 #ifndef SPILE_RAISE_H
 #define SPILE_RAISE_H
 
+#include <linux/irq_work.h>
+
+/* On each CPU: the signal that is to be sent. */
+struct spile_raised {
+	struct irq_work work;
+	struct pid *process;	/* holds a reference; 0: nothing to send. Written by the CPU itself */
+	int signal;
+};
+
 void spile_raise_init(void);
 /* When no handler runs any more: what is still to be sent is sent. Process context. */
 void spile_raise_exit(void);

@@ -256,7 +256,7 @@ bool spile_rings_are_empty(void)
 	if (!rings_are_there())
 		return true;
 	for_each_possible_cpu(i) {
-		const struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
+		const struct spile_cpu *cpu = per_cpu(spile_cpus, i);
 
 		if (READ_ONCE(cpu->head) != READ_ONCE(cpu->ring->tail))
 			return false;
@@ -272,7 +272,7 @@ void spile_rings_tell_changes(u64 changes)
 		return;
 	/* Release: what changed before the number that shows it. Pairs with the reader's acquire load. */
 	for_each_possible_cpu(i)
-		smp_store_release(&per_cpu_ptr(&spile_cpus, i)->ring->changes, changes);
+		smp_store_release(&per_cpu(spile_cpus, i)->ring->changes, changes);
 }
 
 /* The size asked for, as a power of two that the machine can afford. */
@@ -293,7 +293,7 @@ int spile_ring_setup(u32 wanted)
 	int i;
 
 	for_each_possible_cpu(i) {
-		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
+		struct spile_cpu *cpu = per_cpu(spile_cpus, i);
 		char *memory = vmalloc_user(SPILE_RING_HEADER_BYTES + (unsigned long)bytes);
 
 		if (!memory) {
@@ -313,7 +313,7 @@ void spile_ring_init(void)
 	int i;
 
 	for_each_possible_cpu(i) {
-		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
+		struct spile_cpu *cpu = per_cpu(spile_cpus, i);
 
 		init_irq_work(&cpu->wake, wake_soon);
 		spile_hrtimer_setup(&cpu->wake_timer, wake_in_time, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
@@ -327,7 +327,7 @@ void spile_ring_exit_all(void)
 	int i;
 
 	for_each_possible_cpu(i) {
-		struct spile_cpu *cpu = per_cpu_ptr(&spile_cpus, i);
+		struct spile_cpu *cpu = per_cpu(spile_cpus, i);
 
 		irq_work_sync(&cpu->wake);
 		hrtimer_cancel(&cpu->wake_timer);
@@ -352,7 +352,7 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (index >= nr_cpu_ids || !cpu_possible(index))
 		return -ENXIO;
-	cpu = per_cpu_ptr(&spile_cpus, index);
+	cpu = per_cpu(spile_cpus, index);
 	return remap_vmalloc_range(vma, cpu->ring, 0);
 }
 
@@ -379,7 +379,7 @@ __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 	 * loads of head. Pairs with the barrier in spile_record_commit(). */
 	smp_mb();
 	for_each_possible_cpu(i) {
-		if (is_ready(per_cpu_ptr(&spile_cpus, i))) {
+		if (is_ready(per_cpu(spile_cpus, i))) {
 			events |= EPOLLIN | EPOLLRDNORM;
 			break;
 		}

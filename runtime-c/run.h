@@ -134,7 +134,7 @@ static noinline bool spile_run_timed(struct spile_cpu *cpu, struct spile_counts 
 static __always_inline bool spile_run(struct spile_site *site, enum spile_state state, bool entering,
 				      unsigned long *regs, char *entry)
 {
-	struct spile_cpu *cpu = this_cpu_ptr(&spile_cpus);
+	struct spile_cpu *cpu = spile_this_cpu();
 	struct spile_counts *counts = spile_counts_of(cpu, site);
 	bool fine;
 
@@ -172,7 +172,7 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
  */
 static noinline void spile_run_counting(struct spile_site *site)
 {
-	struct spile_cpu *cpu = this_cpu_ptr(&spile_cpus);
+	struct spile_cpu *cpu = spile_this_cpu();
 	struct spile_counts *counts = spile_counts_of(cpu, site);
 
 	if (unlikely(READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)) {
@@ -186,7 +186,7 @@ static noinline void spile_run_counting(struct spile_site *site)
 /* The same for one that looks at registers: they are no other run's. */
 static noinline void spile_run_counting_by(struct spile_site *site, unsigned long *regs)
 {
-	struct spile_cpu *cpu = this_cpu_ptr(&spile_cpus);
+	struct spile_cpu *cpu = spile_this_cpu();
 	struct spile_counts *counts = spile_counts_of(cpu, site);
 	struct spile_counting c = { .regs = regs, .counters = cpu->context.counters };
 

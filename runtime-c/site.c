@@ -154,7 +154,7 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 	counters->armed = site->armed;
 	counters->cost = site->probe->cost;
 	for_each_possible_cpu(i) {
-		const struct spile_counts *counts = &per_cpu_ptr(&spile_cpus, i)->counts[site->index];
+		const struct spile_counts *counts = &per_cpu(spile_cpus, i)->counts[site->index];
 
 		counters->handled += local_read(&counts->handled);
 		counters->filtered += local_read(&counts->filtered);

@@ -25,10 +25,10 @@ start() {
 	wait_for "$script.out" "$text" || { cat "$script.err"; return 1; }
 }
 
-# armed NAME: until the session of module NAME runs: what begin probes print comes before all is armed. At the most 10 s, and no longer
+# armed NAME: until the session of module NAME runs: what begin probes print comes before all is armed. At the most two minutes, and no longer
 # than its loader, as far as NAME.pid says which it is.
 armed() {
-	end=$(($(date +%s) + 10 * SLOWNESS))
+	end=$(($(date +%s) + 120 * SLOWNESS))
 	while [ "$(date +%s)" -le $end ] && { [ ! -f "$1.pid" ] || kill -0 "$(cat "$1.pid")" 2>/dev/null; }; do
 		! spilerun status "$1" 2>/dev/null | grep -q ': running, ' || return 0
 		sleep 0.1
