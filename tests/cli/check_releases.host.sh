@@ -93,7 +93,7 @@ done <verdicts
 # All examples. What is not the same was looked up by hand: `pahole -C file_lock` (6.9 has put all but fl_start, fl_end, fl_ops
 # and fl_lmops into struct file_lock_core), `nm | grep fdget_pos` (inlined in 6.1, a function of fs/file.c in 6.12),
 # `nm | grep __tracepoint_writeback_dirty` (the page is a folio since 5.18), `nm | grep new_sync_read` (inlined in both),
-# `nm | grep __sock_sendmsg` (a function in 6.1, inlined in 6.12, where socket.send is by other functions).
+# `nm | grep __sock_sendmsg` (a function in 6.1, inlined in 6.12), `grep sock_ available_events` (sock_send_length and sock_recv_length since 6.3).
 cat >differences <<'EOF'
 cachestat.stp gone kernel.trace("writeback_dirty_page")
 callees.stp gone kernel.function("new_sync_read").call
@@ -101,9 +101,8 @@ callees.stp gone kernel.function("new_sync_read").return
 inlined.stp moved kernel.function("fdget_pos")
 ldlm_resource_dump.stp gone module("ptlrpc").function("ldlm_resource_dump")
 lu_5642.stp gone module("lustre").function("ll_xattr_cache_refill").return
-socktop.stp gone $return
-socktop.stp gone $sock->ops->family
 socktop.stp inlined socket.send
+socktop.stp moved socket.receive
 EOF
 for example in "$ROOT"/examples/*.stp "$ROOT"/examples/*/*.stp; do
   "$SPILE" -g --check=json "$example" --kernel "$RELEASE" --kernel "$kernel" >answer.json || true
