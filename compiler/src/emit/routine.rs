@@ -217,11 +217,13 @@ impl Speller<'_> {
                     Number::Plain => format!("{name} = {value};"),
                 });
             }
-            // The plan counts in nothing but counters.
             Instr::Count(id, value) => {
-                if let Number::Counter(counter) = self.number(*id) {
-                    self.line(&format!("spile_count(c, {counter}, {});\t/* {} */", self.value(value), self.global(*id)));
-                }
+                let (name, value) = (self.global(*id), self.value(value));
+                self.line(&match self.number(*id) {
+                    Number::Counter(counter) => format!("spile_count(c, {counter}, {value});\t/* {name} */"),
+                    // The plan counts in nothing but counters; of another it would be this.
+                    Number::Lone | Number::Plain => format!("{name} += {value};"),
+                });
             }
             Instr::SetGlobalText(id, text) => {
                 let (name, text) = (self.global(*id), self.text(text));

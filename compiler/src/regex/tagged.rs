@@ -8,7 +8,7 @@
 //! one is ahead so far: the way that has passed only the higher marks is in a part that goes on where the other's has
 //! ended. Both become part of the state ([`Order`]), so at run time nothing is compared.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::error::ErrorKind;
 use super::nfa::{Nfa, Step, StepId};
@@ -202,6 +202,7 @@ impl Builder<'_> {
 
     /// Moves that happen at once, as moves one after the other.
     fn action(&mut self, moves: Vec<(Source, Source)>) -> Result<u16, ErrorKind> {
+        self.budget.spend(moves.len())?;
         let sequence = in_sequence(moves);
         let pairs = sequence.iter().flat_map(|&(to, from)| [to, from]);
         self.moves(std::iter::once(sequence.len() as u16).chain(pairs).collect())
@@ -226,7 +227,7 @@ impl Builder<'_> {
         let mut at_end = None;
         if nfa.has_end {
             closure.run(nfa, state, kernel, (at_start, true), budget)?;
-            at_end = closure.best[ACCEPT].map(|path| closure.tags(path, state, nfa));
+            at_end = closure.best[ACCEPT].map(|path| closure.tags(path, state, nfa, budget)).transpose()?;
         }
         closure.run(nfa, state, kernel, (at_start, false), budget)?;
         let accept = closure.best[ACCEPT];
@@ -238,7 +239,6 @@ impl Builder<'_> {
             reached.extend(path.filter(|&path| closure.rank(path) <= last_rank).map(|path| (step, path)));
         }
         reached.sort_unstable();
-        budget.spend(reached.len() * usize::from(nfa.tags))?;
         let mut orders = Vec::new();
         // Without groups in it, all ways to match from one begin are alike.
         let compared = if nfa.has_marks { reached.as_slice() } else { &[] };
@@ -253,7 +253,7 @@ impl Builder<'_> {
         sorted.dedup();
         // SANITY: each rank is among them.
         ranks.iter_mut().for_each(|rank| *rank = sorted.binary_search(rank).unwrap_or_default() as u16);
-        let accept = accept.map(|path| closure.tags(path, state, nfa));
+        let accept = accept.map(|path| closure.tags(path, state, nfa, budget)).transpose()?;
         let at_end = if nfa.has_end { at_end } else { accept.clone() };
         Ok(State {
             shape: Shape {
@@ -263,7 +263,7 @@ impl Builder<'_> {
                 accepts: accept.is_some(),
                 accepts_at_end: at_end.is_some(),
             },
-            tags: reached.iter().map(|&(_, path)| closure.tags(path, state, nfa)).collect(),
+            tags: reached.iter().map(|&(_, path)| closure.tags(path, state, nfa, budget)).collect::<Result<_, _>>()?,
             accept,
             at_end,
         })
@@ -429,10 +429,12 @@ impl Closure {
     }
 
     /// The tags at the end of a way, in terms of the state's registers.
-    fn tags(&self, path: u32, state: &State, nfa: &Nfa) -> Vec<Source> {
+    fn tags(&self, path: u32, state: &State, nfa: &Nfa, budget: &mut Budget) -> Result<Vec<Source>, ErrorKind> {
+        budget.spend(usize::from(nfa.tags))?;
         let mut steps = Vec::new();
         let mut at = self.paths[path as usize].before;
         while at != 0 {
+            budget.spend(1)?;
             steps.push(self.paths[at as usize].step);
             at = self.paths[at as usize].before;
         }
@@ -441,11 +443,14 @@ impl Closure {
         for step in steps.into_iter().rev() {
             match nfa.steps[step] {
                 Step::Tag(tag, _) => tags[usize::from(tag)] = HERE,
-                Step::Clear(first, last, _) => tags[usize::from(first)..usize::from(last)].fill(UNSET),
+                Step::Clear(first, last, _) => {
+                    budget.spend(usize::from(last - first))?;
+                    tags[usize::from(first)..usize::from(last)].fill(UNSET);
+                }
                 _ => {}
             }
         }
-        tags
+        Ok(tags)
     }
 }
 
@@ -456,7 +461,7 @@ fn by_marks(least: (u8, u8)) -> Option<i8> {
 
 /// What must move for `new` to be the state `there`; None if its registers are not enough.
 fn host(there: &State, new: &State) -> Option<Vec<(Source, Source)>> {
-    let mut moves: Vec<(Source, Source)> = Vec::new();
+    let mut moves: BTreeMap<Source, Source> = BTreeMap::new();
     for (registers, sources) in there.vectors().zip(new.vectors()) {
         for (&register, &source) in registers.iter().zip(sources) {
             if register >= UNSET {
@@ -465,29 +470,27 @@ fn host(there: &State, new: &State) -> Option<Vec<(Source, Source)>> {
                 }
                 continue;
             }
-            match moves.iter().find(|&&(to, _)| to == register) {
-                None => moves.push((register, source)),
-                Some(&(_, known)) if known != source => return None,
-                Some(_) => {}
+            if *moves.entry(register).or_insert(source) != source {
+                return None;
             }
         }
     }
-    moves.retain(|&(to, from)| to != from);
-    Some(moves)
+    Some(moves.into_iter().filter(|&(to, from)| to != from).collect())
 }
 
 /// Makes `new` a state: positions get registers, one for each tag; what is in a register stays there.
 fn settle(mut new: State) -> (State, Vec<(Source, Source)>) {
-    let mut used: std::collections::HashSet<Source> = new.vectors().flatten().copied().collect();
+    let mut used: HashSet<Source> = new.vectors().flatten().copied().collect();
     used.insert(SPARE);
+    let mut free = (SPARE + 1..UNSET).filter(|register| !used.contains(register));
     let mut moves = Vec::new();
     let count = new.tags.first().map_or(0, Vec::len);
     for tag in 0..count {
         if !new.tags.iter().any(|tags| tags[tag] == HERE) {
             continue;
         }
-        let register = (0..).find(|register| !used.contains(register)).unwrap_or_default();
-        used.insert(register);
+        // SANITY: fewer tags than registers.
+        let register = free.next().unwrap_or(SPARE);
         moves.push((register, HERE));
         for tags in new.tags.iter_mut().filter(|tags| tags[tag] == HERE) {
             tags[tag] = register;
@@ -509,19 +512,32 @@ fn generalize(mut new: State) -> (State, Vec<(Source, Source)>) {
     (new, moves)
 }
 
-/// Orders moves that are meant to happen at once, so that each register is read before it is written.
+/// Orders moves that are meant to happen at once, each to another register, so that each register is read before it is written.
 fn in_sequence(mut moves: Vec<(Source, Source)>) -> Vec<(Source, Source)> {
+    let mut readers: HashMap<Source, usize> = HashMap::new();
+    moves.iter().for_each(|&(_, from)| *readers.entry(from).or_default() += 1);
+    let writer: HashMap<Source, usize> = moves.iter().enumerate().map(|(index, &(to, _))| (to, index)).collect();
+    let mut free: Vec<usize> = (0..moves.len()).rev().filter(|&index| !readers.contains_key(&moves[index].0)).collect();
+    let mut is_done = vec![false; moves.len()];
     let mut sequence = Vec::with_capacity(moves.len());
-    while let Some(&(first, _)) = moves.first() {
-        let free = moves.iter().position(|&(to, _)| !moves.iter().any(|&(_, from)| from == to));
-        match free {
-            Some(index) => sequence.push(moves.swap_remove(index)),
-            // A circle: one of its registers is put aside.
-            None => {
-                sequence.push((SPARE, first));
-                moves.iter_mut().filter(|(_, from)| *from == first).for_each(|(_, from)| *from = SPARE);
-            }
+    for start in 0..=moves.len() {
+        while let Some(index) = free.pop() {
+            let (to, from) = moves[index];
+            sequence.push((to, from));
+            is_done[index] = true;
+            let left = readers.entry(from).or_default();
+            *left = left.saturating_sub(1);
+            free.extend(writer.get(&from).copied().filter(|&writer| *left == 0 && !is_done[writer]));
         }
+        let Some(&(first, _)) = moves.get(start).filter(|_| !is_done[start]) else { continue };
+        // Only circles are left: one register of this one is put aside for the move that reads it.
+        let mut last = start;
+        while moves[last].1 != first {
+            last = writer[&moves[last].1];
+        }
+        moves[last].1 = SPARE;
+        sequence.push((SPARE, first));
+        free.push(start);
     }
     sequence
 }
@@ -542,5 +558,6 @@ mod tests {
         assert_eq!(run(vec![(1, 2), (2, 3), (3, HERE)]), [20, 30, 99, 40]);
         assert_eq!(run(vec![(1, 2), (2, 1)]), [20, 10, 30, 40]);
         assert_eq!(run(vec![(1, 2), (2, 3), (3, 1), (4, 1)]), [20, 30, 10, 10]);
+        assert_eq!(run(vec![(1, 2), (2, 1), (3, 4), (4, 3)]), [20, 10, 40, 30]);
     }
 }
