@@ -11,6 +11,7 @@
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
+#include "features.h"
 #include "guard.h"
 #include "ring.h"
 #include "session.h"
@@ -75,10 +76,8 @@ void spile_fn_dump_stack(struct spile_context *c)
 /* Not trace_puts(): its section in a module makes the kernel warn of a debugging aid. Any context, NMI too. */
 void spile_fn_ftrace(struct spile_context *c, struct spile_string text)
 {
-#ifdef CONFIG_TRACING
 	/* The kernel ends the line. */
-	__trace_puts(_THIS_IP_, text.text, text.length);
-#endif
+	spile_trace_puts(_THIS_IP_, text.text, text.length);
 }
 
 void spile_fn_panic(struct spile_context *c, struct spile_string text)

@@ -11,6 +11,7 @@
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
+#include "features.h"
 #include "guard.h"
 #include "lines.h"
 #include "ring.h"

@@ -13,6 +13,14 @@
 #include <linux/module.h>
 #include <linux/proc_fs.h>
 
+/*
+ * hex_to_bin() and its kin have a header of their own, which 6.12 has and 6.1
+ * has not; kernel.h includes it no more in 7.3. Can go when 6.1 has.
+ */
+#if __has_include(<linux/hex.h>)
+#include <linux/hex.h>
+#endif
+
 #include "spile_features.h"	/* made by Makefile.kbuild */
 
 /*
@@ -43,6 +51,18 @@ static inline struct kretprobe *spile_get_kretprobe(struct kretprobe_instance *i
 	return get_kretprobe(instance);
 #else
 	return instance->rp;
+#endif
+}
+
+/*
+ * The registers of a return are at where it goes; 5.10 has them at the
+ * trampoline, and nothing looks at that again. Kernels that mend it have
+ * kretprobe_find_ret_addr() too. Can go when 5.10 has.
+ */
+static inline void spile_registers_of_return(const struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+#ifndef SPILE_HAVE_KRETPROBE_FIND_RET_ADDR
+	instruction_pointer_set(regs, (unsigned long)instance->ret_addr);
 #endif
 }
 
@@ -89,6 +109,21 @@ static inline unsigned long spile_module_code(const struct module *module, bool 
 
 	*bytes = layout->base ? layout->text_size : 0;
 	return (unsigned long)layout->base;
+#endif
+}
+
+/*
+ * __trace_puts() measures the text itself: so in 7.3, not in 6.12. text[length]
+ * is NUL. Can go when 6.12 has.
+ */
+static inline void spile_trace_puts(unsigned long ip, const char *text, unsigned int length)
+{
+#ifdef CONFIG_TRACING
+#ifdef SPILE_HAVE_TRACE_PUTS_MEASURES
+	__trace_puts(ip, text);
+#else
+	__trace_puts(ip, text, length);
+#endif
 #endif
 }
 

@@ -52,6 +52,7 @@ static int handle_return(struct kretprobe_instance *instance, struct pt_regs *re
 {
 	struct spile_site *site = site_of(instance);
 
+	spile_registers_of_return(instance, regs);
 	spile_run_hit(site, false, (unsigned long *)regs, (char *)instance->data);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "features.h"
 #include "script.h"
 #include "lines.h"
 

@@ -69,6 +69,7 @@ static int handle_pool_return(struct kretprobe_instance *instance, struct pt_reg
 {
 	struct told *told = (struct told *)instance->data;
 
+	spile_registers_of_return(instance, regs);
 	spile_run_hit(told->site, false, (unsigned long *)regs, told->entry);
 	return 0;
 }

@@ -58,6 +58,13 @@ pub struct Body {
     pub other_parts: Vec<(Address, u64)>,
 }
 
+impl Body {
+    /// What gcc has split off (`-fpartial-inlining`): the way in is the function's own code, or an inlined copy of what was left of it.
+    pub fn is_part(&self) -> bool {
+        self.symbol.as_ref().is_some_and(|symbol| symbol.contains(".part."))
+    }
+}
+
 /// A copy within another function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InlinedInstance {

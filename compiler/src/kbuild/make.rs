@@ -54,7 +54,17 @@ pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables
     }
 }
 
-/// Messages of the compiler and of modpost that are errors.
+/// Messages of the compiler and of modpost that are errors. Commands, which make shows too, are indented.
 pub(super) fn errors_in(log: &str) -> Vec<String> {
-    log.lines().filter(|line| line.contains("error:") || line.starts_with("ERROR: modpost:")).map(str::to_string).collect()
+    let is_error = |line: &&str| !line.starts_with(' ') && line.contains("error:") || line.starts_with("ERROR: modpost:");
+    log.lines().filter(is_error).map(str::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn commands_are_no_errors() {
+        let log = "  gcc -c x.c | grep ': error: '\nx.c: In function 'f':\nx.c:2:7: error: 'y' undeclared\n    2 |  error: y;\nERROR: modpost: \"z\" undefined!\n";
+        assert_eq!(super::errors_in(log), ["x.c:2:7: error: 'y' undeclared", "ERROR: modpost: \"z\" undefined!"]);
+    }
 }

@@ -187,7 +187,10 @@ impl Finder<'_> {
             if !self.object.has_symbols() && self.object.is_kernel() {
                 self.add_named(id, function);
             }
-            for body in &function.bodies {
+            // Who gets to a part has been hit before.
+            let is_hit_before = function.bodies.iter().any(|body| !body.is_part())
+                || self.wanted == Wanted::All && !function.inlined.is_empty();
+            for body in function.bodies.iter().filter(|body| !is_hit_before || !body.is_part()) {
                 self.add_site(id, function, body.entry, false);
             }
         }
