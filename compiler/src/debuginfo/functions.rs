@@ -39,7 +39,7 @@ pub struct Function {
     pub external: bool,
     /// None: void.
     pub return_type: Option<TypeId>,
-    /// Out-of-line code, sorted by entry. Several where the compiler has cloned it (`.isra`, `.constprop`, `.part`).
+    /// Out-of-line code, sorted by entry, parts last. Several where the compiler has cloned it (`.isra`, `.constprop`, `.part`).
     pub bodies: Vec<Body>,
     /// Sorted by address.
     pub inlined: Vec<InlinedInstance>,
@@ -214,7 +214,7 @@ impl DebugInfo {
         for die in self.copies(id)? {
             bodies.extend(self.body(die, &name)?);
         }
-        bodies.sort_by_key(|body| body.entry);
+        bodies.sort_by_key(|body| (body.is_part(), body.entry));
         bodies.dedup_by_key(|body| body.entry);
         // A weak function that another one replaces: its code has been linked, but has lost its name and is never run.
         bodies.retain(|body| body.symbol.is_some() || !self.has_symbol(&name));
