@@ -84,8 +84,8 @@ impl DebugInfo {
     pub(super) fn calls_within(&self, dies: impl IntoIterator<Item = Die>) -> Result<Vec<Call>, Damage> {
         let mut calls = Vec::new();
         for die in dies {
-            self.within(die, &mut |unit, entry| {
-                calls.extend(self.call(unit, entry)?);
+            self.within(die, &mut |function, unit, entry| {
+                calls.extend(self.call(function, unit, entry)?);
                 Ok(())
             })?;
         }
@@ -127,7 +127,7 @@ impl DebugInfo {
     pub(super) fn read_labels(&self, id: FunctionId) -> Result<Vec<Label>, Damage> {
         let mut labels = Vec::new();
         for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
-            self.within(die, &mut |unit, entry| {
+            self.within(die, &mut |_, unit, entry| {
                 labels.extend(self.label(unit, entry)?);
                 Ok(())
             })?;
@@ -156,15 +156,15 @@ impl DebugInfo {
         Ok(None)
     }
 
-    /// Calls `see` for the entries of a function's own code, in a body or an inlined copy: those directly in it, in its blocks and
-    /// in parts of it.
-    fn within(&self, copy: Die, see: &mut dyn FnMut(&Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
+    /// Calls `see` with the function and the entries of its own code, in a body or an inlined copy: those directly in it, in its
+    /// blocks and in parts of it.
+    fn within(&self, copy: Die, see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
         let (unit, entry) = self.store.entry(copy)?;
         let function = self.store.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?.unwrap_or(copy);
         self.within_block(FunctionId(function), copy, 0, see)
     }
 
-    fn within_block(&self, function: FunctionId, die: Die, depth: usize, see: &mut dyn FnMut(&Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
+    fn within_block(&self, function: FunctionId, die: Die, depth: usize, see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
         if depth > MAX_DEPTH {
             return Err(Damage::at(die, "blocks without an end"));
         }
@@ -172,7 +172,7 @@ impl DebugInfo {
         for entry in &children {
             let is_part = self.is_part(function, unit, entry)?;
             if !is_part {
-                see(unit, entry)?;
+                see(function, unit, entry)?;
             }
             if is_part || entry.tag() == gimli::DW_TAG_lexical_block {
                 self.within_block(function, die_at(unit, entry.offset())?, depth + 1, see)?;
@@ -181,7 +181,8 @@ impl DebugInfo {
         Ok(())
     }
 
-    fn call(&self, unit: &Unit, entry: &Entry) -> Result<Option<Call>, Damage> {
+    /// The call that an entry of the function's code is. That of a part of itself is none.
+    fn call(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<Option<Call>, Damage> {
         let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
         let origin = match entry.tag() {
             gimli::DW_TAG_call_site => gimli::DW_AT_call_origin,
@@ -196,6 +197,9 @@ impl DebugInfo {
             let copy = InlinedCode(die_at(unit, entry.offset())?);
             return Ok(address.map(|address| Call { callee, address, inlined: Some(copy), tail: false }));
         }
+        if callee == function && origin != callee.0 && self.is_body_of_part(origin)? {
+            return Ok(None);
+        }
         let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
         let after = match after {
             Some(value) => self.store.dwarf.attr_address(unit, value)?,
@@ -203,6 +207,12 @@ impl DebugInfo {
         };
         let at = after.and_then(|after| after.checked_sub(CALL_LENGTH)).filter(|at| self.elf.is_code(*at));
         Ok(at.and_then(|at| self.elf.address(at)).map(|address| Call { callee, address, inlined: None, tail }))
+    }
+
+    fn is_body_of_part(&self, copy: Die) -> Result<bool, Damage> {
+        let chain = self.store.origins(copy)?;
+        let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry)).unwrap_or_default();
+        Ok(self.body(copy, &name)?.is_some_and(|body| body.is_part()))
     }
 
     /// The function that an entry names: itself, what it is a copy of, or the definition of what it declares.

@@ -118,6 +118,22 @@ fn the_whole_kernel() {
     assert!(missing * 50 < located, "{missing} of {located}");
 }
 
+/// What is left of a function calls what gcc has split off it: no call of itself.
+#[test]
+fn a_part_is_not_called() {
+    let Some(debug) = kernel() else { return };
+    let mut parts = 0;
+    for name in ["put_pid", "synchronize_rcu", "getname_flags", "dqput", "vfs_kern_mount", "tcp_xmit_retransmit_queue"] {
+        for id in debug.find_functions(&FunctionPattern { name: name.into(), file: None }).expect("an index") {
+            let function = debug.function(id).expect("is whole");
+            parts += function.bodies.iter().filter(|body| body.is_part()).count();
+            let calls = debug.calls(id).expect("is whole");
+            assert!(calls.iter().all(|call| call.callee != id), "{name} calls itself");
+        }
+    }
+    assert!(parts > 0);
+}
+
 /// What is kept says what is read; a kept index that is cut short or of zeros is made again.
 #[test]
 fn what_is_kept_of_the_kernel() {
