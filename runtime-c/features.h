@@ -13,15 +13,15 @@
 #include <linux/module.h>
 #include <linux/proc_fs.h>
 
+#include "spile_features.h"	/* made by Makefile.kbuild */
+
 /*
  * hex_to_bin() and its kin have a header of their own, which 6.12 has and 6.1
  * has not; kernel.h includes it no more in 7.3. Can go when 6.1 has.
  */
-#if __has_include(<linux/hex.h>)
+#ifdef SPILE_HAVE_HEX_HEADER
 #include <linux/hex.h>
 #endif
-
-#include "spile_features.h"	/* made by Makefile.kbuild */
 
 /*
  * hrtimer_setup() takes the handler with it: 908a1d775422 ("hrtimers: Introduce
