@@ -9,6 +9,7 @@ mod nfa;
 mod parse;
 mod plain;
 mod set;
+mod smallest;
 mod tagged;
 #[cfg(test)]
 mod tests;
