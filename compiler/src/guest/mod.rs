@@ -247,6 +247,11 @@ impl Running {
         Interrupter(self.control.clone())
     }
 
+    /// qemu's process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for the script's end and for all of its output. Fails when the guest never reached its script.
     pub fn wait(mut self) -> Result<Outcome, Error> {
         let ended = self.wait_for_end();

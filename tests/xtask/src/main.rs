@@ -8,6 +8,7 @@ mod fixtures;
 mod guest;
 #[cfg(test)]
 mod house;
+mod measure;
 mod model;
 mod package;
 mod parallel;

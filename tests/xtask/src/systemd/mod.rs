@@ -63,10 +63,6 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 }
 
 /// Tells the story and prints its facts; how many of them hold, and how many do not. spile has been built.
-pub fn story(place: &Place) -> Result<(usize, usize)> {
-    tell(place, SUITE)
-}
-
 fn tell(place: &Place, suite: &str) -> Result<(usize, usize)> {
     let root = crate::root();
     crate::setup::install_tool("/usr/bin/mmdebstrap", "mmdebstrap")?;

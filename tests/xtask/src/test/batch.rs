@@ -12,6 +12,8 @@ use spile::guest::{End, Guest, Streams};
 use super::build::{Workshop, script_of};
 use super::find::{Kind, Test};
 use super::judge::Observed;
+use super::timings::{Part, Timings};
+use crate::measure;
 
 /// Runs the tests of a guest one after the other; its head says what it hands over.
 const DRIVER: &str = include_str!("driver.sh");
@@ -20,14 +22,15 @@ const LIBRARY: &str = include_str!("library.sh");
 /// A guest that has not handed over a result for this long after the test's own limit is stuck.
 const STUCK: Duration = Duration::from_secs(90);
 
-/// What came of the tests; a test is missing that was not run.
-type Results = BTreeMap<usize, Observed>;
+/// What came of the tests, with when it came and the processor time that qemu had had by then, in this order; a test is missing
+/// that was not run.
+type Results = Vec<(usize, Observed, Instant, Duration)>;
 
 /// Runs all of `tests` (with their numbers); `done` is told each as soon as it is known.
-pub fn run(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize, Observed) + Sync)) -> Result<()> {
+pub fn run(workshop: &Workshop, tests: &[(usize, &Test)], timings: &Timings, done: &(dyn Fn(usize, Observed) + Sync)) -> Result<()> {
     let mut open: Vec<(usize, &Test)> = tests.to_vec();
     while !open.is_empty() {
-        let finished = one_guest(workshop, &open, done)?;
+        let finished = one_guest(workshop, &open, timings, done)?;
         let before = open.len();
         if let Some(console) = &finished.died {
             // The first without a result has killed the guest; the others did not have their turn.
@@ -49,10 +52,11 @@ struct Finished {
     died: Option<String>,
 }
 
-fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize, Observed) + Sync)) -> Result<Finished> {
+fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], timings: &Timings, done: &(dyn Fn(usize, Observed) + Sync)) -> Result<Finished> {
+    let began = Instant::now();
     let mut guest = crate::guest::equipped(&workshop.root, &workshop.place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644).write("/root/library.sh", LIBRARY, 0o644);
-    let mut script = String::from(". /root/driver.sh\n");
+    let mut script = String::from(". /root/driver.sh\nbegin_tests\n");
     for (number, test) in tests {
         put_test(workshop, &mut guest, *number, test)?;
         script.push_str(&format!("run_test {number}\n"));
@@ -61,27 +65,41 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize
     guest.memory_mib(3072 + 4 * asked(VOLUME).unwrap_or(0)).script(&script);
     guest.boot_limit(spile::guest::BOOT * workshop.place.slowness());
 
-    let progress = Arc::new(Mutex::new(Progress { parts: BTreeMap::new(), results: Results::new(), last: Instant::now() }));
+    let progress = Arc::new(Mutex::new(Progress::new()));
     let seen = Arc::clone(&progress);
     let mut streams = Streams::inherit();
     streams.file = Box::new(move |name, bytes| lock(&seen).take(name, bytes));
     let running = guest.start(streams)?;
+    let qemu = running.id();
+    lock(&progress).qemu = qemu;
     let longest = tests.iter().map(|(_, test)| limit(test)).max().unwrap_or(0);
     let patience = (STUCK + Duration::from_secs(longest)) * workshop.place.slowness();
     let interrupter = running.interrupter();
     let mut numbers = Vec::new();
+    let mut spent = Duration::ZERO;
+    let mut before: Option<(Instant, Duration)> = None;
+    let name = |number: usize| tests.iter().find(|(other, _)| *other == number).map_or("", |(_, test)| test.name.as_str());
     let outcome = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| running.wait());
         loop {
             let ended = waiting.is_finished();
-            let results = {
+            let (first, results) = {
                 let mut progress = lock(&progress);
                 if progress.last.elapsed() > patience {
                     interrupter.kill();
                 }
-                std::mem::take(&mut progress.results)
+                (progress.first, std::mem::take(&mut progress.results))
             };
-            for (number, observed) in results {
+            spent = measure::processor_of(qemu).unwrap_or(spent);
+            if let (None, Some((at, processor))) = (before, first) {
+                timings.add_until(Part::Boot, name(tests[0].0), began, at, processor);
+                before = first;
+            }
+            for (number, observed, at, processor) in results {
+                if let Some((since, had)) = before {
+                    timings.add_until(Part::GuestTest, name(number), since, at, processor.saturating_sub(had));
+                }
+                before = Some((at, processor));
                 numbers.push(number);
                 done(number, observed);
             }
@@ -92,6 +110,7 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], done: &(dyn Fn(usize
         }
         waiting.join()
     });
+    timings.add(Part::Guest, &format!("{} tests from {}", tests.len(), name(tests[0].0)), began, spent);
     let outcome = outcome.map_err(|_| anyhow::anyhow!("the thread that waits for the guest panicked"))??;
     let died = (!matches!(outcome.end, End::Exited(_))).then_some(outcome.console);
     Ok(Finished { numbers, died })
@@ -160,12 +179,23 @@ struct Progress {
     parts: BTreeMap<String, String>,
     results: Results,
     last: Instant,
+    /// When the first test began, and the processor time that the boot took.
+    first: Option<(Instant, Duration)>,
+    /// The guest's process; 0 before it is known.
+    qemu: u32,
 }
 
 impl Progress {
+    fn new() -> Progress {
+        Progress { parts: BTreeMap::new(), results: Results::new(), last: Instant::now(), first: None, qemu: 0 }
+    }
+
     fn take(&mut self, name: &str, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let Some((number, part)) = name.split_once('.') else { return };
+        if part == "begins" {
+            self.first = Some((Instant::now(), measure::processor_of(self.qemu).unwrap_or_default()));
+        }
         let Ok(index) = number.parse::<usize>() else { return };
         if part != "status" {
             self.parts.insert(name.to_string(), text);
@@ -181,7 +211,7 @@ impl Progress {
             timed_out: !part("late").is_empty(),
             exit: text.trim().parse().unwrap_or(255),
         };
-        self.results.insert(index, observed);
+        self.results.push((index, observed, self.last, measure::processor_of(self.qemu).unwrap_or_default()));
     }
 }
 

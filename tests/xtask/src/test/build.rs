@@ -3,13 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use super::find::{Kind, Test, script_path};
 use super::header::Script;
 use super::judge::Observed;
+use super::timings::{Part, Timings};
 use crate::fixtures::{Fixture, LUSTRE, PTLRPC};
+use crate::measure;
 use crate::parallel;
 use crate::place::Place;
 
@@ -64,7 +67,7 @@ impl Workshop {
     }
 
     /// Runs spile on a script up to `pass`; the module, if one comes out, is NAME.ko in the test's directory.
-    fn compile(&self, test: &Test, script: &Script, pass: u32) -> Result<Observed> {
+    fn compile(&self, test: &Test, script: &Script, pass: u32) -> Result<(Observed, Duration)> {
         let directory = self.directory(test);
         fs::create_dir_all(&directory)?;
         let mut command = self.command(&directory);
@@ -75,8 +78,8 @@ impl Workshop {
     }
 
     /// Everything of a test that is done on the host: for a test in the guest its modules, as an error if that fails;
-    /// for another the whole of it.
-    pub fn run(&self, test: &Test) -> Result<Observed> {
+    /// for another the whole of it. With the processor time that it took.
+    pub fn run(&self, test: &Test) -> Result<(Observed, Duration)> {
         match test.kind {
             Kind::Script => {
                 let script = script_of(test);
@@ -84,17 +87,19 @@ impl Workshop {
             }
             Kind::GuestShell => {
                 let mut all = Observed::default();
+                let mut spent = Duration::ZERO;
                 for script in &test.header.scripts {
-                    let one = self.compile(test, script, 4)?;
+                    let (one, processor) = self.compile(test, script, 4)?;
                     all.stderr.push_str(&one.stderr);
                     all.exit = all.exit.max(one.exit);
+                    spent += processor;
                 }
-                Ok(all)
+                Ok((all, spent))
             }
             Kind::HostShell => {
                 let directory = self.directory(test);
                 fs::create_dir_all(&directory)?;
-                let mut command = Command::new("sh");
+                let mut command = measure::giving_way("sh");
                 command.arg(&test.path).current_dir(&directory).stdin(Stdio::null());
                 command.env("XTASK", std::env::current_exe().unwrap_or_default());
                 command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
@@ -105,12 +110,20 @@ impl Workshop {
         }
     }
 
-    /// [`Workshop::run`] for all tests, on as many threads as there are CPUs; `done` is told each, in any order.
-    pub fn run_all(&self, tests: &[Test], done: &(dyn Fn(usize, &Result<Observed>) + Sync)) -> Vec<Result<Observed>> {
+    /// [`Workshop::run`] for these of the tests, on as many threads as there are CPUs; `done` is told each, in any order. Whether
+    /// each of them went well.
+    pub fn run_all(&self, tests: &[(usize, &Test)], timings: &Timings, done: &(dyn Fn(usize, &Result<Observed>) + Sync)) -> Vec<bool> {
         parallel::map(tests.len(), |index| {
-            let result = self.run(&tests[index]);
-            done(index, &result);
-            result
+            let (number, test) = tests[index];
+            let began = Instant::now();
+            let (result, processor) = match self.run(test) {
+                Ok((observed, processor)) => (Ok(observed), processor),
+                Err(error) => (Err(error), Duration::ZERO),
+            };
+            let part = if test.kind == Kind::HostShell { Part::HostTest } else { Part::Scripts };
+            timings.add(part, &test.name, began, processor);
+            done(number, &result);
+            result.is_ok_and(|observed| observed.exit == 0)
         })
     }
 }
@@ -133,12 +146,13 @@ fn module_name(test: &Test) -> String {
     format!("t_{tail}")
 }
 
-fn observe(command: &mut Command) -> Result<Observed> {
-    let output = command.output().with_context(|| format!("running {}", command.get_program().to_string_lossy()))?;
-    Ok(Observed {
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        exit: output.status.code().unwrap_or(255),
+fn observe(command: &mut Command) -> Result<(Observed, Duration)> {
+    let measured = measure::output(command)?;
+    let observed = Observed {
+        stdout: measured.stdout,
+        stderr: measured.stderr,
+        exit: measured.status.code().unwrap_or(255),
         ..Observed::default()
-    })
+    };
+    Ok((observed, measured.processor))
 }

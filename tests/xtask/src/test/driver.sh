@@ -4,6 +4,13 @@
 
 loaded_modules() { cut -d' ' -f1 /proc/modules | sort; }
 
+# Tells the host that the first test begins now.
+begin_tests() {
+	mkdir -p /run/results
+	: >/run/results/begins
+	give /run/results/begins 0.begins
+}
+
 # On a kernel that can: what it has lost track of. What is younger than five seconds is told after the next test.
 look_for_leaks() {
 	[ -f /sys/kernel/debug/kmemleak ] || return 0

@@ -16,6 +16,7 @@
 //! | `fails` | code of the error that compiling ends with; makes `pass` 2 if it is not given | none |
 //! | `guest` | kernel lines it is for, as `5.10 6.1`; `debian`: Debian's kernels alone, not our own (`cargo xtask debug-kernel`) | all |
 //! | `limit` | seconds | 30 |
+//! | `alone` | `yes`: it measures time or load, and runs when nothing else does | no |
 //!
 //! Values lose the blanks around them. Comment lines without a known key are for people; the first line that is neither
 //! a comment nor empty ends the header, an unknown key that looks like one (`# stdot: x`) is an error.
@@ -43,6 +44,8 @@ pub struct Header {
     pub guest: Vec<String>,
     /// Seconds.
     pub limit: u64,
+    /// Nothing else of the suite runs beside it.
+    pub alone: bool,
 }
 
 /// A script that a shell test has compiled.
@@ -54,9 +57,9 @@ pub struct Script {
     pub args: Vec<String>,
 }
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "pass", "options", "args", "run", "setup", "modules", "script", "stdout", "stderr", "dmesg", "absent", "prints", "exit",
-    "skipped", "fails", "guest", "limit",
+    "skipped", "fails", "guest", "limit", "alone",
 ];
 
 /// Reads the header of a test's text.
@@ -94,6 +97,11 @@ pub fn parse(text: &str) -> Result<Header> {
         fails,
         guest: words("guest")?,
         limit: number("limit", 30)?,
+        alone: match last("alone") {
+            None => false,
+            Some("yes") => true,
+            Some(other) => bail!("alone: {other}: it can only be yes"),
+        },
     })
 }
 

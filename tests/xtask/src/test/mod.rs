@@ -1,9 +1,11 @@
-//! `cargo xtask test`: the unit tests, then the tests that are scripts: those on the host, then those in the guest; then
-//! random programs against a model of the language (`cargo xtask model`), the story of a service in guests with systemd
-//! (`cargo xtask systemd`), and the demonstration (`cargo xtask demo`).
+//! `cargo xtask test`: the unit tests, and the tests that are scripts, on the host and in guests; random programs against a
+//! model of the language (`cargo xtask model`), the story of a service in guests with systemd (`cargo xtask systemd`), and the
+//! demonstration (`cargo xtask demo`).
 //!
-//! One line is printed for each test, the last line of all is `N passed, N failed`. A machine with other work may be too slow
-//! for a test, so a few that failed are run once more, each alone; those that pass then are named at the end.
+//! All is built once, first. Then as many guests run side by side as there are CPUs, and what needs none takes the time that
+//! they leave; last come the tests that are to be alone. One line is printed for each test, the last line of all is
+//! `N passed, N failed`. A machine with other work may be too slow for a test, so a few that failed are run once more, each
+//! alone; those that pass then are named at the end.
 
 mod alone;
 mod batch;
@@ -11,14 +13,17 @@ mod build;
 mod find;
 mod header;
 mod judge;
+mod share;
+mod timings;
+mod whole;
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
@@ -26,7 +31,9 @@ use alone::Alone;
 use build::Workshop;
 use find::Test;
 use judge::Observed;
+use timings::{Part, Timings};
 
+use crate::parallel::{self, Job};
 use crate::place::Place;
 
 #[derive(clap::Args)]
@@ -42,43 +49,57 @@ pub struct Options {
     /// Has the scripts' modules made by Kbuild itself (spile --kbuild)
     #[arg(long)]
     pub kbuild: bool,
+    /// Says what each part took, and the slowest of all
+    #[arg(long)]
+    pub timings: bool,
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let root = crate::root();
-    let report = Report::default();
-    let place = Place::find(options.kernel.as_deref())?;
-    if options.names.is_empty() {
-        unit_tests(&root, &report)?;
-    }
-    run_scripts(options, place, &report)
+    run_scripts(options, Place::find(options.kernel.as_deref())?)
 }
 
 /// The tests that are scripts, on `place`.
 pub fn run_in(options: &Options, place: Place) -> Result<ExitCode> {
-    run_scripts(options, place, &Report::default())
+    run_scripts(options, place)
 }
 
-fn run_scripts(options: &Options, place: Place, report: &Report) -> Result<ExitCode> {
+fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     let root = crate::root();
+    let report = Report::default();
+    let timings = Timings::new();
     let _alone = Alone::in_tree(&root.join("target"), || println!("{}", alone::WAITING))?;
-    build_programs(&root)?;
+    let whole = options.names.is_empty();
+    if whole { whole::build(&root, &timings)? } else { build_programs(&root)? }
     let (tests, others): (Vec<Test>, Vec<Test>) =
         find::find(&root, &options.names)?.into_iter().partition(|test| suits(test, &place));
     ensure!(!tests.is_empty() || options.names.is_empty(), "there is no test with {} in its name", options.names.join(" or "));
     if !others.is_empty() {
         println!("{} tests are not for {}", others.len(), place.kernel.release);
     }
+    let began = Instant::now();
     let workshop = Workshop::open(&root, place, options.kbuild)?;
-    let failed = script_tests(&workshop, tests, report, options.keep)?;
-    let by_chance = run_again(&workshop, failed, report, options.keep)?;
-    if options.names.is_empty() {
-        against_the_model(&workshop.place, report)?;
+    timings.add(Part::Fixtures, "all", began, Duration::ZERO);
+    let run = Run { workshop: &workshop, report: &report, timings: &timings, keep: options.keep };
+    // Guests are by far the longest: they have the CPUs first.
+    let (mut beside, mut on_host) = (Vec::new(), Vec::new());
+    if whole {
+        if options.kernel.is_none() && workshop.place.is_here() {
+            beside.push(whole::systemd(&report, &timings));
+            on_host.push(whole::unit_tests(&root, &report, &timings));
+            beside.push(whole::demo(&report, &timings));
+        }
+        beside.push(whole::model(&workshop.place, options.kernel.as_deref(), &report, &timings));
     }
-    if options.names.is_empty() && options.kernel.is_none() && workshop.place.is_here() {
-        let (passed, failed) = crate::systemd::story(&workshop.place)?;
-        report.add(passed, failed);
-        demonstrate(report);
+    let failed = script_tests(&run, tests, beside, on_host)?;
+    let by_chance = run_again(&run, failed)?;
+    if let Err(error) = timings.write(&root.join("target/test-timings.json")) {
+        println!("the timings are not kept: {error:#}");
+    }
+    if whole || options.timings {
+        println!("\n{}", timings.summary());
+    }
+    if options.timings {
+        println!("{}", timings.slowest(60));
     }
     if !by_chance.is_empty() {
         println!("passed only when run again: {}", by_chance.join(", "));
@@ -87,31 +108,13 @@ fn run_scripts(options: &Options, place: Place, report: &Report) -> Result<ExitC
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Random programs, as one test.
-fn against_the_model(place: &Place, report: &Report) -> Result<()> {
-    let (count, differing) = crate::model::usual(place)?;
-    if differing.is_empty() {
-        report.add(1, 0);
-        println!("ok      model: {count} random programs");
-    } else {
-        report.add(0, 1);
-        println!("FAILED  model: {} of {count} random programs\n{}", differing.len(), indented(&differing.join("\n")));
-    }
-    Ok(())
-}
-
-/// What README tells a newcomer to begin with.
-fn demonstrate(report: &Report) {
-    match crate::demo::run() {
-        Ok(_) => {
-            report.add(1, 0);
-            println!("ok      demo");
-        }
-        Err(error) => {
-            report.add(0, 1);
-            println!("FAILED  demo\n{}", indented(&format!("{error:#}")));
-        }
-    }
+/// What all tests of a run share.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    workshop: &'a Workshop,
+    report: &'a Report,
+    timings: &'a Timings,
+    keep: bool,
 }
 
 /// Tests on the host are about this machine's own kernel.
@@ -146,6 +149,18 @@ impl Report {
         self.failed.load(Ordering::Relaxed)
     }
 
+    /// Lines that no others come between.
+    fn print(&self, lines: &str) {
+        let _printing = self.printing.lock();
+        println!("{lines}");
+    }
+
+    /// The line of something that is one test as a whole, with what it said if it failed.
+    fn tell_one(&self, name: &str, ok: bool, said: &str) {
+        self.add(usize::from(ok), usize::from(!ok));
+        self.print(&if ok { format!("ok      {name}") } else { format!("FAILED  {name}\n{}", indented(said)) });
+    }
+
     /// The line of one test, and its faults with what it said.
     fn tell(&self, test: &Test, faults: &[String], observed: &Observed) {
         let _printing = self.printing.lock();
@@ -168,7 +183,7 @@ impl Report {
 }
 
 /// Runs the tests alone, one after the other; gives the names of those that pass now.
-fn run_again(workshop: &Workshop, failed: Vec<Test>, report: &Report, keep: bool) -> Result<Vec<String>> {
+fn run_again(run: &Run, failed: Vec<Test>) -> Result<Vec<String>> {
     /// So many do not fail by chance.
     const FEW: usize = 12;
     let mut by_chance = Vec::new();
@@ -177,20 +192,21 @@ fn run_again(workshop: &Workshop, failed: Vec<Test>, report: &Report, keep: bool
     }
     println!("running {} failed tests once more, each alone", failed.len());
     for test in failed {
-        let (name, directory) = (test.name.clone(), workshop.directory(&test));
+        let (name, directory) = (test.name.clone(), run.workshop.directory(&test));
         if directory.is_dir() {
             fs::remove_dir_all(&directory).with_context(|| format!("emptying {}", directory.display()))?;
         }
-        report.take_back();
-        if script_tests(workshop, vec![test], report, keep)?.is_empty() {
+        run.report.take_back();
+        if script_tests(run, vec![test], Vec::new(), Vec::new())?.is_empty() {
             by_chance.push(name);
         }
     }
     Ok(by_chance)
 }
 
-/// Gives the tests that failed.
-fn script_tests(workshop: &Workshop, tests: Vec<Test>, report: &Report, keep: bool) -> Result<Vec<Test>> {
+/// Runs the tests, and what is to be done `beside` in guests of its own and `on_host`. Gives the tests that failed.
+fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, beside: Vec<Job<'a>>, on_host: Vec<Job<'a>>) -> Result<Vec<Test>> {
+    let Run { workshop, report, timings, keep } = *run;
     let failed = Mutex::new(HashSet::new());
     let tell = |test: &Test, faults: &[String], observed: &Observed| {
         if !faults.is_empty() {
@@ -206,7 +222,7 @@ fn script_tests(workshop: &Workshop, tests: Vec<Test>, report: &Report, keep: bo
         tell(test, &faults, observed);
     };
     // On the host: whole tests are judged at once; of a test for the guest only a failure to compile is one.
-    let on_host = |index: usize, result: &Result<Observed>| {
+    let prepared = |index: usize, result: &Result<Observed>| {
         let test = &tests[index];
         match result {
             Ok(observed) if !test.runs_in_guest() => finish(test, observed),
@@ -217,51 +233,41 @@ fn script_tests(workshop: &Workshop, tests: Vec<Test>, report: &Report, keep: bo
             Err(error) => tell(test, &[format!("{error:#}")], &Observed::default()),
         }
     };
-    let compiled = workshop.run_all(&tests, &on_host);
-    let for_guest: Vec<(usize, &Test)> = tests
-        .iter()
-        .enumerate()
-        .zip(&compiled)
-        .filter(|((_, test), result)| test.runs_in_guest() && result.as_ref().is_ok_and(|observed| observed.exit == 0))
-        .map(|(numbered, _)| numbered)
-        .collect();
-    if !for_guest.is_empty() {
-        println!("booting a guest of {} for {} tests", workshop.place.kernel.release, for_guest.len());
+    let (shells, scripts): (Vec<_>, Vec<_>) = tests.iter().enumerate().partition(|(_, test)| test.kind == find::Kind::HostShell);
+    let compiled = workshop.run_all(&scripts, timings, &prepared);
+    let in_guests: Vec<(usize, &Test)> =
+        scripts.into_iter().zip(compiled).filter(|((_, test), well)| test.runs_in_guest() && *well).map(|(numbered, _)| numbered).collect();
+    let (alone, together): (Vec<_>, Vec<_>) = in_guests.into_iter().partition(|(_, test)| test.header.alone);
+    let in_guest = |share: &[(usize, &Test)]| batch::run(workshop, share, timings, &|number, observed| finish(&tests[number], &observed));
+    let (shells_alone, shells): (Vec<_>, Vec<_>) = shells.into_iter().partition(|(_, test)| test.header.alone);
+    let shares = share::shares(together, share::GUESTS);
+    if !shares.is_empty() {
+        let count: usize = shares.iter().map(Vec::len).sum();
+        println!("booting {} guests of {} for {count} tests", shares.len(), workshop.place.kernel.release);
     }
-    batch::run(workshop, &for_guest, &|number, observed| finish(&tests[number], &observed))?;
+    let mut guests = beside;
+    guests.extend(shares.iter().map(|share| -> Job { Box::new(|| in_guest(share)) }));
+    let on_shell = |numbered: (usize, &Test)| {
+        workshop.run_all(&[numbered], timings, &prepared);
+    };
+    let mut host: Vec<Job> = on_host;
+    let on_shell = &on_shell;
+    host.extend(shells.into_iter().map(|numbered| -> Job {
+        Box::new(move || {
+            on_shell(numbered);
+            Ok(())
+        })
+    }));
+    parallel::queues(vec![guests, host])?;
+    if !alone.is_empty() {
+        println!("booting a guest of {} for {} tests that are to be alone", workshop.place.kernel.release, alone.len());
+        in_guest(&alone)?;
+    }
+    for numbered in shells_alone {
+        on_shell(numbered);
+    }
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(tests.into_iter().filter(|test| failed.contains(&test.name)).collect())
-}
-
-/// Runs `cargo test`, shows what it prints, and counts.
-fn unit_tests(root: &Path, report: &Report) -> Result<()> {
-    let mut child = Command::new(cargo())
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("running cargo test")?;
-    let mut failed = 0;
-    if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).lines() {
-            let line = line.context("reading what cargo test prints")?;
-            println!("{line}");
-            if let Some((passed, not_passed)) = counts(&line) {
-                report.add(passed, not_passed);
-                failed += not_passed;
-            }
-        }
-    }
-    let status = child.wait()?;
-    ensure!(status.success() || failed > 0, "cargo test failed ({status})");
-    Ok(())
-}
-
-/// From "test result: ok. 14 passed; 0 failed; 0 ignored; ...".
-fn counts(line: &str) -> Option<(usize, usize)> {
-    let mut numbers = line.strip_prefix("test result: ")?.split_whitespace().filter_map(|word| word.parse().ok());
-    Some((numbers.next()?, numbers.next()?))
 }
 
 /// The programs under test, as users get them.
@@ -301,16 +307,4 @@ fn shortened(text: &str) -> String {
     }
     let left_out = format!("... {} lines ...", lines.len() - 2 * SHOWN);
     [&lines[..SHOWN], &[left_out.as_str()], &lines[lines.len() - SHOWN..]].concat().join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_of_cargo() {
-        let line = "test result: FAILED. 14 passed; 2 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.02s";
-        assert_eq!(counts(line), Some((14, 2)));
-        assert_eq!(counts("running 3 tests"), None);
-    }
 }

@@ -1,0 +1,90 @@
+//! What commands cost: the time that passed, and the processor time that they and the processes they waited for have had.
+//! A busy machine makes the one longer and leaves the other nearly as it is.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use wait4::Wait4;
+
+pub struct Measured {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+    pub began: Instant,
+    pub processor: Duration,
+}
+
+/// Runs a command to its end. Its outputs go through files: what it leaves running cannot hold this up.
+pub fn output(command: &mut Command) -> Result<Measured> {
+    let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let began = Instant::now();
+    let mut child = command
+        .stdout(out.try_clone()?)
+        .stderr(err.try_clone()?)
+        .spawn()
+        .with_context(|| format!("running {}", command.get_program().to_string_lossy()))?;
+    let ended = child.wait4().context("waiting for a command")?;
+    let text = |file: &mut File| -> Result<String> {
+        let mut bytes = Vec::new();
+        file.rewind()?;
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok(Measured {
+        status: ended.status,
+        stdout: text(&mut out)?,
+        stderr: text(&mut err)?,
+        began,
+        processor: ended.rusage.utime + ended.rusage.stime,
+    })
+}
+
+/// A command that gives way to guests: their CPUs are measured by this machine's clock.
+pub fn giving_way(program: &str) -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "10", program]);
+    command
+}
+
+/// The processor time that a running process has had; none when it has gone. From proc(5), stat: in ticks of 10 ms.
+pub fn processor_of(id: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    ticks(&stat).map(|ticks| Duration::from_millis(10 * ticks))
+}
+
+fn ticks(stat: &str) -> Option<u64> {
+    // The name of the program, in parentheses, may have anything in it.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_status_and_time_of_a_command() {
+        let script = "echo out; echo err >&2; i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; exit 3";
+        let measured = output(Command::new("sh").args(["-c", script])).expect("a shell");
+        assert_eq!((measured.stdout.as_str(), measured.stderr.as_str()), ("out\n", "err\n"));
+        assert_eq!(measured.status.code(), Some(3));
+        assert!(measured.processor > Duration::from_millis(5) && measured.processor < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn what_is_left_running_holds_nothing_up() {
+        let began = Instant::now();
+        output(Command::new("sh").args(["-c", "sleep 30 & true"])).expect("a shell");
+        assert!(began.elapsed() < Duration::from_secs(25));
+    }
+
+    #[test]
+    fn times_of_a_process() {
+        assert_eq!(ticks("1 (a) b) S 2 3 4 5 6 7 8 9 10 11 120 30 0 0 20 0"), Some(150));
+        assert!(processor_of(std::process::id()).is_some());
+        assert_eq!(ticks("nothing"), None);
+    }
+}

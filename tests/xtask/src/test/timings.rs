@@ -1,0 +1,160 @@
+//! Where the time of a run goes: `cargo xtask test --timings` prints it, and each run leaves it in target/test-timings.json.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+/// Which kind of work it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    Building,
+    Fixtures,
+    Scripts,
+    UnitTests,
+    HostTest,
+    /// A guest from its start to its end, with its tests.
+    Guest,
+    /// Up to its first test.
+    Boot,
+    GuestTest,
+    Model,
+    Systemd,
+    Demo,
+}
+
+impl Part {
+    fn title(self) -> &'static str {
+        match self {
+            Part::Building => "building the programs and unit tests",
+            Part::Fixtures => "building the test modules",
+            Part::Scripts => "compiling scripts",
+            Part::UnitTests => "unit tests",
+            Part::HostTest => "tests on the host",
+            Part::Guest => "guests, as a whole",
+            Part::Boot => "of which: boots",
+            Part::GuestTest => "of which: tests",
+            Part::Model => "random programs",
+            Part::Systemd => "systemd story",
+            Part::Demo => "demonstration",
+        }
+    }
+
+    /// What is counted in another part already.
+    fn is_within(self) -> bool {
+        matches!(self, Part::Boot | Part::GuestTest)
+    }
+}
+
+struct Entry {
+    part: Part,
+    name: String,
+    /// Since the run began.
+    began: Duration,
+    wall: Duration,
+    processor: Duration,
+}
+
+/// Of one run.
+pub struct Timings {
+    began: Instant,
+    entries: Mutex<Vec<Entry>>,
+}
+
+impl Timings {
+    pub fn new() -> Timings {
+        Timings { began: Instant::now(), entries: Mutex::default() }
+    }
+
+    /// Something ends now.
+    pub fn add(&self, part: Part, name: &str, began: Instant, processor: Duration) {
+        self.add_until(part, name, began, Instant::now(), processor);
+    }
+
+    pub fn add_until(&self, part: Part, name: &str, began: Instant, ended: Instant, processor: Duration) {
+        let entry = Entry {
+            part,
+            name: name.to_string(),
+            began: began.saturating_duration_since(self.began),
+            wall: ended.saturating_duration_since(began),
+            processor,
+        };
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+
+    /// One object for each, times in seconds.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let seconds = |time: Duration| (time.as_secs_f64() * 100.0).round() / 100.0;
+        let list: Vec<serde_json::Value> = entries
+            .iter()
+            .map(|entry| {
+                serde_json::json!({
+                    "part": entry.part.title(), "name": entry.name, "began": seconds(entry.began),
+                    "wall": seconds(entry.wall), "processor": seconds(entry.processor),
+                })
+            })
+            .collect();
+        let whole = serde_json::json!({ "wall": seconds(self.began.elapsed()), "entries": list });
+        std::fs::write(path, format!("{whole:#}\n")).with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// A line for each part and the sum.
+    pub fn summary(&self) -> String {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts: BTreeMap<Part, (usize, Duration, Duration)> = BTreeMap::new();
+        for entry in entries.iter() {
+            let part = parts.entry(entry.part).or_default();
+            *part = (part.0 + 1, part.1 + entry.wall, part.2 + entry.processor);
+        }
+        let mut text = format!("{:38} {:>6} {:>9} {:>11}\n", "", "count", "wall", "processor");
+        for (part, (count, wall, processor)) in &parts {
+            text.push_str(&line(part.title(), &count.to_string(), *wall, *processor));
+        }
+        let processor = parts.iter().filter(|(part, _)| !part.is_within()).map(|(_, (_, _, processor))| *processor).sum();
+        text.push_str(&line("the whole run", "", self.began.elapsed(), processor));
+        text
+    }
+
+    /// The entries that took most processor time.
+    pub fn slowest(&self, count: usize) -> String {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sorted: Vec<&Entry> = entries.iter().collect();
+        sorted.sort_by_key(|entry| std::cmp::Reverse(entry.wall.max(entry.processor)));
+        sorted.iter().take(count).map(|entry| line(&format!("{:?} {}", entry.part, entry.name), "", entry.wall, entry.processor)).collect()
+    }
+}
+
+fn line(title: &str, count: &str, wall: Duration, processor: Duration) -> String {
+    format!("{title:38} {count:>6} {:>7.1} s {:>9.1} s\n", wall.as_secs_f64(), processor.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_part_of_another_counts_once() {
+        let timings = Timings::new();
+        timings.add(Part::Guest, "1", Instant::now(), Duration::from_secs(20));
+        timings.add(Part::GuestTest, "a/b", Instant::now(), Duration::from_secs(5));
+        timings.add(Part::HostTest, "a/c", Instant::now(), Duration::from_secs(7));
+        let summary = timings.summary();
+        let last = summary.lines().last().expect("a line");
+        assert!(last.starts_with("the whole run") && last.ends_with("27.0 s"), "{summary}");
+        assert!(timings.slowest(1).contains("Guest 1"));
+    }
+
+    #[test]
+    fn the_file_is_json() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let timings = Timings::new();
+        timings.add(Part::HostTest, "a/c", Instant::now(), Duration::from_millis(1500));
+        timings.write(&directory.path().join("t.json")).expect("written");
+        let text = std::fs::read_to_string(directory.path().join("t.json")).expect("read");
+        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(value["entries"][0]["processor"], 1.5);
+    }
+}

@@ -1,0 +1,141 @@
+//! What the whole suite has besides the tests that are scripts: the build, the unit tests, the random programs, the story of a
+//! service with systemd, the demonstration. Each of the last three is the task of that name, as one would call it by hand.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+
+use super::timings::{Part, Timings};
+use super::{Report, cargo};
+use crate::measure;
+use crate::parallel::Job;
+use crate::place::Place;
+
+/// Random programs that were never tried before, two modules of them.
+const DAILY: u64 = 24;
+
+/// The programs and the unit tests, in one go: nothing that comes later has to compile any of it again.
+pub fn build(root: &Path, timings: &Timings) -> Result<()> {
+    let mut command = Command::new(cargo());
+    command.args(["test", "--workspace", "--no-run"]).current_dir(root).stdin(Stdio::null());
+    println!("building the programs and the unit tests");
+    let built = measure::output(&mut command)?;
+    timings.add(Part::Building, "cargo test --workspace --no-run", built.began, built.processor);
+    ensure!(built.status.success(), "the programs or their unit tests do not build:\n{}", built.stderr);
+    Ok(())
+}
+
+/// `cargo test`, shown and counted.
+pub fn unit_tests<'a>(root: &'a Path, report: &'a Report, timings: &'a Timings) -> Job<'a> {
+    Box::new(move || {
+        let mut command = measure::giving_way(&cargo());
+        command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(root).stdin(Stdio::null());
+        let ran = measure::output(&mut command)?;
+        timings.add(Part::UnitTests, "cargo test --workspace", ran.began, ran.processor);
+        let counted: Vec<_> = ran.stdout.lines().filter_map(counts).collect();
+        let failed: usize = counted.iter().map(|(_, failed)| failed).sum();
+        report.add(counted.iter().map(|(passed, _)| passed).sum(), failed);
+        report.print(ran.stdout.trim_end());
+        if failed > 0 {
+            report.print(ran.stderr.trim_end());
+        }
+        ensure!(ran.status.success() || failed > 0, "cargo test failed ({}):\n{}", ran.status, ran.stderr);
+        Ok(())
+    })
+}
+
+/// From "test result: ok. 14 passed; 0 failed; 0 ignored; ...".
+fn counts(line: &str) -> Option<(usize, usize)> {
+    passed_and_failed(line.strip_prefix("test result: ")?)
+}
+
+/// The first two numbers.
+fn passed_and_failed(text: &str) -> Option<(usize, usize)> {
+    let mut numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// The command of another task of this program.
+fn task(arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("this program's own path")?);
+    command.args(arguments).stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Random programs: the same ones each time, and others each day. `kernel`: as `place` was asked for.
+pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, timings: &'a Timings) -> Job<'a> {
+    Box::new(move || {
+        let seed = seed_of_the_day();
+        let runs = [(0, crate::model::USUAL, "the usual ones".to_string()), (seed, DAILY, format!("those of this day, --seed {seed} --count {DAILY}"))];
+        for (seed, count, name) in runs {
+            let began = Instant::now();
+            let (processor, ok, said) = if kernel.is_some() || place.is_here() {
+                let (seed, count) = (seed.to_string(), count.to_string());
+                let kernel: Vec<&str> = kernel.iter().flat_map(|kernel| ["--kernel", kernel]).collect();
+                let ran = measure::output(&mut task(&[&["model", "--no-shrink", "--seed", &seed, "--count", &count], &kernel[..]].concat())?)?;
+                (ran.processor, ran.status.success(), ran.stdout + &ran.stderr)
+            } else {
+                // A kernel of our own, which the task would not know.
+                let differing = crate::model::differing(place, seed, count)?;
+                (Duration::ZERO, differing.is_empty(), differing.join("\n"))
+            };
+            timings.add(Part::Model, &name, began, processor);
+            report.tell_one(&format!("model: {count} random programs, {name}"), ok, &said);
+        }
+        Ok(())
+    })
+}
+
+/// The first program's of a module's.
+fn seed_of_the_day() -> u64 {
+    let days = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs() / 86400;
+    days * 1200
+}
+
+/// The story prints a line for each of its facts.
+pub fn systemd<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
+    Box::new(move || {
+        let ran = measure::output(&mut task(&["systemd"])?)?;
+        timings.add(Part::Systemd, "four boots", ran.began, ran.processor);
+        let told = ran.stdout.trim_end();
+        let counted = told.lines().last().filter(|line| line.ends_with(" failed")).and_then(passed_and_failed);
+        match counted {
+            Some((passed, failed)) => {
+                report.print(told.rsplit_once('\n').map_or("", |(facts, _)| facts));
+                report.add(passed, failed);
+            }
+            None => report.tell_one("systemd", false, &format!("{told}\n{}", ran.stderr)),
+        }
+        Ok(())
+    })
+}
+
+/// What README tells a newcomer to begin with.
+pub fn demo<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
+    Box::new(move || {
+        let ran = measure::output(&mut task(&["demo"])?)?;
+        timings.add(Part::Demo, "cargo xtask demo", ran.began, ran.processor);
+        report.tell_one("demo", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_cargo() {
+        let line = "test result: FAILED. 14 passed; 2 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.02s";
+        assert_eq!(counts(line), Some((14, 2)));
+        assert_eq!(counts("running 3 tests"), None);
+    }
+
+    #[test]
+    fn counts_of_the_story() {
+        assert_eq!(passed_and_failed("61 passed, 1 failed"), Some((61, 1)));
+        assert_eq!(passed_and_failed("boot"), None);
+    }
+}
