@@ -7,7 +7,8 @@
 #include <linux/sched.h>
 #include <linux/uaccess.h>
 #ifdef CONFIG_X86_64
-#include <asm/processor.h>
+#include <asm/page.h>
+#include <asm/pgtable.h>
 #include <asm/vsyscall.h>
 #endif
 
@@ -15,31 +16,18 @@
 #include "gate.h"
 #include "memory.h"
 
-int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
-{
-	long error;
-
-	if (!user) {
-		error = copy_from_kernel_nofault(to, (const void *)(unsigned long)address, bytes);
-	} else {
-		/* A kernel thread still has the last task's user memory mapped: not its own. */
-		if (!current->mm)
-			return -EFAULT;
-		error = copy_from_user_nofault(to, (const void __user *)(unsigned long)address, bytes);
-	}
-	return error ? -EFAULT : 0;
-}
-
 /*
  * Whether [address, address + bytes) is kernel memory, not user memory: a wrong
  * pointer must not lead into a process. On x86 a non-canonical address would not
  * fault but raise #GP, for which the kernel warns; and the vsyscall page, though
- * up there, counts as user memory in the fault handler.
+ * up there, counts as user memory in the fault handler. Which addresses are
+ * canonical the page tables in use say: a CPU that could have five levels
+ * (x86_virt_bits is 57 then) runs with four after `no5lvl`.
  */
 #ifdef CONFIG_X86_64
 static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
 {
-	unsigned int shift = 64 - boot_cpu_data.x86_virt_bits;
+	unsigned int shift = 64 - (__VIRTUAL_MASK_SHIFT + 1);
 
 	return (long)address < 0 &&
 	       (unsigned long)((long)(address << shift) >> shift) == address &&
@@ -52,6 +40,26 @@ static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
 	return address >= TASK_SIZE && address + bytes - 1 >= address;
 }
 #endif
+
+int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
+{
+	long error;
+
+	if (!bytes)
+		return 0;
+	if (!user) {
+		/* The kernel's own look at the address goes by what the CPU could have. */
+		if (!is_kernel_range(address, bytes))
+			return -EFAULT;
+		error = copy_from_kernel_nofault(to, (const void *)(unsigned long)address, bytes);
+	} else {
+		/* A kernel thread still has the last task's user memory mapped: not its own. */
+		if (!current->mm)
+			return -EFAULT;
+		error = copy_from_user_nofault(to, (const void __user *)(unsigned long)address, bytes);
+	}
+	return error ? -EFAULT : 0;
+}
 
 /*
  * One value of kernel memory. What copy_from_kernel_nofault() does, without its
