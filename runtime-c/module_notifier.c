@@ -6,14 +6,15 @@
  * hold none either, and the GOING notification, which the kernel waits for
  * before it frees anything, takes our sites out of it.
  *
- * Lock order: the notifier chain's own lock, then spile_session.lock. So the
- * notifier is registered and unregistered without the latter.
+ * Lock order: the notifier chains' own locks, then spile_session.lock. So the
+ * notifiers are registered and unregistered without the latter.
  */
 #include <linux/kernel.h>
 #include <linux/kobject.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
 #include <linux/slab.h>
+#include <linux/tracepoint.h>
 
 #include "build_id.h"
 #include "features.h"
@@ -197,6 +198,31 @@ static struct notifier_block notifier = {
 	.notifier_call = notify,
 };
 
+/*
+ * A module's tracepoints must have no probes when the kernel has called this chain
+ * for it: it warns of those that are left. That is before ours above is called.
+ */
+static int notify_tracepoints(struct notifier_block *block, unsigned long event, void *data)
+{
+	const struct tp_module *tracepoints = data;
+	unsigned int i;
+
+	if (event != MODULE_STATE_GOING)
+		return NOTIFY_DONE;
+	for (i = 0; i < spile_script.target_count; i++) {
+		if (strcmp(spile_script.targets[i].name, tracepoints->mod->name))
+			continue;
+		mutex_lock(&spile_session.lock);
+		module_goes(i);
+		mutex_unlock(&spile_session.lock);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block tracepoint_notifier = {
+	.notifier_call = notify_tracepoints,
+};
+
 int spile_modules_init(void)
 {
 	int error;
@@ -206,12 +232,23 @@ int spile_modules_init(void)
 		return -ENOMEM;
 	error = register_module_notifier(&notifier);
 	if (error)
-		kfree(states);
+		goto err_notifier;
+	error = register_tracepoint_module_notifier(&tracepoint_notifier);
+	if (error)
+		goto err_tracepoints;
+	return 0;
+
+err_tracepoints:
+	unregister_module_notifier(&notifier);
+err_notifier:
+	kfree(states);
 	return error;
 }
 
 void spile_modules_exit(void)
 {
+	/* Tells of all modules that they go: nothing is armed any more. */
+	unregister_tracepoint_module_notifier(&tracepoint_notifier);
 	unregister_module_notifier(&notifier);
 	spile_past_code_exit();
 	kfree(states);

@@ -1,0 +1,21 @@
+# Shows: a module with probes at its tracepoints is removed, and the kernel has nothing to say of it; they are armed again when
+# it is back.
+# script: goes tests/probe/tracepoint/module_goes.stp
+# modules: nbd
+# stdout: ^armed [1-9]
+# stdout: ^without it 0$
+# stdout: ^armed [1-9]
+# absent: WARNING|BUG:|Call Trace
+
+armed_now() { spilerun status goes | sed -n 's/ of .* probes armed//p'; }
+start goes begun
+armed goes
+echo "armed $(armed_now)"
+rmmod nbd
+gone nbd
+echo "without it $(armed_now)"
+modprobe nbd
+echo "armed $(armed_now)"
+rmmod nbd
+stop
+gone goes
