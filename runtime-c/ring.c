@@ -371,20 +371,28 @@ static bool is_ready(const struct spile_cpu *cpu)
 
 __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 {
+	bool there = rings_are_there();
 	__poll_t events = 0;
-	int i;
+	int state, i;
 
 	poll_wait(file, &readers, table);
 	/* The reader's store of waiting, and our place in the queue, before the
 	 * loads of head. Pairs with the barrier in spile_record_commit(). */
 	smp_mb();
 	for_each_possible_cpu(i) {
-		if (is_ready(per_cpu(spile_cpus, i))) {
+		if (there && is_ready(per_cpu(spile_cpus, i))) {
 			events |= EPOLLIN | EPOLLRDNORM;
 			break;
 		}
 	}
-	if (READ_ONCE(spile_session_state) == SPILE_STATE_STOPPING)
+	/*
+	 * Stopped too: whoever was not there while it was stopping (SIGSTOP; others have
+	 * ended the session meanwhile) would wait for ever, and rmmod -f for him.
+	 */
+	state = READ_ONCE(spile_session_state);
+	if (state >= SPILE_STATE_STOPPING)
 		events |= EPOLLPRI;
+	if (state == SPILE_STATE_STOPPED)
+		events |= EPOLLHUP;
 	return events;
 }

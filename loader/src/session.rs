@@ -308,7 +308,9 @@ impl<'s> Session<'s> {
             self.begin_command();
             // What was just read may have asked for the end: nothing more may come to wake us.
             if !((self.stop_wanted || self.leave_wanted) && self.phase == Phase::Running) {
-                self.wait()?;
+                // In a ring that is read to its end after all is disarmed nothing comes any more.
+                let over = is_empty && matches!(self.phase, Phase::Emptying | Phase::Draining);
+                self.wait(!over)?;
             }
         }
         self.tell_end();
@@ -514,9 +516,9 @@ impl<'s> Session<'s> {
         self.stop_wanted = true;
     }
 
-    /// Until something happens.
-    fn wait(&mut self) -> Result<(), Error> {
-        let wants_records = !self.sinks.is_full() && !self.leaves_records();
+    /// Until something happens. `expects_records`: some may come.
+    fn wait(&mut self, expects_records: bool) -> Result<(), Error> {
+        let wants_records = expects_records && !self.sinks.is_full() && !self.leaves_records();
         if wants_records {
             self.rings.iter().for_each(|mapped| mapped.ring.announce_waiting());
         }
@@ -526,7 +528,6 @@ impl<'s> Session<'s> {
         device_events.set(PollFlags::POLLPRI, !self.stop_wanted);
 
         let mut descriptors = vec![
-            PollFd::new(self.device.as_fd(), device_events),
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.returned.as_fd(), PollFlags::POLLIN),
         ];
@@ -535,6 +536,11 @@ impl<'s> Session<'s> {
         let sinks_end = descriptors.len();
         if !self.stop_wanted && let Some(ended) = self.target.ended() {
             descriptors.push(PollFd::new(ended, PollFlags::POLLIN));
+        }
+        let target_end = descriptors.len();
+        // Of a session that is stopped it says POLLHUP, asked or not.
+        if !device_events.is_empty() {
+            descriptors.push(PollFd::new(self.device.as_fd(), device_events));
         }
         match poll(&mut descriptors, self.poll_timeout(wants_records)) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -545,8 +551,8 @@ impl<'s> Session<'s> {
         drop(descriptors);
 
         let found_in = |range: std::ops::Range<usize>| found.get(range).unwrap_or_default();
-        let is_stopping = found_in(0..1).iter().any(|events| events.contains(PollFlags::POLLPRI));
-        let target_ended = found_in(sinks_end..found.len()).iter().any(|events| !events.is_empty());
+        let is_stopping = found_in(target_end..found.len()).iter().any(|events| events.contains(PollFlags::POLLPRI));
+        let target_ended = found_in(sinks_end..target_end).iter().any(|events| !events.is_empty());
         let is_late = self.deadline.is_some_and(|deadline| clock::now() >= deadline);
         self.stop_wanted |= is_stopping || target_ended || is_late;
         self.look_at_expiry();
@@ -723,7 +729,7 @@ impl<'s> Session<'s> {
             if self.sinks.is_empty() {
                 return Ok(());
             }
-            self.wait()?;
+            self.wait(false)?;
         }
     }
 }

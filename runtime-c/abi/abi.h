@@ -205,8 +205,9 @@ enum spile_symbol_flag {
  * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable.
  * poll: POLLIN when a ring holds bytes not yet read. A loader that has set
  * `waiting` is told up to 10 ms after the first record, with what came meanwhile,
- * or when a ring is half full. POLLPRI while the state is SPILE_STATE_STOPPING,
- * at once (even when the record EXIT found no room). */
+ * or when a ring is half full. POLLPRI from SPILE_STATE_STOPPING on, at once (even
+ * when the record EXIT found no room), POLLHUP too in SPILE_STATE_STOPPED: others
+ * may have stopped the session. */
 #define SPILE_IOC_TYPE 's'
 #define SPILE_INFO	_IOR(SPILE_IOC_TYPE, 1, struct spile_info)
 #define SPILE_SETUP	_IOW(SPILE_IOC_TYPE, 2, struct spile_setup)

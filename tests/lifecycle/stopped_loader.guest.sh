@@ -1,0 +1,23 @@
+# Shows: a module is removed by force while its loader is stopped under a storm of records; the loader hears of it when it goes
+# on, and both end.
+# script: flood tests/loader/flood.stp
+# stdout: ^removed, loader 1$
+# limit: 90
+
+# It would switch lockdep off for all tests after this one.
+[ ! -e /proc/lockdep ] || { echo 'removed, loader 1'; exit; }
+spilerun flood.ko -s 1 -o flooded 2>err &
+loader=$!
+armed flood
+kill -s STOP $loader
+sleep 3
+rmmod -f flood &
+remover=$!
+sleep 2
+kill -s CONT $loader
+for tenth in $(seq $((200 * SLOWNESS))); do loaded flood || break; sleep 0.1; done
+gone flood
+status=0
+wait $loader || status=$?
+wait $remover
+echo "removed, loader $status"
