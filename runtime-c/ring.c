@@ -5,6 +5,7 @@
 #include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/wait.h>
 
@@ -287,25 +288,35 @@ static u32 affordable_size(u32 wanted)
 	return bytes;
 }
 
+/* None is shown before all are there: who looks meanwhile must not see one that goes again. */
 int spile_ring_setup(u32 wanted)
 {
 	u32 bytes = affordable_size(wanted);
+	char **rings = kcalloc(nr_cpu_ids, sizeof(*rings), GFP_KERNEL);
 	int i;
 
+	if (!rings)
+		return -ENOMEM;
+	for_each_possible_cpu(i) {
+		rings[i] = vmalloc_user(SPILE_RING_HEADER_BYTES + (unsigned long)bytes);
+		if (!rings[i])
+			goto err;
+	}
 	for_each_possible_cpu(i) {
 		struct spile_cpu *cpu = per_cpu(spile_cpus, i);
-		char *memory = vmalloc_user(SPILE_RING_HEADER_BYTES + (unsigned long)bytes);
 
-		if (!memory) {
-			spile_ring_exit_all();
-			return -ENOMEM;
-		}
-		cpu->ring = (struct spile_ring_header *)memory;
-		cpu->ring_data = memory + SPILE_RING_HEADER_BYTES;
+		cpu->ring = (struct spile_ring_header *)rings[i];
+		cpu->ring_data = rings[i] + SPILE_RING_HEADER_BYTES;
 	}
+	kfree(rings);
 	smp_store_release(&spile_ring_bytes, bytes);
 	spile_session_charge(((size_t)SPILE_RING_HEADER_BYTES + bytes) * num_possible_cpus());
 	return 0;
+err:
+	for_each_possible_cpu(i)
+		vfree(rings[i]);
+	kfree(rings);
+	return -ENOMEM;
 }
 
 void spile_ring_init(void)
@@ -343,7 +354,7 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 	unsigned long bytes, index;
 	struct spile_cpu *cpu;
 
-	if (!spile_ring_bytes)
+	if (!rings_are_there())
 		return -ENODEV;
 	bytes = SPILE_RING_HEADER_BYTES + (unsigned long)spile_ring_bytes;
 	index = vma->vm_pgoff / (bytes >> PAGE_SHIFT);
@@ -357,13 +368,13 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 }
 
 /*
- * Whether the reader should go and read: there is something, and either the time
+ * Of rings that are there: whether the reader should go and read: there is something, and either the time
  * has come, or nobody will wake it because the record was written before it
  * said that it waits.
  */
 static bool is_ready(const struct spile_cpu *cpu)
 {
-	if (!cpu->ring || READ_ONCE(cpu->head) == READ_ONCE(cpu->ring->tail))
+	if (READ_ONCE(cpu->head) == READ_ONCE(cpu->ring->tail))
 		return false;
 	/* Acquire: pairs with reader_waits(). */
 	return smp_load_acquire(&cpu->ring->waiting) || READ_ONCE(cpu->ready);
