@@ -30,6 +30,7 @@
 #include "return_pool.c"
 #include "timer.c"
 #include "tracepoint.c"
+#include "cpu_events.c"
 #include "perf.c"
 #include "syscall.c"
 #include "syscall_compat.c"

@@ -53,8 +53,7 @@ struct spile_site {
 			atomic_long_t unsaved;	/* calls whose entry found no place (syscall_entry.c) */
 		} syscall;
 		struct nf_hook_ops *hook;	/* NETFILTER */
-		struct perf_event * __percpu *watch;
-		struct perf_event **events;	/* PERF: by CPU, 0 where there is none */
+		struct perf_event **events;	/* PERF, WATCH: by CPU, 0 where there is none (cpu_events.c) */
 	};
 };
 

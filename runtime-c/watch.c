@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Watchpoints on data of the kernel: a debug register of each CPU. There are
- * four on x86, and debuggers use them too.
+ * Watchpoints on data of the kernel: a debug register of each CPU (cpu_events.h).
+ * There are four on x86, and debuggers use them too.
  */
+#include <linux/err.h>
 #include <linux/kconfig.h>
+#include <linux/rcupdate.h>
 
 #include "attach.h"
 #include "context.h"
+#include "cpu_events.h"
 #include "site.h"
 
 #if IS_ENABLED(CONFIG_HAVE_HW_BREAKPOINT)
-#include <linux/err.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/irqflags.h>
 #include <linux/perf_event.h>
@@ -26,43 +28,34 @@ static void handle_touch(struct perf_event *event, struct perf_sample_data *data
 	raw_local_irq_restore(flags);
 }
 
-static int arm_watch(struct spile_site *site)
+struct perf_event *spile_watch_create(struct spile_site *site, int cpu)
 {
 	const struct spile_probe *probe = site->probe;
-	struct perf_event * __percpu *events;
 	struct perf_event_attr attr;
 
 	hw_breakpoint_init(&attr);
 	attr.bp_addr = probe->address + (probe->target < 0 ? 0 : spile_attach_slide());
 	attr.bp_len = probe->watch.length;	/* HW_BREAKPOINT_LEN_n is n */
 	attr.bp_type = probe->watch.reads ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
-	events = register_wide_hw_breakpoint(&attr, handle_touch, site);
-	if (IS_ERR((void __force *)events))
-		return PTR_ERR((void __force *)events);
-	site->watch = events;
-	return 0;
+	return perf_event_create_kernel_counter(&attr, cpu, NULL, handle_touch, site);
 }
+#else
+struct perf_event *spile_watch_create(struct spile_site *site, int cpu)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+#endif
 
 static void disarm_watches(struct spile_site *const *sites, unsigned int count)
 {
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		unregister_wide_hw_breakpoint(sites[i]->watch);
+		spile_cpu_events_release(sites[i]);
 	synchronize_rcu();
 }
-#else
-static int arm_watch(struct spile_site *site)
-{
-	return -EOPNOTSUPP;
-}
-
-static void disarm_watches(struct spile_site *const *sites, unsigned int count)
-{
-}
-#endif
 
 const struct spile_family spile_watch_family = {
-	.arm = arm_watch,
+	.arm = spile_cpu_events_make,
 	.disarm = disarm_watches,
 };

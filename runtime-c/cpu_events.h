@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sites whose hits come from events of the kernel's perf, one on each CPU: of CPUs
+ * that are there, and of those that come. A CPU that goes takes its events out of
+ * use; it gets others when it is back.
+ */
+#ifndef SPILE_CPU_EVENTS_H
+#define SPILE_CPU_EVENTS_H
+
+#include <linux/compiler.h>
+#include <linux/perf_event.h>
+
+#include "site.h"
+
+/* The event of a site on one CPU, or an error pointer; each by the family that has such sites. Process context. */
+struct perf_event *spile_perf_create(struct spile_site *site, int cpu);
+struct perf_event *spile_watch_create(struct spile_site *site, int cpu);
+
+/* Makes site->events, which has none yet, and has it follow CPUs. Process context. */
+int __must_check spile_cpu_events_make(struct spile_site *site);
+/* No event of the site calls anything any more when it returns. */
+void spile_cpu_events_release(struct spile_site *site);
+
+/* CPUs are followed no more. */
+void spile_cpu_events_exit(void);
+
+#endif
