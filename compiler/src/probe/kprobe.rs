@@ -34,7 +34,11 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         Some((_, component)) => return Err(PointError::Range { component, low: 0, high: 65535 }),
     };
     let returning = point.has("return");
-    if let Some((address, _)) = point.number("statement") {
+    if let Some((address, component)) = point.number("statement") {
+        // As kernel.statement(N).absolute: nothing tells whether an instruction begins there.
+        if !resolver.is_guru() {
+            return Err(PointError::Guru { component, what: "a probe at an absolute address" });
+        }
         let attachment = Attachment::Symbol { symbol: String::new(), address: address as u64, returning: false, maxactive: 0 };
         return Ok(vec![site(point.spelling(), "", "kernel", attachment)]);
     }
