@@ -19,6 +19,7 @@
 #include "map_init.h"
 #include "module_notifier.h"
 #include "raise.h"
+#include "procfs.h"
 #include "ring.h"
 #include "session.h"
 #include "site.h"
@@ -49,6 +50,7 @@ static int __init spile_init(void)
 	spile_ring_init();
 	spile_raise_init();
 	spile_conditions_init();
+	spile_procfs_init();
 	error = spile_syscall_entry_init();
 	if (error)
 		goto err_syscall_entry;

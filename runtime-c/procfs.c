@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * procfs probes: files below /proc/systemtap/MODULE. Handlers run in the context
+ * procfs probes: files below /proc/systemtap/MODULE, MODULE being the name that the
+ * module is loaded as: one script may be loaded more than once. Handlers run in the context
  * of who reads or writes, and only they touch the text while they run: it hangs
  * at the CPU's context. Nothing is allocated in a handler.
  *
  * A file's text is made when it is first read after it was opened, so that a
  * reader who takes it in pieces gets one state of things.
  */
+#include <linux/atomic.h>
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/namei.h>
 #include <linux/proc_fs.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -21,12 +30,18 @@
 #include "builtins.h"
 #include "context.h"
 #include "features.h"
+#include "procfs.h"
 #include "session.h"
 #include "site.h"
 
 #define PROC_TOP "systemtap"
 
-enum { PROC_PATH_MAX = 320 };
+enum {
+	PROC_PATH_MAX = 320,
+	OPEN_BYTES_MAX = 16 << 20,	/* that all open files together may have; one may have more */
+	COPY_PATIENCE_MS = 2000,
+	COPY_LOOK_MS = 20,
+};
 
 /* The text of one open file; for handlers as spile_cpu.procfs. */
 struct spile_procfs {
@@ -36,9 +51,26 @@ struct spile_procfs {
 	unsigned int length;
 	unsigned int most;	/* bytes that handlers may make of it */
 	bool made;
+	long charged;		/* to open_bytes */
+	struct list_head copying;	/* in `copies`, while bytes go to or come from `task`; under copies_lock */
+	struct task_struct *task;
 };
 
-static bool procfs_made;	/* our directory; under spile_session.lock */
+static atomic_long_t open_bytes;
+
+static DEFINE_SPINLOCK(copies_lock);
+static LIST_HEAD(copies);
+static bool copies_end;		/* none begins; under copies_lock */
+
+/* A directory below ours. */
+struct made_directory {
+	struct list_head link;
+	char path[];
+};
+
+/* Under spile_session.lock. */
+static struct proc_dir_entry *own_directory;
+static LIST_HEAD(made_directories);
 
 static bool is_same_file(const struct spile_site *one, const struct spile_site *other)
 {
@@ -82,20 +114,32 @@ static void run_handlers(struct spile_procfs *file, bool writes)
 static int open_file(struct inode *inode, struct file *handle)
 {
 	const struct spile_site *first = spile_pde_data(inode);
-	struct spile_procfs *file = kzalloc(sizeof(*file), GFP_KERNEL);
+	struct spile_procfs *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	unsigned int bytes;
+	int error;
+	long all;
 
 	if (!file)
 		return -ENOMEM;
 	mutex_init(&file->lock);
 	file->first = first;
 	file->most = most_of(first);
-	file->text = kvzalloc(max(file->most, spile_script.string_bytes), GFP_KERNEL);
-	if (!file->text) {
-		kfree(file);
-		return -ENOMEM;
-	}
+	bytes = max(file->most, spile_script.string_bytes);
+	file->charged = sizeof(*file) + max_t(long, bytes, PAGE_SIZE);
+	error = -ENFILE;
+	all = atomic_long_add_return(file->charged, &open_bytes);
+	if (all > OPEN_BYTES_MAX && all != file->charged)
+		goto err;
+	error = -ENOMEM;
+	file->text = kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
+	if (!file->text)
+		goto err;
 	handle->private_data = file;
 	return 0;
+err:
+	atomic_long_sub(file->charged, &open_bytes);
+	kfree(file);
+	return error;
 }
 
 static int release_file(struct inode *inode, struct file *handle)
@@ -103,8 +147,68 @@ static int release_file(struct inode *inode, struct file *handle)
 	struct spile_procfs *file = handle->private_data;
 
 	kvfree(file->text);
+	atomic_long_sub(file->charged, &open_bytes);
 	kfree(file);
 	return 0;
+}
+
+/*
+ * Around a copy to or from the task's memory, which may wait for somebody who never
+ * answers (userfaultfd, a file system in user space). The end of the session does
+ * not: end_copies(). False: it has come.
+ */
+static bool begin_copy(struct spile_procfs *file)
+{
+	bool begins;
+
+	spin_lock(&copies_lock);
+	begins = !copies_end;
+	if (begins) {
+		file->task = current;
+		list_add(&file->copying, &copies);
+	}
+	spin_unlock(&copies_lock);
+	return begins;
+}
+
+static void end_copy(struct spile_procfs *file)
+{
+	spin_lock(&copies_lock);
+	list_del(&file->copying);
+	spin_unlock(&copies_lock);
+}
+
+static bool copies_go_on(void)
+{
+	bool there;
+
+	spin_lock(&copies_lock);
+	there = !list_empty(&copies);
+	spin_unlock(&copies_lock);
+	return there;
+}
+
+/* When it returns none is left that does not end by itself soon. A page that a task waits for it
+ * waits for no more when it is to die, and nothing else brings it back. */
+static void end_copies(void)
+{
+	struct spile_procfs *file;
+	unsigned int waited;
+
+	spin_lock(&copies_lock);
+	copies_end = true;
+	spin_unlock(&copies_lock);
+	for (waited = 0; waited < COPY_PATIENCE_MS && copies_go_on(); waited += COPY_LOOK_MS)
+		msleep(COPY_LOOK_MS);
+	spin_lock(&copies_lock);
+	list_for_each_entry(file, &copies, copying) {
+		/* While it is in the list, it is in our code: it cannot be gone. */
+		spile_session_emit(SPILE_RECORD_WARN,
+				   "process %d was killed: the file of a procfs probe could not be removed, because the memory that it reads or writes it with does not answer",
+				   task_tgid_nr(file->task));
+		send_sig(SIGKILL, file->task, 1);
+	}
+	spin_unlock(&copies_lock);
 }
 
 static ssize_t read_file(struct file *handle, char __user *to, size_t bytes, loff_t *at)
@@ -119,7 +223,11 @@ static ssize_t read_file(struct file *handle, char __user *to, size_t bytes, lof
 		run_handlers(file, false);
 		file->made = true;
 	}
-	done = simple_read_from_buffer(to, bytes, at, file->text, file->length);
+	done = -EIO;
+	if (begin_copy(file)) {
+		done = simple_read_from_buffer(to, bytes, at, file->text, file->length);
+		end_copy(file);
+	}
 	mutex_unlock(&file->lock);
 	return done;
 }
@@ -129,12 +237,17 @@ static ssize_t write_file(struct file *handle, const char __user *from, size_t b
 {
 	struct spile_procfs *file = handle->private_data;
 	size_t piece = min_t(size_t, bytes, spile_script.string_bytes - 1);
+	int error = -EIO;
 
 	if (mutex_lock_interruptible(&file->lock))
 		return -EINTR;
-	if (copy_from_user(file->text, from, piece)) {
+	if (begin_copy(file)) {
+		error = copy_from_user(file->text, from, piece) ? -EFAULT : 0;
+		end_copy(file);
+	}
+	if (error) {
 		mutex_unlock(&file->lock);
-		return -EFAULT;
+		return error;
 	}
 	file->length = piece;
 	run_handlers(file, true);
@@ -152,18 +265,82 @@ static const struct proc_ops file_operations = {
 	.proc_lseek = default_llseek,
 };
 
-/* "systemtap/MODULE" and what is behind it, up to `parts` slashes of the path; 0 or an error. */
-static int make_directory(const char *path)
+/* Whether there is something in /proc, or an error: a second entry of a name makes the kernel warn, so it is
+ * not made where /proc cannot be looked at. */
+static int is_in_proc(const char *path)
 {
 	char full[PROC_PATH_MAX + 8];
 	struct path found;
+	bool is_proc;
 
+	/* Where only processes are shown (subset=pid), this is not either. */
+	if (kern_path("/proc/version", 0, &found))
+		return -ENOENT;
+	is_proc = found.dentry->d_sb->s_magic == PROC_SUPER_MAGIC;
+	path_put(&found);
+	if (!is_proc)
+		return -ENOENT;
 	scnprintf(full, sizeof(full), "/proc/%s", path);
-	if (!kern_path(full, LOOKUP_DIRECTORY, &found)) {
-		path_put(&found);
+	if (kern_path(full, 0, &found))
 		return 0;
+	path_put(&found);
+	return 1;
+}
+
+/* /proc/systemtap, which stays: others use it too. */
+static int make_top(void)
+{
+	int there = is_in_proc(PROC_TOP);
+
+	if (there)
+		return min(there, 0);
+	return proc_mkdir(PROC_TOP, NULL) ? 0 : -ENOMEM;
+}
+
+static int make_own_directory(void)
+{
+	char path[PROC_PATH_MAX];
+	int error;
+
+	if (own_directory)
+		return 0;
+	error = make_top();
+	if (error)
+		return error;
+	scnprintf(path, sizeof(path), PROC_TOP "/%s", THIS_MODULE->name);
+	error = is_in_proc(path);
+	if (error)
+		return error < 0 ? error : -EEXIST;
+	own_directory = proc_mkdir(path, NULL);
+	return own_directory ? 0 : -ENOMEM;
+}
+
+/* A directory below ours, whose own directory is there. */
+static int make_directory(const char *path)
+{
+	struct made_directory *made;
+
+	list_for_each_entry(made, &made_directories, link)
+		if (!strcmp(made->path, path))
+			return 0;
+	made = kmalloc(struct_size(made, path, strlen(path) + 1), GFP_KERNEL);
+	if (!made)
+		return -ENOMEM;
+	memcpy(made->path, path, strlen(path) + 1);
+	if (!proc_mkdir(path, own_directory)) {
+		kfree(made);
+		return -ENOMEM;
 	}
-	return proc_mkdir(path, NULL) ? 0 : -ENOMEM;
+	list_add(&made->link, &made_directories);
+	return 0;
+}
+
+/* Whether the one path is of something in a directory of the other's name. */
+static bool is_below(const char *path, const char *other)
+{
+	size_t length = strlen(other);
+
+	return !strncmp(path, other, length) && path[length] == '/';
 }
 
 static int arm_file(struct spile_site *site)
@@ -176,14 +353,24 @@ static int arm_file(struct spile_site *site)
 
 	/* The first site of a path makes the file for all. */
 	for (i = 0; i < spile_script.probe_count; i++) {
+		const struct spile_probe *probe = spile_sites[i].probe;
+
+		if (probe->kind == SPILE_PROBE_PROCFS && is_below(site->probe->event, probe->event))
+			return -ENOTDIR;
 		if (!is_same_file(site, &spile_sites[i]))
 			continue;
 		if (i < site->index)
 			return 0;
-		mode |= spile_sites[i].probe->procfs.rights;
+		mode |= probe->procfs.rights;
 	}
-	if (scnprintf(path, sizeof(path), PROC_TOP "/%s/%s", spile_script.name, site->probe->event) >= sizeof(path) - 1)
+	if (strscpy(path, site->probe->event, sizeof(path)) < 0)
 		return -ENAMETOOLONG;
+	error = make_own_directory();
+	if (error)
+		return error;
+	spin_lock(&copies_lock);
+	copies_end = false;
+	spin_unlock(&copies_lock);
 	for (slash = 0; path[slash]; slash++) {
 		if (path[slash] != '/')
 			continue;
@@ -192,24 +379,43 @@ static int arm_file(struct spile_site *site)
 		path[slash] = '/';
 		if (error)
 			return error;
-		procfs_made = true;
 	}
-	return proc_create_data(path, mode, NULL, &file_operations, site) ? 0 : -ENOMEM;
+	return proc_create_data(path, mode, own_directory, &file_operations, site) ? 0 : -ENOMEM;
 }
 
 /*
  * All of them at once: they are in no module. Waits for those that read and write,
- * and closes what they have open. /proc/systemtap stays, for others use it too.
+ * and closes what they have open.
  */
 static void disarm_files(struct spile_site *const *sites, unsigned int count)
 {
-	char path[PROC_PATH_MAX];
+	struct made_directory *made, *next;
 
-	if (!procfs_made)
+	if (!own_directory)
 		return;
-	scnprintf(path, sizeof(path), PROC_TOP "/%s", spile_script.name);
-	remove_proc_subtree(path, NULL);
-	procfs_made = false;
+	end_copies();
+	proc_remove(own_directory);
+	own_directory = NULL;
+	list_for_each_entry_safe(made, next, &made_directories, link)
+		kfree(made);
+	INIT_LIST_HEAD(&made_directories);
+}
+
+/*
+ * Two that find no /proc/systemtap at the same time must not both make it. Loaders
+ * load one module after the other, so it is made while that is done; if it cannot be
+ * made then, whoever arms hears of it.
+ */
+void spile_procfs_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < spile_script.probe_count; i++) {
+		if (spile_script.probes[i].kind == SPILE_PROBE_PROCFS) {
+			(void)make_top();
+			break;
+		}
+	}
 }
 
 const struct spile_family spile_procfs_family = {

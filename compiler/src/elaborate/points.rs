@@ -4,6 +4,7 @@ use super::{Elaborator, Handler, Unit, gone};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::probe::{self, PointError, Site};
 use crate::glob;
+use crate::program::Attachment;
 use crate::source::Span;
 use crate::syntax::{ast, print, visit};
 
@@ -47,7 +48,24 @@ impl<'a> Elaborator<'a> {
                 }
             }
         }
+        self.check_files(&handlers);
         handlers
+    }
+
+    /// The file of one probe is no directory of another's.
+    fn check_files(&mut self, handlers: &[Handler<'a>]) {
+        let path = |handler: &Handler<'a>| match &handler.site.attachment {
+            Attachment::Procfs { path, .. } => Some((path.clone(), handler.span)),
+            _ => None,
+        };
+        let files: Vec<(String, Span)> = handlers.iter().filter_map(path).collect();
+        for (path, span) in &files {
+            let is_below = |other: &str| path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+            if let Some((other, other_span)) = files.iter().find(|(other, _)| is_below(other)) {
+                let diagnostic = Diagnostic::error(Code("E0202"), format!("`{path}` cannot be below `{other}`, which is a file"));
+                self.tell(diagnostic.at(*span, "give one of them another name").also(*other_span, "this probe makes it a file"));
+            }
+        }
     }
 
     /// Sites of points that stand for themselves (`-l`).

@@ -1,0 +1,18 @@
+# Shows: what open files take is bounded, and given back.
+# script: opened tests/probe/procfs/open_files.stp
+# stdout: ^opened 15, refused 5$
+# stdout: ^opened again$
+
+start opened begun
+armed opened
+for number in $(seq 20); do
+	sleep 1000 2>/dev/null </proc/systemtap/opened/large &
+	sleepers="$sleepers $!"
+done 2>refused
+sleep 1
+echo "opened $(pidof sleep | wc -w), refused $(grep -c 'too many\|Too many' refused)"
+kill $(pidof sleep)
+wait $sleepers 2>/dev/null || true
+cat /proc/systemtap/opened/large
+stop
+gone opened
