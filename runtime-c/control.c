@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The misc device spile-NAME: ioctl, mmap, poll for one loader at a time.
+ * The misc device spile-NAME: ioctl, mmap, poll for one loader at a time. And the
+ * file /proc/spile-NAME for those who only look: it keeps no reference to the module
+ * while it is open, so that nobody holds a module by looking; who is in a call when
+ * it goes is waited for (proc_remove()), and whose file is still open has one that
+ * fails from then on.
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
@@ -8,6 +12,7 @@
 #include <linux/kernel.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/proc_fs.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -24,9 +29,9 @@ static atomic_t opened = ATOMIC_INIT(0);
 
 static int control_open(struct inode *inode, struct file *file)
 {
-	/* Whoever only looks does not stand in a loader's way. */
+	/* Whoever only looks has a file of his own (look_operations). */
 	if (!(file->f_mode & FMODE_WRITE))
-		return 0;
+		return -EACCES;
 	if (atomic_cmpxchg(&opened, 0, 1))
 		return -EBUSY;
 	spile_session_attached();
@@ -36,8 +41,6 @@ static int control_open(struct inode *inode, struct file *file)
 /* The loader is gone, with its mappings. If it was killed, nobody stopped the session. */
 static int control_release(struct inode *inode, struct file *file)
 {
-	if (!(file->f_mode & FMODE_WRITE))
-		return 0;
 	spile_session_detached();
 	atomic_set_release(&opened, 0);
 	return 0;
@@ -55,7 +58,8 @@ static long get_info(void __user *argument)
 		.errors = atomic_read(&spile_session.errors),
 		.memory_bytes = spile_session.memory_bytes,
 		.flags = (READ_ONCE(spile_session.kept) ? SPILE_INFO_KEPT : 0) |
-			 (READ_ONCE(spile_session.overwrite) ? SPILE_INFO_OVERWRITE : 0),
+			 (READ_ONCE(spile_session.overwrite) ? SPILE_INFO_OVERWRITE : 0) |
+			 (atomic_read(&opened) ? SPILE_INFO_OPENED : 0),
 	};
 
 	info.skipped = spile_sites_skipped();
@@ -172,7 +176,8 @@ static long get_counters(void __user *argument)
 	return copy_to_user(argument, &counters, sizeof(counters)) ? -EFAULT : 0;
 }
 
-static long control_ioctl(struct file *file, unsigned int command, unsigned long argument)
+/* What does not need the device for oneself. */
+static long look_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
 	switch (command) {
 	case SPILE_INFO:
@@ -183,9 +188,13 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 		return set_gate((const void __user *)argument);
 	case SPILE_GATE_STATE:
 		return get_gate((void __user *)argument);
+	default:
+		return -ENOTTY;
 	}
-	if (!(file->f_mode & FMODE_WRITE))
-		return -EBADF;
+}
+
+static long control_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
 	switch (command) {
 	case SPILE_SETUP:
 		return set_up((const void __user *)argument);
@@ -207,7 +216,7 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 	case SPILE_SYMBOL:
 		return name_symbol((void __user *)argument);
 	default:
-		return -ENOTTY;
+		return look_ioctl(file, command, argument);
 	}
 }
 
@@ -234,6 +243,17 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
+static const struct proc_ops look_operations = {
+	.proc_read = control_read,
+	.proc_lseek = default_llseek,
+	.proc_ioctl = look_ioctl,
+#ifdef CONFIG_COMPAT
+	.proc_compat_ioctl = compat_ptr_ioctl,
+#endif
+};
+
+static struct proc_dir_entry *look_file;
+
 int spile_control_init(void)
 {
 	int error;
@@ -244,12 +264,21 @@ int spile_control_init(void)
 		return -ENOMEM;
 	error = misc_register(&device);
 	if (error)
-		kfree(device.name);
+		goto err_device;
+	/* Names of modules are unique, and the prefix is ours. */
+	look_file = proc_create(device.name, 0600, NULL, &look_operations);
+	if (look_file)
+		return 0;
+	error = -ENOMEM;
+	misc_deregister(&device);
+err_device:
+	kfree(device.name);
 	return error;
 }
 
 void spile_control_exit(void)
 {
+	proc_remove(look_file);
 	misc_deregister(&device);
 	kfree(device.name);
 }

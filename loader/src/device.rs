@@ -38,16 +38,17 @@ impl Kernel for Device {
 impl Device {
     /// `name` is the module's. [`Error::InUse`] when it is open elsewhere.
     pub fn open(name: &str) -> Result<Device, Error> {
-        Device::open_for(name, true)
+        Device::opened(name, open_node(name))
     }
 
-    /// Beside its loader, to look at it and to change its gate.
+    /// Beside its loader, to look at it and to change its gate: by the file in /proc, which keeps no module from being removed,
+    /// however long it is open.
     pub fn look(name: &str) -> Result<Device, Error> {
-        Device::open_for(name, false)
+        Device::opened(name, open(&Path::new("/proc").join(format!("{DEVICE_PREFIX}{name}")), false))
     }
 
-    fn open_for(name: &str, writing: bool) -> Result<Device, Error> {
-        match open_node(name, writing) {
+    fn opened(name: &str, opened: io::Result<OwnedFd>) -> Result<Device, Error> {
+        match opened {
             Ok(descriptor) => Ok(Device { name: name.to_string(), descriptor }),
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Err(Error::InUse { name: name.to_string() }),
             Err(error) => Err(Error::Node { name: name.to_string(), error }),
@@ -209,11 +210,11 @@ impl Drop for MappedRing {
     }
 }
 
-fn open_node(name: &str, writing: bool) -> io::Result<OwnedFd> {
+fn open_node(name: &str) -> io::Result<OwnedFd> {
     let device = format!("{DEVICE_PREFIX}{name}");
-    match open(&Path::new("/dev").join(&device), writing) {
+    match open(&Path::new("/dev").join(&device), true) {
         // No devtmpfs: containers, static /dev.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => open_made_node(&device, writing, error),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => open_made_node(&device, error),
         other => other,
     }
 }
@@ -224,7 +225,7 @@ fn open(path: &Path, writing: bool) -> io::Result<OwnedFd> {
 }
 
 /// Makes a node of the numbers that sysfs names, opens it and removes it. `missing`: what to say if that is impossible.
-fn open_made_node(device: &str, writing: bool, missing: io::Error) -> io::Result<OwnedFd> {
+fn open_made_node(device: &str, missing: io::Error) -> io::Result<OwnedFd> {
     let numbers = fs::read_to_string(format!("/sys/class/misc/{device}/dev"));
     let Some((major, minor)) = numbers.ok().as_deref().and_then(parse_numbers) else { return Err(missing) };
     let mut last = missing;
@@ -235,7 +236,7 @@ fn open_made_node(device: &str, writing: bool, missing: io::Error) -> io::Result
             last = errno.into();
             continue;
         }
-        let opened = open(&path, writing);
+        let opened = open(&path, true);
         // It has served; if it stays, it is a name that nobody uses.
         let _ = fs::remove_file(&path);
         match opened {

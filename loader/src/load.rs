@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::kmod::{DeleteModuleFlags, delete_module, init_module};
-use spile_abi::device::{DEVICE_PREFIX, KEPT, State};
+use spile_abi::device::{DEVICE_PREFIX, KEPT, OPENED, State};
 
 use crate::device::Device;
 use crate::error::Error;
@@ -136,31 +136,28 @@ enum Use {
     /// A loader has it open.
     Loader,
     /// Nobody; its session goes on.
-    Detached(Device),
+    Detached,
     /// Nobody: its loader is gone.
     Leftover,
 }
 
-/// An error: it does not speak as a module of spile does.
+/// An error: it does not speak as a module of spile does. Nothing is opened that would keep the module: whoever runs a set-uid
+/// spilerun can stop it here.
 fn find_use(name: &str) -> Result<Use, Error> {
-    let device = match Device::open(name) {
-        // One opener at a time.
-        Err(Error::InUse { .. }) => return Ok(Use::Loader),
-        opened => opened?,
-    };
-    let info = device.info()?;
+    let info = Device::look(name)?.info()?;
     Ok(match State::from_number(info.state) {
+        _ if info.flags & OPENED != 0 => Use::Loader,
         Some(State::Loaded | State::Ready) => Use::Leftover,
         // Its output may not have been read.
         Some(State::Stopped) if info.flags & KEPT == 0 => Use::Leftover,
-        _ => Use::Detached(device),
+        _ => Use::Detached,
     })
 }
 
 /// Whether a session goes on in the module that nobody reads.
 pub fn is_detached(name: &str) -> bool {
     let _lock = Lock::take();
-    candidates().iter().any(|candidate| candidate == name) && matches!(find_use(name), Ok(Use::Detached(_)))
+    candidates().iter().any(|candidate| candidate == name) && matches!(find_use(name), Ok(Use::Detached))
 }
 
 /// `-A NAME`: the device of a session that nobody reads.
@@ -173,7 +170,7 @@ pub fn attach(name: &str) -> Result<Device, Error> {
     match find_use(name)? {
         Use::Loader => Err(Error::InUse { name: name.to_string() }),
         Use::Leftover => Err(Error::NotRunning { name: name.to_string() }),
-        Use::Detached(device) => Ok(device),
+        Use::Detached => Device::open(name),
     }
 }
 
@@ -219,7 +216,8 @@ pub fn remove_leftover(name: &str) -> Result<(), Error> {
     match find_use(name)? {
         Use::Loader => Err(Error::InUse { name: name.to_string() }),
         Use::Leftover => remove(name),
-        Use::Detached(device) => {
+        Use::Detached => {
+            let device = Device::open(name)?;
             // Its end probes run; what they print is read by nobody.
             device.stop()?;
             drop(device);

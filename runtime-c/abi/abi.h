@@ -20,9 +20,10 @@
  * the next spilerun removes it. SPILE_KEEP changes that: the session goes on
  * without a loader, and another one may open the device and read on where the
  * first has ended (the rings' tails are in their headers).
- * read(2) gives what the section .spile.meta holds. Opened for reading only it
- * can be open more than once, beside the loader, for SPILE_INFO, SPILE_COUNTERS,
- * SPILE_GATE, SPILE_GATE_STATE and read(2). */
+ * read(2) gives what the section .spile.meta holds. It is opened for reading and
+ * writing (EACCES). /proc/spile-NAME (mode 0600) is for those who only look: any
+ * number of them, beside the loader, for SPILE_INFO, SPILE_COUNTERS, SPILE_GATE,
+ * SPILE_GATE_STATE and read(2). It does not keep the module from being removed. */
 #define SPILE_DEVICE_PREFIX "spile-"
 
 enum spile_state {
@@ -51,6 +52,7 @@ struct spile_info {
 enum spile_info_flag {
 	SPILE_INFO_KEPT = 1,		/* as SPILE_KEEP asked for */
 	SPILE_INFO_OVERWRITE = 2,
+	SPILE_INFO_OPENED = 4,		/* somebody has the device open */
 };
 
 /* SPILE_SET: gives a global another value, before SPILE_START (EBUSY later). */

@@ -53,7 +53,7 @@ pub struct Info {
     pub skipped: u32,
     /// All that the module has allocated.
     pub memory_bytes: u64,
-    /// [`KEPT`], [`OVERWRITE`].
+    /// [`KEPT`], [`OVERWRITE`], [`OPENED`].
     pub flags: u32,
     /// 0
     pub reserved: u32,
@@ -63,6 +63,8 @@ pub struct Info {
 pub const KEPT: u32 = 1;
 /// [`Info::flags`]: meanwhile full rings drop what is oldest.
 pub const OVERWRITE: u32 = 2;
+/// [`Info::flags`]: somebody has the device open.
+pub const OPENED: u32 = 4;
 
 /// Bytes of a string that one [`SET`] takes.
 pub const SET_BYTES: usize = 1024;

@@ -113,6 +113,7 @@ fn numbers() -> Pairs {
         ("SPILE_BY_FTRACE_RETURN", mechanism("ftrace, return hooked")),
         ("SPILE_INFO_KEPT", u64::from(device::KEPT)),
         ("SPILE_INFO_OVERWRITE", u64::from(device::OVERWRITE)),
+        ("SPILE_INFO_OPENED", u64::from(device::OPENED)),
         kind("SPILE_RECORD_PAD", Kind::Pad),
         kind("SPILE_RECORD_PRINT", Kind::Print),
         kind("SPILE_RECORD_WARN", Kind::Warn),

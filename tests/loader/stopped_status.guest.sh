@@ -1,0 +1,40 @@
+# Shows: whoever may look at a session and stops his set-uid spilerun while it does keeps no module: the session ends and goes,
+# one that was left running too.
+# script: ticks ticks.stp
+# stdout: ^stopped while it looks$
+# stdout: ^ended 0$
+# stdout: ^stopped while it looks$
+# stdout: ^ended from outside 0$
+# limit: 90
+
+printf 'spileusr:x:601:usr\n' >>/etc/group
+echo 'usr:x:5001:5001::/tmp:/bin/sh' >>/etc/passwd
+cp /usr/bin/spilerun /usr/bin/suid
+chmod 4755 /usr/bin/suid
+# look: a status of the user's, stopped at its first question.
+look() {
+	rm -f traced
+	strace -u usr -o traced -e trace=ioctl -e inject=ioctl:signal=SIGSTOP:when=1 suid status ticks >/dev/null 2>&1 &
+	tracer=$!
+	wait_for traced 'stopped by SIGSTOP'
+	echo stopped while it looks
+}
+# It goes on then, and finds nothing.
+let_go() {
+	kill -CONT $(pidof suid)
+	wait $tracer || true
+}
+
+start ticks tick
+look
+stop
+gone ticks
+echo "ended $status"
+let_go
+spilerun -L ticks.ko >/dev/null 2>&1
+look
+status=0
+spilerun -d ticks || status=$?
+gone ticks
+echo "ended from outside $status"
+let_go
