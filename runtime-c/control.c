@@ -20,6 +20,7 @@
 #include "budget.h"
 #include "control.h"
 #include "gate.h"
+#include "owner.h"
 #include "ring.h"
 #include "session.h"
 #include "site.h"
@@ -29,11 +30,14 @@ static atomic_t opened = ATOMIC_INIT(0);
 
 static int control_open(struct inode *inode, struct file *file)
 {
+	if (!spile_owner_permits())
+		return -EPERM;
 	/* Whoever only looks has a file of his own (look_operations). */
 	if (!(file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	if (atomic_cmpxchg(&opened, 0, 1))
 		return -EBUSY;
+	spile_owner_opened();
 	spile_session_attached();
 	return 0;
 }
@@ -42,6 +46,7 @@ static int control_open(struct inode *inode, struct file *file)
 static int control_release(struct inode *inode, struct file *file)
 {
 	spile_session_detached();
+	spile_owner_closed();
 	atomic_set_release(&opened, 0);
 	return 0;
 }
@@ -64,6 +69,14 @@ static long get_info(void __user *argument)
 
 	info.skipped = spile_sites_skipped();
 	return copy_to_user(argument, &info, sizeof(info)) ? -EFAULT : 0;
+}
+
+static long get_owner(void __user *argument)
+{
+	struct spile_owner owner;
+
+	spile_owner_state(&owner);
+	return copy_to_user(argument, &owner, sizeof(owner)) ? -EFAULT : 0;
 }
 
 static long set_up(const void __user *argument)
@@ -179,7 +192,12 @@ static long get_counters(void __user *argument)
 /* What does not need the device for oneself. */
 static long look_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
+	/* Each time: a descriptor may have changed hands, or its process its user. */
+	if (!spile_owner_permits())
+		return -EPERM;
 	switch (command) {
+	case SPILE_OWNER:
+		return get_owner((void __user *)argument);
 	case SPILE_INFO:
 		return get_info((void __user *)argument);
 	case SPILE_COUNTERS:
@@ -223,7 +241,14 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 /* What a loader without the module's file needs. */
 static ssize_t control_read(struct file *file, char __user *to, size_t bytes, loff_t *at)
 {
+	if (!spile_owner_permits())
+		return -EPERM;
 	return simple_read_from_buffer(to, bytes, at, spile_script.meta, spile_script.meta_bytes);
+}
+
+static int control_mmap(struct file *file, struct vm_area_struct *area)
+{
+	return spile_owner_permits() ? spile_ring_mmap(file, area) : -EPERM;
 }
 
 static const struct file_operations operations = {
@@ -233,7 +258,7 @@ static const struct file_operations operations = {
 	.read = control_read,
 	.unlocked_ioctl = control_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
-	.mmap = spile_ring_mmap,
+	.mmap = control_mmap,
 	.poll = spile_ring_poll,
 };
 

@@ -18,6 +18,7 @@
 #include "condition.h"
 #include "map_init.h"
 #include "module_notifier.h"
+#include "owner.h"
 #include "raise.h"
 #include "procfs.h"
 #include "ring.h"
@@ -29,6 +30,7 @@ static int __init spile_init(void)
 {
 	int error;
 
+	spile_owner_init();
 	error = spile_kernel_id_check();
 	if (error)
 		return error;
@@ -113,6 +115,7 @@ static void __exit spile_exit_module(void)
 	spile_context_exit();
 	spile_entry_exit();
 	spile_sites_exit();
+	spile_owner_exit();
 }
 
 module_init(spile_init);

@@ -46,7 +46,7 @@ static int make_table(struct spile_table *table)
 		table->seeds[i] |= 1;
 	if (!table->map->keys)
 		return 0;
-	memory = vzalloc(table_bytes(table));
+	memory = __vmalloc(table_bytes(table), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!memory)
 		return -ENOMEM;
 	table->elements = memory;

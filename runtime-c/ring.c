@@ -10,6 +10,7 @@
 #include <linux/wait.h>
 
 #include "features.h"
+#include "owner.h"
 #include "ring.h"
 #include "session.h"
 
@@ -280,7 +281,10 @@ void spile_rings_tell_changes(u64 changes)
 static u32 affordable_size(u32 wanted)
 {
 	u64 most = ((u64)totalram_pages() << PAGE_SHIFT) / SPILE_RING_MEMORY_SHARE / num_possible_cpus();
+	u64 left = spile_owner_left() / num_possible_cpus();
 	u32 bytes = wanted ?: SPILE_RING_DEFAULT;
+
+	most = min(most, left > SPILE_RING_HEADER_BYTES ? left - SPILE_RING_HEADER_BYTES : 0);
 
 	bytes = roundup_pow_of_two(clamp_t(u32, bytes, SPILE_RING_MIN, SPILE_RING_MAX));
 	while (bytes > most && bytes > SPILE_RING_MIN)
@@ -288,17 +292,29 @@ static u32 affordable_size(u32 wanted)
 	return bytes;
 }
 
+/*
+ * On the account of the loader's cgroup. What that, or the machine, does not have
+ * is refused: no process is ended for it.
+ */
+static char *ring_memory(unsigned long bytes)
+{
+	return __vmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+}
+
 /* None is shown before all are there: who looks meanwhile must not see one that goes again. */
 int spile_ring_setup(u32 wanted)
 {
 	u32 bytes = affordable_size(wanted);
-	char **rings = kcalloc(nr_cpu_ids, sizeof(*rings), GFP_KERNEL);
+	char **rings;
 	int i;
 
+	if (((u64)SPILE_RING_HEADER_BYTES + bytes) * num_possible_cpus() > spile_owner_left())
+		return -EDQUOT;
+	rings = kcalloc(nr_cpu_ids, sizeof(*rings), GFP_KERNEL);
 	if (!rings)
 		return -ENOMEM;
 	for_each_possible_cpu(i) {
-		rings[i] = vmalloc_user(SPILE_RING_HEADER_BYTES + (unsigned long)bytes);
+		rings[i] = ring_memory(SPILE_RING_HEADER_BYTES + (unsigned long)bytes);
 		if (!rings[i])
 			goto err;
 	}
@@ -351,8 +367,9 @@ void spile_ring_exit_all(void)
 
 int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	unsigned long bytes, index;
+	unsigned long bytes, index, at;
 	struct spile_cpu *cpu;
+	int error = 0;
 
 	if (!rings_are_there())
 		return -ENODEV;
@@ -364,7 +381,10 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 	if (index >= nr_cpu_ids || !cpu_possible(index))
 		return -ENXIO;
 	cpu = per_cpu(spile_cpus, index);
-	return remap_vmalloc_range(vma, cpu->ring, 0);
+	/* Not remap_vmalloc_range(): that takes areas of vmalloc_user() alone, which charges nobody. */
+	for (at = 0; at < bytes && !error; at += PAGE_SIZE)
+		error = vm_insert_page(vma, vma->vm_start + at, vmalloc_to_page((char *)cpu->ring + at));
+	return error;
 }
 
 /*

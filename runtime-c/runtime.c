@@ -14,6 +14,7 @@
 #include "build_id.c"
 #include "imprint.c"
 #include "session.c"
+#include "owner.c"
 #include "setting.c"
 #include "module_notifier.c"
 #include "module_symbols.c"

@@ -13,6 +13,7 @@
 #include "context.h"
 #include "guard.h"
 #include "module_notifier.h"
+#include "owner.h"
 #include "ring.h"
 #include "session.h"
 #include "setting.h"
@@ -56,11 +57,16 @@ void spile_session_emit(enum spile_record_kind kind, const char *format, ...)
 bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
 {
 	unsigned long available = si_mem_available();
-	size_t all;
+	size_t all = 0;
 
 	if (!check_mul_overflow(for_each_cpu, (size_t)num_possible_cpus(), &all) &&
-	    !check_add_overflow(all, shared, &all) && (all >> PAGE_SHIFT) < available / 4 * 3)
+	    !check_add_overflow(all, shared, &all) && (all >> PAGE_SHIFT) < available / 4 * 3 && all <= spile_owner_left())
 		return true;
+	if (all > spile_owner_left()) {
+		pr_err("%s: refused: its %s need %zu KiB, which is more than its user may still take (%llu KiB)\n",
+		       spile_script.name, what, all >> 10, spile_owner_left() >> 10);
+		return false;
+	}
 	pr_err("%s: refused: its %s need %zu KiB, and %zu KiB for each of %u CPUs; %lu KiB are free\n",
 	       spile_script.name, what, shared >> 10, for_each_cpu >> 10, num_possible_cpus(),
 	       available << (PAGE_SHIFT - 10));
@@ -212,6 +218,8 @@ int spile_session_set(const struct spile_set *set)
 	mutex_lock(&spile_session.lock);
 	if (spile_session_state == SPILE_STATE_LOADED || spile_session_state == SPILE_STATE_READY)
 		error = spile_setting_set(set);
+	if (!error)
+		spile_owner_has_set();
 	mutex_unlock(&spile_session.lock);
 	return error;
 }

@@ -23,7 +23,7 @@
  * read(2) gives what the section .spile.meta holds. It is opened for reading and
  * writing (EACCES). /proc/spile-NAME (mode 0600) is for those who only look: any
  * number of them, beside the loader, for SPILE_INFO, SPILE_COUNTERS, SPILE_GATE,
- * SPILE_GATE_STATE and read(2). It does not keep the module from being removed. */
+ * SPILE_GATE_STATE, SPILE_OWNER and read(2). It does not keep the module from being removed. */
 #define SPILE_DEVICE_PREFIX "spile-"
 
 enum spile_state {
@@ -53,6 +53,33 @@ enum spile_info_flag {
 	SPILE_INFO_KEPT = 1,		/* as SPILE_KEEP asked for */
 	SPILE_INFO_OVERWRITE = 2,
 	SPILE_INFO_OPENED = 4,		/* somebody has the device open */
+};
+
+/* SPILE_OWNER: whose session it is, at any time. The owner is the real user of the
+ * process that loaded the module. Every operation on the device (poll aside) is
+ * for processes whose effective user is the owner, if that is not root, and for
+ * those with CAP_SYS_MODULE; others have EPERM. The rank, the limit and whether it
+ * is a service's are what the loader states as the module's parameters spile_rank,
+ * spile_most and spile_service. */
+struct spile_owner {
+	__u32 uid;		/* as the initial user namespace has them */
+	__u32 gid;
+	__u32 rank;		/* enum spile_rank */
+	__u32 flags;		/* enum spile_owner_flag */
+	__u32 opener;		/* process that has the device open for a session, as the asking one's pid namespace has it; 0: none */
+	__u32 reserved;
+	__u64 most_bytes;	/* what the session may take; 0: no limit */
+	__u64 loaded;		/* CLOCK_BOOTTIME, ns, of the load: tells sessions of one name apart */
+};
+enum spile_rank {
+	SPILE_RANK_ROOT = 0,	/* or spilerun is not installed set-uid */
+	SPILE_RANK_USR = 1,
+	SPILE_RANK_SYS = 2,
+	SPILE_RANK_DEV = 3,
+};
+enum spile_owner_flag {
+	SPILE_OWNER_SERVICE = 1,	/* a service has started it */
+	SPILE_OWNER_HAS_SET = 2,	/* SPILE_SET has given a global another value */
 };
 
 /* SPILE_SET: gives a global another value, before SPILE_START (EBUSY later). */
@@ -224,6 +251,7 @@ enum spile_symbol_flag {
 #define SPILE_SAMPLE	_IOW(SPILE_IOC_TYPE, 11, struct spile_sampling)
 #define SPILE_QUIET	_IO(SPILE_IOC_TYPE, 12)
 #define SPILE_SYMBOL	_IOWR(SPILE_IOC_TYPE, 13, struct spile_symbol)
+#define SPILE_OWNER	_IOR(SPILE_IOC_TYPE, 14, struct spile_owner)
 
 /* Start of a ring's header page(s). head and tail count bytes for ever; the
  * place of a byte is its count modulo ring_bytes. A record never wraps: the

@@ -66,6 +66,37 @@ pub const OVERWRITE: u32 = 2;
 /// [`Info::flags`]: somebody has the device open.
 pub const OPENED: u32 = 4;
 
+/// Answer of [`OWNER`]: whose session it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Owner {
+    /// The real user and group of the process that loaded the module, as the initial user namespace has them.
+    pub uid: u32,
+    pub gid: u32,
+    /// One of `RANK_`, as the loader stated it.
+    pub rank: u32,
+    /// [`SERVICE`], [`HAS_SET`].
+    pub flags: u32,
+    /// Process that has the device open for a session, in our pid namespace; 0: none.
+    pub opener: u32,
+    /// 0
+    pub reserved: u32,
+    /// What the session may take; 0: no limit.
+    pub most_bytes: u64,
+    /// CLOCK_BOOTTIME in nanoseconds, of the load: tells sessions of one name apart.
+    pub loaded: u64,
+}
+
+/// [`Owner::rank`]: root, or spilerun is not installed set-uid.
+pub const RANK_ROOT: u32 = 0;
+pub const RANK_USR: u32 = 1;
+pub const RANK_SYS: u32 = 2;
+pub const RANK_DEV: u32 = 3;
+/// [`Owner::flags`]: a service has started it.
+pub const SERVICE: u32 = 1;
+/// [`Owner::flags`]: [`SET`] has given a global another value.
+pub const HAS_SET: u32 = 2;
+
 /// Bytes of a string that one [`SET`] takes.
 pub const SET_BYTES: usize = 1024;
 
@@ -311,3 +342,5 @@ pub const SAMPLE: u64 = ioctl(WRITE, 11, size_of::<Sample>());
 pub const QUIET: u64 = ioctl(NONE, 12, 0);
 /// Takes and gives a [`Symbol`], at any time.
 pub const SYMBOL: u64 = ioctl(READ | WRITE, 13, size_of::<Symbol>());
+/// Gives an [`Owner`], at any time.
+pub const OWNER: u64 = ioctl(READ, 14, size_of::<Owner>());

@@ -7,7 +7,7 @@ use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;
 
-use spile_abi::device::{self, Counters, Gate, GateState, Info, Keep, Measure, Sample, Set, Setup, State, Symbol, Verdict};
+use spile_abi::device::{self, Counters, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol, Verdict};
 use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
 
@@ -27,6 +27,7 @@ macro_rules! fields {
 fn structures() -> Pairs {
     let mut pairs = Pairs::new();
     fields!(pairs, "spile_info", Info, abi state cpus header_bytes ring_bytes probes errors skipped memory_bytes flags reserved);
+    fields!(pairs, "spile_owner", Owner, uid gid rank flags opener reserved most_bytes loaded);
     fields!(pairs, "spile_set", Set, setting offset bytes reserved number text);
     fields!(pairs, "spile_keep", Keep, keep overwrite);
     fields!(pairs, "spile_gate", Gate, mode per_second expires tell reserved uid_count gid_count pid_count cgroup_count
@@ -70,6 +71,13 @@ fn numbers() -> Pairs {
         ("SPILE_SAMPLE", device::SAMPLE),
         ("SPILE_QUIET", device::QUIET),
         ("SPILE_SYMBOL", device::SYMBOL),
+        ("SPILE_OWNER", device::OWNER),
+        ("SPILE_RANK_ROOT", u64::from(device::RANK_ROOT)),
+        ("SPILE_RANK_USR", u64::from(device::RANK_USR)),
+        ("SPILE_RANK_SYS", u64::from(device::RANK_SYS)),
+        ("SPILE_RANK_DEV", u64::from(device::RANK_DEV)),
+        ("SPILE_OWNER_SERVICE", u64::from(device::SERVICE)),
+        ("SPILE_OWNER_HAS_SET", u64::from(device::HAS_SET)),
         ("SPILE_SYMBOL_TEXT", device::SYMBOL_TEXT as u64),
         ("SPILE_SYMBOL_LINE_TEXT", device::SYMBOL_LINE_TEXT as u64),
         ("SPILE_SYMBOL_LINE", u64::from(device::SYMBOL_LINE)),

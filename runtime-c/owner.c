@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The owner comes from the credentials of the process that loads the module: its
+ * real user, whatever rights a set-uid loader has on top. What else is known of
+ * it the loader states as parameters of the module; whoever may load modules may
+ * state what he likes.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/timekeeping.h>
+#include <linux/uidgid.h>
+
+#include "owner.h"
+#include "session.h"
+
+static unsigned int stated_rank;
+static unsigned int stated_service;
+static unsigned long stated_most;
+/* Nothing of them is shown in sysfs. */
+module_param_named(spile_rank, stated_rank, uint, 0);
+module_param_named(spile_service, stated_service, uint, 0);
+module_param_named(spile_most, stated_most, ulong, 0);
+
+static kuid_t owner_uid __read_mostly;
+static kgid_t owner_gid __read_mostly;
+static u64 owner_loaded __read_mostly;
+static bool has_set;
+
+static DEFINE_MUTEX(opener_lock);
+static struct pid *opener;
+
+void spile_owner_init(void)
+{
+	owner_uid = current_uid();
+	owner_gid = current_gid();
+	owner_loaded = ktime_get_boottime_ns();
+}
+
+void spile_owner_exit(void)
+{
+	put_pid(opener);
+	opener = NULL;
+}
+
+/*
+ * The effective user: a loader that has given up its rights is the owner, and a
+ * descriptor that has come into another user's hands is of no use to him. User 0
+ * without capabilities is the root of some container.
+ */
+bool spile_owner_permits(void)
+{
+	if (!uid_eq(owner_uid, GLOBAL_ROOT_UID) && uid_eq(current_euid(), owner_uid))
+		return true;
+	return capable(CAP_SYS_MODULE);
+}
+
+static void set_opener(struct pid *pid)
+{
+	mutex_lock(&opener_lock);
+	swap(opener, pid);
+	mutex_unlock(&opener_lock);
+	put_pid(pid);
+}
+
+void spile_owner_opened(void)
+{
+	set_opener(get_pid(task_tgid(current)));
+}
+
+void spile_owner_closed(void)
+{
+	set_opener(NULL);
+}
+
+void spile_owner_has_set(void)
+{
+	WRITE_ONCE(has_set, true);
+}
+
+void spile_owner_state(struct spile_owner *state)
+{
+	*state = (struct spile_owner){
+		.uid = from_kuid(&init_user_ns, owner_uid),
+		.gid = from_kgid(&init_user_ns, owner_gid),
+		.rank = stated_rank,
+		.flags = (stated_service ? SPILE_OWNER_SERVICE : 0) | (READ_ONCE(has_set) ? SPILE_OWNER_HAS_SET : 0),
+		.most_bytes = stated_most,
+		.loaded = owner_loaded,
+	};
+	mutex_lock(&opener_lock);
+	state->opener = pid_vnr(opener);
+	mutex_unlock(&opener_lock);
+}
+
+u64 spile_owner_left(void)
+{
+	u64 taken = spile_session.memory_bytes;
+
+	if (!stated_most)
+		return U64_MAX;
+	return stated_most > taken ? stated_most - taken : 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whose session it is: the user of the process that has loaded the module.
+ */
+#ifndef SPILE_OWNER_H
+#define SPILE_OWNER_H
+
+#include <linux/types.h>
+
+#include "abi/abi.h"
+
+/* First of all when the module is loaded, in the process that loads it. */
+void spile_owner_init(void);
+void spile_owner_exit(void);
+
+/* Whether the current process may use the device: the owner, and who may load modules. */
+bool spile_owner_permits(void);
+
+/* This process has opened the device for a session, or nobody has it open any more. */
+void spile_owner_opened(void);
+void spile_owner_closed(void);
+
+/* A global has been given another value. */
+void spile_owner_has_set(void);
+
+void spile_owner_state(struct spile_owner *state);
+
+/* Bytes that the session may still take; U64_MAX: no limit was stated. */
+u64 spile_owner_left(void);
+
+#endif
