@@ -13,6 +13,13 @@ pub fn user_id(name: &str) -> Option<u32> {
     number(&fs::read_to_string(USERS).ok()?, name)
 }
 
+/// What a user is called, for messages; its number if the file does not name it.
+pub fn user_name(id: u32) -> String {
+    let file = fs::read_to_string(USERS).unwrap_or_default();
+    let line = file.lines().find(|line| line.split(':').nth(2).and_then(|number| number.parse().ok()) == Some(id));
+    line.and_then(|line| line.split(':').next()).map_or_else(|| id.to_string(), str::to_string)
+}
+
 /// The number of a group; `None`: the file names no such group.
 pub fn group_id(name: &str) -> Option<u32> {
     number(&fs::read_to_string(GROUPS).ok()?, name)
@@ -34,5 +41,6 @@ mod tests {
         assert_eq!((number(file, "root"), number(file, "adm")), (Some(0), Some(4)));
         assert_eq!((number(file, "broken"), number(file, "x"), number(file, "")), (None, None, None));
         assert_eq!(user_id("root"), Some(0));
+        assert_eq!((user_name(0), user_name(4_000_000_000)), ("root".to_string(), "4000000000".to_string()));
     }
 }

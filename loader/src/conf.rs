@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use spile_abi::meta::Meta;
 
 use crate::options::{Options, Task};
+use crate::privilege::Rank;
 use crate::setting;
 
 const CONF: &str = "\
@@ -28,6 +29,8 @@ SCRIPT=
 BUILD_OPTIONS=-g
 # yes: the module goes into the initramfs too
 EARLY=no
+# Who may start the module beside the service, as with a set-uid spilerun: root, spilesys (its members), spileusr (both)
+START=root
 ";
 
 /// What it says.
@@ -43,6 +46,8 @@ pub struct Conf {
     pub script: PathBuf,
     pub build_options: Vec<String>,
     pub early: bool,
+    /// Least rank of users who may start the module; `None`: root alone.
+    pub start: Option<Rank>,
 }
 
 /// What to do without a module for the running kernel.
@@ -90,6 +95,14 @@ pub fn parse(text: &str) -> Result<Conf, String> {
                     "yes" => true,
                     "" | "no" => false,
                     _ => return Err(wrong("it is yes or no")),
+                }
+            }
+            "START" => {
+                conf.start = match value {
+                    "" | "root" => None,
+                    "spilesys" => Some(Rank::Sys),
+                    "spileusr" => Some(Rank::Usr),
+                    _ => return Err(wrong("it is root, spilesys or spileusr")),
                 }
             }
             "MISSING" => {
@@ -151,6 +164,8 @@ mod tests {
         assert_eq!(parse(CONF).unwrap().build_options, ["-g"]);
         assert_eq!(parse("\nX=1\n"), Err("line 2: no such key: X=1".to_string()));
         assert!(parse("MISSING=maybe").is_err() && parse("MISSING").is_err() && parse("EARLY=1").is_err());
+        assert_eq!((parse("START=root").unwrap().start, parse("START=spileusr").unwrap().start), (None, Some(Rank::Usr)));
+        assert!(parse("START=anybody").is_err());
         assert!(parse("MISSING=fetch").is_err() && parse("MISSING=rebuild\nSCRIPT=fix.stp").is_err());
         assert!(parse("MISSING=fetch\nDIRECTORY=/srv/modules").is_ok());
     }

@@ -11,12 +11,15 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
-use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Sample, Set, Setup, Symbol};
+use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, Symbol};
 use spile_abi::record::RingHeader;
 
 use crate::error::Error;
 use crate::ring::Ring;
 use crate::symbol::Kernel;
+
+/// No user has this number: it is (uid_t)-1.
+pub const UNKNOWN: u32 = u32::MAX;
 
 /// Where a node can be made when the system has made none. /dev first: the others may be mounted `nodev`.
 const NODE_PLACES: [&str; 3] = ["/dev", "/run", "/tmp"];
@@ -62,6 +65,15 @@ impl Device {
             return Err(self.strange(format!("version {} instead of {ABI_VERSION}", info.abi)));
         }
         Ok(info)
+    }
+
+    /// Whose session it is. The module of an earlier version does not say: [`UNKNOWN`], who is nobody.
+    pub fn owner(&self) -> Result<Owner, Error> {
+        let mut owner = Owner::default();
+        match self.call(device::OWNER, &mut owner, "asking") {
+            Err(Error::Device { errno: Errno::ENOTTY, .. }) => Ok(Owner { uid: UNKNOWN, ..Owner::default() }),
+            other => other.map(|()| owner),
+        }
     }
 
     pub fn set_up(&self, mut setup: Setup) -> Result<(), Error> {

@@ -111,6 +111,12 @@ pub enum Error {
     NotAllowed { what: &'static str, group: &'static str },
     /// Set-uid, and the module does not lie where only root can have put it.
     NotApproved { path: PathBuf },
+    /// Somebody else has started it.
+    OtherOwner { name: String, uid: u32 },
+    /// It is the name of a service.
+    Reserved { name: String },
+    /// Users who are not root have no more.
+    Limit { what: String },
     /// The same for members of spilesys, and nobody whom root trusts is known to have signed it.
     Unvouched { path: PathBuf, why: Unvouched },
     /// A script in guru mode, signed, from elsewhere.
@@ -180,6 +186,9 @@ impl Error {
             Error::NoCapability
             | Error::NotAllowed { .. }
             | Error::NotApproved { .. }
+            | Error::OtherOwner { .. }
+            | Error::Reserved { .. }
+            | Error::Limit { .. }
             | Error::Unvouched { .. }
             | Error::GuruElsewhere { .. }
             | Error::ModulesDisabled
@@ -233,6 +242,18 @@ impl fmt::Display for Error {
             Error::BadName { path, name } => write!(f, "{}: '{name}' is no name for a module or a kernel", path.display()),
             Error::NoCapability => write!(f, "loading a module needs CAP_SYS_MODULE: run as root, with sudo, or from a service"),
             Error::NotAllowed { what, group } => write!(f, "{what}: only for root and members of the group {group}"),
+            Error::OtherOwner { name, uid } => {
+                write!(f, "the session of {name} belongs to {}: only that user and root may do this", crate::accounts::user_name(*uid))
+            }
+            Error::Reserved { name } => write!(
+                f,
+                "{name} is a service, which root starts (systemctl start spile@{name}): START in /etc/spile/{name}.conf says who else may"
+            ),
+            Error::Limit { what } => write!(
+                f,
+                "{what}: end one (spilerun -d NAME), ask for less (-s MB), or ask root, who sets this in {}",
+                crate::limits::PLACE
+            ),
             Error::NotApproved { path } => write!(
                 f,
                 "{}: members of spileusr run modules of /lib/modules/{}/spile alone: root puts them there",

@@ -68,6 +68,11 @@ impl File {
         Ok(File { path, image, description, signed })
     }
 
+    /// Whether the kernel will call it as it says of itself.
+    pub fn has_its_name(&self) -> bool {
+        name_place(&self.image, &self.description.meta.name).is_some()
+    }
+
     /// `-R`: the module will be called NAME_PID. The kernel takes the name from the section that holds `struct module`.
     pub fn rename(&mut self, pid: u32) -> Result<(), Error> {
         if self.signed {
@@ -194,11 +199,15 @@ pub mod tests {
         let image = with_sections(&[(meta::SECTION, &meta.encode()), (".gnu.linkonce.this_module", &module)]);
         let description = parse(Path::new("a"), &image).unwrap();
         let mut file = File { path: "a".into(), image, description, signed: false };
+        assert!(file.has_its_name());
         file.rename(4711).unwrap();
         assert_eq!(file.description.meta.name, "script_1_4711");
         let renamed = elf::section(&file.image, ".gnu.linkonce.this_module").unwrap().unwrap();
         assert_eq!(&renamed[24..24 + 14], b"script_1_4711\0");
         assert_eq!((renamed[23], renamed[24 + MAX_NAME]), (7, 7));
+        assert!(file.has_its_name());
+        file.description.meta.name = "script_1".into();
+        assert!(!file.has_its_name());
         file.signed = true;
         assert!(matches!(file.rename(1), Err(Error::RenameSigned { .. })));
     }

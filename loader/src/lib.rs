@@ -10,6 +10,7 @@
 pub mod account;
 pub mod accounts;
 pub mod budget;
+pub mod capability;
 pub mod certificate;
 pub mod check;
 pub mod clock;
@@ -25,6 +26,7 @@ pub mod format;
 pub mod gate;
 pub mod histogram;
 pub mod input;
+pub mod limits;
 pub mod livepatch;
 pub mod load;
 pub mod merge;
@@ -38,6 +40,7 @@ pub mod progress;
 pub mod quick;
 pub mod record;
 pub mod report;
+pub mod reserved;
 pub mod ring;
 pub mod rotate;
 pub mod service;
@@ -96,7 +99,7 @@ fn serve(service: &service::Service, caller: Option<&Caller>) -> Result<Exit, Er
     }
     match service.perform()? {
         service::Step::Done(exit) => Ok(exit),
-        service::Step::Run(arguments) => perform(&service::options(arguments)?, None),
+        service::Step::Run(arguments) => perform(&Options { service: true, ..service::options(arguments)? }, None),
     }
 }
 
@@ -115,10 +118,14 @@ fn require(caller: Option<&Caller>, rank: Rank, what: &'static str) -> Result<()
 fn perform(options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
     match &options.task {
         Task::Remove(name) => {
-            require(caller, Rank::Sys, "ending other sessions")?;
+            require(caller, Rank::Usr, "ending sessions")?;
+            let own = caller.filter(|caller| caller.rank < Rank::Sys).map(Caller::uid);
+            if own.is_some() {
+                require_own(caller, name)?;
+            }
             privileged(caller, || {
                 check::may_load_modules()?;
-                load::remove_leftover(name)
+                load::remove_leftover(name, own)
             })?;
             Ok(Exit::Success)
         }
@@ -135,6 +142,16 @@ fn perform(options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
             require(caller, Rank::Sys, "changing other sessions")?;
             privileged(caller, || change_gate(name, *mode, *expires, *harmless_c))
         }
+    }
+}
+
+/// Refuses what only root and the owner of that session may. Without a caller: it is root, or the kernel will say.
+fn require_own(caller: Option<&Caller>, name: &str) -> Result<(), Error> {
+    let Some(caller) = caller else { return Ok(()) };
+    let owner = caller.as_root(|| look(name)?.owner())?;
+    match owner.uid == caller.uid() {
+        true => Ok(()),
+        false => Err(Error::OtherOwner { name: name.to_string(), uid: owner.uid }),
     }
 }
 
@@ -170,6 +187,7 @@ fn background(options: &Options) -> Result<Result<Option<daemon::Waiting>, Exit>
 
 fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
     let mut file = find(module, caller)?;
+    caller.map_or(Ok(()), |caller| reserved::may_start(caller, &file))?;
     privileged(caller, || {
         check::belongs_here(&file)?;
         livepatch::is_not_patched(&file)?;
@@ -185,6 +203,7 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
     };
     if options.rename {
         file.rename(std::process::id())?;
+        caller.map_or(Ok(()), |caller| reserved::may_use(caller, &file.description.meta.name))?;
     }
     let remover = caller.map(|caller| Remover::begin(caller, &file.description.meta.name)).transpose()?;
     let signals = signals::Signals::catch()?;
@@ -196,9 +215,18 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
         check::name_is_free(&file.description.meta.name)
     })?;
     let target = command::Target::prepare(options)?;
-    let loaded = privileged(caller, || load::Loaded::load(&file, remover))?;
+    let stated = match caller {
+        Some(caller) => caller.stated(&lock)?,
+        None => load::Stated { service: options.service, ..load::Stated::default() },
+    };
+    let loaded = privileged(caller, || load::Loaded::load(&file, &stated, remover))?;
     let opened = privileged(caller, || device::Device::open(&loaded.name));
     let result = opened.and_then(|device| {
+        if caller.is_some_and(|caller| device.owner().is_ok_and(|owner| owner.uid != caller.uid())) {
+            let what = "it does not say whose it is".to_string();
+            return Err(Error::Strange { name: loaded.name.clone(), what });
+        }
+        session::set_up(&device, options, &target)?;
         drop(lock);
         caller.map_or(Ok(()), Caller::drop)?;
         let subject = session::Subject {
@@ -216,8 +244,10 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
 
 /// `-A`: goes on with a session that nobody reads. What its records mean the module says itself.
 fn attach(name: &str, options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
-    require(caller, Rank::Sys, "attaching to sessions")?;
+    require(caller, Rank::Usr, "attaching to sessions")?;
     privileged(caller, check::may_load_modules)?;
+    // Before anything is opened for it; the session may still be exchanged for another one's, which the kernel then refuses.
+    require_own(caller, name)?;
     let waiting = match background(options)? {
         Ok(waiting) => waiting,
         Err(exit) => return Ok(exit),

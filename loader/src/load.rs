@@ -2,16 +2,19 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::kmod::{DeleteModuleFlags, delete_module, init_module};
-use spile_abi::device::{DEVICE_PREFIX, KEPT, OPENED, State};
+use nix::libc;
+use nix::sys::signal::Signal;
+use spile_abi::device::{DEVICE_PREFIX, KEPT, OPENED, Owner, SERVICE, State};
 
 use crate::device::Device;
 use crate::error::Error;
 use crate::file::{File, is_module_name};
+use crate::limits::Taken;
 use crate::privilege::Remover;
 use crate::report;
 
@@ -20,6 +23,27 @@ const CLASS: &str = "/sys/class/misc";
 const REMOVE_TRIES: usize = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 const LOCK_TRIES: usize = 1000;
+
+/// What a loader states of a session when it loads the module (abi.h, SPILE_OWNER).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stated {
+    /// One of `RANK_`.
+    pub rank: u32,
+    /// What the session may take; 0: no limit.
+    pub most_bytes: u64,
+    pub service: bool,
+}
+
+impl Stated {
+    /// As parameters of the module.
+    fn parameters(&self) -> String {
+        let Stated { rank, most_bytes, service } = self;
+        match *self == Stated::default() {
+            true => String::new(),
+            false => format!("spile_rank={rank} spile_most={most_bytes} spile_service={}", u32::from(*service)),
+        }
+    }
+}
 
 /// A module that this process has loaded. Dropping it removes it; [`Loaded::remove`] also tells how that went.
 #[derive(Debug)]
@@ -31,10 +55,12 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    pub fn load(file: &File, remover: Option<Remover>) -> Result<Loaded, Error> {
+    pub fn load(file: &File, stated: &Stated, remover: Option<Remover>) -> Result<Loaded, Error> {
         let name = file.description.meta.name.clone();
         // The bytes that were checked: nobody can exchange the file in between.
-        match init_module(&file.image, c"") {
+        // SANITY: numbers have no NUL.
+        let parameters = std::ffi::CString::new(stated.parameters()).unwrap_or_default();
+        match init_module(&file.image, &parameters) {
             Ok(()) => Ok(Loaded { name, remover, removed: false }),
             Err(errno) => Err(refusal(file, name, errno)),
         }
@@ -116,6 +142,10 @@ pub(crate) fn remove(name: &str) -> Result<(), Error> {
 pub struct Lock(Option<Flock<fs::File>>);
 
 impl Lock {
+    pub fn is_held(&self) -> bool {
+        self.0.is_some()
+    }
+
     pub fn take() -> Lock {
         let Ok(mut file) = fs::File::open(CLASS) else { return Lock(None) };
         for _ in 0..LOCK_TRIES {
@@ -154,10 +184,119 @@ fn find_use(name: &str) -> Result<Use, Error> {
     })
 }
 
-/// Whether a session goes on in the module that nobody reads.
-pub fn is_detached(name: &str) -> bool {
+/// Who has the name of a service.
+#[derive(Debug)]
+pub enum Holder {
+    /// Nobody, or what is in nobody's way.
+    Nobody,
+    /// A session that the service has begun.
+    Service { detached: bool },
+    /// A session that somebody else has begun.
+    Other(Owner),
+}
+
+/// Who has it now.
+pub fn holder(name: &str) -> Holder {
     let _lock = Lock::take();
-    candidates().iter().any(|candidate| candidate == name) && matches!(find_use(name), Ok(Use::Detached))
+    if !candidates().iter().any(|candidate| candidate == name) {
+        return Holder::Nobody;
+    }
+    let used = find_use(name);
+    let owner = match &used {
+        Ok(Use::Leftover) | Err(_) => return Holder::Nobody,
+        Ok(Use::Detached | Use::Loader) => Device::look(name).and_then(|device| device.owner()),
+    };
+    match owner {
+        Ok(owner) if owner.uid == 0 && owner.flags & SERVICE != 0 => Holder::Service { detached: matches!(used, Ok(Use::Detached)) },
+        Ok(owner) => Holder::Other(owner),
+        // It has just gone.
+        Err(_) => Holder::Nobody,
+    }
+}
+
+/// How long a loader has to end its session by itself, and a module to go.
+const COURTESY: Duration = Duration::from_secs(5);
+const TAKE_OVER: Duration = Duration::from_secs(30);
+
+/// Ends the session that has this name, whoever reads it: its loader is told to (TERM), and killed if it does not.
+pub fn take_over(name: &str) -> Result<(), Error> {
+    let begun = Instant::now();
+    let mut told = None;
+    while begun.elapsed() < TAKE_OVER {
+        if matches!(holder(name), Holder::Nobody) {
+            let lock = Lock::take();
+            remove_leftovers(&lock, false);
+            if !Path::new("/sys/module").join(name).exists() {
+                return Ok(());
+            }
+        }
+        match remove_leftover(name, None) {
+            Err(Error::InUse { .. }) => {
+                let signal = if begun.elapsed() < COURTESY { Signal::SIGTERM } else { Signal::SIGKILL };
+                if let Some(opener) = opener_of(name)
+                    && told != Some((opener, signal))
+                {
+                    tell(name, opener, signal);
+                    told = Some((opener, signal));
+                }
+            }
+            Err(Error::NotLoaded { .. }) | Ok(()) => return Ok(()),
+            Err(_) => {}
+        }
+        std::thread::sleep(PAUSE * 5);
+    }
+    Err(Error::InUse { name: name.to_string() })
+}
+
+/// The process that has it open for a session.
+fn opener_of(name: &str) -> Option<u32> {
+    let opener = owner(name)?.opener;
+    (opener > 1).then_some(opener)
+}
+
+/// Signals that process, if it still has the module's device open: then no other can have its number.
+fn tell(name: &str, opener: u32, signal: Signal) {
+    // SAFETY: takes two numbers and gives a new descriptor.
+    let Ok(descriptor) = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, opener, 0) }) else { return };
+    // SAFETY: new, and nobody else's.
+    let descriptor = unsafe { <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(descriptor as i32) };
+    if opener_of(name) == Some(opener) {
+        // SAFETY: a descriptor that lives over the call, numbers, and no siginfo. If the process has gone meanwhile, all is well.
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, std::os::fd::AsRawFd::as_raw_fd(&descriptor), signal as i32, 0usize, 0) };
+    }
+}
+
+/// Whose session that module has; `None`: there is none.
+pub(crate) fn owner(name: &str) -> Option<Owner> {
+    Device::look(name).and_then(|device| device.owner()).ok()
+}
+
+/// What the loaded modules of users take.
+pub fn taken() -> Vec<Taken> {
+    let ask = |name: &String| {
+        let device = Device::look(name).ok()?;
+        Taken::by(&device.owner().ok()?, &device.info().ok()?)
+    };
+    candidates().iter().filter_map(ask).collect()
+}
+
+/// Ends a session that nobody reads, if it is that one; false: somebody reads it, or it could not be removed.
+pub(crate) fn end_unattended(name: &str, loaded: u64) -> bool {
+    let _lock = Lock::take();
+    let is_it = || owner(name).is_some_and(|owner| owner.loaded == loaded);
+    match find_use(name) {
+        Ok(Use::Detached) if is_it() => {
+            let Ok(device) = Device::open(name) else { return false };
+            // What its end probes print is read by nobody.
+            let stopped = device.stop().is_ok();
+            drop(device);
+            stopped && remove(name).is_ok()
+        }
+        Ok(Use::Leftover) => remove(name).is_ok(),
+        Ok(Use::Loader) => false,
+        // Another session, or none.
+        _ => true,
+    }
 }
 
 /// `-A NAME`: the device of a session that nobody reads.
@@ -202,8 +341,8 @@ pub(crate) fn remove_idle(name: &str) -> bool {
     is_ours && matches!(find_use(name), Ok(Use::Leftover)) && remove(name).is_ok()
 }
 
-/// `-d NAME`; `*` removes every leftover.
-pub fn remove_leftover(name: &str) -> Result<(), Error> {
+/// `-d NAME`; `*` removes every leftover. `own`: only a session of this user.
+pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<(), Error> {
     let lock = Lock::take();
     if name == "*" {
         remove_leftovers(&lock, true);
@@ -217,6 +356,11 @@ pub fn remove_leftover(name: &str) -> Result<(), Error> {
         Use::Loader => Err(Error::InUse { name: name.to_string() }),
         Use::Leftover => remove(name),
         Use::Detached => {
+            // Before it is opened: an open device keeps the module, for as long as its process is stopped.
+            let owner = Device::look(name)?.owner()?;
+            if own.is_some_and(|own| own != owner.uid) {
+                return Err(Error::OtherOwner { name: name.to_string(), uid: owner.uid });
+            }
             let device = Device::open(name)?;
             // Its end probes run; what they print is read by nobody.
             device.stop()?;

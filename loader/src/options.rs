@@ -81,6 +81,8 @@ pub struct Options {
     pub color: bool,
     /// What the script may write.
     pub gate: Wish,
+    /// A service runs it.
+    pub service: bool,
 }
 
 /// Loads a module that spile built, prints what it prints, and removes it when it ends
@@ -340,6 +342,7 @@ impl Options {
             remote: None,
             color: false,
             gate: Wish::default(),
+            service: false,
         }
     }
 
@@ -389,6 +392,7 @@ impl Options {
                 per_second: arguments.rewrites,
                 only: arguments.only,
             },
+            service: false,
         })
     }
 }

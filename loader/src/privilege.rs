@@ -1,4 +1,4 @@
-//! Privileges when spilerun is installed set-uid root: who may do what, and with what rights each part runs.
+//! Privileges when spilerun is installed set-uid root, or with file capabilities: who may do what, and with what rights each part runs.
 //!
 //! Everything that names a file or runs a program is done with the caller's own rights from the first line on; root's come
 //! back for single calls ([`Caller::as_root`]): to read an approved module, to load it, to open its device. Then they go for
@@ -8,8 +8,11 @@
 //! | group | may |
 //! |---|---|
 //! | spiledev | everything that root may |
-//! | spilesys | run approved modules, and signed ones from elsewhere; look at, attach to, switch and end any session |
-//! | spileusr | run approved modules; look at any session |
+//! | spilesys | run approved modules, and signed ones from elsewhere; look at, switch and end any session |
+//! | spileusr | run approved modules; look at any session; end one's own |
+//!
+//! Each attaches to its own sessions; to another's only root does. Modules of services are root's, unless their
+//! configuration says otherwise ([`crate::reserved`]), and all sessions of users have limits ([`crate::limits`]).
 //!
 //! A module is approved when it lies in /lib/modules/RELEASE/spile or .../systemtap, and that file and all directories above
 //! are root's and nobody else may write there.
@@ -21,16 +24,21 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use nix::fcntl::{OFlag, openat};
+use nix::sys::signal::{SigHandler, Signal};
 use nix::sys::stat::Mode;
 use nix::unistd::{
     ForkResult, Gid, Uid, dup2_stderr, dup2_stdin, dup2_stdout, fork, getegid, geteuid, getgid, getgroups, getuid, pipe2, read, setegid, seteuid, setresgid, setresuid,
     setsid, write,
 };
 
+use spile_abi::device::{RANK_DEV, RANK_SYS, RANK_USR};
+
 use crate::accounts;
+use crate::capability::{self, Sets};
 use crate::certificate::Key;
 use crate::error::Error;
 use crate::file::{is_module_name, running_release};
+use crate::limits::{self, Limits};
 use crate::load;
 use crate::report;
 use crate::trust;
@@ -51,6 +59,15 @@ pub struct Caller {
     uid: Uid,
     gid: Gid,
     pub rank: Rank,
+    means: Means,
+}
+
+/// How the program was given rights.
+#[derive(Clone, Copy, Debug)]
+enum Means {
+    SetUid,
+    /// Of its file (setcap(8)): all that it may have.
+    Capabilities(Sets),
 }
 
 /// Groups with their ranks, highest first.
@@ -62,21 +79,40 @@ const OTHERS_WRITE: u32 = 0o022;
 impl Caller {
     /// To be called first of all. The rights of set-uid rest when it returns.
     pub fn find() -> Result<Option<Caller>, Error> {
-        if getuid() == geteuid() && getgid() == getegid() {
-            return Ok(None);
-        }
+        let own = Sets::own().map_err(|error| Error::System { doing: "asking for capabilities", error })?;
+        let means = match getuid() == geteuid() && getgid() == getegid() {
+            false => Means::SetUid,
+            // Not those that a service manager, say, has given to this user on purpose.
+            true if !getuid().is_root() && capability::is_elevated() && own.permitted != 0 => Means::Capabilities(own),
+            true => return Ok(None),
+        };
         let mut groups = getgroups().unwrap_or_default();
         groups.push(getgid());
         let rank = GROUPS.iter().find(|(name, _)| accounts::group_id(name).is_some_and(|id| groups.contains(&Gid::from_raw(id))));
-        let caller = Caller { uid: getuid(), gid: getgid(), rank: rank.map_or(Rank::None, |(_, rank)| *rank) };
+        let caller = Caller { uid: getuid(), gid: getgid(), rank: rank.map_or(Rank::None, |(_, rank)| *rank), means };
         caller.rest()?;
         Ok(Some(caller))
     }
 
     /// The caller's own rights, root's within reach.
     fn rest(&self) -> Result<(), Error> {
-        // The group first: without root's rights it cannot be changed.
-        setegid(self.gid).and_then(|()| seteuid(self.uid)).map_err(failed)
+        match self.means {
+            // The group first: without root's rights it cannot be changed.
+            Means::SetUid => setegid(self.gid).and_then(|()| seteuid(self.uid)).map_err(failed),
+            Means::Capabilities(Sets { permitted, .. }) => take_on(Sets { permitted, ..Sets::default() }),
+        }
+    }
+
+    /// The rights that it was given.
+    fn raise(&self) -> Result<(), Error> {
+        match self.means {
+            Means::SetUid => seteuid(Uid::from_raw(0)).map_err(failed),
+            Means::Capabilities(Sets { permitted, .. }) => take_on(Sets { effective: permitted, permitted, inheritable: 0 }),
+        }
+    }
+
+    pub fn uid(&self) -> u32 {
+        self.uid.as_raw()
     }
 
     /// Refuses what the caller's groups do not allow.
@@ -89,7 +125,7 @@ impl Caller {
 
     /// Runs it with root's rights.
     pub fn as_root<T>(&self, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        seteuid(Uid::from_raw(0)).map_err(failed)?;
+        self.raise()?;
         let result = run();
         self.rest()?;
         result
@@ -97,11 +133,16 @@ impl Caller {
 
     /// For good: neither this process nor what it starts can get them back.
     pub fn drop(&self) -> Result<(), Error> {
+        let kept = || Error::System { doing: "giving up privileges", error: std::io::ErrorKind::PermissionDenied.into() };
+        if let Means::Capabilities(_) = self.means {
+            take_on(Sets::default())?;
+            return if self.raise().is_err() { Ok(()) } else { Err(kept()) };
+        }
         seteuid(Uid::from_raw(0)).map_err(failed)?;
         setresgid(self.gid, self.gid, self.gid).and_then(|()| setresuid(self.uid, self.uid, self.uid)).map_err(failed)?;
         match seteuid(Uid::from_raw(0)).is_err() || self.uid.is_root() {
             true => Ok(()),
-            false => Err(Error::System { doing: "giving up privileges", error: std::io::ErrorKind::PermissionDenied.into() }),
+            false => Err(kept()),
         }
     }
 
@@ -132,6 +173,27 @@ impl Caller {
 }
 
 impl Caller {
+    /// What the module is told of a session that this caller begins: less than is left of what users' sessions may take.
+    /// `lock` is held until the session's buffers are made, so that what is summed up here holds.
+    pub fn stated(&self, lock: &load::Lock) -> Result<load::Stated, Error> {
+        let rank = match self.rank {
+            Rank::None | Rank::Usr => RANK_USR,
+            Rank::Sys => RANK_SYS,
+            Rank::Dev => return Ok(load::Stated { rank: RANK_DEV, ..load::Stated::default() }),
+        };
+        if !lock.is_held() {
+            let what = "another spilerun is loading a module, or somebody holds its lock (flock on /sys/class/misc)".to_string();
+            return Err(Error::System { doing: "waiting for other loaders", error: std::io::Error::other(what) });
+        }
+        let most_bytes = self.as_root(|| limits()?.room(self.uid(), &load::taken()))?;
+        Ok(load::Stated { rank, most_bytes, service: false })
+    }
+
+    /// Whether this caller's sessions may outlive the presence of their user.
+    fn keeps(&self) -> bool {
+        self.rank == Rank::Dev || self.as_root(limits).is_ok_and(|limits| limits.keeps(self.rank))
+    }
+
     /// The keys that root trusts, of the certificates in [`trust::PLACE`]. What cannot be used there is told.
     pub fn trusted_keys(&self) -> Result<Vec<Key>, Error> {
         let files = self.as_root(|| Ok(certificates(Path::new(trust::PLACE))))?;
@@ -150,6 +212,25 @@ fn certificates(directory: &Path) -> Vec<(PathBuf, std::io::Result<Vec<u8>>)> {
     paths.sort();
     // One that has gone meanwhile is none.
     paths.into_iter().filter_map(|path| Some((path.clone(), open_approved(&path).transpose()?))).collect()
+}
+
+/// What root has set, or what holds without. A file that others may have written, or that is wrong, is no limit that
+/// anybody wants.
+fn limits() -> Result<Limits, Error> {
+    let wrong = |why: String| Error::Setting { given: limits::PLACE.to_string(), why };
+    let bytes = open_approved(Path::new(limits::PLACE)).map_err(|error| wrong(error.to_string()))?.unwrap_or_default();
+    let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
+    let memory = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| limits::memory(&text));
+    Limits::parse(&text, memory.ok_or_else(|| wrong("/proc/meminfo does not tell how much memory there is".to_string()))?).map_err(wrong)
+}
+
+/// A file that is root's alone, as [`Caller::read_approved`] wants modules; `None`: it is not there.
+pub(crate) fn read_of_root(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    open_approved(path)
+}
+
+fn take_on(sets: Sets) -> Result<(), Error> {
+    sets.take_on().map_err(|error| Error::System { doing: "changing privileges", error })
 }
 
 fn failed(errno: nix::errno::Errno) -> Error {
@@ -200,6 +281,7 @@ const LEAVE: u8 = b'l';
 impl Remover {
     /// Splits the process; no other thread may exist. `name` is what it will remove, and nothing else.
     pub fn begin(caller: &Caller, name: &str) -> Result<Remover, Error> {
+        let keeps = caller.keeps();
         let (asked, ask) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
         let (answer, answering) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
         // SAFETY: there is one thread.
@@ -210,7 +292,7 @@ impl Remover {
                 // Out of reach of the caller's terminal; without a user of its own nobody else can signal it.
                 let _ = setsid();
                 leave_streams();
-                let done = caller.serve(&asked, &answering, name);
+                let done = caller.serve(&asked, &answering, name, keeps);
                 std::process::exit(i32::from(!done));
             }
         }
@@ -244,20 +326,69 @@ fn leave_streams() {
 }
 
 impl Caller {
-    fn serve(&self, asked: &OwnedFd, answering: &OwnedFd, name: &str) -> bool {
-        if setresuid(Uid::from_raw(0), Uid::from_raw(0), Uid::from_raw(0)).is_err() {
+    fn serve(&self, asked: &OwnedFd, answering: &OwnedFd, name: &str, keeps: bool) -> bool {
+        let zero = Uid::from_raw(0);
+        let raised = self.raise().is_ok() && (matches!(self.means, Means::Capabilities(_)) || setresuid(zero, zero, zero).is_ok());
+        if !raised {
             return false;
         }
         let mut word = [0u8];
         let removed = match read(asked, &mut word) {
             Ok(1) if word == [REMOVE] => load::remove(name).is_ok(),
-            Ok(1) => return true,
+            Ok(1) => return keeps || attend(name, self.uid()),
             // The loader is gone: what it has left idle goes too.
-            _ => return load::remove_idle(name),
+            _ => return load::remove_idle(name) || keeps || attend(name, self.uid()),
         };
         let _ = write(answering, &[u8::from(!removed)]);
         removed
     }
+}
+
+/// Between two looks for processes of a user.
+const LOOK: std::time::Duration = std::time::Duration::from_secs(5);
+/// The user has gone when so many looks in a row have found no process.
+const ABSENT: u32 = 2;
+/// What a process calls itself that waits for its user to go.
+const ATTENDANT: &std::ffi::CStr = c"spile-attend";
+
+/// Ends the session that this user's loader has left, as soon as no process of the user's is there any more.
+fn attend(name: &str, uid: u32) -> bool {
+    let owner = || load::owner(name).filter(|owner| owner.uid == uid);
+    let Some(loaded) = owner().map(|owner| owner.loaded) else { return true };
+    // What ends a login ends its processes; this one is there for the time after it.
+    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
+        // SAFETY: sets what is no handler of ours.
+        let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigIgn) };
+    }
+    let _ = nix::sys::prctl::set_name(ATTENDANT);
+    // It may be a login's, and keep its directory from being unmounted.
+    let _ = std::env::set_current_dir("/");
+    let mut absent = 0;
+    loop {
+        std::thread::sleep(LOOK);
+        if !Path::new("/sys/module").join(name).exists() {
+            return true;
+        }
+        absent = if is_present(uid) { 0 } else { absent + 1 };
+        if absent >= ABSENT && load::end_unattended(name, loaded) {
+            return true;
+        }
+    }
+}
+
+/// Whether a process runs as this user. Those that have ended and wait for their parent do not, nor do attendants.
+fn is_present(uid: u32) -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbered = processes.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())));
+    // One that has ended meanwhile is none.
+    numbered.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok()).any(|status| is_of(&status, uid))
+}
+
+/// By `/proc/PID/status`: whether its real or effective user is that one.
+fn is_of(status: &str, uid: u32) -> bool {
+    let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim();
+    let runs = !value("State:").starts_with(['Z', 'X']) && value("Name:").as_bytes() != ATTENDANT.to_bytes();
+    runs && value("Uid:").split_whitespace().take(2).any(|number| number.parse() == Ok(uid))
 }
 
 #[cfg(test)]
@@ -267,8 +398,17 @@ mod tests {
     #[test]
     fn ranks_have_their_groups() {
         assert_eq!([Rank::Usr, Rank::Sys, Rank::Dev].map(group_of), ["spileusr", "spilesys", "spiledev"]);
-        let caller = Caller { uid: getuid(), gid: getgid(), rank: Rank::Usr };
+        let caller = Caller { uid: getuid(), gid: getgid(), rank: Rank::Usr, means: Means::SetUid };
         assert!(caller.require(Rank::Usr, "x").is_ok() && caller.require(Rank::Sys, "x").is_err());
+    }
+
+    #[test]
+    fn users_are_present_by_what_runs() {
+        let status = |name: &str, state: &str| format!("Name:\t{name}\nState:\t{state}\nUid:\t5\t6\t7\t7\n");
+        let running = status("sh", "S (sleeping)");
+        assert!(is_of(&running, 5) && is_of(&running, 6) && !is_of(&running, 7));
+        assert!(!is_of(&status("sh", "Z (zombie)"), 5) && !is_of(&status("spile-attend", "S (sleeping)"), 5));
+        assert!(is_present(getuid().as_raw()) && !is_present(4_000_000_000));
     }
 
     #[test]

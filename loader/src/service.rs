@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 
+use crate::accounts;
 use crate::conf::{self, Conf, Missing};
 use crate::error::{Error, Exit};
 use crate::file::{File, is_module_name, running_release};
@@ -190,15 +191,16 @@ impl Service {
                 conf.suits(&module.description.meta).map_err(|why| Error::Setting { given: self.conf_path(name).display().to_string(), why })?;
             }
         }
-        for module in &modules {
-            let place = self.module_path(&module.description.meta.kernel_release, name);
-            write_new(&place, &module.image)?;
-            say(&format!("{} for kernel {}", place.display(), module.description.meta.kernel_release));
-        }
+        // Its configuration first: as long as there is none, the name is not the service's, and users may start the module.
         let conf = self.conf_path(name);
         if !conf.exists() {
             write_new(&conf, conf::default(name).as_bytes())?;
             say(&format!("{}: look at it, then spilerun service enable {name}", conf.display()));
+        }
+        for module in &modules {
+            let place = self.module_path(&module.description.meta.kernel_release, name);
+            write_new(&place, &module.image)?;
+            say(&format!("{} for kernel {}", place.display(), module.description.meta.kernel_release));
         }
         if !self.path(PACKAGED_UNIT).exists() && fs::read(self.path(UNIT_PLACE)).ok().as_deref() != Some(UNIT.as_bytes()) {
             write_new(&self.path(UNIT_PLACE), UNIT.as_bytes())?;
@@ -246,7 +248,10 @@ impl Service {
             return Ok(step);
         }
         // A session whose loader was killed just before.
-        match load::remove_leftover(name) {
+        if matches!(load::holder(name), load::Holder::Other(_)) {
+            return Ok(step);
+        }
+        match load::remove_leftover(name, None) {
             Ok(()) | Err(Error::NotLoaded { .. }) => Ok(step),
             Err(error) => Err(error),
         }
@@ -260,7 +265,15 @@ impl Service {
         }
         let _ = system("systemctl", &["--no-pager", "--lines=3", "status", &unit(name)]);
         say(&self.line(name));
-        if load::is_detached(name) {
+        let holder = load::holder(name);
+        if let load::Holder::Other(owner) = &holder {
+            report::say(&format!(
+                "WARNING: the name {name} is taken by a session that {} has started, not the service: systemctl restart {} ends it and starts the service's own",
+                accounts::user_name(owner.uid),
+                unit(name)
+            ));
+        }
+        if matches!(holder, load::Holder::Service { detached: true }) {
             report::say(&format!(
                 "WARNING: the session of {name} goes on in its module, and no loader reads it: systemctl start {} attaches to it, spilerun service disable {name} ends it",
                 unit(name)
@@ -363,11 +376,19 @@ impl Service {
         let conf = self.conf(name)?;
         let mut arguments: Vec<OsString> = vec!["spilerun".into(), "--keep".into(), "--append".into()];
         arguments.extend(conf.output_options().into_iter().map(OsString::from));
-        if load::is_detached(name) {
+        let holder = load::holder(name);
+        if matches!(holder, load::Holder::Service { detached: true }) {
             arguments.extend(["-A".into(), name.into()]);
             return Ok(Step::Run(arguments));
         }
         let module = self.module_for(name, &conf, &running_release())?;
+        if let load::Holder::Other(owner) = holder {
+            report::say(&format!(
+                "WARNING: the name {name} is taken by a session that {} has started: it is ended, and the service's own begins",
+                accounts::user_name(owner.uid)
+            ));
+            load::take_over(name)?;
+        }
         arguments.extend(conf.options.iter().map(OsString::from));
         arguments.push(module.into());
         arguments.extend(conf.globals.iter().map(OsString::from));

@@ -72,7 +72,14 @@ pub struct End {
     pub left: bool,
 }
 
-/// Runs a loaded module's session to its end, or until it is left. When the device is closed then, the module can be
+/// Makes the rings of a module that has just been loaded.
+pub fn set_up(device: &Device, options: &Options, target: &Target) -> Result<(), Error> {
+    let ring_bytes = options.ring_bytes.unwrap_or(default_ring_bytes(device.info()?.cpus));
+    let flags = if options.stats.is_some() { SETUP_TIMED } else { 0 };
+    device.set_up(Setup { ring_bytes, target: target.pid(), flags, ..Setup::default() })
+}
+
+/// Runs a loaded module's session, once it is [`set_up`], to its end, or until it is left. When the device is closed then, the module can be
 /// removed.
 pub fn run(
     subject: &Subject<'_>,
@@ -90,9 +97,6 @@ pub fn run(
         return Err(Error::Strange { name: name.to_string(), what });
     }
     if !subject.attached {
-        let ring_bytes = options.ring_bytes.unwrap_or_else(|| default_ring_bytes(info.cpus));
-        let flags = if options.stats.is_some() { SETUP_TIMED } else { 0 };
-        device.set_up(Setup { ring_bytes, target: target.pid(), flags, ..Setup::default() })?;
         subject.settings.iter().flat_map(|(index, value)| setting::pieces(*index, value)).try_for_each(|piece| device.set(piece))?;
         if let Some(wanted) = &options.budget {
             budget::keep(wanted, device, &description.meta.probes)?;
@@ -106,6 +110,9 @@ pub fn run(
     }
     let info = device.info()?;
     let mut rings = device.map_rings(&info)?;
+    // Behind the settings, which it tells of.
+    let owner = device.owner()?;
+    let is_ours = !subject.attached || owner.uid == nix::unistd::geteuid().as_raw();
     let mut sinks = sinks;
     let doubtful = if subject.attached { progress::mend(&mut rings, &mut sinks) } else { 0 };
     let running = State::from_number(info.state) == Some(State::Running);
@@ -128,7 +135,7 @@ pub fn run(
         target,
         sinks,
         teller: Teller::new(options.verbose, options.no_warnings),
-        commands: Commands::default(),
+        commands: Commands::of(&owner, is_ours),
         phase: if subject.attached { Phase::Running } else { Phase::Starting },
         waiting,
         // A session that has come to its end while nobody read it.

@@ -3,6 +3,8 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use spile_abi::device::{HAS_SET, Owner, RANK_SYS, RANK_USR};
+
 /// Running at a time; a script that asks for more asks too often.
 const MAX_RUNNING: usize = 64;
 /// How long the end of a session waits for them.
@@ -11,15 +13,34 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
 pub struct Commands {
+    /// Why none is run.
+    refusal: Option<String>,
     running: Vec<Child>,
 }
 
 impl Commands {
+    /// Those that the session of this owner asks for. They are run with our rights, so they have to be the owner's; and in a
+    /// session of users whose rights are not root's none is run that may be made of what they have put into globals: root has
+    /// approved of the script's text, and not of theirs.
+    pub fn of(owner: &Owner, is_ours: bool) -> Commands {
+        let refusal = match owner.rank {
+            _ if !is_ours => Some("the session belongs to another user, who alone runs its commands".to_string()),
+            RANK_USR | RANK_SYS if owner.flags & HAS_SET != 0 => {
+                Some("globals were given other values, and root has not approved of what commands are made of then".to_string())
+            }
+            _ => None,
+        };
+        Commands { refusal, running: Vec::new() }
+    }
+
     /// Runs it; a text says why not.
     pub fn run(&mut self, command: &[u8]) -> Result<(), String> {
         use std::os::unix::ffi::OsStrExt;
         self.reap();
         let shown = || String::from_utf8_lossy(command).into_owned();
+        if let Some(why) = &self.refusal {
+            return Err(format!("system(): {why}, not run: {}", shown()));
+        }
         if self.running.len() >= MAX_RUNNING {
             return Err(format!("system(): {MAX_RUNNING} commands are still running, not run: {}", shown()));
         }
@@ -60,6 +81,14 @@ mod tests {
         commands.run(format!("echo x >{}", file.display()).as_bytes()).unwrap();
         commands.finish();
         assert_eq!(std::fs::read_to_string(file).unwrap(), "x\n");
+    }
+
+    #[test]
+    fn commands_of_others_and_of_unapproved_text_are_not_run() {
+        let run = |rank, flags, is_ours| Commands::of(&Owner { rank, flags, ..Owner::default() }, is_ours).run(b"true");
+        assert!(run(0, 0, false).is_err_and(|text| text.contains("belongs to another user") && text.ends_with("not run: true")));
+        assert!(run(RANK_USR, HAS_SET, true).is_err_and(|text| text.contains("globals were given")));
+        assert!(run(RANK_SYS, HAS_SET, true).is_err() && run(RANK_USR, 0, true).is_ok() && run(0, HAS_SET, true).is_ok());
     }
 
     #[test]

@@ -7,7 +7,7 @@
 # stdout: ^usr: approved runs, no rights left: 0000000000000000, uid 5001$
 # stdout: ^usr: output is the caller's$
 # stdout: ^usr: elsewhere 4, root's file 4, traversal 4, link 3, writable file 3, writable directory 3, other's file 3$
-# stdout: ^usr: cannot end, attach or switch: 4 4 4$
+# stdout: ^usr: while it is read: 6 6, cannot switch: 4$
 # stdout: ^usr: may look$
 # stdout: ^usr: environment without effect: 5001$
 # stdout: ^usr: killed, and its module goes$
@@ -49,7 +49,7 @@ pid=$(session_of 5001)
 echo "usr: approved runs, no rights left: $(sed -n 's/^CapPrm:\t//p' "/proc/$pid/status"), uid $(sed -n 's/^Uid:\t\([0-9]*\)\t\1\t\1\t\1$/\1/p' "/proc/$pid/status")"
 [ "$(stat -c %u mine)" = 5001 ] && [ "$(status usr suid ticks -o /root/theirs)" = 8 ] && [ ! -e /root/theirs ] && echo "usr: output is the caller's"
 look=$(status usr suid status ticks)
-cannot="$(status usr suid -d ticks) $(status usr suid -A ticks) $(status usr suid observe ticks)"
+cannot="$(status usr suid -d ticks) $(status usr suid -A ticks), cannot switch: $(status usr suid observe ticks)"
 kill -INT "$pid"
 for tenth in $(seq 50); do loaded ticks || break; sleep 0.1; done
 gone ticks
@@ -66,7 +66,7 @@ chmod 777 "$place"
 directory=$(status usr suid ticks)
 chmod 755 "$place"
 echo "usr: elsewhere $elsewhere, root's file $rooted, traversal $traversal, link $link, writable file $loose, writable directory $directory, other's file $theirs"
-echo "usr: cannot end, attach or switch: $cannot"
+echo "usr: while it is read: $cannot"
 [ "$look" = 0 ] && echo usr: may look
 
 printf '#!/bin/sh\nid -u >/tmp/open/hostile\n' >sh && chmod 755 sh

@@ -82,8 +82,10 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     let mut guest = Guest::new(place.kernel.clone());
     guest.extra_module(lustre).extra_module(ptlrpc).extra_module(FAULT.build(root, place)?).extra_module(LIVEPATCH.build(root, place)?);
     guest.copy(variant, "/root/variant/lustre.ko")?;
-    let getfattr = Path::new("/usr/bin/getfattr");
-    guest.program(getfattr, getfattr).context("getfattr is in the package attr")?;
+    for name in ["getfattr", "setfattr"] {
+        let path = Path::new("/usr/bin").join(name);
+        guest.program(&path, &path).with_context(|| format!("{name} is in the package attr"))?;
+    }
     let strace = Path::new("/usr/bin/strace");
     guest.program(strace, strace).context("strace is in the package strace")?;
     for name in ["calls", "calls32", "load", "rpcd"] {

@@ -1,0 +1,83 @@
+//! Capabilities of this thread, by capget(2) and capset(2).
+
+use std::io;
+
+use nix::errno::Errno;
+use nix::libc;
+
+/// Masks, a bit for each capability (linux/capability.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sets {
+    pub effective: u64,
+    pub permitted: u64,
+    pub inheritable: u64,
+}
+
+/// `_LINUX_CAPABILITY_VERSION_3`: two words of each mask.
+const VERSION: u32 = 0x2008_0522;
+
+#[repr(C)]
+struct Header {
+    version: u32,
+    pid: i32,
+}
+
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Words {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+impl Sets {
+    pub fn own() -> io::Result<Sets> {
+        let mut header = Header { version: VERSION, pid: 0 };
+        let mut words = [Words::default(); 2];
+        // SAFETY: the kernel reads the header and writes two Words, both of which live over the call.
+        let result = unsafe { libc::syscall(libc::SYS_capget, std::ptr::from_mut(&mut header), words.as_mut_ptr()) };
+        Errno::result(result)?;
+        let [low, high] = words;
+        let mask = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        Ok(Sets {
+            effective: mask(low.effective, high.effective),
+            permitted: mask(low.permitted, high.permitted),
+            inheritable: mask(low.inheritable, high.inheritable),
+        })
+    }
+
+    /// Of this thread: to be called while there is no other.
+    pub fn take_on(self) -> io::Result<()> {
+        let mut header = Header { version: VERSION, pid: 0 };
+        let word = |shift: u32| Words {
+            effective: (self.effective >> shift) as u32,
+            permitted: (self.permitted >> shift) as u32,
+            inheritable: (self.inheritable >> shift) as u32,
+        };
+        let words = [word(0), word(32)];
+        // SAFETY: the kernel reads the header and two Words, both of which live over the call.
+        let result = unsafe { libc::syscall(libc::SYS_capset, std::ptr::from_mut(&mut header), words.as_ptr()) };
+        Errno::result(result).map(drop).map_err(io::Error::from)
+    }
+}
+
+/// Whether this program was given rights that its caller has not (AT_SECURE of getauxval(3)).
+pub fn is_elevated() -> bool {
+    // SAFETY: looks a number up in what the kernel has left on the stack.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_masks_are_those_that_proc_tells() {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let told = |key: &str| u64::from_str_radix(status.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim(), 16).unwrap();
+        let own = Sets::own().unwrap();
+        assert_eq!(own, Sets { effective: told("CapEff:"), permitted: told("CapPrm:"), inheritable: told("CapInh:") });
+        own.take_on().unwrap();
+        assert!(!is_elevated());
+    }
+}

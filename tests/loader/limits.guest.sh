@@ -1,0 +1,72 @@
+# Shows: what the sessions of a user who is not root may take is bounded, in memory and in number, by default and by /etc/spile/limits,
+# which refuses users when it is wrong; sessions end when their user has no process any more, unless KEEP says otherwise.
+# script: ticks ticks.stp
+# limit: 180
+# stdout: ^of the memory: a sixteenth$
+# stdout: ^more: 4 .*USER_MEMORY.*/etc/spile/limits
+# stdout: ^root has no limit: 0$
+# stdout: ^number: 4 .*USER_SESSIONS
+# stdout: ^wrong: 2 .*line 1: no such key
+# stdout: ^a file of others: 2$
+# stdout: ^gone with its user$
+# stdout: ^kept$
+
+place=/lib/modules/$(uname -r)/spile
+mkdir -p "$place" /etc/spile
+cp ticks.ko "$place"
+chmod 644 "$place"/*
+printf 'spileusr:x:601:usr\n' >>/etc/group
+echo "usr:x:5001:5001::/tmp:/bin/sh" >>/etc/passwd
+cp /usr/bin/spilerun /usr/bin/suid
+chmod 4755 /usr/bin/suid
+chmod 1777 /tmp
+cd /tmp
+status() { s=0; su usr -c "$*" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
+sessions() { ls /sys/class/misc | sed -n 's/^spile-//p'; }
+end_all() { for name in $(sessions); do spilerun -d "$name"; done; }
+# What their users' sessions take, in KB.
+memory() {
+	for name in $(sessions); do spilerun status "$name"; done | sed -n 's/.*skipped, \([0-9]*\) KB$/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+su usr -c 'sleep 1000' &
+user=$!
+most=$(($(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 16))
+for turn in 1 2 3 4 5 6 7 8; do last=$(status suid -R -L -s 4095 ticks); done
+[ "$(memory)" -le "$most" ] && [ "$(memory)" -gt $((most / 4)) ] && echo 'of the memory: a sixteenth'
+# What is left of it in the end is less than a session takes.
+echo 'USER_MEMORY=1M' >/etc/spile/limits
+echo "more: $(status suid -R -L ticks) $(cat /tmp/err)"
+end_all
+status=0
+spilerun -L "$place/ticks.ko" 2>/dev/null || status=$?
+echo "root has no limit: $status"
+end_all
+echo 'USER_SESSIONS=2' >/etc/spile/limits
+[ "$(status suid -R -L ticks) $(status suid -R -L ticks)" = '0 0' ]
+echo "number: $(status suid -R -L ticks) $(cat /tmp/err)"
+end_all
+echo 'SESSIONS=2' >/etc/spile/limits
+echo "wrong: $(status suid ticks) $(cat /tmp/err)"
+chown 5001 /etc/spile/limits
+echo "a file of others: $(status suid ticks)"
+rm /etc/spile/limits
+
+[ "$(status suid -L ticks)" = 0 ]
+sleep 12
+loaded ticks
+# The shell that su has begun, and what it runs.
+for process in /proc/[0-9]*; do
+	! grep -q '^Uid:.5001' "$process/status" 2>/dev/null || kill -KILL "${process#/proc/}"
+done
+wait $user || true
+for tenth in $(seq $((400 * SLOWNESS))); do loaded ticks || break; sleep 0.1; done
+gone ticks
+echo gone with its user
+echo 'KEEP=spileusr' >/etc/spile/limits
+[ "$(status suid -L ticks)" = 0 ]
+sleep 20
+loaded ticks
+spilerun -d ticks
+gone ticks
+echo kept

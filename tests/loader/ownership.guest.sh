@@ -1,0 +1,87 @@
+# Shows: a session belongs to the user who has started it: nobody but root attaches to another's, and what it asks the loader to run
+# is run with its user's rights or not at all, not when its user has put text into globals; the device is of no use to other
+# users, whatever way they have got a descriptor; file capabilities are looked at as set-uid is.
+# script: asks asks.stp
+# limit: 120
+# stdout: ^set by usr: 0, nothing run: .*globals were given other values
+# stdout: ^root attaches: nothing run by root: .*system\(\): globals were given|.*system\(\): the session belongs to another user
+# stdout: ^not set: root runs nothing: .*the session belongs to another user
+# stdout: ^usr attaches: nobody 5001$
+# stdout: ^others attach: 4 4, end: 4: .*belongs to usr: only that user and root
+# stdout: ^its user ends it: 0$
+# stdout: ^a descriptor of root's: .*Operation not permitted
+# stdout: ^capabilities: nobody 4, elsewhere 4, approved 0, no rights left: 0000000000000000$
+
+place=/lib/modules/$(uname -r)/spile
+mkdir -p "$place"
+cp asks.ko "$place"
+chmod 644 "$place"/*
+printf 'spileusr:x:601:usr,two\nspilesys:x:602:sys\n' >>/etc/group
+for who in usr:5001 sys:5002 two:5003 no:5004; do
+	echo "${who%:*}:x:${who#*:}:${who#*:}::/tmp:/bin/sh" >>/etc/passwd
+done
+cp /usr/bin/spilerun /usr/bin/suid
+chmod 4755 /usr/bin/suid
+chmod 1777 /tmp
+mkdir -p /tmp/open && chmod 777 /tmp/open
+cd /tmp/open
+as() { user=$1; shift; su "$user" -c "$*"; }
+status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
+
+started=$(status usr "suid -L asks 'who=\$(id -u >/tmp/open/pwned)'")
+as usr 'suid -A asks -T 1' >/dev/null 2>/tmp/err
+[ ! -e pwned ] && [ ! -e said ] && echo "set by usr: $started, nothing run: $(grep -m 1 WARNING /tmp/err)"
+gone asks
+status usr "suid -L asks 'who=\$(id -u >/tmp/open/pwned)'" >/dev/null
+spilerun -A asks -T 1 >/dev/null 2>/tmp/err
+[ ! -e pwned ] && [ ! -e said ] && echo "root attaches: nothing run by root: $(grep -m 1 WARNING /tmp/err)"
+gone asks
+
+status usr 'suid -L asks' >/dev/null
+spilerun -A asks >/dev/null 2>/tmp/err &
+loader=$!
+wait_for /tmp/err 'system()'
+others="$(status two suid -A asks)"
+kill -s QUIT $loader
+wait $loader
+[ ! -e said ] && echo "not set: root runs nothing: $(grep -m 1 WARNING /tmp/err)"
+others="$(status two suid -A asks) $(status sys suid -A asks), end: $(status two suid -d asks)"
+echo "others attach: $others: $(cat /tmp/err)"
+as usr 'suid -A asks' >/dev/null 2>&1 &
+loader=$!
+wait_for said nobody
+echo "usr attaches: $(head -n 1 said)"
+for process in /proc/[0-9]*; do
+	grep -q '^Name:.suid$' "$process/status" 2>/dev/null && kill -s QUIT "${process#/proc/}"
+done
+wait $loader || true
+echo "its user ends it: $(status usr suid -d asks)"
+gone asks
+
+spilerun -L asks.ko 2>/dev/null || spilerun -L "$place/asks.ko" 2>/dev/null
+exec 9</dev/spile-asks
+echo "a descriptor of root's: $(su usr -c 'cat <&9' 2>&1 | tr -d '\000' | head -c 300)"
+exec 9<&-
+spilerun -d asks
+gone asks
+
+mkdir -p /caps && mount -t tmpfs none /caps
+cp /usr/bin/spilerun /caps/capable && chmod 755 /caps/capable
+# cap_sys_module and cap_dac_override, permitted and effective (struct vfs_cap_data, revision 2).
+setfattr -n security.capability -v 0x0100000202000100000000000000000000000000 /caps/capable
+cp "$place/asks.ko" mine.ko
+capable="nobody $(status no /caps/capable asks -T 0.2), elsewhere $(status usr /caps/capable ./mine.ko -T 0.2)"
+as usr '/caps/capable asks' >/dev/null 2>/tmp/err &
+loader=$!
+rm -f said
+wait_for said nobody || cat /tmp/err
+for process in /proc/[0-9]*; do
+	if grep -q '^Name:.capable$' "$process/status" 2>/dev/null && grep -q '^CapPrm:.0*$' "$process/status"; then
+		left=$(sed -n 's/^CapPrm:\t//p' "$process/status")
+		kill -s INT "${process#/proc/}"
+	fi
+done
+s=0
+wait $loader || s=$?
+gone asks
+echo "capabilities: $capable, approved $s, no rights left: $left"

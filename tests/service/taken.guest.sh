@@ -1,0 +1,72 @@
+# Shows: users do not start a service's module, under its name or another, unless its configuration says so; a service never attaches to a
+# session that it has not begun: it says whose that is, ends it, its loader too, and begins its own.
+# script: ticks ticks.stp
+# limit: 120
+# stdout: ^users: 4 4 4: .*ticks is a service, which root starts .*START in /etc/spile/ticks.conf
+# stdout: ^another file: 4$
+# stdout: ^granted: 0$
+# stdout: ^detached: .*the name ticks is taken by a session that usr has started: it is ended
+# stdout: ^its own: 1$
+# stdout: ^attached again: 0$
+# stdout: ^a loader, stopped: .*taken by a session that usr has started
+# stdout: ^by hand: .*taken by a session that root has started
+# stdout: ^status: .*the name ticks is taken by a session that usr has started
+
+mkdir -p bin
+printf '#!/bin/sh\n' >bin/systemctl
+chmod +x bin/systemctl
+export PATH=$PWD/bin:$PATH
+place=/lib/modules/$(uname -r)/spile
+printf 'spileusr:x:601:usr\nspilesys:x:602:sys\n' >>/etc/group
+for who in usr:5001 sys:5002; do
+	echo "${who%:*}:x:${who#*:}:${who#*:}::/tmp:/bin/sh" >>/etc/passwd
+done
+cp /usr/bin/spilerun /usr/bin/suid
+chmod 4755 /usr/bin/suid
+chmod 1777 /tmp
+status() { user=$1; shift; s=0; su "$user" -c "cd /tmp; $*" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
+# The service's loader is $loader.
+begins() {
+	rm -f out err
+	spilerun service run ticks >out 2>err &
+	loader=$!
+	wait_for out tick 40 || cat err
+}
+ends() { kill -s TERM $loader; wait $loader || true; gone ticks; }
+warned() { grep -m 1 WARNING err || true; }
+
+spilerun service install ticks ticks.ko >/dev/null 2>&1
+chmod 644 "$place"/*
+echo "users: $(status usr suid ticks -T 0.2) $(status usr suid -R ticks -T 0.2) $(status sys suid ticks -T 0.2): $(cat /tmp/err)"
+cp "$place/ticks.ko" "$place/other.ko"
+echo "another file: $(status usr suid other -T 0.2)"
+rm "$place/other.ko"
+su usr -c 'sleep 1000' &
+echo 'START=spileusr' >>/etc/spile/ticks.conf
+echo "granted: $(status usr suid -L ticks line=theirs)"
+begins
+echo "detached: $(warned)"
+echo "its own: $(grep -c ready out)"
+! grep theirs out
+kill -KILL $loader
+wait $loader || true
+loaded ticks
+begins
+[ -z "$(warned | grep taken)" ] && echo "attached again: $(grep -c ready out)"
+ends
+
+su usr -c 'cd /tmp; exec suid --keep ticks -o theirs' >/dev/null 2>&1 &
+wait_for /tmp/theirs tick
+for process in /proc/[0-9]*; do
+	grep -q '^Name:.suid$' "$process/status" 2>/dev/null && grep -q '^Uid:.5001' "$process/status" && kill -s STOP "${process#/proc/}"
+done
+spilerun service status ticks >said 2>&1 || true
+begins
+echo "a loader, stopped: $(warned)"
+[ "$(grep -c ready out)" = 1 ]
+ends
+spilerun -L "$place/ticks.ko" 2>/dev/null
+begins
+echo "by hand: $(warned)"
+ends
+echo "status: $(grep WARNING said)"
