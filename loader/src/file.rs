@@ -1,8 +1,8 @@
 //! The module's file: where it is, and what its section `.spile.meta` says.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use spile_abi::budget;
 use spile_abi::format::Piece;
 use spile_abi::meta::{self, Meta};
 use spile_abi::seal;
@@ -32,6 +32,9 @@ pub struct File {
 /// The kernel's limit for names (MODULE_NAME_LEN, the NUL included).
 const MAX_NAME: usize = 56;
 
+/// Modules that spile builds have up to some MB; with debug information in embedded C, some ten.
+const MAX_IMAGE: u64 = 256 << 20;
+
 impl File {
     /// The file of that path; a bare name is looked up among the running kernel's prebuilt modules.
     pub fn find(module: &Path) -> Result<File, Error> {
@@ -49,13 +52,8 @@ impl File {
     }
 
     fn read(path: &Path) -> Result<File, Error> {
-        let unreadable = |error| Error::Unreadable { path: path.to_path_buf(), error };
-        // Looked at before it is opened: a device or a pipe may have no end, or none yet.
-        let status = fs::metadata(path).map_err(unreadable)?;
-        if !status.is_file() {
-            return Err(unreadable(std::io::Error::other("it is no regular file")));
-        }
-        File::of(path.to_path_buf(), fs::read(path).map_err(unreadable)?)
+        let image = budget::read_file(path, "a module", MAX_IMAGE);
+        File::of(path.to_path_buf(), image.map_err(|error| Error::Unreadable { path: path.to_path_buf(), error })?)
     }
 
     /// From bytes that were read already.

@@ -33,7 +33,7 @@ pub fn with_words(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String>
 }
 
 /// The words of a line.
-fn split(line: &str, variable: &dyn Fn(&str) -> String) -> Result<Vec<String>, &'static str> {
+pub fn split(line: &str, variable: &dyn Fn(&str) -> String) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

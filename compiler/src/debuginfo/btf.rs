@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::elf::Elf;
 use super::error::Error;
-use super::types::{BaseEncoding, Member, MemberBits, Type, TypeId};
+use super::types::{BaseEncoding, Extent, Member, MemberBits, Type, TypeId};
 use super::store::Die;
 
 const MAGIC: u16 = 0xeb9f;
@@ -31,6 +31,9 @@ const FLOAT: u32 = 16;
 const DECL_TAG: u32 = 17;
 const TYPE_TAG: u32 = 18;
 const ENUM64: u32 = 19;
+
+/// Longer texts are none: thousands of types may name one text of a megabyte.
+const MAX_TEXT: usize = 4096;
 
 /// Whether the bytes are BTF as `/sys/kernel/btf` has it.
 pub(super) fn is_raw(bytes: &[u8]) -> bool {
@@ -154,6 +157,7 @@ impl Btf {
         }
         let start = self.texts.checked_add((at - self.texts_from) as usize)?;
         let bytes = self.bytes.get(start..self.texts + self.texts_length as usize)?;
+        let bytes = &bytes[..bytes.len().min(MAX_TEXT)];
         let end = bytes.iter().position(|byte| *byte == 0)?;
         (end > 0).then(|| String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
@@ -189,12 +193,12 @@ impl Btf {
     }
 
     /// None: there is no such type.
-    pub fn get(&self, id: TypeId) -> Option<Type> {
+    pub fn get(&self, id: TypeId, extent: Extent) -> Option<Type> {
         let mut number = id.die().0;
-        // What only qualifies, and nobody asks for.
+        // What only qualifies, and nobody asks for; of a function its type.
         for _ in 0..super::store::MAX_CHAIN {
             let (_, head) = self.part(number)?;
-            if !matches!(head.kind, RESTRICT | TYPE_TAG) {
+            if !matches!(head.kind, RESTRICT | TYPE_TAG | FUNC) {
                 break;
             }
             number = head.value;
@@ -225,20 +229,19 @@ impl Btf {
                 let count = Some(word(&part.bytes, head.rest + 8)?.into()).filter(|count| *count > 0);
                 Type::Array { element: type_id(word(&part.bytes, head.rest)?)?, counts: vec![count] }
             }
-            STRUCT | UNION => Type::Struct { name, union: head.kind == UNION, size: head.value.into(), members: part.members(head)? },
-            ENUM | ENUM64 => Type::Enum { name, size: head.value.into(), signed: head.flag, values: part.values(head)? },
+            STRUCT | UNION => Type::Struct { name, union: head.kind == UNION, size: head.value.into(), members: if extent == Extent::Whole { part.members(head)? } else { Vec::new() } },
+            ENUM | ENUM64 => Type::Enum { name, size: head.value.into(), signed: head.flag, values: if extent == Extent::Whole { part.values(head)? } else { Vec::new() } },
             FWD => {
                 let (kind, keyword) = if head.flag { (UNION, "union") } else { (STRUCT, "struct") };
                 let name = name.unwrap_or_default();
                 match self.find(&[kind], &name) {
-                    Some(id) => return self.get(TypeId::new(Die(id))),
+                    Some(id) => return self.get(TypeId::new(Die(id)), extent),
                     None => Type::Incomplete { name: format!("{keyword} {name}") },
                 }
             }
             TYPEDEF => Type::Typedef { name: name.unwrap_or_default(), target },
             VOLATILE => Type::Volatile(target),
             CONST => Type::Const(target),
-            FUNC => return self.get(target?),
             FUNC_PROTO => {
                 let mut parameters = Vec::new();
                 let mut variadic = false;

@@ -7,6 +7,7 @@
 use std::sync::OnceLock;
 
 use gimli::{AttributeValue, Expression, Operation};
+use spile_abi::budget::Budget;
 
 use super::DebugInfo;
 use super::elf::Address;
@@ -105,10 +106,13 @@ impl DebugInfo {
         for (called, _, _) in &own {
             let first = sites.partition_point(|(origin, _)| origin < called);
             for (_, site) in sites.get(first..).unwrap_or_default().iter().take_while(|(origin, _)| origin == called) {
+                if callers.len() > MAX_CALLERS {
+                    return Ok(Some(callers));
+                }
                 let (unit, entry) = self.store.entry(*site)?;
                 let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
                 let Some(after) = after.map_or(Ok(None), |value| self.store.dwarf.attr_address(unit, value))? else { continue };
-                let mut values = self.passed(*site, after)?;
+                let mut values = self.passed(*site, after, place.budget)?;
                 values.retain_mut(|(_, ops)| match moved(ops, |register| unwound.register(register)) {
                     Some(moved) => {
                         *ops = moved;
@@ -123,12 +127,12 @@ impl DebugInfo {
     }
 
     /// The registers of which a call site says what it passes in them, in terms of its own registers.
-    fn passed(&self, site: Die, after: u64) -> Result<Vec<(u16, Vec<Op>)>, Damage> {
+    fn passed(&self, site: Die, after: u64, budget: &Budget) -> Result<Vec<(u16, Vec<Op>)>, Damage> {
         let subprogram = self.subprogram_around(site)?;
         let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram, is_entry: false };
         let (unit, children) = self.children(site)?;
         // The call itself is the last that is before where it returns to.
-        let place = self.place(unit, &scopes, after.saturating_sub(1))?;
+        let place = self.place(unit, &scopes, after.saturating_sub(1), budget)?;
         let mut values = Vec::new();
         for entry in &children {
             let value = match entry.tag() {

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use object::elf::{SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE};
-use object::read::elf::{ElfFile64, ElfSymbol64, SectionHeader};
+use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader as _, SectionHeader};
 use object::{
     LittleEndian, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget, SectionFlags,
     SymbolKind,
 };
 
 use rayon::prelude::*;
+use spile_abi::budget::{Budget, Limits, USUAL};
 
 use super::btf;
 use super::error::Error;
@@ -142,6 +143,7 @@ impl Elf {
         if elf.architecture() != registers::MACHINE {
             return Err(wrong(format!("an object for {:?}, not {:?}", elf.architecture(), registers::MACHINE)));
         }
+        named(&elf, &bytes).map_err(&wrong)?;
         let relocatable = elf.kind() == ObjectKind::Relocatable;
         let sections = lay_out(&elf, relocatable);
         let note = elf.sections().find_map(|section| find_build_id(&section));
@@ -179,9 +181,10 @@ impl Elf {
         if !self.has_section(".BTF") {
             return Ok(None);
         }
-        let elf = self.parse()?;
-        let contents = elf.section_by_name(".BTF").and_then(|section| section.uncompressed_data().ok());
-        Ok(contents.map(|contents| contents.into_owned()))
+        match self.debug_section(".BTF")? {
+            Contents::InFile(range) => Ok(self.bytes.get(range).map(<[u8]>::to_vec)),
+            Contents::Owned(contents) => Ok(Some(contents)),
+        }
     }
 
     /// Whether it has types and prototypes in BTF.
@@ -223,6 +226,20 @@ impl Elf {
             });
         }
         Ok(all)
+    }
+
+    /// Whether every section's bytes are within the file: one that was cut may have its table of sections in front.
+    pub fn is_whole(&self) -> bool {
+        let end = self.bytes.len() as u64;
+        self.parse().is_ok_and(|elf| {
+            let mut ranges = elf.sections().filter_map(|section| section.file_range());
+            ranges.all(|(start, length)| start.checked_add(length).is_some_and(|last| last <= end))
+        })
+    }
+
+    /// Name and size of each section of code, in their order: the same in a stripped file and in its debug information.
+    pub fn code_sizes(&self) -> Vec<(&str, u64)> {
+        self.sections.iter().filter(|section| section.executable).map(|section| (section.name.as_str(), section.size)).collect()
     }
 
     /// Contents of a section that is neither packed nor relocated; None if there is none.
@@ -455,9 +472,9 @@ impl Elf {
         };
         let failed = |error: object::Error| self.wrong(format!("section {name}: {error}"));
         let compressed = section.compressed_data().map_err(failed)?;
-        if compressed.uncompressed_size > MAX_SECTION {
-            return Err(self.wrong(format!("section {name}: {} bytes", compressed.uncompressed_size)));
-        }
+        let budget = Budget::unpacking("unpacked contents", compressed.data.len() as u64, MAX_SECTION);
+        let size = usize::try_from(compressed.uncompressed_size).unwrap_or(usize::MAX);
+        budget.bytes(size).map_err(|error| self.wrong(format!("section {name}: {error}")))?;
         let plain = compressed.format == object::CompressionFormat::None;
         if plain && !self.relocatable {
             let range = section.file_range().map(|(start, length)| (start as usize, length as usize));
@@ -523,6 +540,26 @@ impl Elf {
     pub(super) fn section_start(&self, name: &str) -> Option<u64> {
         self.sections.iter().find(|section| section.name == name).map(|section| section.start)
     }
+}
+
+/// Sections of one file. Their names are compared one by one whenever one is looked for.
+const SECTIONS: Limits = Limits { bytes: 4 << 20, width: 1 << 16, ..USUAL };
+
+/// Refuses more sections, or longer names of them, than any compiler writes.
+fn named(elf: &File, bytes: &[u8]) -> Result<(), String> {
+    let budget = Budget::new("sections and their names", SECTIONS);
+    let headers = elf.elf_section_table();
+    budget.width(headers.len()).map_err(|error| error.to_string())?;
+    let header = elf.elf_header();
+    let names = header.section_strings_index(LittleEndian, bytes).ok().and_then(|index| headers.section(index).ok());
+    let names = names.and_then(|section| section.data(LittleEndian, bytes).ok()).unwrap_or_default();
+    for section in headers.iter() {
+        let rest = usize::try_from(section.sh_name(LittleEndian)).ok().and_then(|at| names.get(at..)).unwrap_or_default();
+        let most = usize::try_from(budget.bytes_left()).unwrap_or(usize::MAX).saturating_add(1).min(rest.len());
+        let length = rest[..most].iter().position(|byte| *byte == 0).unwrap_or(most);
+        budget.bytes(length).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// FNV-1a.

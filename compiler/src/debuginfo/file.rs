@@ -1,16 +1,21 @@
 //! The bytes of an object file: mapped, or unpacked when the file is compressed as modules may be.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::Read;
 use std::ops::Deref;
 use std::path::Path;
 
+use spile_abi::budget::Budget;
+
 use super::error::Error;
-use super::{image, xz};
+use super::image;
 use crate::cache;
 
 /// Unpacked sizes beyond this are taken for damage: the largest modules with debug information have some 300 MB.
-const MAX_UNPACKED: u64 = 2 << 30;
+const MAX_UNPACKED: u64 = 400 << 20;
+
+/// KiB that an xz or lzma decoder may use: boot images have dictionaries of up to 128 MiB.
+const MAX_DICTIONARY: u32 = 160 << 10;
 
 /// Bytes that stay where they are for as long as this value lives.
 #[derive(Debug)]
@@ -59,67 +64,44 @@ pub fn open(path: &Path) -> Result<Bytes, Error> {
 }
 
 /// None if the bytes are not compressed.
-fn unpack(packed: &[u8]) -> Option<Result<Vec<u8>, String>> {
-    let unpacked = match packed {
-        [0x1f, 0x8b, ..] => read_all(flate2::read::MultiGzDecoder::new(packed)),
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] if xz::is_filtered(packed) => xz::unpack(packed, || Limited(Vec::new()), |out| out.0),
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => unpack_xz(packed),
+pub(super) fn unpack(packed: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    let budget = Budget::unpacking("unpacked contents", packed.len() as u64, MAX_UNPACKED);
+    unpack_within(packed, &budget)
+}
+
+fn unpack_within(packed: &[u8], budget: &Budget) -> Option<Result<Vec<u8>, String>> {
+    let read_all = |reader: &mut dyn Read| budget.read_all(reader).map_err(|error| error.to_string());
+    Some(match packed {
+        [0x1f, 0x8b, ..] => read_all(&mut flate2::read::MultiGzDecoder::new(packed)),
+        // A boot image has something behind the stream's end.
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => read_all(&mut lzma_rust2::XzReader::new_mem_limit(packed, false, MAX_DICTIONARY)),
         // The header of the older format: properties, and the dictionary's size, a power of two.
-        [0x5d, 0, 0, ..] => unpack_lzma(packed),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-            ruzstd::decoding::StreamingDecoder::new(packed).map_err(|error| error.to_string()).and_then(read_all)
-        }
-        [first, second, third, fourth, ..] if [*first, *second, *third, *fourth] == image::LZ4_MAGIC => image::unpack_lz4(packed, MAX_UNPACKED),
-        _ if image::is_image(packed) => {
-            let payload = image::payload(packed).ok_or_else(|| "a boot image without a kernel".to_string());
-            payload.and_then(|payload| unpack(payload).unwrap_or_else(|| Err("a kernel compressed in a way that is not known".into())))
-        }
+        [0x5d, 0, 0, ..] => match lzma_rust2::LzmaReader::new_mem_limit(packed, MAX_DICTIONARY, None) {
+            Ok(mut reader) => read_all(&mut reader),
+            Err(error) => Err(error.to_string()),
+        },
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => match ruzstd::decoding::StreamingDecoder::new(packed) {
+            Ok(mut reader) => read_all(&mut reader),
+            Err(error) => Err(error.to_string()),
+        },
+        [first, second, third, fourth, ..] if [*first, *second, *third, *fourth] == image::LZ4_MAGIC => image::unpack_lz4(packed, budget.bytes_left()),
+        _ if image::is_image(packed) => unpack_image(packed, budget),
         _ => return None,
-    };
-    Some(unpacked)
+    })
 }
 
-fn read_all(reader: impl Read) -> Result<Vec<u8>, String> {
-    let mut unpacked = Vec::new();
-    let length = reader.take(MAX_UNPACKED + 1).read_to_end(&mut unpacked).map_err(|error| error.to_string())?;
-    if length as u64 > MAX_UNPACKED { Err(too_large().to_string()) } else { Ok(unpacked) }
-}
-
-fn unpack_xz(mut packed: &[u8]) -> Result<Vec<u8>, String> {
-    let mut unpacked = Limited(Vec::new());
-    lzma_rs::xz_decompress(&mut packed, &mut unpacked).map_err(|error| format!("{error:?}"))?;
-    Ok(unpacked.0)
-}
-
-fn unpack_lzma(mut packed: &[u8]) -> Result<Vec<u8>, String> {
-    let mut unpacked = Limited(Vec::new());
-    lzma_rs::lzma_decompress(&mut packed, &mut unpacked).map_err(|error| format!("{error:?}"))?;
-    Ok(unpacked.0)
-}
-
-fn too_large() -> io::Error {
-    io::Error::other(format!("more than {MAX_UNPACKED} bytes unpacked"))
-}
-
-/// Takes no more than [`MAX_UNPACKED`] bytes.
-struct Limited(Vec<u8>);
-
-impl Write for Limited {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() as u64 + bytes.len() as u64 > MAX_UNPACKED {
-            return Err(too_large());
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// The kernel in a boot image, which may be no boot image again.
+fn unpack_image(image: &[u8], budget: &Budget) -> Result<Vec<u8>, String> {
+    let _level = budget.deeper().map_err(|_| "a boot image within a boot image".to_string())?;
+    let payload = image::payload(image).ok_or_else(|| "a boot image without a kernel".to_string())?;
+    unpack_within(payload, budget).unwrap_or_else(|| Err("a kernel compressed in a way that is not known".into()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     fn written(bytes: &[u8]) -> tempfile::NamedTempFile {
@@ -131,13 +113,13 @@ mod tests {
     fn packed() -> Vec<Vec<u8>> {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         gzip.write_all(&b"contents ".repeat(100)).expect("packed");
-        let mut xz = Vec::new();
-        lzma_rs::xz_compress(&mut &b"contents ".repeat(100)[..], &mut xz).expect("packed");
+        let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).expect("made");
+        xz.write_all(&b"contents ".repeat(100)).expect("packed");
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         let zstd = ruzstd::encoding::compress_to_vec(&b"contents ".repeat(100)[..], level);
-        let mut lzma = Vec::new();
-        lzma_rs::lzma_compress(&mut &b"contents ".repeat(100)[..], &mut lzma).expect("packed");
-        vec![gzip.finish().expect("packed"), xz, zstd, lzma]
+        let mut lzma = lzma_rust2::LzmaWriter::new_use_header(Vec::new(), &lzma_rust2::LzmaOptions::with_preset(1), None).expect("made");
+        lzma.write_all(&b"contents ".repeat(100)).expect("packed");
+        vec![gzip.finish().expect("packed"), xz.finish().expect("packed"), zstd, lzma.finish().expect("packed")]
     }
 
     #[test]
@@ -163,5 +145,75 @@ mod tests {
                 let _ = unpack(&flipped);
             }
         }
+    }
+    /// The output of xz with these options; None: it is not installed.
+    fn packed_by_xz(options: &[&str], mut write: impl FnMut(&mut dyn Write) + Send) -> Option<Vec<u8>> {
+        let mut xz = Command::new("xz").args(options).arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let mut input = xz.stdin.take().expect("piped");
+        std::thread::scope(|scope| {
+            scope.spawn(move || write(&mut input));
+            Some(xz.wait_with_output().expect("runs").stdout)
+        })
+    }
+
+    /// As the kernel's build packs a boot image: with a filter for x86 code, and the size behind the end.
+    #[test]
+    fn xz_with_a_filter_for_code() {
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state >> 24
+        };
+        // Thick with what may be calls.
+        let choice = [0xe8, 0xe9, 0, 0xff, 1, 0x48];
+        let code: Vec<u8> = (0..300_000).map(|_| if next() < 160 { choice[next() as usize % choice.len()] } else { next() as u8 }).collect();
+        let options = ["--check=crc32", "--x86", "--lzma2=dict=1MiB"];
+        let Some(mut packed) = packed_by_xz(&options, |to| to.write_all(&code).expect("written")) else {
+            return println!("skipped: no xz");
+        };
+        packed.extend((code.len() as u32).to_le_bytes());
+        assert!(unpack(&packed).expect("is xz").expect("is whole") == code);
+        for at in 0..packed.len().min(400) {
+            let mut damaged = packed.clone();
+            damaged[at] ^= 0x41;
+            let _ = unpack(&damaged);
+        }
+    }
+
+    /// Each packs far more than there may be, and is given up in time.
+    #[test]
+    fn archives_of_nothing_much_are_given_up() {
+        const BLOCK: [u8; 1 << 16] = [0; 1 << 16];
+        let zeros = |to: &mut dyn Write, bytes: usize| (0..bytes / BLOCK.len()).for_each(|_| to.write_all(&BLOCK).expect("written"));
+        let mut bombs = Vec::new();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        zeros(&mut gzip, 100 << 20);
+        bombs.push(gzip.finish().expect("packed"));
+        for options in [&["-0"][..], &["-0", "--format=lzma"]] {
+            bombs.extend(packed_by_xz(options, |to| zeros(to, 300 << 20)));
+        }
+        for bomb in bombs {
+            assert!(bomb.len() < 2 << 20);
+            let error = unpack(&bomb).expect("is packed").expect_err("too much");
+            assert!(error.contains("more than the 67108864 bytes"), "{error}");
+        }
+    }
+
+    /// 512 bytes each, so that a file of 64 MB would be 100,000 levels.
+    #[test]
+    fn a_boot_image_in_a_boot_image() {
+        let mut image = Vec::new();
+        for _ in 0..4000 {
+            let length = image.len() as u32;
+            let mut outer = vec![0; 1024];
+            outer[0x1f1] = 1;
+            outer[0x202..0x206].copy_from_slice(b"HdrS");
+            outer[0x24c..0x250].copy_from_slice(&length.to_le_bytes());
+            outer.extend(image);
+            image = outer;
+        }
+        let file = written(&image);
+        let error = open(file.path()).expect_err("no kernel").to_string();
+        assert!(error.contains("a boot image within a boot image") && error.contains(&*file.path().to_string_lossy()), "{error}");
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn unpack_lz4(packed: &[u8], most: u64) -> Result<Vec<u8>, String> {
         let end = unpacked.len() + LZ4_BLOCK;
         unpack_block(block, &mut unpacked, end).ok_or("an LZ4 block is damaged")?;
         if unpacked.len() as u64 > most {
-            return Err(format!("more than {most} bytes unpacked"));
+            return Err(format!("unpacked contents: more than the {most} bytes that are allowed"));
         }
         rest = after;
     }

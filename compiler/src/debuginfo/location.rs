@@ -6,6 +6,7 @@
 //! said by each caller ([`super::callers`]). What cannot be had so is a [`Fault::Missing`] with its reason.
 
 use gimli::{Encoding, Expression, Operation, UnitOffset};
+use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 
 use super::DebugInfo;
 use super::callers::Caller;
@@ -106,6 +107,12 @@ impl From<Damage> for Fault {
     }
 }
 
+impl From<Exceeded> for Fault {
+    fn from(error: Exceeded) -> Fault {
+        Fault::Damage(error.into())
+    }
+}
+
 impl From<gimli::Error> for Fault {
     fn from(error: gimli::Error) -> Fault {
         Fault::Damage(error.into())
@@ -119,8 +126,14 @@ fn missing(what: impl Into<String>) -> Fault {
 /// Operations of one expression, and pieces: more is damage.
 const MAX_OPS: usize = 1000;
 
-/// Pointers to what is nowhere, to pointers to what is nowhere: more is damage.
-const MAX_POINTERS: u8 = 8;
+/// For one variable at one address, with all that its location leads to: pieces that are pointers to objects in pieces, frames
+/// that are found by expressions, what each caller passed.
+const LIMITS: Limits = Limits { depth: 8, work: 1 << 15, ..USUAL };
+
+/// For one question where something is.
+pub(super) fn budget() -> Budget {
+    Budget::new("operations of a location", LIMITS)
+}
 
 /// Where expressions are translated for.
 #[derive(Clone, Copy)]
@@ -136,8 +149,8 @@ pub(super) struct Place<'s> {
     pub frame_base: Option<Expression<Bytes>>,
     /// The call that has led here, where one is supposed.
     pub caller: Option<&'s Caller>,
-    /// Implicit pointers that have led here.
-    pub pointers: u8,
+    /// What may still be spent on the answer.
+    pub budget: &'s Budget,
 }
 
 /// How a word on the stack is to be taken.
@@ -153,6 +166,7 @@ enum Kind {
 
 impl Place<'_> {
     pub fn translate(&self, expression: Expression<Bytes>) -> Result<Location, Fault> {
+        let _level = self.budget.deeper()?;
         let mut translator =
             Translator { place: self, encoding: self.unit.encoding(), ops: Vec::new(), kinds: Vec::new() };
         translator.run(expression)
@@ -197,7 +211,9 @@ impl Translator<'_, '_> {
             if let Partial::Done(_) = partial {
                 return Err(missing("its location goes on after its end"));
             }
+            let before = self.ops.len();
             partial = self.step(operation)?;
+            self.place.budget.work(1 + self.ops.len().saturating_sub(before))?;
         }
         if pieces.is_empty() {
             return self.finish(partial);
@@ -367,8 +383,8 @@ impl Translator<'_, '_> {
     fn implicit_pointer(&self, to: gimli::AttributeValue<Bytes>, offset: i64) -> Result<Location, Fault> {
         let place = self.place;
         let nowhere = || missing("it is a pointer to something that the compiler has optimised out");
-        let die = place.debug.store.reference(place.unit, to)?.filter(|_| place.pointers < MAX_POINTERS).ok_or_else(nowhere)?;
-        match place.debug.located_entry(die, &Place { pointers: place.pointers + 1, ..*place }) {
+        let die = place.debug.store.reference(place.unit, to)?.ok_or_else(nowhere)?;
+        match place.debug.located_entry(die, place) {
             Ok(to) => Ok(Location::Pointer { to: Box::new(to), offset }),
             Err(Fault::OptimizedOut) => Err(nowhere()),
             Err(fault) => Err(fault),

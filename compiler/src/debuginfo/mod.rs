@@ -35,6 +35,8 @@ mod lines;
 mod location;
 mod portable;
 mod prototypes;
+#[doc(hidden)]
+pub mod raw;
 mod registers;
 mod scan;
 mod scope;
@@ -47,9 +49,10 @@ mod tests;
 mod type_name;
 mod types;
 mod variables;
-mod xz;
 
 use std::sync::{Arc, OnceLock};
+
+use spile_abi::budget::Exceeded;
 
 pub use available::Elsewhere;
 pub use calls::{Call, InlinedCode, Label};
@@ -136,6 +139,16 @@ impl DebugInfo {
 
     fn index(&self) -> Result<&Index, Error> {
         self.try_index().map_err(|damage| self.damaged(damage))
+    }
+
+    /// The file with the debug information.
+    pub fn path(&self) -> &std::path::Path {
+        self.elf.path()
+    }
+
+    /// The result, or that the file asks for too much.
+    fn affordable<T>(&self, result: Result<T, Exceeded>) -> Result<T, Error> {
+        result.map_err(|error| self.damaged(error.into()))
     }
 
     fn damaged(&self, damage: Damage) -> Error {

@@ -14,7 +14,7 @@ use super::reserved::Reserved;
 use super::scan::TypeTag;
 use super::store::Die;
 use super::tables::{Source, Tables};
-use super::types::{BaseEncoding, Member, MemberBits, Type, TypeId};
+use super::types::{BaseEncoding, Extent, Member, MemberBits, Type, TypeId};
 use super::variables::{FoundVariable, Unavailable, Variable};
 use super::{Address, Statement, skeleton};
 use crate::glob;
@@ -123,7 +123,11 @@ impl Portable {
     pub fn of(elf: &Elf) -> Option<Portable> {
         let tables = Portable::tables(elf)?;
         let mut portable = Portable { tables, sets: BTreeMap::new() };
+        // Of a sound file each row is one function's.
+        let mut left = [BODIES, INLINED, LABELS].iter().map(|table| portable.tables.rows(*table)).sum::<usize>();
         for function in 0..portable.count() {
+            let own = [5, 6, 9].iter().map(|column| portable.ends(function, *column).len()).sum();
+            left = left.checked_sub(own)?;
             for row in portable.ends(function, 5) {
                 portable.note(portable.tables.get_wide(BODIES, row, 0), function, portable.cell(BODIES, row, 5));
             }
@@ -154,8 +158,22 @@ impl Portable {
         self.tables.rows(FUNCTIONS).saturating_sub(1)
     }
 
+    /// Rows of the table that a column of the function's names the first of.
     fn ends(&self, function: usize, column: usize) -> std::ops::Range<usize> {
-        self.cell(FUNCTIONS, function, column)..self.cell(FUNCTIONS, function + 1, column)
+        let table = match column {
+            5 => BODIES,
+            6 => INLINED,
+            7 => PARAMETERS,
+            9 => LABELS,
+            _ => CALLS,
+        };
+        self.between(table, self.cell(FUNCTIONS, function, column), self.cell(FUNCTIONS, function + 1, column))
+    }
+
+    /// Those of the rows that the table has.
+    fn between(&self, table: usize, first: usize, end: usize) -> std::ops::Range<usize> {
+        let rows = self.tables.rows(table);
+        first.min(rows)..end.min(rows)
     }
 
     fn name(&self, function: usize) -> &[u8] {
@@ -273,7 +291,7 @@ impl Portable {
             body.or_else(|| self.ends(function, 6).next().map(|row| self.cell(INLINED, row, 2)))
         };
         match own.or_else(first) {
-            Some(set) => self.cell(SETS, set, 0)..self.cell(SETS, set + 1, 0),
+            Some(set) => self.between(VARIABLES, self.cell(SETS, set, 0), self.cell(SETS, set + 1, 0)),
             None => 0..0,
         }
     }
@@ -327,13 +345,14 @@ impl Portable {
     }
 
     /// `dimensions` of an array are left out.
-    pub fn get(&self, die: Die, dimensions: usize) -> Option<Type> {
+    pub fn get(&self, die: Die, dimensions: usize, extent: Extent) -> Option<Type> {
         let row = die.0 as usize;
         let kind = self.kind(row)?;
         let name = self.tables.get(TYPES, row, 1).checked_sub(1).map(|at| self.text(at));
         let number = self.tables.get(TYPES, row, 2);
         let size = u64::from(number);
         let target = || number.checked_sub(1).map(|row| TypeId::new(Die(row)));
+        let listed = |row| if extent == Extent::Whole { self.children(row) } else { 0..0 };
         let child = |column: usize| move |row: usize| self.tables.get(CHILDREN, row, column);
         Some(match kind {
             Kind::Base => {
@@ -342,7 +361,7 @@ impl Portable {
             }
             Kind::Pointer => Type::Pointer(target()),
             Kind::Struct | Kind::Union => {
-                let members = self.children(row).map(|row| {
+                let members = listed(row).map(|row| {
                     let bits = child(3)(row);
                     Member {
                         name: child(0)(row).checked_sub(1).map(|at| self.text(at)),
@@ -360,7 +379,7 @@ impl Portable {
             }
             Kind::Enum | Kind::SignedEnum => {
                 let value = |row| (child(0)(row).checked_sub(1).map(|at| self.text(at)).unwrap_or_default(), self.tables.get_wide(CHILDREN, row, 1) as i64);
-                Type::Enum { name, size, signed: kind == Kind::SignedEnum, values: self.children(row).map(value).collect() }
+                Type::Enum { name, size, signed: kind == Kind::SignedEnum, values: listed(row).map(value).collect() }
             }
             Kind::Typedef => Type::Typedef { name: name.unwrap_or_default(), target: target() },
             Kind::Const => Type::Const(target()),

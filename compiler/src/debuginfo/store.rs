@@ -7,6 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use gimli::{AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, Section, SectionId, UnitOffset};
 
+use spile_abi::budget::Exceeded;
+
 use super::elf::{Contents, Elf};
 use super::error::Error;
 use super::shared;
@@ -23,6 +25,9 @@ pub(super) struct Die(pub u32);
 
 /// Longest chain of references (origins, specifications, typedefs) that is followed: beyond it is a cycle.
 pub(super) const MAX_CHAIN: usize = 64;
+
+/// Bytes of a name or path that are read: thousands of entries may name one text of a megabyte.
+const MAX_TEXT: usize = 4096;
 
 /// One unit's header, and the unit when it has been parsed.
 pub(super) struct Slot {
@@ -58,6 +63,12 @@ pub(super) struct Damage {
 
 impl From<gimli::Error> for Damage {
     fn from(error: gimli::Error) -> Damage {
+        Damage { die: None, message: error.to_string() }
+    }
+}
+
+impl From<Exceeded> for Damage {
+    fn from(error: Exceeded) -> Damage {
         Damage { die: None, message: error.to_string() }
     }
 }
@@ -202,7 +213,8 @@ impl Store {
 
     pub fn string(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Option<&'static [u8]> {
         let sections = self.sections(die_at(unit, UnitOffset(0)).ok()?);
-        sections.attr_string(unit, value).ok().map(|text| text.slice())
+        let text = sections.attr_string(unit, value).ok()?.slice();
+        Some(&text[..text.len().min(MAX_TEXT)])
     }
 
     /// The entry's own DW_AT_name.

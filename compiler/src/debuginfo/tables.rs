@@ -13,6 +13,8 @@ use std::ops::Deref;
 use crate::cache::Mapped;
 
 const MAGIC: &[u8; 16] = b"spile tables 1\n\0";
+/// There is no need for more, and no time for billions of empty ones.
+const MAX_TABLES: usize = 64;
 const FIXED: usize = MAGIC.len() + 8;
 
 /// The bytes of tables.
@@ -43,7 +45,7 @@ pub(super) struct Tables {
 /// packs to less. `back`: the other way. What is no table stays as it is.
 pub(super) fn transposed(bytes: &[u8], back: bool) -> Vec<u8> {
     let mut turned = bytes.to_vec();
-    let tables = number(bytes, MAGIC.len() + 4) as usize;
+    let tables = (number(bytes, MAGIC.len() + 4) as usize).min(MAX_TABLES);
     let mut start = FIXED.saturating_add(tables.saturating_mul(8));
     for table in 0..tables {
         let at = FIXED + table * 8;
@@ -175,11 +177,16 @@ impl<'t> Writer<'t> {
         }
         self.tables.iter().for_each(|table| rest.extend(table));
         rest.extend(self.texts);
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend(crc32fast::hash(&rest).to_le_bytes());
-        bytes.extend(rest);
-        bytes
+        sealed(&rest)
     }
+}
+
+/// The bytes behind their sum.
+pub(super) fn sealed(rest: &[u8]) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(crc32fast::hash(rest).to_le_bytes());
+    bytes.extend(rest);
+    bytes
 }
 
 /// The two halves of a number, as [`Tables::get_wide`] reads them.

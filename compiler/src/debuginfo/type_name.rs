@@ -1,26 +1,36 @@
 //! C spelling of types, as listings of probe points show it: `struct file*`, `char*`, `int (*)(void*)`.
 
-use super::DebugInfo;
-use super::types::{Type, TypeId};
+use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 
-/// Nesting of types in one name (pointers to functions that take pointers to functions ...).
-const MAX_DEPTH: usize = 16;
+use super::DebugInfo;
+use super::types::{Extent, Type, TypeId};
+
+/// Of one name: pointers to functions that take pointers to functions ...
+const LIMITS: Limits = Limits { bytes: 1 << 14, depth: 17, work: 256, ..USUAL };
+
+/// Parameters that are spelled out of one function.
+const MAX_PARAMETERS: usize = 128;
 
 impl DebugInfo {
     /// `...` stands for what damage or too much nesting hides.
     pub fn type_name(&self, id: TypeId) -> String {
-        self.declare(Some(id), String::new(), 0)
+        let budget = Budget::new("a type's name", LIMITS);
+        self.declare(Some(id), String::new(), &budget)
     }
 
     /// The name of the type of `declarator`, which is what of the type goes behind its name: `*`, `[4]`, `(*)(int)`.
-    fn declare(&self, id: Option<TypeId>, declarator: String, depth: usize) -> String {
+    fn declare(&self, id: Option<TypeId>, declarator: String, budget: &Budget) -> String {
         let Some(id) = id else {
             return join("void", &declarator);
         };
-        if depth > MAX_DEPTH {
+        let Ok(_level) = budget.deeper() else {
             return join("...", &declarator);
+        };
+        // A text that has grown beyond the limit is not carried further.
+        if let Err(Exceeded { .. }) = budget.work(1).and_then(|()| budget.bytes(declarator.len())) {
+            return "...".into();
         }
-        let Ok(found) = self.get(id) else {
+        let Ok(found) = self.read(id, Extent::Outline) else {
             return join("...", &declarator);
         };
         let tagged = |keyword: &str, name: Option<String>| match name {
@@ -33,9 +43,9 @@ impl DebugInfo {
             }
             Type::Struct { name, union, .. } => tagged(if union { "union" } else { "struct" }, name),
             Type::Enum { name, .. } => tagged("enum", name),
-            Type::Pointer(target) => self.declare(target, format!("*{declarator}"), depth + 1),
-            Type::Const(target) => self.qualify("const", target, declarator, depth),
-            Type::Volatile(target) => self.qualify("volatile", target, declarator, depth),
+            Type::Pointer(target) => self.declare(target, format!("*{declarator}"), budget),
+            Type::Const(target) => self.qualify("const", target, declarator, budget),
+            Type::Volatile(target) => self.qualify("volatile", target, declarator, budget),
             Type::Array { element, counts } => {
                 let mut declarator = parenthesize(declarator);
                 for count in counts {
@@ -44,30 +54,34 @@ impl DebugInfo {
                         None => declarator.push_str("[]"),
                     }
                 }
-                self.declare(Some(element), declarator, depth + 1)
+                self.declare(Some(element), declarator, budget)
             }
             Type::Function { returns, parameters, variadic } => {
                 let mut names: Vec<String> = parameters
                     .iter()
-                    .map(|parameter| self.declare(Some(*parameter), String::new(), depth + 1))
+                    .take(MAX_PARAMETERS)
+                    .map(|parameter| self.declare(Some(*parameter), String::new(), budget))
                     .collect();
+                if parameters.len() > MAX_PARAMETERS {
+                    names.push("...".into());
+                }
                 if variadic {
                     names.push("...".into());
                 }
                 let names = if names.is_empty() { "void".to_string() } else { names.join(", ") };
-                self.declare(returns, format!(" {}({names})", parenthesize(declarator).trim_start()), depth + 1)
+                self.declare(returns, format!(" {}({names})", parenthesize(declarator).trim_start()), budget)
             }
         }
     }
 
     /// Before the name of what is qualified, or behind the star of a qualified pointer.
-    fn qualify(&self, word: &str, target: Option<TypeId>, declarator: String, depth: usize) -> String {
+    fn qualify(&self, word: &str, target: Option<TypeId>, declarator: String, budget: &Budget) -> String {
         let pointer =
-            target.and_then(|target| self.get(target).ok()).is_some_and(|found| matches!(found, Type::Pointer(_)));
+            target.and_then(|target| self.read(target, Extent::Outline).ok()).is_some_and(|found| matches!(found, Type::Pointer(_)));
         if pointer {
-            self.declare(target, format!(" {word}{declarator}"), depth + 1)
+            self.declare(target, format!(" {word}{declarator}"), budget)
         } else {
-            format!("{word} {}", self.declare(target, declarator, depth + 1))
+            format!("{word} {}", self.declare(target, declarator, budget))
         }
     }
 }

@@ -1,6 +1,9 @@
 //! C types: what a type is, how large, where its members are.
 
+use std::collections::HashSet;
+
 use gimli::AttributeValue;
+use spile_abi::budget::{Budget, Limits, USUAL};
 
 use super::DebugInfo;
 use super::error::Error;
@@ -123,30 +126,43 @@ pub enum MemberError {
     Debug(Error),
 }
 
-/// Nesting of anonymous structs: deeper is a cycle of damaged entries.
-const MAX_NESTING: usize = 32;
+/// For one question about members. Anonymous structs that nest deeper are a cycle of damaged entries.
+const MEMBERS: Limits = Limits { depth: 32, ..USUAL };
 
-/// Members, values or parameters of one type: more is damage.
-const MAX_CHILDREN: usize = 1 << 16;
+/// How much of a type is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    Whole,
+    /// A struct's members and an enumeration's values are left out: for names and sizes.
+    Outline,
+}
 
 impl DebugInfo {
     /// What the type is. A declaration gives the definition that another unit has, if one has.
     pub fn get(&self, id: TypeId) -> Result<Type, Error> {
+        self.read(id, Extent::Whole)
+    }
+
+    pub(super) fn read(&self, id: TypeId, extent: Extent) -> Result<Type, Error> {
         if let Some(portable) = &self.portable {
             let missing = || self.damaged(Damage { die: None, message: format!("no type {}", id.die.0) });
-            return portable.get(id.die, usize::from(id.dimensions)).ok_or_else(missing);
+            return portable.get(id.die, usize::from(id.dimensions), extent).ok_or_else(missing);
         }
         if let Some(btf) = &self.btf {
-            return btf.get(id).ok_or_else(|| self.damaged(Damage { die: None, message: format!("no type {}", id.die.0) }));
+            return btf.get(id, extent).ok_or_else(|| self.damaged(Damage { die: None, message: format!("no type {}", id.die.0) }));
         }
-        self.read_type(id).map_err(|damage| self.damaged(damage))
+        self.read_as(id, extent).map_err(|damage| self.damaged(damage))
     }
 
     /// What it is without typedefs and qualifiers.
     pub fn resolve(&self, id: TypeId) -> Result<(TypeId, Type), Error> {
+        self.resolve_as(id, Extent::Whole)
+    }
+
+    fn resolve_as(&self, id: TypeId, extent: Extent) -> Result<(TypeId, Type), Error> {
         let mut at = id;
         for _ in 0..MAX_CHAIN {
-            let next = match self.get(at)? {
+            let next = match self.read(at, extent)? {
                 Type::Typedef { target, .. } | Type::Const(target) | Type::Volatile(target) => target,
                 found => return Ok((at, found)),
             };
@@ -165,7 +181,7 @@ impl DebugInfo {
         let mut factor = Some(1u64);
         let mut at = id;
         for _ in 0..MAX_CHAIN {
-            let size = match self.resolve(at)?.1 {
+            let size = match self.resolve_as(at, Extent::Outline)?.1 {
                 Type::Base { size, .. } | Type::Struct { size, .. } | Type::Enum { size, .. } => size,
                 Type::Pointer(_) => 8,
                 Type::Array { element, counts } => {
@@ -194,40 +210,35 @@ impl DebugInfo {
 
     /// The member of a struct or union, through typedefs and qualifiers, also one of an anonymous struct in it.
     pub fn member(&self, id: TypeId, name: &str) -> Result<FoundMember, MemberError> {
-        match self.resolve(id).map_err(MemberError::Debug)?.1 {
+        match self.resolve_as(id, Extent::Outline).map_err(MemberError::Debug)?.1 {
             Type::Struct { .. } => {}
             Type::Incomplete { name } => return Err(MemberError::Incomplete { name }),
             _ => return Err(MemberError::NotAStruct),
         }
-        let mut candidates = Vec::new();
-        let found = self.find_member(id, name, 0, 0, &mut candidates).map_err(MemberError::Debug)?;
-        found.ok_or(MemberError::NoMember { candidates })
+        let mut search = Search { name, budget: Budget::new("anonymous members", MEMBERS), seen: HashSet::new(), candidates: Vec::new() };
+        let found = self.find_member(id, 0, &mut search).map_err(MemberError::Debug)?;
+        found.ok_or(MemberError::NoMember { candidates: search.candidates })
     }
 
-    fn find_member(
-        &self,
-        id: TypeId,
-        name: &str,
-        offset: u64,
-        depth: usize,
-        candidates: &mut Vec<String>,
-    ) -> Result<Option<FoundMember>, Error> {
-        let Type::Struct { members, .. } = self.resolve(id)?.1 else {
+    fn find_member(&self, id: TypeId, offset: u64, search: &mut Search) -> Result<Option<FoundMember>, Error> {
+        let (id, found) = self.resolve(id)?;
+        let Type::Struct { members, .. } = found else { return Ok(None) };
+        // Several members may be of one anonymous type; what is not in it at first is not in it later.
+        if !search.seen.insert(id) {
             return Ok(None);
-        };
-        if depth > MAX_NESTING {
-            return Err(self.damaged(Damage::at(id.die, "anonymous structs without an end")));
         }
+        self.affordable(search.budget.work(members.len()))?;
         for member in members {
             let offset = offset.saturating_add(member.offset);
             match member.name {
-                Some(own) if own == name => {
+                Some(own) if own == search.name => {
                     return Ok(Some(FoundMember { type_id: member.type_id, offset, bits: member.bits }));
                 }
-                Some(own) => candidates.push(own),
-                None if candidates.len() > MAX_CHILDREN => break,
+                Some(own) => search.candidates.push(own),
                 None => {
-                    let found = self.find_member(member.type_id, name, offset, depth + 1, candidates)?;
+                    self.affordable(search.budget.enter())?;
+                    let found = self.find_member(member.type_id, offset, search)?;
+                    search.budget.leave();
                     if found.is_some() {
                         return Ok(found);
                     }
@@ -269,6 +280,10 @@ impl DebugInfo {
     }
 
     pub(super) fn read_type(&self, id: TypeId) -> Result<Type, Damage> {
+        self.read_as(id, Extent::Whole)
+    }
+
+    fn read_as(&self, id: TypeId, extent: Extent) -> Result<Type, Damage> {
         let (unit, entry) = self.unrestricted(id.die)?;
         let name = self.store.name(unit, &entry);
         let target = || self.type_of(unit, &entry);
@@ -282,17 +297,17 @@ impl DebugInfo {
                 let union = entry.tag() == gimli::DW_TAG_union_type;
                 if flag(&entry, gimli::DW_AT_declaration) {
                     let tag = if union { TypeTag::Union } else { TypeTag::Struct };
-                    return self.definition(tag, name, if union { "union" } else { "struct" });
+                    return self.definition(tag, name, if union { "union" } else { "struct" }, extent);
                 }
                 let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0);
-                let members = self.members(id.die)?;
+                let members = if extent == Extent::Whole { self.members(id.die)? } else { Vec::new() };
                 Type::Struct { name, union, size, members }
             }
             gimli::DW_TAG_enumeration_type => {
                 if flag(&entry, gimli::DW_AT_declaration) {
-                    return self.definition(TypeTag::Enum, name, "enum");
+                    return self.definition(TypeTag::Enum, name, "enum", extent);
                 }
-                self.enumeration(id.die, name)?
+                self.enumeration(id.die, name, extent)?
             }
             gimli::DW_TAG_array_type => {
                 let element = target()?.ok_or_else(|| Damage::at(id.die, "an array of nothing"))?;
@@ -323,7 +338,7 @@ impl DebugInfo {
     }
 
     /// The definition of a struct that the entry only declares.
-    fn definition(&self, tag: TypeTag, name: Option<String>, keyword: &str) -> Result<Type, Damage> {
+    fn definition(&self, tag: TypeTag, name: Option<String>, keyword: &str, extent: Extent) -> Result<Type, Damage> {
         let incomplete =
             |name: Option<String>| Type::Incomplete { name: format!("{keyword} {}", name.unwrap_or_default()) };
         let Some(text) = &name else {
@@ -332,12 +347,12 @@ impl DebugInfo {
         let found = self.try_index()?.type_named(tag, text.as_bytes());
         match found {
             // The index has no declarations: this does not come back here.
-            Some(die) => self.read_type(TypeId::new(die)),
+            Some(die) => self.read_as(TypeId::new(die), extent),
             None => Ok(incomplete(name)),
         }
     }
 
-    /// The entries directly under one, at most [`MAX_CHILDREN`].
+    /// The entries directly under one, as many as a budget's width allows.
     pub(super) fn children(&self, die: Die) -> Result<(&Unit, Vec<Entry>), Damage> {
         let slot = self.store.slot_of(die)?;
         let unit = self.store.unit(slot)?;
@@ -346,11 +361,10 @@ impl DebugInfo {
         let mut tree = unit.entries_tree(Some(offset)).map_err(failed)?;
         let mut nodes = tree.root().map_err(failed)?.children();
         let mut children = Vec::new();
+        let budget = Budget::new("members, values or parameters of one type, or variables of one scope", USUAL);
         while let Some(node) = nodes.next().map_err(failed)? {
             children.push(node.entry().clone());
-            if children.len() > MAX_CHILDREN {
-                return Err(Damage::at(die, "more children than any type has"));
-            }
+            budget.width(children.len()).map_err(|error| Damage::at(die, error.to_string()))?;
         }
         Ok((unit, children))
     }
@@ -380,10 +394,7 @@ impl DebugInfo {
             // DWARF 2 and 3 count from the most significant bit of the storage (DWARF 4, 5.5.6).
             let storage = match number(entry, gimli::DW_AT_byte_size) {
                 Some(storage) => storage,
-                None => self
-                    .size_of(type_id)
-                    .map_err(|error| Damage { die: None, message: error.to_string() })?
-                    .unwrap_or(0),
+                None => self.integer_type(type_id.die)?.map_or(0, |(size, _)| size),
             };
             let from_top = (bits as i64).checked_add(old);
             let first = from_top.and_then(|top| i64::try_from(storage).ok()?.checked_mul(8)?.checked_sub(top));
@@ -395,9 +406,35 @@ impl DebugInfo {
         Ok((offset.saturating_add(first / 8), Some(bits)))
     }
 
-    fn enumeration(&self, die: Die, name: Option<String>) -> Result<Type, Damage> {
-        let (unit, children) = self.children(die)?;
-        let (_, entry) = self.store.entry(die)?;
+    /// Size, and whether it is signed, of the integer that a bit-field or an enumeration is stored as; None: it is none.
+    /// Nothing but the chain of names and qualifiers is followed, which may lead back to where it began.
+    fn integer_type(&self, die: Die) -> Result<Option<(u64, bool)>, Damage> {
+        let mut at = die;
+        for _ in 0..MAX_CHAIN {
+            let (unit, entry) = self.store.entry(at)?;
+            match entry.tag() {
+                gimli::DW_TAG_base_type => {
+                    let Type::Base { size, encoding, .. } = base(None, &entry) else { return Ok(None) };
+                    return Ok(Some((size, matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar))));
+                }
+                gimli::DW_TAG_enumeration_type if number(&entry, gimli::DW_AT_byte_size).is_some() => {
+                    return Ok(number(&entry, gimli::DW_AT_byte_size).map(|size| (size, false)));
+                }
+                gimli::DW_TAG_enumeration_type | gimli::DW_TAG_typedef | gimli::DW_TAG_const_type | gimli::DW_TAG_volatile_type
+                | gimli::DW_TAG_restrict_type | gimli::DW_TAG_atomic_type => {}
+                _ => return Ok(None),
+            }
+            match self.store.reference_attr(unit, &entry, gimli::DW_AT_type)? {
+                Some(next) => at = next,
+                None => return Ok(None),
+            }
+        }
+        Err(Damage::at(die, "an integer type without an end"))
+    }
+
+    fn enumeration(&self, die: Die, name: Option<String>, extent: Extent) -> Result<Type, Damage> {
+        let (unit, entry) = self.store.entry(die)?;
+        let children = if extent == Extent::Whole { self.children(die)?.1 } else { Vec::new() };
         let mut values = Vec::new();
         for entry in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_enumerator) {
             let value = entry.attr_value(gimli::DW_AT_const_value);
@@ -406,15 +443,10 @@ impl DebugInfo {
             values.push((self.store.name(unit, entry).unwrap_or_default(), value.unwrap_or(0)));
         }
         let underlying = match self.type_of(unit, &entry)? {
-            Some(underlying) => self.resolve(underlying).ok().map(|(_, found)| found),
+            Some(underlying) => self.integer_type(underlying.die)?,
             None => None,
         };
-        let (size, signed) = match underlying {
-            Some(Type::Base { size, encoding, .. }) => {
-                (size, matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar))
-            }
-            _ => (4, values.iter().any(|(_, value)| *value < 0)),
-        };
+        let (size, signed) = underlying.unwrap_or((4, values.iter().any(|(_, value)| *value < 0)));
         let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(size);
         Ok(Type::Enum { name, size, signed, values })
     }
@@ -446,6 +478,16 @@ impl DebugInfo {
         let variadic = children.iter().any(|entry| entry.tag() == gimli::DW_TAG_unspecified_parameters);
         Ok(Type::Function { returns: self.type_of(unit, &entry)?, parameters, variadic })
     }
+}
+
+/// A search for a member.
+struct Search<'n> {
+    name: &'n str,
+    budget: Budget,
+    /// Structs that have been gone through.
+    seen: HashSet<TypeId>,
+    /// Other names that there are.
+    candidates: Vec<String>,
 }
 
 /// DW_AT_data_member_location: a number, or in DWARF 2 an expression that adds one. 0 if absent, as in unions.

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use gimli::{AttributeValue, Expression};
+use spile_abi::budget::Budget;
 
 use super::DebugInfo;
 use super::elf::Address;
 use super::error::Error;
 use super::functions::FunctionId;
-use super::location::{Fault, Location, Op, Place};
+use super::location::{self, Fault, Location, Op, Place};
 use super::scope::{Declared, Scopes};
 use super::store::{Bytes, Damage, Die, Entry, Unit};
 use super::types::TypeId;
@@ -215,7 +216,8 @@ impl DebugInfo {
     /// Where a variable is.
     fn located(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Result<Location, Fault>, Damage> {
         let Some((_, own, _)) = variable.origins.first() else { return Ok(Err(Fault::OptimizedOut)) };
-        let place = self.place(own, scopes, at)?;
+        let budget = location::budget();
+        let place = self.place(own, scopes, at, &budget)?;
         for (_, unit, entry) in &variable.origins {
             let location = match self.stored(unit, entry, at)? {
                 None => continue,
@@ -229,7 +231,7 @@ impl DebugInfo {
         Ok(Err(Fault::OptimizedOut))
     }
 
-    pub(super) fn place<'s>(&'s self, unit: &'s Unit, scopes: &'s Scopes, at: u64) -> Result<Place<'s>, Damage> {
+    pub(super) fn place<'s>(&'s self, unit: &'s Unit, scopes: &'s Scopes, at: u64, budget: &'s Budget) -> Result<Place<'s>, Damage> {
         let mut frame_base = None;
         if let Some(die) = scopes.subprogram {
             let (unit, entry) = self.store.entry(die)?;
@@ -237,7 +239,7 @@ impl DebugInfo {
                 frame_base = Some(base);
             }
         }
-        Ok(Place { debug: self, scopes, unit, at, is_entry: scopes.is_entry, frame_base, caller: None, pointers: 0 })
+        Ok(Place { debug: self, scopes, unit, at, is_entry: scopes.is_entry, frame_base, caller: None, budget })
     }
 
     /// Where the expression says, or what each caller makes of it.

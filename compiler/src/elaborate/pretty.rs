@@ -7,13 +7,14 @@ use super::context::debug_error;
 use super::error::Error;
 use crate::debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId};
 use crate::source::Span;
+use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 use spile_abi::format::{Pretty, PrettyOp, PrettyStyle};
 
 /// Largest object that is printed: more fits into no record of the default ring.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// Nesting of types in one description; C types of a kernel nest far less.
-const MAX_DEPTH: usize = 64;
+/// Of one description: C types of a kernel nest far less, and what is longer nobody reads.
+const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 64, work: 1 << 16, ..USUAL };
 
 /// The description of an object of the type, with structs and arrays within each other shown `levels` deep: 1 for one dollar.
 pub(super) fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<Pretty, Error> {
@@ -22,7 +23,8 @@ pub(super) fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span)
         let message = format!("`{}` has {size} bytes: more than the {MAX_BYTES} that can be printed", debug.type_name(id));
         return Err(Error::DebugInfo { message, span });
     }
-    let mut describer = Describer { debug, levels, span, ops: Vec::new() };
+    let budget = Budget::new("members of a value that is printed", LIMITS);
+    let mut describer = Describer { debug, levels, span, ops: Vec::new(), budget };
     describer.value(id, 0, None, 0)?;
     Ok(Pretty { size: size as u32, ops: describer.ops })
 }
@@ -32,9 +34,15 @@ struct Describer<'d> {
     levels: usize,
     span: Span,
     ops: Vec<PrettyOp>,
+    budget: Budget,
 }
 
 impl Describer<'_> {
+    /// The result, or which file asks for too much.
+    fn affordable<T>(&self, result: Result<T, Exceeded>) -> Result<T, Error> {
+        result.map_err(|error| Error::DebugInfo { message: format!("debug information of {}: {error}", self.debug.path().display()), span: self.span })
+    }
+
     fn text(&mut self, text: &str) {
         if let Some(PrettyOp::Literal(bytes)) = self.ops.last_mut() {
             bytes.extend_from_slice(text.as_bytes());
@@ -45,9 +53,13 @@ impl Describer<'_> {
 
     /// The value of a type at `offset`; `bits` for a bit-field, counted from there.
     fn value(&mut self, id: TypeId, offset: u64, bits: Option<(u64, u8)>, depth: usize) -> Result<(), Error> {
-        if depth > MAX_DEPTH {
-            return Err(Error::DebugInfo { message: "types nest too deep to be printed".into(), span: self.span });
-        }
+        self.affordable(self.budget.enter().and_then(|()| self.budget.work(1)))?;
+        let described = self.value_within(id, offset, bits, depth);
+        self.budget.leave();
+        described
+    }
+
+    fn value_within(&mut self, id: TypeId, offset: u64, bits: Option<(u64, u8)>, depth: usize) -> Result<(), Error> {
         let resolved = self.debug.resolve(id).map_err(|error| debug_error(error, self.span))?;
         match resolved.1 {
             CType::Struct { members, .. } => self.members(&members, offset, depth),
@@ -88,7 +100,7 @@ impl Describer<'_> {
                 let first = first % 8;
                 match (first + u64::from(bits)).div_ceil(8).next_power_of_two() {
                     size @ (1 | 2 | 4 | 8) if bits > 0 => PrettyOp::Integer {
-                        offset: (offset + skip) as u32,
+                        offset: offset.wrapping_add(skip) as u32,
                         size: size as u8,
                         first_bit: first as u8,
                         bits,
@@ -127,6 +139,7 @@ impl Describer<'_> {
         }
         self.text("{");
         for (index, member) in members.iter().enumerate() {
+            self.affordable(self.budget.bytes(member.name.as_ref().map_or(8, String::len)))?;
             if index > 0 {
                 self.text(", ");
             }
@@ -142,7 +155,7 @@ impl Describer<'_> {
                 }
             }
             let bits = member.bits.map(|bits| (bits.first, bits.bits));
-            self.value(member.type_id, offset + member.offset, bits, inner.max(usize::from(member.name.is_some())))?;
+            self.value(member.type_id, offset.wrapping_add(member.offset), bits, inner.max(usize::from(member.name.is_some())))?;
         }
         self.text("}");
         Ok(())

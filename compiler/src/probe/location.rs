@@ -1,5 +1,7 @@
 //! DWARF locations as expressions of a handler: registers are words of struct pt_regs, memory is read fault-safe.
 
+use spile_abi::budget::{Budget, Limits, USUAL};
+
 use super::{ContextError, Location, Part, beyond, registers};
 use crate::builtin;
 use crate::debuginfo::{self, Address, Op, Unavailable};
@@ -199,75 +201,109 @@ fn code(address: Address, object: &Object) -> Option<Expr> {
     Some(expr(ExprKind::ModuleAddress { module, symbol: anchor.symbol, offset: anchor.offset, per_cpu: false }))
 }
 
+/// Of one location as an expression. A value that is taken twice is there twice, so that thirty operations can make a billion
+/// nodes; later passes go down an expression by recursion.
+const LIMITS: Limits = Limits { depth: 256, work: 1 << 14, ..USUAL };
+
 /// Runs the operations on a stack of expressions.
 fn evaluate(ops: &[Op], object: &Object) -> Result<Expr, String> {
-    let mut stack: Vec<Expr> = Vec::new();
-    for op in ops {
-        step(op, &mut stack, object)?;
-    }
-    stack.pop().ok_or_else(|| "its location has no value".to_string())
+    let mut stack = Stack { entries: Vec::new(), budget: Budget::new("its location as an expression", LIMITS) };
+    let run = ops.iter().try_for_each(|op| step(op, &mut stack, object));
+    run.map_err(|why| format!("{why} (debug information of {})", object.debug_path().display()))?;
+    stack.entries.pop().map(|entry| entry.expr).ok_or_else(|| "its location has no value".to_string())
 }
 
-fn step(op: &Op, stack: &mut Vec<Expr>, object: &Object) -> Result<(), String> {
-    let underflow = || "its location uses more values than there are".to_string();
-    let mut pop = || stack.pop().ok_or_else(underflow);
-    let value = match op {
-        Op::Const(value) => long(*value),
+/// An expression, with its nodes and levels counted.
+#[derive(Clone)]
+struct Counted {
+    expr: Expr,
+    nodes: usize,
+    levels: usize,
+}
+
+struct Stack {
+    entries: Vec<Counted>,
+    budget: Budget,
+}
+
+impl Stack {
+    fn pop(&mut self) -> Result<Counted, String> {
+        self.entries.pop().ok_or_else(underflow)
+    }
+
+    /// A copy of the entry so far below the top.
+    fn copy(&mut self, below: usize) -> Result<(), String> {
+        let at = self.entries.len().checked_sub(1 + below);
+        let entry = at.and_then(|at| self.entries.get(at)).ok_or_else(underflow)?;
+        self.budget.work(entry.nodes).map_err(|error| error.to_string())?;
+        self.entries.push(entry.clone());
+        Ok(())
+    }
+
+    /// A new node over those that have been popped.
+    fn push(&mut self, kind: ExprKind, over: [(usize, usize); 2]) -> Result<(), String> {
+        let [(first, deep), (second, deeper)] = over;
+        let (nodes, levels) = (1 + first + second, 1 + deep.max(deeper));
+        self.budget.work(1).and_then(|()| self.budget.reaches(levels)).map_err(|error| error.to_string())?;
+        self.entries.push(Counted { expr: expr(kind), nodes, levels });
+        Ok(())
+    }
+
+    /// Takes one, and puts what is made of it.
+    fn unary(&mut self, make: impl FnOnce(Box<Expr>) -> ExprKind) -> Result<(), String> {
+        let Counted { expr, nodes, levels } = self.pop()?;
+        self.push(make(Box::new(expr)), [(nodes, levels), (0, 0)])
+    }
+}
+
+fn underflow() -> String {
+    "its location uses more values than there are".to_string()
+}
+
+fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
+    let leaf = match op {
+        Op::Const(value) => ExprKind::Long(*value),
         Op::Register(number) => match registers::pt_regs_offset(*number) {
-            Some(offset) => expr(ExprKind::Register { offset }),
+            Some(offset) => ExprKind::Register { offset },
             None => return Err(format!("its address is in register {number}, which a probe does not see")),
         },
         Op::Address(address) if object.is_kernel() => {
-            expr(ExprKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) })
+            ExprKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) }
         }
         Op::Address(address) => match object.data_anchor(*address) {
-            Some(anchor) => expr(ExprKind::ModuleAddress {
+            Some(anchor) => ExprKind::ModuleAddress {
                 module: object.name().to_string(),
                 symbol: anchor.symbol,
                 offset: anchor.offset,
                 per_cpu: object.is_per_cpu(*address),
-            }),
+            },
             None => return Err("it is a variable of a module without a symbol near it, or one of its initialisation".into()),
         },
-        Op::Deref(size) => {
-            let address = Box::new(pop()?);
-            expr(ExprKind::Read { address, size: *size, user: false })
-        }
-        Op::Neg => expr(ExprKind::Negate(Box::new(pop()?))),
-        Op::Not => expr(ExprKind::Complement(Box::new(pop()?))),
-        Op::Dup => {
-            let top = pop()?;
-            stack.push(top.clone());
-            top
-        }
-        Op::Drop => {
-            pop()?;
+        Op::Deref(size) => return stack.unary(|address| ExprKind::Read { address, size: *size, user: false }),
+        Op::Neg => return stack.unary(ExprKind::Negate),
+        Op::Not => return stack.unary(ExprKind::Complement),
+        Op::Dup => return stack.copy(0),
+        Op::Over => return stack.copy(1),
+        Op::Pick(depth) => return stack.copy(usize::from(*depth)),
+        Op::Drop => return stack.pop().map(drop),
+        Op::Swap => {
+            let (top, below) = (stack.pop()?, stack.pop()?);
+            stack.entries.extend([top, below]);
             return Ok(());
         }
-        Op::Swap => {
-            let (top, below) = (pop()?, pop()?);
-            stack.push(top);
-            below
-        }
-        Op::Over => stack.len().checked_sub(2).and_then(|at| stack.get(at)).cloned().ok_or_else(underflow)?,
-        Op::Pick(depth) => {
-            let at = stack.len().checked_sub(1 + usize::from(*depth));
-            at.and_then(|at| stack.get(at)).cloned().ok_or_else(underflow)?
-        }
         Op::Rot => {
-            let (top, second, third) = (pop()?, pop()?, pop()?);
-            stack.push(top);
-            stack.push(third);
-            second
+            let (top, second, third) = (stack.pop()?, stack.pop()?, stack.pop()?);
+            stack.entries.extend([top, third, second]);
+            return Ok(());
         }
         _ => {
-            let (right, left) = (pop()?, pop()?);
+            let (right, left) = (stack.pop()?, stack.pop()?);
             let op = operator(op).ok_or("its location has an operation that is not known")?;
-            expr(ExprKind::Binary(op, Box::new(left), Box::new(right)))
+            let over = [(left.nodes, left.levels), (right.nodes, right.levels)];
+            return stack.push(ExprKind::Binary(op, Box::new(left.expr), Box::new(right.expr)), over);
         }
     };
-    stack.push(value);
-    Ok(())
+    stack.push(leaf, [(0, 0); 2])
 }
 
 fn operator(op: &Op) -> Option<BinaryOp> {

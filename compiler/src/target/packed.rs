@@ -3,12 +3,13 @@
 //! An [`Entry`] as the cache has them, with the release, the configuration, and the kernel and modules as packed ELF files
 //! without code ([`DebugInfo::export`](crate::debuginfo::DebugInfo::export)).
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use spile_abi::budget::Budget;
 
 use super::error::TargetError;
 use super::kernel::Kernel;
@@ -22,7 +23,7 @@ const KERNEL: &str = "kernel";
 const MODULE: &str = "module/";
 
 /// Unpacked, no object's part is larger.
-const MAX_OBJECT: u64 = 1 << 30;
+const MAX_OBJECT: u64 = 400 << 20;
 
 #[derive(Debug)]
 pub(super) struct Packed {
@@ -59,9 +60,9 @@ impl Packed {
         let part = module.map_or_else(|| KERNEL.to_string(), |name| format!("{MODULE}{name}"));
         let packed = self.entry.part(&part)?;
         let wrong = |message: String| TargetError::NoIndex { path: self.path.clone(), message };
-        let mut bytes = Vec::new();
-        let read = GzDecoder::new(packed).take(MAX_OBJECT).read_to_end(&mut bytes);
-        let made = read.map_err(|error| wrong(error.to_string())).and_then(|_| Ok(Elf::of_bytes(&self.path, bytes)?));
+        let budget = Budget::unpacking("unpacked contents", packed.len() as u64, MAX_OBJECT);
+        let read = budget.read_all(GzDecoder::new(packed)).map_err(|error| wrong(format!("{part}: {error}")));
+        let made = read.and_then(|bytes| Ok(Elf::of_bytes(&self.path, bytes)?));
         // One of another version would answer that it has nothing at all.
         Some(made.and_then(|elf| if elf.is_skeleton() { Ok(elf) } else { Err(wrong("it is of another version of spile".into())) }))
     }

@@ -2,6 +2,7 @@
 //!
 //! `tests/twins.rs` compiles `abi.h` and compares every size, offset, value and ioctl number with what stands here.
 
+pub mod budget;
 pub mod device;
 pub mod format;
 pub mod meta;

@@ -145,7 +145,7 @@ fn damaged_btf() {
         bytes[at] ^= 0x55;
         let Some(btf) = btf::Btf::of_bytes(bytes) else { continue };
         for id in (0..200_000).step_by(997) {
-            let _ = (btf.get(TypeId::new(store::Die(id))), btf.name(id), btf.prototype(id));
+            let _ = (btf.get(TypeId::new(store::Die(id)), crate::debuginfo::types::Extent::Whole), btf.name(id), btf.prototype(id));
         }
     }
     for length in (0..header).chain((header..whole.len()).step_by(whole.len() / 20)) {

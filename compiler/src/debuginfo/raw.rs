@@ -1,0 +1,34 @@
+//! Readers that are otherwise only reached through files, for who tries them with any bytes there are (compiler/fuzz).
+
+use super::error::Error;
+use super::tables::{self, Source, Tables};
+use super::{Elf, file, portable, skeleton};
+
+/// The bytes of a file, unpacked if they are packed. The message says what is wrong with them.
+pub fn unpacked(packed: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    file::unpack(packed)
+}
+
+/// An index of debug information over the sections and symbols of `elf`, with these numbers in its tables and these texts behind
+/// them, and the sum that makes it count as whole. `rows`: of each table, taken modulo what is sensible.
+pub fn index(elf: &Elf, rows: &[u8], contents: &[u8]) -> Result<Vec<u8>, Error> {
+    let columns = portable::COLUMNS;
+    let mut rest = (columns.len() as u32).to_le_bytes().to_vec();
+    let mut words = 0;
+    for (table, columns) in columns.iter().enumerate() {
+        let rows = u32::from(rows.get(table).copied().unwrap_or(3) % 16);
+        rest.extend((*columns as u32).to_le_bytes());
+        rest.extend(rows.to_le_bytes());
+        words += *columns * rows as usize;
+    }
+    // Small numbers name rows and texts that there are.
+    let word = |at: usize| match contents.get(at).copied().unwrap_or(0) {
+        byte @ 0..0xf0 => u32::from(byte % 32),
+        byte => u32::from_le_bytes([byte, 0xff, 0xff, 0xff]) >> (byte & 7) * 4,
+    };
+    rest.extend((0..words).flat_map(|at| word(at).to_le_bytes()));
+    rest.extend(contents.get(words..).unwrap_or_default());
+    let whole = tables::sealed(&rest);
+    debug_assert!(Tables::open(Source::Made(whole.clone()), &columns).is_some());
+    skeleton::write(elf, tables::transposed(&whole, false))
+}

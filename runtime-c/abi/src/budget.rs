@@ -1,0 +1,197 @@
+//! What reading a file may cost, whatever the file says: bytes, depth, width and work.
+//!
+//! Whoever reads a file that somebody else has written makes a [`Budget`] for one question (unpack this, name that type, find
+//! this member) and charges it before it allocates, recurses or goes through a list. What goes beyond is an [`Exceeded`],
+//! which says what of and how much would have been allowed; the caller adds the file's name.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What of a file can be too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Memory, or text that is written.
+    Bytes,
+    /// Things within things.
+    Depth,
+    /// Things side by side.
+    Width,
+    /// Entries, operations or members looked at.
+    Work,
+}
+
+/// The most of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub bytes: u64,
+    pub depth: u64,
+    pub width: u64,
+    pub work: u64,
+}
+
+/// More than anything that a compiler writes for a kernel needs, and less than anybody notices.
+pub const USUAL: Limits = Limits { bytes: 16 << 20, depth: 64, width: 1 << 16, work: 1 << 20 };
+
+/// A file asks for too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exceeded {
+    /// What was read, as a plural or a mass noun: "anonymous members".
+    pub of: &'static str,
+    pub limit: Limit,
+    pub most: u64,
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Exceeded { of, limit, most } = self;
+        match limit {
+            Limit::Bytes => write!(f, "{of}: more than the {most} bytes that are allowed"),
+            Limit::Depth => write!(f, "{of}: nested deeper than the {most} levels that are allowed"),
+            Limit::Width => write!(f, "{of}: more than the {most} that are allowed"),
+            Limit::Work => write!(f, "{of}: more than the {most} steps that are allowed"),
+        }
+    }
+}
+
+impl std::error::Error for Exceeded {}
+
+/// What is left for one question.
+#[derive(Debug)]
+pub struct Budget {
+    of: &'static str,
+    limits: Limits,
+    bytes: Cell<u64>,
+    depth: Cell<u64>,
+    work: Cell<u64>,
+}
+
+/// Unpacked contents may always be so large.
+const ALWAYS_UNPACKED: u64 = 64 << 20;
+/// Code and debug information are packed to a third and at best to a tenth.
+const RATIO: u64 = 32;
+
+impl Budget {
+    pub fn new(of: &'static str, limits: Limits) -> Budget {
+        Budget { of, limits, bytes: Cell::new(0), depth: Cell::new(0), work: Cell::new(0) }
+    }
+
+    /// For unpacking `packed` bytes: 64 MiB or 32 times as much, and no more than `most`.
+    pub fn unpacking(of: &'static str, packed: u64, most: u64) -> Budget {
+        let bytes = packed.saturating_mul(RATIO).max(ALWAYS_UNPACKED).min(most);
+        Budget::new(of, Limits { bytes, depth: 1, ..USUAL })
+    }
+
+    fn spend(&self, spent: &Cell<u64>, count: u64, limit: Limit, most: u64) -> Result<(), Exceeded> {
+        let now = spent.get().saturating_add(count);
+        spent.set(now);
+        self.check(now, limit, most)
+    }
+
+    fn check(&self, count: u64, limit: Limit, most: u64) -> Result<(), Exceeded> {
+        if count > most { Err(Exceeded { of: self.of, limit, most }) } else { Ok(()) }
+    }
+
+    /// Before so many bytes are kept or written.
+    pub fn bytes(&self, count: usize) -> Result<(), Exceeded> {
+        self.spend(&self.bytes, count as u64, Limit::Bytes, self.limits.bytes)
+    }
+
+    /// Bytes that may still be kept.
+    pub fn bytes_left(&self) -> u64 {
+        self.limits.bytes.saturating_sub(self.bytes.get())
+    }
+
+    /// Before so many things are looked at, one by one.
+    pub fn work(&self, steps: usize) -> Result<(), Exceeded> {
+        self.spend(&self.work, steps as u64, Limit::Work, self.limits.work)
+    }
+
+    /// Of so many things side by side; nothing is spent.
+    pub fn width(&self, count: usize) -> Result<(), Exceeded> {
+        self.check(count as u64, Limit::Width, self.limits.width)
+    }
+
+    /// Of what has so many levels; nothing is spent.
+    pub fn reaches(&self, levels: usize) -> Result<(), Exceeded> {
+        self.check(levels as u64, Limit::Depth, self.limits.depth)
+    }
+
+    /// One level further in, for as long as the value lives.
+    pub fn deeper(&self) -> Result<Level<'_>, Exceeded> {
+        self.depth.set(self.depth.get().saturating_add(1));
+        let level = Level(self);
+        self.check(self.depth.get(), Limit::Depth, self.limits.depth)?;
+        Ok(level)
+    }
+
+    /// One level further in, until [`Budget::leave`]: where a value cannot be kept for so long.
+    pub fn enter(&self) -> Result<(), Exceeded> {
+        self.deeper().map(std::mem::forget)
+    }
+
+    pub fn leave(&self) {
+        drop(Level(self));
+    }
+
+    /// All that a reader gives, as far as the bytes allow.
+    pub fn read_all(&self, reader: impl Read) -> io::Result<Vec<u8>> {
+        let mut contents = Vec::new();
+        reader.take(self.bytes_left().saturating_add(1)).read_to_end(&mut contents)?;
+        self.bytes(contents.len()).map_err(io::Error::other)?;
+        Ok(contents)
+    }
+}
+
+/// See [`Budget::deeper`].
+#[derive(Debug)]
+pub struct Level<'b>(&'b Budget);
+
+impl Drop for Level<'_> {
+    fn drop(&mut self) {
+        self.0.depth.set(self.0.depth.get().saturating_sub(1));
+    }
+}
+
+/// The contents of a regular file of no more than `most` bytes: a device or a pipe may have no end.
+pub fn read_file(path: &Path, of: &'static str, most: u64) -> io::Result<Vec<u8>> {
+    let status = std::fs::metadata(path)?;
+    if !status.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    Budget::new(of, Limits { bytes: most, ..USUAL }).read_all(std::fs::File::open(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: Limits = Limits { bytes: 10, depth: 2, width: 3, work: 5 };
+
+    #[test]
+    fn what_is_left_goes_down_and_depth_comes_back() {
+        let budget = Budget::new("things", SMALL);
+        assert!(budget.bytes(6).is_ok() && budget.bytes(4).is_ok());
+        assert_eq!(budget.bytes(1).map_err(|error| error.to_string()), Err("things: more than the 10 bytes that are allowed".into()));
+        assert!(budget.work(5).is_ok());
+        assert_eq!(budget.work(1), Err(Exceeded { of: "things", limit: Limit::Work, most: 5 }));
+        assert!(budget.width(3).is_ok() && budget.width(4).is_err() && budget.width(3).is_ok());
+        for _ in 0..3 {
+            let first = budget.deeper().unwrap();
+            let second = budget.deeper().unwrap();
+            assert_eq!(budget.deeper().unwrap_err().limit, Limit::Depth);
+            drop((first, second));
+        }
+    }
+
+    #[test]
+    fn no_more_is_read_than_is_allowed() {
+        let budget = Budget::new("things", SMALL);
+        assert_eq!(budget.read_all(&b"0123456"[..]).unwrap(), b"0123456");
+        assert!(budget.read_all(std::io::repeat(7)).unwrap_err().to_string().contains("10 bytes"));
+        assert!(read_file(Path::new("/dev/zero"), "things", 10).unwrap_err().to_string().contains("regular"));
+        assert_eq!(Budget::unpacking("x", 1000, u64::MAX).bytes_left(), 64 << 20);
+        assert_eq!(Budget::unpacking("x", 100 << 20, 1 << 30).bytes_left(), 1 << 30);
+    }
+}
