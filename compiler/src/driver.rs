@@ -274,7 +274,8 @@ impl Session {
 
     fn scratch(&self) -> Result<Scratch, Failed> {
         let place = self.options.tmpdir.clone().unwrap_or_else(std::env::temp_dir);
-        let made = std::fs::create_dir_all(&place).and_then(|()| Scratch::below(&place));
+        let fit = std::fs::create_dir_all(&place).and_then(|()| crate::cache::fit_for_scratch(&place).map_err(std::io::Error::other));
+        let made = fit.and_then(|()| Scratch::below(&place));
         made.map_err(|error| self.fail(&format!("making a temporary directory in {}: {error}", place.display()), &[]))
     }
 

@@ -116,7 +116,7 @@ impl Cache {
     fn files(&self) -> Vec<(Kind, PathBuf, String)> {
         let Some(directory) = &self.directory else { return Vec::new() };
         let mut files = Vec::new();
-        for kind in Kind::ALL {
+        for kind in Kind::ALL.into_iter().filter(|kind| !self.refused.contains(kind)) {
             let entries = std::fs::read_dir(directory.join(kind.name())).into_iter().flatten().flatten();
             files.extend(entries.map(|entry| (kind, entry.path(), entry.file_name().to_string_lossy().into_owned())));
         }

@@ -4,7 +4,7 @@
 //! a hash of everything that went into it, so an entry is never changed, only found or not. It is written beside and
 //! renamed, so that a crash leaves nothing half-written, and checked when it is read, so that a damaged one is made again.
 //!
-//! A cache that cannot be used (no home, a read-only or full disk, a directory that others can write) costs time, nothing
+//! A cache that cannot be used (no home, a read-only or full disk, a directory that others can write, or one above or below it) costs time, nothing
 //! else: the reason is among [`Cache::take_notices`].
 
 mod bound;
@@ -12,8 +12,8 @@ mod entry;
 mod inputs;
 mod place;
 
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 pub use bound::{Listed, size_text};
 pub use entry::{Entry, FILE_PART, Mapped, file_in};
 pub use inputs::Inputs;
-pub use place::{DEFAULT_LIMIT, Settings};
+pub use place::{DEFAULT_LIMIT, Settings, fit_for_scratch};
 
 /// What an entry is; each kind has a directory of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +83,8 @@ const STRAY: Duration = Duration::from_secs(3600);
 pub struct Cache {
     /// None: there is none.
     directory: Option<PathBuf>,
+    /// Kinds of which nothing is kept: somebody else can write in their directory.
+    refused: Vec<Kind>,
     /// Bytes that all entries together may have.
     limit: u64,
     /// Entries are written and not read.
@@ -92,14 +94,14 @@ pub struct Cache {
 
 impl Cache {
     pub fn open(settings: &Settings) -> Cache {
-        let (directory, notice) = place::usable(settings);
-        let notices = Mutex::new(notice.into_iter().collect());
-        Cache { directory, limit: settings.limit, poisoned: settings.poisoned, notices }
+        let place::Usable { directory, refused, notices } = place::usable(settings);
+        let notices = Mutex::new(notices);
+        Cache { directory, refused, limit: settings.limit, poisoned: settings.poisoned, notices }
     }
 
     /// Keeps nothing.
     pub fn none() -> Cache {
-        Cache { directory: None, limit: 0, poisoned: false, notices: Mutex::default() }
+        Cache { directory: None, refused: Vec::new(), limit: 0, poisoned: false, notices: Mutex::default() }
     }
 
     pub fn directory(&self) -> Option<&Path> {
@@ -114,7 +116,7 @@ impl Cache {
     /// The entry, if it is there and undamaged. A damaged one is removed.
     pub fn get(&self, kind: Kind, key: &Key) -> Option<Entry> {
         let path = self.path(kind, key).filter(|_| !self.poisoned)?;
-        let file = File::open(&path).ok()?;
+        let file = self.open_entry(&path)?;
         // The oldest go first when the bound is reached: using one makes it young.
         let _ = file.set_modified(SystemTime::now());
         let entry = entry::read(file);
@@ -129,7 +131,7 @@ impl Cache {
     /// is mapped is large, and read only in part. A damaged entry is removed.
     pub fn map(&self, kind: Kind, key: &Key, part: &str, whole: impl Fn(&[u8]) -> bool) -> Option<Mapped> {
         let path = self.path(kind, key).filter(|_| !self.poisoned)?;
-        let file = File::open(&path).ok()?;
+        let file = self.open_entry(&path)?;
         let _ = file.set_modified(SystemTime::now());
         let mapped = entry::map(&file, part).filter(|mapped| whole(mapped));
         if mapped.is_none() {
@@ -137,6 +139,24 @@ impl Cache {
             let _ = std::fs::remove_file(&path);
         }
         mapped
+    }
+
+    /// An entry's file. One that somebody else may have put there, while others could write, is removed.
+    fn open_entry(&self, path: &Path) -> Option<File> {
+        let why = match OpenOptions::new().read(true).custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK).open(path) {
+            Ok(file) => match file.metadata() {
+                Ok(metadata) if metadata.is_file() => match place::is_ours(&metadata) {
+                    Ok(()) => return Some(file),
+                    Err(why) => why,
+                },
+                _ => "it is no regular file".to_string(),
+            },
+            Err(error) if error.raw_os_error() == Some(nix::libc::ELOOP) => "it is a symbolic link".to_string(),
+            Err(_) => return None,
+        };
+        self.notice(format!("{} is not used: {why}; it is made again", path.display()));
+        let _ = std::fs::remove_file(path);
+        None
     }
 
     /// Keeps an entry, and then the bound. True: it will be found.
@@ -155,13 +175,21 @@ impl Cache {
     }
 
     /// Keeps an entry whose only part is a file ([`FILE_PART`]) that `fill` writes: one too large to have in memory. Nothing is
-    /// kept of what fails.
-    pub fn put_streamed(&self, kind: Kind, key: &Key, about: &str, fill: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> std::io::Result<()> {
+    /// kept of what fails, or of what `check` refuses of the written entry.
+    pub fn put_streamed(
+        &self,
+        kind: Kind,
+        key: &Key,
+        about: &str,
+        fill: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
+        check: impl FnOnce(&Path) -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
         let path = self.path(kind, key).ok_or_else(|| std::io::Error::other("there is no cache"))?;
         let directory = path.parent().unwrap_or(Path::new("."));
         make_directory(directory)?;
         let mut file = tempfile::Builder::new().prefix(NEW).tempfile_in(directory)?;
         entry::write_streamed(file.as_file_mut(), about, fill)?;
+        check(file.path())?;
         file.persist(&path).map_err(|error| error.error)?;
         self.keep_bound(&path);
         Ok(())
@@ -169,7 +197,7 @@ impl Cache {
 
     /// Whether there is an entry whose part is a file; it is made young. Its contents are for whoever opens it to judge.
     pub fn use_file(&self, kind: Kind, key: &Key) -> bool {
-        let file = self.path(kind, key).filter(|_| !self.poisoned).and_then(|path| File::open(path).ok());
+        let file = self.path(kind, key).filter(|_| !self.poisoned).and_then(|path| self.open_entry(&path));
         let file = file.filter(|file| entry::map(file, FILE_PART).is_some());
         file.is_some_and(|file| file.set_modified(SystemTime::now()).is_ok() || file.metadata().is_ok())
     }
@@ -191,7 +219,8 @@ impl Cache {
 
     /// `KIND/KEY`.
     pub fn path(&self, kind: Kind, key: &Key) -> Option<PathBuf> {
-        Some(self.directory.as_ref()?.join(kind.name()).join(key.text()))
+        let directory = self.directory.as_ref().filter(|_| !self.refused.contains(&kind))?;
+        Some(directory.join(kind.name()).join(key.text()))
     }
 
     /// A thread that panicked left them whole.

@@ -94,6 +94,74 @@ fn a_directory_that_others_can_write_is_not_used() {
     assert!(cache.take_notices()[0].contains("others can write there (mode 777)"));
 }
 
+/// Each of them is where somebody else could have put a module.
+#[test]
+fn what_others_can_write_below_is_not_used() {
+    let directory = private();
+    let entry = Entry::new("x");
+    let below = |kind: Kind| directory.path().join(kind.name());
+    for kind in [Kind::Module, Kind::Runtime, Kind::Embedded] {
+        assert!(cache(directory.path(), 1 << 20).put(kind, &key("a"), &entry));
+    }
+    std::fs::set_permissions(below(Kind::Module), std::fs::Permissions::from_mode(0o777)).unwrap();
+    std::fs::rename(below(Kind::Runtime), directory.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", below(Kind::Runtime)).unwrap();
+    // Only root can give it to somebody else.
+    let given = std::os::unix::fs::chown(below(Kind::Embedded), Some(12345), None).is_ok();
+    let cache = cache(directory.path(), 1 << 20);
+    for kind in [Kind::Module, Kind::Runtime] {
+        assert!(cache.get(kind, &key("a")).is_none() && !cache.put(kind, &key("a"), &entry) && cache.lock(kind, &key("a")).is_none());
+    }
+    assert_eq!(cache.get(Kind::Embedded, &key("a")).is_none(), given);
+    let notices = cache.take_notices().join("\n");
+    assert!(notices.contains("module is not used: others can write there (mode 777); remove it"), "{notices}");
+    assert!(notices.contains("runtime is not used: it is no directory"), "{notices}");
+    assert!(!given || notices.contains("embedded is not used: it belongs to user 12345"), "{notices}");
+    assert!(cache.put(Kind::Index, &key("a"), &entry));
+}
+
+#[test]
+fn an_entry_that_others_could_have_written_is_made_again() {
+    let directory = private();
+    let cache = cache(directory.path(), 1 << 20);
+    let path = cache.path(Kind::Module, &key("a")).unwrap();
+    let made = || assert!(cache.put(Kind::Module, &key("a"), &Entry::new("x")));
+    made();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(cache.get(Kind::Module, &key("a")).is_none() && !path.exists());
+    made();
+    let other = directory.path().join("other");
+    std::fs::rename(&path, &other).unwrap();
+    std::os::unix::fs::symlink(&other, &path).unwrap();
+    assert!(cache.get(Kind::Module, &key("a")).is_none() && std::fs::symlink_metadata(&path).is_err());
+    made();
+    if std::os::unix::fs::chown(&path, Some(12345), None).is_ok() {
+        assert!(!cache.use_file(Kind::Module, &key("a")) && cache.get(Kind::Module, &key("a")).is_none());
+    }
+    made();
+    assert!(cache.get(Kind::Module, &key("a")).is_some());
+    assert!(cache.take_notices().iter().any(|notice| notice.contains("it is a symbolic link; it is made again")));
+}
+
+#[test]
+fn a_directory_that_others_can_exchange_is_not_used() {
+    let above = private();
+    std::fs::set_permissions(above.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = cache(&above.path().join("cache"), 1 << 20);
+    assert!(refused.directory().is_none());
+    assert!(refused.take_notices()[0].contains("which it is in (mode 777)"));
+    assert_eq!(fit_for_scratch(above.path()).is_err(), nix::unistd::geteuid().is_root());
+    // As /tmp is.
+    std::fs::set_permissions(above.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
+    assert!(cache(&above.path().join("cache"), 1 << 20).directory().is_some());
+    assert_eq!(fit_for_scratch(above.path()), Ok(()));
+    if std::os::unix::fs::chown(above.path(), Some(12345), None).is_ok() {
+        let refused = cache(&above.path().join("cache"), 1 << 20);
+        assert!(refused.directory().is_none() && refused.take_notices()[0].contains("belongs to user 12345"));
+        assert!(fit_for_scratch(above.path()).unwrap_err().contains("belongs to user 12345"));
+    }
+}
+
 #[test]
 fn a_place_that_cannot_be_made_is_said() {
     let directory = private();
