@@ -4,10 +4,11 @@
 //! is the file. `https` is spoken by curl(1), which knows the machine's certificates and proxies.
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
@@ -19,8 +20,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(90);
 /// A vmlinux over a slow line takes so long at the most.
 const WHOLE: Duration = Duration::from_secs(3600);
-/// Nothing larger is taken.
-const MAX_FILE: u64 = 4 << 30;
+/// Nothing larger is taken: the largest vmlinux with debug information have some 1 GB.
+const MAX_FILE: u64 = 2 << 30;
+/// Bytes in a second, over the time of an answer, that a server must send at least.
+const SLOWEST: u64 = 1024;
 /// Steps of the bar.
 const BAR: u64 = 24;
 
@@ -50,7 +53,10 @@ impl Servers {
 
     /// The file with the debug information of the object of that build-id, from the cache or else from a server. `name` is
     /// for messages.
-    pub(super) fn find(&self, build_id: &[u8], name: &str, cache: Option<&Arc<Cache>>) -> Result<PathBuf, Asked> {
+    ///
+    /// What comes is looked at before it is kept: the note in it, its being whole, and `own`, the file that is loaded, whose
+    /// code it must be about. Over `http` nobody vouches for more than that.
+    pub(super) fn find(&self, build_id: &[u8], name: &str, own: Option<&Elf>, cache: Option<&Arc<Cache>>) -> Result<PathBuf, Asked> {
         let Some(cache) = cache.filter(|cache| cache.directory().is_some()) else {
             return Err(vec!["debuginfod is asked only where there is a cache to keep the answer".into()]);
         };
@@ -59,19 +65,17 @@ impl Servers {
         let path = cache.path(Kind::Debug, &key).ok_or_else(Vec::new)?;
         // One fetches, the others wait for it.
         let _lock = cache.lock(Kind::Debug, &key);
-        if cache.use_file(Kind::Debug, &key) && is_of(&path, build_id) {
+        if cache.use_file(Kind::Debug, &key) && check(&path, build_id, own).is_ok() {
             return Ok(path);
         }
         let mut asked = Vec::new();
         for url in &self.urls {
             let whole = format!("{url}/buildid/{hex}/debuginfo");
-            let kept = cache.put_streamed(Kind::Debug, &key, &format!("debug information of {name}, from {url}"), |file| self.fetch(&whole, name, file));
-            match kept {
-                Ok(()) if is_of(&path, build_id) => return Ok(path),
-                Ok(()) => {
-                    let _ = std::fs::remove_file(&path);
-                    asked.push(format!("{url}: what it sent is not of build-id {hex}"));
-                }
+            let about = format!("debug information of {name}, from {url}");
+            let fetch = |file: &mut dyn Write| self.fetch(&whole, name, file);
+            let sound = |file: &Path| check(file, build_id, own).map_err(|why| io::Error::other(format!("what it sent {why}")));
+            match cache.put_streamed(Kind::Debug, &key, &about, fetch, sound) {
+                Ok(()) => return Ok(path),
                 Err(error) => asked.push(format!("{url}: {error}")),
             }
         }
@@ -91,6 +95,8 @@ impl Servers {
             .timeout_recv_response(Some(self.answer))
             .timeout_recv_body(Some(WHOLE))
             .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
             .user_agent(concat!("spile/", env!("CARGO_PKG_VERSION")))
             .build()
             .into();
@@ -98,51 +104,70 @@ impl Servers {
         match response.status().as_u16() {
             200 => {}
             404 => return Err(io::Error::other("it does not have it")),
+            status @ 300..=399 => {
+                let to = response.headers().get("location").and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
+                let to: String = to.chars().filter(|letter| !letter.is_control()).take(200).collect();
+                return Err(io::Error::other(format!("it redirects (status {status}) to {to}: name the server that has the file")));
+            }
             status => return Err(io::Error::other(format!("status {status}"))),
         }
         let length = response.headers().get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
-        self.copy(&mut response.into_body().into_reader(), length, name, file)
+        self.copy(response.into_body().into_reader(), length, name, file)
     }
 
     fn fetch_by_curl(&self, url: &str, name: &str, file: &mut dyn Write) -> io::Result<()> {
         let seconds = |time: Duration| time.as_secs().to_string();
         let mut curl = Command::new("curl");
-        curl.args(["--fail", "--silent", "--show-error", "--location", "--connect-timeout", &seconds(CONNECT)]);
+        curl.args(["--fail", "--silent", "--show-error", "--location", "--max-redirs", "5", "--proto", "=https", "--proto-redir", "=https"]);
+        curl.args(["--connect-timeout", &seconds(CONNECT), "--max-filesize", &MAX_FILE.to_string()]);
         curl.args(["--speed-limit", "1024", "--speed-time", &seconds(self.answer), "--max-time", &seconds(WHOLE), "--", url]);
         let mut child = curl.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::other("https takes curl, which is not installed"),
             _ => error,
         })?;
         let mut copied = match child.stdout.take() {
-            Some(mut out) => self.copy(&mut out, None, name, file),
+            Some(out) => self.copy(out, None, name, file),
             None => Ok(()),
         };
+        if copied.is_err() {
+            let _ = child.kill();
+        }
         let mut said = String::new();
         if let Some(errors) = child.stderr.take() {
             let _ = errors.take(1000).read_to_string(&mut said);
         }
         let status = child.wait()?;
-        if !status.success() {
+        if !status.success() && (copied.is_ok() || !said.trim().is_empty()) {
             copied = Err(io::Error::other(said.trim().trim_start_matches("curl: ").to_string()));
         }
         copied
     }
 
-    fn copy(&self, from: &mut dyn Read, length: Option<u64>, name: &str, to: &mut dyn Write) -> io::Result<()> {
-        let mut block = vec![0; 1 << 17];
-        let mut done = 0u64;
+    fn copy(&self, from: impl Read + Send + 'static, length: Option<u64>, name: &str, to: &mut dyn Write) -> io::Result<()> {
+        let too_much = || io::Error::other(format!("it sends more than the {} that are taken", size_text(MAX_FILE)));
+        if length.is_some_and(|length| length > MAX_FILE) {
+            return Err(too_much());
+        }
+        let blocks = read_beside(from);
+        let too_slow = || io::Error::other(format!("it sends less than {} in {} seconds", size_text(SLOWEST * self.answer.as_secs().max(1)), self.answer.as_secs()));
+        let (mut done, mut since, mut then) = (0u64, Instant::now(), 0u64);
         loop {
-            let read = match from.read(&mut block) {
-                Ok(0) => break,
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+            let block = match blocks.recv_timeout(self.answer) {
+                Ok(block) => block?,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => return Err(too_slow()),
             };
-            done += read as u64;
+            done += block.len() as u64;
             if done > MAX_FILE {
-                return Err(io::Error::other(format!("it sends more than {}", size_text(MAX_FILE))));
+                return Err(too_much());
             }
-            to.write_all(&block[..read])?;
+            if since.elapsed() > self.answer {
+                if done - then < SLOWEST * self.answer.as_secs().max(1) {
+                    return Err(too_slow());
+                }
+                (since, then) = (Instant::now(), done);
+            }
+            to.write_all(&block)?;
             (self.say)(&bar(name, done, length));
         }
         match length {
@@ -150,6 +175,32 @@ impl Servers {
             _ => Ok(()),
         }
     }
+}
+
+/// Reads in a thread of its own, for a server that says nothing more must not be waited for longer than is right. The thread
+/// ends with the next block that nobody takes, or at the connection's own time limit.
+fn read_beside(mut from: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
+    let (sender, receiver) = sync_channel(4);
+    std::thread::spawn(move || {
+        loop {
+            let mut block = vec![0; 1 << 17];
+            let read = match from.read(&mut block) {
+                Ok(0) => return,
+                Ok(read) => Ok(read),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+            let failed = read.is_err();
+            let sent = sender.send(read.map(|read| {
+                block.truncate(read);
+                block
+            }));
+            if failed || sent.is_err() {
+                return;
+            }
+        }
+    });
+    receiver
 }
 
 /// `fetching nfs [=====     ] 2.0 of 4.0 MiB`.
@@ -163,8 +214,24 @@ fn bar(name: &str, done: u64, length: Option<u64>) -> String {
     }
 }
 
-fn is_of(path: &std::path::Path, build_id: &[u8]) -> bool {
-    Elf::open(path).is_ok_and(|elf| elf.build_id() == build_id && elf.has_section(".debug_info"))
+/// Whether a file is the debug information of what has that build-id; what it is instead, behind "what it sent".
+fn check(path: &Path, build_id: &[u8], own: Option<&Elf>) -> Result<(), String> {
+    let hex = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let elf = Elf::open(path).map_err(|_| format!("is not of build-id {}: it is no object file", hex(build_id)))?;
+    if elf.build_id() != build_id {
+        let says = if elf.build_id().is_empty() { "none".to_string() } else { hex(elf.build_id()) };
+        return Err(format!("is not of build-id {}: the note in it says {says}", hex(build_id)));
+    }
+    if !elf.has_section(".debug_info") {
+        return Err("has no debug information".into());
+    }
+    if !elf.is_whole() {
+        return Err("is cut short".into());
+    }
+    if own.is_some_and(|own| own.code_sizes() != elf.code_sizes()) {
+        return Err(format!("has the build-id {}, and other code than the file that has it here", hex(build_id)));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -199,7 +266,11 @@ mod tests {
     fn find(urls: &str, build_id: &[u8], directory: &std::path::Path) -> Result<PathBuf, Asked> {
         let cache = Arc::new(Cache::open(&Settings { directory: Some(directory.join("cache")), limit: 1 << 30, poisoned: false }));
         let servers = Servers::new(urls, Duration::from_secs(5), Box::new(|_| {})).unwrap();
-        servers.find(build_id, "it", Some(&cache))
+        servers.find(build_id, "it", None, Some(&cache))
+    }
+
+    fn kept(directory: &Path) -> usize {
+        std::fs::read_dir(directory.join("cache/debug")).unwrap().count()
     }
 
     /// What is wrong with each answer is told, none is kept; the next server is asked.
@@ -210,10 +281,80 @@ mod tests {
         let urls = format!("{url} {url}/ {url} {url} ftp://x http://127.0.0.1:1");
         let asked = find(&urls, &[1, 2, 3], directory.path()).unwrap_err();
         assert_eq!(asked.len(), 6, "{asked:?}");
-        assert!(asked[0].ends_with("it does not have it") && asked[1].ends_with("not of build-id 010203"), "{asked:?}");
+        assert!(asked[0].ends_with("it does not have it") && asked[1].contains("not of build-id 010203"), "{asked:?}");
         assert!(asked[3].ends_with("status 500") && asked[4].contains("only http:"), "{asked:?}");
-        let kept = std::fs::read_dir(directory.path().join("cache/debug")).unwrap().count();
-        assert_eq!(kept, 0);
+        assert_eq!(kept(directory.path()), 0);
+    }
+
+    /// The object that gcc makes of a line, with a build-id and debug information.
+    fn object(directory: &Path, text: &str) -> Option<(Vec<u8>, Elf)> {
+        let (source, object) = (directory.join("x.c"), directory.join("x"));
+        std::fs::write(&source, text).unwrap();
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-g", "-shared", "-nostdlib", "-Wl,--build-id=0x0102030405060708", "-o"]).arg(&object).arg(&source);
+        let made = gcc.status().is_ok_and(|status| status.success());
+        made.then(|| (std::fs::read(&object).unwrap(), Elf::open(&object).unwrap()))
+    }
+
+    /// Servers that mean ill: nothing of what they send is kept.
+    #[test]
+    fn servers_that_lie() {
+        let directory = tempfile::tempdir().unwrap();
+        let Some((bytes, elf)) = object(directory.path(), "int f(int a) { return a; }\n") else { return println!("skipped: no gcc") };
+        let id = elf.build_id().to_vec();
+        assert_eq!(id, [1, 2, 3, 4, 5, 6, 7, 8]);
+        // The section table is the last of the file: without the bytes in its middle it is whole at first sight.
+        let moved = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let without_length = |body: &[u8]| [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", body].concat();
+        let url = serve(vec![
+            answer("200 OK", bytes.len(), &bytes),
+            moved.into(),
+            answer("200 OK", 3 << 30, b"x"),
+            without_length(&bytes[..bytes.len() - 100]),
+        ]);
+        let asked = find(&url, &[9, 9], directory.path()).unwrap_err();
+        assert!(asked[0].ends_with("what it sent is not of build-id 0909: the note in it says 0102030405060708"), "{asked:?}");
+        let asked = find(&format!("{url} {url} {url}"), &id, directory.path()).unwrap_err();
+        assert!(asked[0].contains("it redirects (status 302) to http://127.0.0.1:1/x"), "{asked:?}");
+        assert!(asked[1].ends_with("it sends more than the 2.0 GiB that are taken"), "{asked:?}");
+        assert!(asked[2].contains("what it sent is"), "{asked:?}");
+        assert_eq!(kept(directory.path()), 0);
+        // Another file that claims the same build-id.
+        let Some((other, _)) = object(directory.path(), "int f(int a) { return a * a + 7; }\nint g(int a) { return a; }\n") else { return };
+        let url = serve(vec![answer("200 OK", other.len(), &other)]);
+        let cache = Arc::new(Cache::open(&Settings { directory: Some(directory.path().join("cache")), limit: 1 << 30, poisoned: false }));
+        let servers = Servers::new(&url, Duration::from_secs(5), Box::new(|_| {})).unwrap();
+        let asked = servers.find(&id, "it", Some(&elf), Some(&cache)).unwrap_err();
+        assert!(asked[0].contains("and other code than the file that has it here"), "{asked:?}");
+        assert_eq!(kept(directory.path()), 0);
+    }
+
+    /// One says nothing more after its first bytes, one sends a byte now and then.
+    #[test]
+    fn servers_that_are_slow() {
+        for pause in [None, Some(Duration::from_millis(200))] {
+            let directory = tempfile::tempdir().unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}", listener.local_addr().unwrap());
+            std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nx");
+                while let Some(pause) = pause {
+                    std::thread::sleep(pause);
+                    if stream.write_all(b"x").is_err() {
+                        return;
+                    }
+                }
+                std::thread::sleep(Duration::from_secs(20));
+            });
+            let cache = Arc::new(Cache::open(&Settings { directory: Some(directory.path().join("cache")), limit: 1 << 30, poisoned: false }));
+            let servers = Servers::new(&url, Duration::from_secs(1), Box::new(|_| {})).unwrap();
+            let begun = Instant::now();
+            let asked = servers.find(&[1], "it", None, Some(&cache)).unwrap_err();
+            assert!(asked[0].ends_with("it sends less than 1.0 KiB in 1 seconds"), "{asked:?}");
+            assert!(begun.elapsed() < Duration::from_secs(15));
+            assert_eq!(kept(directory.path()), 0);
+        }
     }
 
     /// The program that is running has debug information, and perhaps a build-id.

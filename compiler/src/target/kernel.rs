@@ -116,12 +116,12 @@ impl Kernel {
         self
     }
 
-    fn fetch(&self, build_id: &[u8], name: &str) -> Result<PathBuf, Asked> {
+    fn fetch(&self, build_id: &[u8], name: &str, own: Option<&Elf>) -> Result<PathBuf, Asked> {
         let Some(servers) = self.servers.as_ref().filter(|_| !build_id.is_empty()) else { return Err(Vec::new()) };
         if let Some(known) = self.fetched.borrow().get(build_id) {
             return known.clone();
         }
-        let found = servers.find(build_id, name, self.cache.as_ref());
+        let found = servers.find(build_id, name, own, self.cache.as_ref());
         self.fetched.borrow_mut().insert(build_id.to_vec(), found.clone());
         found
     }
@@ -303,7 +303,7 @@ impl Kernel {
             return Ok(path);
         }
         let fetched = match &self.servers {
-            Some(_) => self.fetch(&self.build_id(), &format!("the kernel {}", self.release)),
+            Some(_) => self.fetch(&self.build_id(), &format!("the kernel {}", self.release), None),
             None => Err(Vec::new()),
         };
         let asked = match fetched {
@@ -349,7 +349,7 @@ impl Kernel {
             }
             return Ok(Object::new(name, path.into(), false, elf, self.cache.clone(), None));
         }
-        let asked = match self.fetch(own.build_id(), &format!("module {name}")) {
+        let asked = match self.fetch(own.build_id(), &format!("module {name}"), Some(&own)) {
             Ok(debug) => return Ok(Object::new(name, path.into(), false, Elf::open(&debug)?, self.cache.clone(), None)),
             Err(asked) => asked,
         };
