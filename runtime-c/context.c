@@ -4,6 +4,7 @@
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/vmalloc.h>
@@ -69,37 +70,35 @@ void spile_context_wait(void)
 	synchronize_rcu();
 }
 
+/* The next part of a CPU's memory, which ends at *at: where it begins. SIZE_MAX in *at: more than there can be. */
+static size_t take(size_t *at, size_t number, size_t bytes)
+{
+	size_t begin = *at;
+
+	/* size_mul() is younger than 5.10; array_size() saturates as it does. */
+	if (check_add_overflow(begin, array_size(number, bytes), at) || *at > SIZE_MAX - 63)
+		*at = SIZE_MAX;
+	else
+		*at = ALIGN(*at, 64);
+	return begin;
+}
+
 /* Size of one CPU's memory, and where its parts are, if there is one: behind the struct. */
 static size_t layout(struct spile_cpu *cpu)
 {
 	size_t at = ALIGN(sizeof(*cpu), 64);
-	size_t counts = at;
-	size_t counters, frame, scratch, message, tokens, registers, ends, matched, stack, symbol, stack_text;
-
-	at += ALIGN(spile_script.probe_count * sizeof(struct spile_counts), 64);
-	counters = at;
-	at += ALIGN(spile_script.counter_count * sizeof(spile_long), 64);
-	frame = at;
-	at += ALIGN(spile_script.frame_bytes, 64);
-	scratch = at;
-	at += ALIGN(spile_script.scratch_bytes, 64);
-	message = at;
-	at += ALIGN(spile_message_bytes(), 64);
-	tokens = at;
-	at += ALIGN(spile_script.string_bytes, 64);
-	registers = at;
-	at += ALIGN(spile_script.match_registers * sizeof(int), 64);
-	ends = at;
-	at += ALIGN(2 * spile_script.match_groups * sizeof(int), 64);
-	matched = at;
-	if (spile_script.match_groups)
-		at += ALIGN(spile_script.string_bytes, 64);
-	stack = at;
-	at += SPILE_STACK_FRAMES * sizeof(unsigned long);
-	symbol = at;
-	at += SPILE_SYMBOL_TEXT;
-	stack_text = at;
-	at += SPILE_STACK_TEXT;
+	size_t counts = take(&at, spile_script.probe_count, sizeof(struct spile_counts));
+	size_t counters = take(&at, spile_script.counter_count, sizeof(spile_long));
+	size_t frame = take(&at, spile_script.frame_bytes, 1);
+	size_t scratch = take(&at, spile_script.scratch_bytes, 1);
+	size_t message = take(&at, spile_message_bytes(), 1);
+	size_t tokens = take(&at, spile_script.string_bytes, 1);
+	size_t registers = take(&at, spile_script.match_registers, sizeof(int));
+	size_t ends = take(&at, spile_script.match_groups, 2 * sizeof(int));
+	size_t matched = take(&at, spile_script.match_groups ? spile_script.string_bytes : 0, 1);
+	size_t stack = take(&at, SPILE_STACK_FRAMES, sizeof(unsigned long));
+	size_t symbol = take(&at, SPILE_SYMBOL_TEXT, 1);
+	size_t stack_text = take(&at, SPILE_STACK_TEXT, 1);
 
 	if (cpu) {
 		char *memory = (char *)cpu;

@@ -5,6 +5,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -15,13 +16,14 @@
 #include "session.h"
 #include "stats.h"
 
-/* Elements and buckets of one table in one piece; the buckets come last. */
+/* Elements and buckets of one table in one piece; the buckets come last. An element has less than 1 MiB, and there
+ * are less than 2^31: no overflow. */
 static size_t table_bytes(const struct spile_table *table)
 {
 	return ALIGN(table->elements_bytes, SMP_CACHE_BYTES) + table->buckets_bytes;
 }
 
-/* What all tables need; lays them out. local: bytes for each CPU. */
+/* What all tables need, SIZE_MAX if that is more than there can be; lays them out. local: bytes for each CPU, likewise. */
 static size_t lay_out(size_t *local)
 {
 	size_t bytes = 0;
@@ -29,8 +31,14 @@ static size_t lay_out(size_t *local)
 
 	*local = 0;
 	for (i = 0; i < spile_script.map_count; i++) {
-		spile_map_layout(&spile_tables[i], spile_script.maps[i], local);
-		bytes += table_bytes(&spile_tables[i]);
+		size_t mine = 0;
+
+		spile_map_layout(&spile_tables[i], spile_script.maps[i], &mine);
+		spile_tables[i].local = *local;
+		if (check_add_overflow(*local, mine, local))
+			*local = SIZE_MAX;
+		if (check_add_overflow(bytes, table_bytes(&spile_tables[i]), &bytes))
+			bytes = SIZE_MAX;
 	}
 	return bytes;
 }

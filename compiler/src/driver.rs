@@ -186,6 +186,7 @@ impl Session {
         }
         let clock = Clock::start();
         let mut plan = plan::plan(&program, &self.sources, naming);
+        self.refuse_too_large(&plan)?;
         let mut units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
         self.report.add("translate", clock.elapsed());
         self.pass(|| format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times()));
@@ -688,6 +689,42 @@ impl Session {
         Ok(built)
     }
 
+    /// What handlers need of each CPU's memory must be some size that a CPU can have.
+    fn refuse_too_large(&self, plan: &Plan) -> Result<(), Failed> {
+        let refused = |message: String, notes: &[String]| {
+            let mut diagnostic = Diagnostic::error(Code("E0504"), message);
+            diagnostic.notes = notes.to_vec();
+            self.show(&diagnostic);
+            Err(WRONG)
+        };
+        if plan.frame_bytes > plan::frame::MOST {
+            let size = |routine: &&plan::code::Routine| plan::frame::size(routine, plan.naming.limits.string_bytes);
+            let largest = plan.routines.iter().max_by_key(size);
+            let most = largest.map_or(0, |routine| size(&routine));
+            let what = largest.and_then(|routine| routine.comment.lines().next()).unwrap_or("a handler");
+            let message = format!(
+                "the script needs {} MiB of memory on each CPU for its strings and for what foreach sorts, and may use {}: {what} needs {}",
+                plan.frame_bytes >> 20,
+                plan::frame::MOST >> 20,
+                mebibytes(most)
+            );
+            let help = "a foreach that sorts, or takes a slice, has 4 bytes for each element that its array can hold: smaller arrays or fewer loops take less";
+            return refused(message, &[help.to_string(), "so does a smaller MAXMAPENTRIES, MAXSTRINGLEN or MAXNESTING (-D)".to_string()]);
+        }
+        if u64::from(plan.scratch_bytes) > plan::frame::MOST {
+            let message = format!("what sprintf() prints can take {} of memory on each CPU, and may take {} MiB", mebibytes(plan.scratch_bytes.into()), plan::frame::MOST >> 20);
+            return refused(message, &["print less of an object at once (-D STRUCT_DEPTH), or have a smaller MAXSTRINGLEN (-D)".to_string()]);
+        }
+        let saved = plan.probes.iter().max_by_key(|probe| probe.entry_bytes);
+        match saved.filter(|probe| u64::from(probe.entry_bytes) > plan::frame::MOST_SAVED) {
+            Some(probe) => refused(
+                format!("{} saves {} bytes at each entry, and may save {}", probe.point, probe.entry_bytes, plan::frame::MOST_SAVED),
+                &["fewer @entry() of strings, or a smaller MAXSTRINGLEN (-D), take less".to_string()],
+            ),
+            None => Ok(()),
+        }
+    }
+
     /// What MINSTACKSPACE has to be for the script's handlers, as compiled; None: what it is suffices.
     fn stack_needed(&self, plan: &Plan, usage: Option<&str>) -> Result<Option<u32>, Failed> {
         let need = plan::stack::need(&plan.routines, plan.max_nesting, usage.unwrap_or_default());
@@ -847,6 +884,11 @@ fn build_dir(kernel: Option<&Kernel>, release: &str) -> PathBuf {
 
 fn running_release() -> String {
     nix::sys::utsname::uname().map_or_else(|_| String::new(), |name| name.release().to_string_lossy().into_owned())
+}
+
+/// `3 MiB`, `700 bytes`.
+fn mebibytes(bytes: u64) -> String {
+    if bytes < 1 << 20 { count(bytes as usize, "byte") } else { format!("{} MiB", bytes >> 20) }
 }
 
 fn count(number: usize, what: &str) -> String {

@@ -57,6 +57,7 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("title", &text::comment(&naming.title));
     context.insert("release", &text::comment(&naming.kernel_release));
     context.insert("string_bytes", &naming.limits.string_bytes);
+    context.insert("frame_bytes", &plan.frame_bytes);
     context.insert("abi", &spile_abi::device::ABI_VERSION);
     context.insert("seal", &String::from_utf8_lossy(spile_abi::seal::MAGIC));
     context.insert("seal_bytes", &spile_abi::seal::BYTES);
@@ -374,7 +375,7 @@ fn script_entry(plan: &Plan) -> Entry {
         format!(".setting_count = {}", plan.meta.settings.len()),
         ".meta = meta".to_string(),
         ".meta_bytes = sizeof(meta)".to_string(),
-        format!(".frame_bytes = {}", plan.frame_bytes),
+        ".frame_bytes = SPILE_FRAME_BYTES".to_string(),
         format!(".match_registers = {}", plan.match_registers),
         format!(".match_groups = {}", plan.match_groups),
         format!(".scratch_bytes = {}", plan.scratch_bytes),

@@ -3,6 +3,8 @@
 use super::text;
 use crate::plan::code::{Argument, BufferId, Callee, Frame, Instr, Key, LabelId, MapOp, OUT, Outcome, Parameter, Part, Routine, Text, Value};
 use crate::plan::{Plan, Storage};
+use spile_abi::format::string_part;
+
 use crate::program::{Automaton, BinaryOp, Extractor, GlobalId, Type};
 
 /// Spells routines with the names of a plan.
@@ -38,6 +40,9 @@ pub(super) fn emit(plan: &Plan, routine: &Routine) -> String {
     speller.routine();
     speller.lines
 }
+
+/// No ring has room for a record of so many bytes: the runtime, which adds lengths in 32 bits, finds none for it.
+const MOST_RECORD: u64 = 1 << 30;
 
 /// C precedence levels, as far as they matter here: what binds looser is put in parentheses.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -140,9 +145,14 @@ impl Speller<'_> {
             Frame::None => {}
             Frame::Handler if !self.routine.has_frame() => {}
             Frame::Handler => {
+                self.line("_Static_assert(sizeof(*f) <= SPILE_FRAME_BYTES, \"the frame has no room for this handler\");");
                 self.line("frame = c->frame;");
-                self.line("c->frame = frame + sizeof(*f);");
                 self.line("f = (void *)frame;");
+                self.line("if (spile_unlikely(frame + sizeof(*f) > c->frame_end)) {");
+                self.line("\tspile_fail(c, SPILE_E_NESTING, 0);");
+                self.line("\treturn;");
+                self.line("}");
+                self.line("c->frame = frame + sizeof(*f);");
             }
             Frame::Checked => {
                 self.line(&format!("frame = spile_frame_enter(c, {bytes});"));
@@ -477,20 +487,20 @@ impl Speller<'_> {
 
     /// The bytes that parts can take: constants added up, strings by their length.
     fn room(&self, parts: &[Part]) -> String {
-        let mut fixed = 0;
+        let mut fixed: u64 = 0;
         let mut terms = Vec::new();
         for part in parts {
             match part {
                 Part::Long(_) => fixed += 8,
                 Part::Text(text) => terms.push(format!("SPILE_STRING_PART({})", self.length(text))),
-                Part::Memory { most, .. } => fixed += (most + 4).next_multiple_of(8),
-                Part::Pretty { most, .. } => fixed += most,
-                Part::Stack { .. } => fixed += spile_abi::format::string_part(spile_abi::format::STACK_FRAMES * 8),
-                Part::Histogram { buckets, .. } => fixed += (buckets * 8 + 4).next_multiple_of(8),
+                Part::Memory { most, .. } => fixed += u64::from(string_part(*most)),
+                Part::Pretty { most, .. } => fixed += u64::from(*most),
+                Part::Stack { .. } => fixed += u64::from(string_part(spile_abi::format::STACK_FRAMES * 8)),
+                Part::Histogram { buckets, .. } => fixed += u64::from(string_part(buckets * 8)),
             }
         }
         if fixed > 0 || terms.is_empty() {
-            terms.push(fixed.to_string());
+            terms.push(fixed.min(MOST_RECORD).to_string());
         }
         terms.join(" + ")
     }

@@ -27,7 +27,7 @@ enum Mark {
 /// counts nothing).
 pub(super) fn longest(graph: &[Vec<usize>], weight: &dyn Fn(usize) -> u64) -> (Vec<u64>, bool) {
     let mut marks = vec![Mark::New; graph.len()];
-    let mut length = vec![0; graph.len()];
+    let mut length = vec![0u64; graph.len()];
     let mut circle = false;
     for start in 0..graph.len() {
         // (function, next callee): a stack of our own, since scripts may chain thousands of functions.
@@ -51,7 +51,7 @@ pub(super) fn longest(graph: &[Vec<usize>], weight: &dyn Fn(usize) -> u64) -> (V
                 }
                 None => {
                     let deepest = graph[*function].iter().map(|callee| length[*callee]).max().unwrap_or(0);
-                    length[*function] = deepest + weight(*function);
+                    length[*function] = deepest.saturating_add(weight(*function));
                     marks[*function] = Mark::Done;
                     stack.pop();
                 }
@@ -67,7 +67,19 @@ pub(super) fn nesting(program: &Program) -> Nesting {
     Nesting { needed: if limited { chain + 10 } else { chain }, limited }
 }
 
-/// Bytes of frame memory for each CPU.
+/// Most bytes of frame memory, and of any other part of a CPU's memory: more is refused. Far below what 32 bits hold, in which
+/// the module has these sizes.
+pub const MOST: u64 = 1 << 30;
+/// Most bytes that are saved at a probed function's entry for its return: there are many such places.
+pub const MOST_SAVED: u64 = 1 << 20;
+
+/// Bytes of frame memory that one call of a routine takes, as the C compiler lays them out.
+pub fn size(routine: &Routine, string_bytes: u32) -> u64 {
+    let iterators = routine.iterators.iter().fold(0u64, |sum, iterator| sum.saturating_add(iterator.bytes()));
+    (routine.buffers.len() as u64 * u64::from(string_bytes)).next_multiple_of(8).saturating_add(iterators)
+}
+
+/// Bytes of frame memory for each CPU, whatever they are: the driver refuses more than [`MOST`].
 pub(super) fn bytes(
     program: &Program,
     routines: &[Routine],
@@ -75,27 +87,34 @@ pub(super) fn bytes(
     function_count: usize,
     max_nesting: u32,
     string_bytes: u32,
-) -> u32 {
-    let size = |routine: &Routine| {
-        let iterators: u64 = routine.iterators.iter().map(|iterator| iterator.bytes()).sum();
-        (routine.buffers.len() as u64 * u64::from(string_bytes)).next_multiple_of(8) + iterators
-    };
+) -> u64 {
+    let size = |routine: &Routine| size(routine, string_bytes);
     let (functions, handlers) = routines.split_at(function_count);
     let by_function = |index: usize| functions.iter().find(|routine| routine.symbol == names[index].0).map_or(0, size);
     let sizes: Vec<u64> = (0..names.len()).map(by_function).collect();
     let (length, circle) = longest(&graph(program), &|index| sizes[index]);
     let calls = if circle {
-        u64::from(max_nesting) * sizes.iter().copied().max().unwrap_or(0)
+        u64::from(max_nesting).saturating_mul(sizes.iter().copied().max().unwrap_or(0))
     } else {
         length.into_iter().max().unwrap_or(0)
     };
     let handler = handlers.iter().map(size).max().unwrap_or(0);
-    (handler + calls).min(u64::from(u32::MAX)) as u32
+    handler.saturating_add(calls)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_beyond_32_bits_are_told_as_they_are() {
+        use super::super::code::Iterator;
+        let mut routine = super::super::code::tests::routine("p", Vec::new());
+        routine.iterators = vec![Iterator { order: 16_777_216, buckets: false }; 66];
+        assert_eq!(size(&routine, 512), 66 * 16_777_216 * 4);
+        let (length, _) = longest(&[vec![1], vec![]], &|_| u64::MAX / 2 + 1);
+        assert_eq!(length, [u64::MAX, u64::MAX / 2 + 1]);
+    }
 
     #[test]
     fn longest_chain_and_circles() {

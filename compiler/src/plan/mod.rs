@@ -6,7 +6,7 @@ pub mod code;
 mod condition;
 mod cost;
 mod deferred;
-mod frame;
+pub mod frame;
 mod globals;
 mod map;
 mod routine;
@@ -102,7 +102,8 @@ pub struct Naming {
 pub struct Plan {
     pub naming: Naming,
     pub max_nesting: u32,
-    pub frame_bytes: u32,
+    /// Of each CPU; more than [`frame::MOST`] is refused.
+    pub frame_bytes: u64,
     pub scratch_bytes: u32,
     pub lock_count: u32,
     pub counter_count: u32,
@@ -539,15 +540,16 @@ fn seen_registers(probe: &crate::program::Probe, handler: &Walk, functions: &[Wa
 
 /// Where the values saved at entry lie in an instance's data: longs 8 bytes, strings a length and MAXSTRINGLEN bytes.
 fn saved_offsets(saved: &[crate::program::Expr], string_bytes: u32) -> Saved {
-    let mut bytes = 0;
+    let mut bytes: u32 = 0;
     let offsets = saved
         .iter()
         .map(|expr| {
             let offset = bytes;
-            bytes += match expr.ty {
+            // What is as much as this is refused (frame::MOST_SAVED).
+            bytes = bytes.saturating_add(match expr.ty {
                 Type::Long => 8,
                 Type::String => (4 + string_bytes).next_multiple_of(8),
-            };
+            });
             offset
         })
         .collect();
