@@ -235,13 +235,13 @@ mod tests {
 
     #[test]
     fn a_result_is_complete_with_its_status() {
-        let mut progress = Progress { parts: BTreeMap::new(), results: Results::new(), last: Instant::now() };
+        let mut progress = Progress::new();
         for (name, text) in [("3.stdout", "a\n"), ("4.stdout", "b\n"), ("3.left", "m1\nm2\n"), ("dmesg", "x")] {
             progress.take(name, text.as_bytes());
         }
         assert!(progress.results.is_empty());
         progress.take("3.status", b"7\n");
-        let observed = &progress.results[&3];
+        let [(3, observed, ..)] = &progress.results[..] else { panic!("one result, of number 3") };
         assert_eq!((observed.stdout.as_str(), observed.exit, observed.left.len()), ("a\n", 7, 2));
     }
 
