@@ -91,6 +91,10 @@ struct spile_cpu {
 	int urgent;			/* that one must not wait for its time */
 
 	struct spile_raised raised;	/* raise.c */
+
+	/* stack_left.c */
+	struct irq_work stack_learner;
+	unsigned long irq_stack;	/* lowest address of this CPU's interrupt stack; 0: not known yet */
 };
 
 /*

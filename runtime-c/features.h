@@ -140,6 +140,12 @@ static inline void *spile_pde_data(const struct inode *inode)
 #endif
 }
 
+/*
+ * SPILE_HAVE_EXCEPTION_STACKS: the exception stacks and their place in the CPU entry areas have the names that
+ * stack_left.c knows (since 019b17b3ffe4, "x86/exceptions: Add structs for exception stacks", 5.2). Nothing has to go: on a
+ * kernel that calls them something else, what is left of the page that a hit finds itself in is all that counts.
+ */
+
 #ifdef CONFIG_DYNAMIC_FTRACE_WITH_REGS
 /*
  * What a ftrace_ops' function is given, and the registers in it. struct

@@ -9,7 +9,9 @@
  * for it (measured), so where entry.c can serve the site the kprobe stays disabled
  * and its handler is called from there, as fprobe does it.
  */
+#include <linux/log2.h>
 #include <linux/module.h>
+#include <linux/overflow.h>
 
 #include "attach.h"
 #include "budget.h"
@@ -18,11 +20,14 @@
 #include "features.h"
 #include "return_pool.h"
 #include "run.h"
+#include "session.h"
 #include "site.h"
 
 enum {
 	LEAST_ACTIVE = 15,	/* calls in flight that can be followed at least */
 	ACTIVE_PER_CPU = 6,
+	SPILE_RETURN_EXTRA = sizeof(void *),	/* of an instance in a pool: return_pool.c */
+	SPILE_RETURN_LOOK = 256 << 10,		/* bytes: for less the machine is not asked again */
 };
 
 static struct spile_site *site_of(struct kretprobe_instance *instance)
@@ -65,6 +70,28 @@ unsigned int spile_returns_active(void)
 	return max_t(unsigned int, LEAST_ACTIVE, ACTIVE_PER_CPU * num_possible_cpus());
 }
 
+size_t spile_return_bytes(const struct spile_probe *probe)
+{
+	size_t active = probe->maxactive ? probe->maxactive : spile_returns_active();
+
+	/* Each instance is an allocation of its own, which the kernel rounds up. */
+	return active * roundup_pow_of_two(sizeof(struct kretprobe_instance) + SPILE_RETURN_EXTRA + probe->entry_bytes);
+}
+
+int spile_returns_init(void)
+{
+	size_t bytes = 0;
+	unsigned int i;
+
+	for (i = 0; i < spile_script.probe_count; i++)
+		if (spile_script.probes[i].kind == SPILE_PROBE_KRETPROBE &&
+		    check_add_overflow(bytes, spile_return_bytes(&spile_script.probes[i]), &bytes))
+			bytes = SIZE_MAX;
+	if (spile_session_affords("calls in flight of .return probes (maxactive, KRETACTIVE)", bytes, 0))
+		return 0;
+	return -ENOMEM;
+}
+
 /* `flags` are those of its kprobe. */
 static int register_alone(struct spile_site *site, unsigned int flags)
 {
@@ -72,6 +99,10 @@ static int register_alone(struct spile_site *site, unsigned int flags)
 	struct kretprobe *kretprobe = &site->kretprobe;
 	int error;
 
+	/* Since the module was loaded others may have taken what there was. */
+	if (spile_return_bytes(probe) > SPILE_RETURN_LOOK &&
+	    !spile_session_affords("calls in flight of a .return probe (maxactive, KRETACTIVE)", spile_return_bytes(probe), 0))
+		return -ENOMEM;
 	memset(kretprobe, 0, sizeof(*kretprobe));
 	spile_attach_place(&kretprobe->kp, site);
 	/* The site's kprobe is the kretprobe's. */

@@ -24,6 +24,7 @@
 #include "ring.h"
 #include "session.h"
 #include "site.h"
+#include "stack_left.h"
 #include "syscall_entry.h"
 
 static int __init spile_init(void)
@@ -32,6 +33,9 @@ static int __init spile_init(void)
 
 	spile_owner_init();
 	error = spile_kernel_id_check();
+	if (error)
+		return error;
+	error = spile_returns_init();
 	if (error)
 		return error;
 	error = spile_sites_init();
@@ -43,6 +47,7 @@ static int __init spile_init(void)
 	error = spile_context_init();
 	if (error)
 		goto err_context;
+	spile_stack_init();
 	error = spile_maps_init();
 	if (error)
 		goto err_maps;
@@ -73,6 +78,7 @@ err_syscall_entry:
 err_lock:
 	spile_maps_exit();
 err_maps:
+	spile_stack_exit();
 	spile_context_exit();
 err_context:
 	spile_entry_exit();
@@ -112,6 +118,7 @@ static void __exit spile_exit_module(void)
 	spile_ring_exit_all();
 	spile_lock_exit();
 	spile_maps_exit();
+	spile_stack_exit();
 	spile_context_exit();
 	spile_entry_exit();
 	spile_sites_exit();

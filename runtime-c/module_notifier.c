@@ -29,6 +29,7 @@
 struct target_state {
 	bool present;	/* loaded, and what the script was compiled for */
 	bool refused;	/* coming or loaded, and something else: it has been told */
+	bool is_script;	/* while present: made by spile itself */
 	struct module *module;	/* while present: GOING takes it away before the kernel frees it */
 };
 static struct target_state *states;
@@ -72,6 +73,12 @@ static struct kobject *find_loaded(const char *name, struct module **module)
 	return kobject;
 }
 
+/* By a function of the runtime, which the kernel keeps the name of in any configuration. */
+static bool is_script(struct module *module)
+{
+	return spile_module_symbol_address(module, "spile_context_run") != 0;
+}
+
 int spile_modules_check(void)
 {
 	unsigned int i;
@@ -94,6 +101,7 @@ int spile_modules_check(void)
 		if (module && READ_ONCE(module->state) == MODULE_STATE_LIVE) {
 			states[i].present = is_right_build(target, module) && spile_imprints_hold(i, module);
 			states[i].module = module;
+			states[i].is_script = is_script(module);
 			if (states[i].present)
 				spile_module_symbols_find(i, module);
 			else
@@ -102,6 +110,25 @@ int spile_modules_check(void)
 		kobject_put(kobject);
 	}
 	return error;
+}
+
+bool spile_modules_is_script(const struct spile_site *site)
+{
+	const char *colon = site->symbol ? strchr(site->symbol, ':') : NULL;
+	char name[MODULE_NAME_LEN];
+	struct kobject *kobject;
+	struct module *module;
+	bool result;
+
+	if (site->probe->target >= 0)
+		return states[site->probe->target].present && states[site->probe->target].is_script;
+	if (!colon || colon - site->symbol >= (long)sizeof(name))
+		return false;
+	strscpy(name, site->symbol, colon - site->symbol + 1);
+	kobject = find_loaded(name, &module);
+	result = module && is_script(module);
+	kobject_put(kobject);
+	return result;
 }
 
 bool spile_modules_present(unsigned int target)
@@ -128,6 +155,7 @@ static void module_comes(unsigned int i, struct module *module)
 	states[i].present = is_right_build(target, module) && spile_imprints_hold(i, module);
 	states[i].refused = !states[i].present;
 	states[i].module = module;
+	states[i].is_script = is_script(module);
 	if (states[i].refused)
 		return;
 	spile_module_symbols_find(i, module);

@@ -17,6 +17,10 @@ bool spile_modules_present(unsigned int target);
 /* The module of a target, 0 when it is not loaded. Good while spile_session.lock is held. */
 struct module *spile_modules_of(unsigned int target);
 
+struct spile_site;
+/* Whether the site is in a module that spile has made: what runs at hits is no place for probes. Under spile_session.lock. */
+bool spile_modules_is_script(const struct spile_site *site);
+
 int __must_check spile_modules_init(void);
 void spile_modules_exit(void);
 

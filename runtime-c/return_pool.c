@@ -25,6 +25,7 @@
 #include "features.h"
 #include "return_pool.h"
 #include "run.h"
+#include "session.h"
 
 enum {
 	GROUP = 64,			/* members of a pool */
@@ -106,6 +107,7 @@ static struct spile_return_pool *make_pool(const struct spile_site *site)
 {
 	struct spile_return_pool *pool;
 	unsigned int entry_bytes = 0, room = 0, i;
+	size_t bytes;
 
 	for (i = site->index; i < spile_script.probe_count && room < GROUP; i++) {
 		if (!may_join(&spile_sites[i], site->probe->target))
@@ -126,7 +128,9 @@ static struct spile_return_pool *make_pool(const struct spile_site *site)
 	pool->kretprobe.entry_handler = handle_pool_entry;
 	pool->kretprobe.data_size = sizeof(struct told) + entry_bytes;
 	pool->kretprobe.maxactive = room * spile_returns_active();
-	if (register_kretprobe(&pool->kretprobe)) {
+	bytes = (size_t)pool->kretprobe.maxactive * (sizeof(struct kretprobe_instance) + pool->kretprobe.data_size);
+	if (!spile_session_affords("calls in flight of .return probes (KRETACTIVE)", bytes, 0) ||
+	    register_kretprobe(&pool->kretprobe)) {
 		kfree(pool);
 		return NULL;
 	}

@@ -310,6 +310,8 @@ int spile_ring_setup(u32 wanted)
 
 	if (((u64)SPILE_RING_HEADER_BYTES + bytes) * num_possible_cpus() > spile_owner_left())
 		return -EDQUOT;
+	if (!spile_session_affords("output buffers", 0, SPILE_RING_HEADER_BYTES + (size_t)bytes))
+		return -ENOMEM;
 	rings = kcalloc(nr_cpu_ids, sizeof(*rings), GFP_KERNEL);
 	if (!rings)
 		return -ENOMEM;

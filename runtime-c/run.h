@@ -9,8 +9,6 @@
 
 #include <linux/irqflags.h>
 #include <linux/preempt.h>
-#include <linux/sched.h>
-#include <linux/sched/task_stack.h>
 #include <linux/timex.h>
 
 #include "condition.h"
@@ -20,19 +18,7 @@
 #include "return_pool.h"
 #include "session.h"
 #include "site.h"
-
-/* Whether the task's stack has less than MINSTACKSPACE bytes left. Interrupt
- * and exception stacks are not looked at: they are near empty when entered. */
-static __always_inline bool spile_stack_is_low(void)
-{
-#ifdef CONFIG_X86
-	unsigned long used_from = current_stack_pointer - (unsigned long)task_stack_page(current);
-
-	return used_from < spile_script.least_stack;	/* below the page: wraps, not this stack */
-#else
-	return false;
-#endif
-}
+#include "stack_left.h"
 
 /* The run ended with an error: tells it. */
 static inline void spile_run_failed(struct spile_cpu *cpu, struct spile_counts *counts)
@@ -154,7 +140,7 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 	barrier();	/* what follows belongs to the owner */
 
 	cpu->context.probe = site->probe;
-	if (unlikely(spile_stack_is_low()))
+	if (unlikely(!spile_stack_suffices(cpu, site)))
 		fine = spile_run_skipped(cpu, &counts->low_stack);
 	else if (unlikely(!(local_read(&counts->handled) & spile_untimed)))
 		fine = spile_run_timed(cpu, counts, entering, regs, entry);

@@ -25,6 +25,7 @@
 #include "budget.c"
 #include "attach.c"
 #include "context.c"
+#include "stack_left.c"
 #include "entry.c"
 #include "kprobe.c"
 #include "kretprobe.c"

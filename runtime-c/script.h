@@ -168,6 +168,7 @@ struct spile_probe {
 	unsigned int condition_lock_count;
 	unsigned int counts_only;	/* the handler does nothing but add to counters: it cannot fail, and needs nothing of its context but what spile_counting has */
 	const union spile_constant *constants;	/* what its handler finds with it; 0: nothing */
+	unsigned int stack;		/* bytes of kernel stack that its handlers take, where these are more than least_stack */
 	unsigned int cost;		/* instructions that a run may take, as far as the code tells; without what calls it */
 	spile_ulong registers;		/* KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs; KRETPROBE: the entry handler may */
 };

@@ -11,8 +11,10 @@
 #include "attach.h"
 #include "condition.h"
 #include "context.h"
+#include "module_notifier.h"
 #include "session.h"
 #include "site.h"
+#include "stack_left.h"
 
 struct spile_site *spile_sites;
 void **spile_sites_room;
@@ -55,7 +57,11 @@ static void tell_failure(const struct spile_site *site, int error)
 	/* While hits are counted (budget.c): it is told when the session starts. */
 	if (spile_session_state == SPILE_STATE_READY)
 		return;
-	if (probe->symbol)
+	if (spile_modules_is_script(site))
+		spile_session_emit(SPILE_RECORD_WARN,
+				   "probe %s: refused: it is in a module made by spile, whose code runs at hits",
+				   probe->point);
+	else if (probe->symbol)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "probe %s (%s:%s+0x%lx) registration error [man warning::pass5] (rc %d)",
 				   probe->point, probe->module, probe->symbol, probe->address, error);
@@ -87,7 +93,7 @@ void spile_sites_arm(int target)
 
 		if (!family || site->armed || site->probe->target != target)
 			continue;
-		error = family->arm(site);
+		error = spile_modules_is_script(site) ? -EPERM : family->arm(site);
 		site->armed = !error;
 		if (error)
 			tell_failure(site, error);
@@ -221,6 +227,7 @@ static int make_site(struct spile_site *site, unsigned int index)
 	else if (probe->kind == SPILE_PROBE_KRETPROBE)
 		site->runs = SPILE_RUNS_AT_RETURN;
 	site->counts_at = index * sizeof(struct spile_counts);
+	spile_stack_need(site);
 	if (probe->target >= (int)spile_script.target_count)
 		return -EINVAL;
 	if (probe->symbol) {

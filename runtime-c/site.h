@@ -28,6 +28,8 @@ struct spile_site {
 	unsigned int runs_sampled;	/* of a sampled site: what one in some does */
 	bool sampled;			/* budget.c; set before it is armed */
 	unsigned int counts_at;		/* of its counts in a CPU's, bytes */
+	unsigned long stack_needed;	/* bytes that must be left of the stack: stack_left.h */
+	unsigned long stack_spare;	/* THREAD_SIZE less those */
 	bool armed;			/* under spile_session.lock */
 	bool registered;		/* of a kprobe or kretprobe: the kernel knows it as one */
 	bool by_entry;			/* of a kprobe or kretprobe: ftrace serves it (entry.c) */
@@ -91,6 +93,12 @@ void spile_perf_exit(void);
 
 /* The function of a return probe's site was entered, which ftrace has told (entry.c). Preemption off. */
 void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
+
+/* Whether the machine affords the instances of all returns: -ENOMEM, and the kernel's log says it. At load. */
+int __must_check spile_returns_init(void);
+
+/* Bytes of the instances of a return that has a kretprobe of its own; of one in a pool, of its share. */
+size_t spile_return_bytes(const struct spile_probe *probe);
 
 /* Calls in flight that are followed of a return whose probe does not say. */
 unsigned int spile_returns_active(void);

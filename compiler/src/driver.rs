@@ -200,8 +200,7 @@ impl Session {
         }
         let clock = Clock::start();
         let mut built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
-        if let Some(needed) = self.stack_needed(&plan, built.stack.as_deref())? {
-            plan.naming.limits.least_stack = needed;
+        if self.raise_stack(&mut plan, built.stack.as_deref())? {
             units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
             built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
         }
@@ -725,23 +724,30 @@ impl Session {
         }
     }
 
-    /// What MINSTACKSPACE has to be for the script's handlers, as compiled; None: what it is suffices.
-    fn stack_needed(&self, plan: &Plan, usage: Option<&str>) -> Result<Option<u32>, Failed> {
+    /// Notes what each probe's handlers need of the stack, as compiled; false: MINSTACKSPACE suffices for all.
+    fn raise_stack(&self, plan: &mut Plan, usage: Option<&str>) -> Result<bool, Failed> {
         let need = plan::stack::need(&plan.routines, plan.max_nesting, usage.unwrap_or_default());
-        if need.bytes > plan::stack::MOST {
+        let most = need.most();
+        if most > plan::stack::MOST {
             let (symbol, bytes) = need.largest;
             let routine = plan.routines.iter().find(|routine| routine.symbol == symbol);
             let what = routine.and_then(|routine| routine.comment.lines().next()).unwrap_or(&symbol);
             let message = format!(
-                "the script needs up to {} bytes of kernel stack, and may use {}: {what} takes {bytes} each time it is called, and calls nest {} deep",
-                need.bytes,
+                "the script needs up to {most} bytes of kernel stack, and may use {}: {what} takes {bytes} each time it is called, and calls nest {} deep",
                 plan::stack::MOST,
                 plan.max_nesting
             );
             return Err(self.fail(&message, &["a smaller MAXNESTING (-D), or fewer local variables and arguments, take less".to_string()]));
         }
+        if most <= plan.naming.limits.least_stack {
+            return Ok(false);
+        }
         // Of 256 bytes each, so that scripts that differ little have the same.
-        Ok((need.bytes > plan.naming.limits.least_stack).then(|| need.bytes.next_multiple_of(256)))
+        let needed = need.by_probe(plan);
+        for (probe, needed) in plan.probes.iter_mut().zip(needed) {
+            probe.stack = if needed > plan.naming.limits.least_stack { needed.next_multiple_of(256) } else { 0 };
+        }
+        Ok(true)
     }
 
     /// With `-v`: what kept the cache from being used.

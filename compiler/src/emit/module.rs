@@ -277,6 +277,9 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
         None => fields.push(".target = -1".into()),
     }
     fields.push(format!(".cost = {}", probe.cost));
+    if probe.stack > 0 {
+        fields.push(format!(".stack = {}", probe.stack));
+    }
     if probe.counts_only {
         fields.push(".counts_only = 1".into());
     }

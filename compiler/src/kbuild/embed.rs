@@ -90,9 +90,9 @@ impl Runtime {
         self.files.get(Path::new(path)).map(Vec::as_slice)
     }
 
-    /// Writes the headers that generated units include into `runtime-c/` of a directory.
+    /// Writes the headers that generated units include, and the linker's script, into `runtime-c/` of a directory.
     pub(super) fn unpack_headers(&self, directory: &Path) -> Result<(), BuildError> {
-        let headers = self.files.iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "h"));
+        let headers = self.files.iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "h" || extension == "lds"));
         for (path, bytes) in headers {
             write(&directory.join("runtime-c").join(path), bytes)?;
         }
@@ -109,8 +109,8 @@ impl Runtime {
     }
 }
 
-/// C text; not the Rust twin of the ABI, nor tests.
+/// C text and the linker's script; not the Rust twin of the ABI, nor tests.
 fn is_source(path: &Path) -> bool {
-    let c = path.extension().is_some_and(|extension| extension == "c" || extension == "h");
+    let c = path.extension().is_some_and(|extension| extension == "c" || extension == "h" || extension == "lds");
     c && !path.starts_with("tests") && !path.starts_with("abi/tests")
 }

@@ -180,6 +180,8 @@ pub struct Probe {
     pub counts_only: bool,
     /// Instructions that a run may take, with its entry handler.
     pub cost: u32,
+    /// Bytes of kernel stack that its handlers take, known when they are compiled; 0: not more than MINSTACKSPACE.
+    pub stack: u32,
     /// Words of the probed registers that the handler may look at, of a return probe its entry handler: bit N for word N.
     pub registers: u64,
     /// What is taken for the handler, ascending.
@@ -340,6 +342,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             entry_bytes: saved.bytes,
             counts_only: only_counts && taken.is_empty(),
             cost: 0,
+            stack: 0,
             registers: seen_registers(probe, &handler_walks[index], &function_walks),
             locks: taken,
             condition,

@@ -1,12 +1,14 @@
 //! Kernel stack: how much of it a handler can use, with everything it calls, from what the C compiler says of each function
 //! (`-fstack-usage`). Strings and iterators are not there but in frame memory ([`super::frame`]).
 //!
-//! Before a handler runs, the runtime looks whether MINSTACKSPACE bytes are left; so what is needed must be within that.
+//! Before a handler runs, the runtime looks whether so much is left of the stack that it finds itself on, or MINSTACKSPACE
+//! bytes where that is more (runtime-c/stack_left.h).
 
 use std::collections::{HashMap, HashSet};
 
 use super::code::{self, Instr, Routine};
 use super::frame;
+use super::Plan;
 
 /// What the runtime and the kernel's functions that it calls need above and below a handler. The runtime's largest frame is
 /// that of print_regs(), 840 bytes; most have less than 200 (6.1, gcc-12).
@@ -16,13 +18,29 @@ const CALL: u64 = 16;
 /// Of the 16 KB that a task has (x86-64), the kernel has used some before a probe is hit.
 pub const MOST: u32 = 12 << 10;
 
-/// The need of the handler that needs most.
+/// What the handlers need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// With the runtime's share.
-    pub bytes: u32,
-    /// Symbol and bytes of the function whose frame is the largest on the way.
+    /// Of each routine with all that it calls and with the runtime's share, by its place in the plan.
+    pub bytes: Vec<u32>,
+    /// Symbol and bytes of the function whose frame is the largest.
     pub largest: (String, u32),
+}
+
+impl Need {
+    /// The need of the one that needs most.
+    pub fn most(&self) -> u32 {
+        self.bytes.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Of each probe: of its handlers, and of all conditions, which may be asked for at the end of any of them.
+    pub fn by_probe(&self, plan: &Plan) -> Vec<u32> {
+        let by_symbol: HashMap<&str, u32> = plan.routines.iter().map(|routine| routine.symbol.as_str()).zip(self.bytes.iter().copied()).collect();
+        let of = |symbol: &str| by_symbol.get(symbol).copied().unwrap_or(0);
+        let conditions = plan.probes.iter().filter_map(|probe| probe.condition.as_ref()).map(|condition| of(&condition.routine)).max().unwrap_or(0);
+        let needs = plan.probes.iter().map(|probe| of(&probe.handler).max(probe.entry_handler.as_deref().map_or(0, of)).max(conditions));
+        needs.collect()
+    }
 }
 
 /// `usage`: what the compiler wrote. A function that it does not name was made part of its callers.
@@ -32,16 +50,40 @@ pub fn need(routines: &[Routine], max_nesting: u32, usage: &str) -> Need {
     let by_symbol: HashMap<&str, usize> = routines.iter().enumerate().map(|(index, routine)| (routine.symbol.as_str(), index)).collect();
     let graph: Vec<Vec<usize>> = routines.iter().map(|routine| callees(&routine.code, &by_symbol)).collect();
     let frame = |index: usize| frames.get(routines[index].symbol.as_str()).map_or(0, |bytes| bytes + CALL);
-    let (length, circle) = frame::longest(&graph, &frame);
+    let (length, _) = frame::longest(&graph, &frame);
+    let turning = turning(&graph);
+    let bytes = (0..routines.len()).map(|index| {
+        // A circle's edge back counts nothing in the chain: the largest frame may be there once for each call, and the handler's.
+        let called = reached(&graph, index);
+        let circle = called.iter().any(|&callee| turning[callee]);
+        let largest = called.into_iter().map(frame).max().unwrap_or(0);
+        let repeated = if circle { u64::from(max_nesting) * largest + frame(index) } else { 0 };
+        to_u32(RUNTIME + length[index].max(repeated))
+    });
     let largest = (0..routines.len()).max_by_key(|&index| frame(index));
-    let deepest = length.into_iter().max().unwrap_or(0);
-    // A circle's edge back counts nothing in the chain: the largest frame may be there once for each call, and the handler's.
-    let called: HashSet<usize> = graph.iter().flatten().copied().collect();
-    let handler = (0..routines.len()).filter(|index| !called.contains(index)).map(frame).max().unwrap_or(0);
-    let repeated = if circle { u64::from(max_nesting) * largest.map_or(0, frame) + handler } else { 0 };
-    let bytes = RUNTIME + deepest.max(repeated);
     let largest = largest.map_or((String::new(), 0), |index| (routines[index].symbol.clone(), to_u32(frame(index))));
-    Need { bytes: to_u32(bytes), largest }
+    Need { bytes: bytes.collect(), largest }
+}
+
+/// Whether a call of each can come back to itself.
+fn turning(graph: &[Vec<usize>]) -> Vec<bool> {
+    // Without any circle nobody has to be asked.
+    if !frame::longest(graph, &|_| 1).1 {
+        return vec![false; graph.len()];
+    }
+    (0..graph.len()).map(|index| reached(graph, index).contains(&index)).collect()
+}
+
+/// What is called from there, and from what is called; itself only if it comes back to it.
+fn reached(graph: &[Vec<usize>], from: usize) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    let mut open = graph[from].clone();
+    while let Some(index) = open.pop() {
+        if found.insert(index) {
+            open.extend(&graph[index]);
+        }
+    }
+    found
 }
 
 fn to_u32(bytes: u64) -> u32 {
@@ -86,14 +128,23 @@ mod tests {
     fn chains_add_up() {
         let routines = [calling("f", &["g", "gone"]), calling("g", &[]), calling("p", &["f", "inlined"]), calling("inlined", &[])];
         let need = need(&routines, 3, USAGE);
-        assert_eq!(u64::from(need.bytes), RUNTIME + (100 + CALL) + (64 + CALL) + (8 + CALL));
+        assert_eq!(u64::from(need.most()), RUNTIME + (100 + CALL) + (64 + CALL) + (8 + CALL));
+        assert_eq!(u64::from(need.bytes[1]), RUNTIME + 64 + CALL);
         assert_eq!(need.largest, ("f".to_string(), 100 + CALL as u32));
     }
 
     #[test]
     fn recursion_counts_for_each_call() {
         let routines = [calling("f", &["f"]), calling("p", &["f"])];
-        assert_eq!(u64::from(need(&routines, 50, USAGE).bytes), RUNTIME + 50 * (100 + CALL) + (8 + CALL));
-        assert_eq!(u64::from(need(&routines, 1, "").bytes), RUNTIME);
+        assert_eq!(u64::from(need(&routines, 50, USAGE).bytes[1]), RUNTIME + 50 * (100 + CALL) + (8 + CALL));
+        assert_eq!(u64::from(need(&routines, 1, "").most()), RUNTIME);
+    }
+
+    #[test]
+    fn recursion_of_others_does_not_count() {
+        let routines = [calling("f", &["f"]), calling("p", &["f"]), calling("g", &[])];
+        let need = need(&routines, 50, USAGE);
+        assert_eq!(u64::from(need.bytes[2]), RUNTIME + 64 + CALL);
+        assert!(need.bytes[1] > need.bytes[2]);
     }
 }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How much of a stack is left, where it is not the task's.
+ *
+ * Exception stacks lie in the CPU entry areas, at virtual addresses that differ
+ * by whole entry areas alone (randomized since 97e3d26b5e5f, "x86/mm: Randomize
+ * per-cpu entry area"). A CPU's interrupt stack is anywhere; the variable that
+ * points to it (hardirq_stack_ptr) is not exported. Its top shows in an interrupt
+ * that has come out of a task: the entry code has put the task's stack pointer
+ * into the topmost word, and is less than a page below it.
+ */
+#include <linux/cpu.h>
+#include <linux/hardirq.h>
+#include <linux/irq_work.h>
+#include <linux/mm.h>
+#include <linux/preempt.h>
+#include <linux/workqueue.h>
+
+#include "features.h"
+#include "stack_left.h"
+
+#ifdef CONFIG_X86_64
+#include <asm/cpu_entry_area.h>
+#include <asm/irq.h>
+#include <asm/page.h>
+#include <asm/pgtable.h>
+
+/* In the interrupt of the CPU's own irq_work. */
+static void learn(struct irq_work *work)
+{
+	struct spile_cpu *cpu = container_of(work, struct spile_cpu, stack_learner);
+	unsigned long top = PAGE_ALIGN(current_stack_pointer);
+	unsigned long task = (unsigned long)task_stack_page(current);
+
+	/* On the task's own stack if it came from user space; not at the top in a softirq. */
+	if (current_stack_pointer - task < THREAD_SIZE || in_nmi() || softirq_count() ||
+	    hardirq_count() != HARDIRQ_OFFSET)
+		return;
+	if (*(unsigned long *)(top - sizeof(long)) - task < THREAD_SIZE)
+		WRITE_ONCE(cpu->irq_stack, top - IRQ_STACK_SIZE);
+}
+
+#ifdef SPILE_HAVE_EXCEPTION_STACKS
+/* Bytes left of the exception stack that is at this place in a CPU's entry area; 0: none is. */
+static unsigned long left_in_entry_area(unsigned long place)
+{
+#define STACK(name) { \
+		offsetof(struct cpu_entry_area, estacks) + offsetof(struct cea_exception_stacks, name##_stack), \
+		sizeof(((struct cea_exception_stacks *)0)->name##_stack) \
+	}
+	static const struct { unsigned long bottom, bytes; } stacks[] = {
+		STACK(DF), STACK(NMI), STACK(DB), STACK(MCE), STACK(VC), STACK(VC2),
+	};
+#undef STACK
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(stacks); i++)
+		if (place - stacks[i].bottom < stacks[i].bytes)
+			return place - stacks[i].bottom;
+	return 0;
+}
+
+static bool is_in_entry_area(unsigned long address, unsigned long *place)
+{
+	unsigned long at = address - CPU_ENTRY_AREA_PER_CPU;
+
+	/* They have a whole entry of the top-level page table, of four levels, for themselves. */
+	if (at >= 1ul << P4D_SHIFT)
+		return false;
+	*place = at % CPU_ENTRY_AREA_SIZE;
+	return true;
+}
+#else
+static unsigned long left_in_entry_area(unsigned long place)
+{
+	return 0;
+}
+
+static bool is_in_entry_area(unsigned long address, unsigned long *place)
+{
+	return false;
+}
+#endif
+
+bool spile_stack_elsewhere_suffices(struct spile_cpu *cpu, const struct spile_site *site)
+{
+	unsigned long at = current_stack_pointer, place;
+	unsigned long irq_stack = READ_ONCE(cpu->irq_stack);
+
+	if (at - (unsigned long)task_stack_page(current) < THREAD_SIZE)
+		return false;
+	if (is_in_entry_area(at, &place))
+		return left_in_entry_area(place) >= site->stack_needed;
+	if (irq_stack && at - irq_stack < IRQ_STACK_SIZE)
+		return at - irq_stack >= site->stack_needed;
+	if (!irq_stack)
+		irq_work_queue(&cpu->stack_learner);
+	/* The page that we are in is all that is certain. */
+	return (at & ~PAGE_MASK) >= site->stack_needed;
+}
+
+static long begin_learning(void *unused)
+{
+	preempt_disable();
+	irq_work_queue(&spile_this_cpu()->stack_learner);
+	preempt_enable();
+	return 0;
+}
+
+void spile_stack_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		init_irq_work(&per_cpu(spile_cpus, cpu)->stack_learner, learn);
+	cpus_read_lock();
+	/* From within the kernel: out of user space the interrupt would not change stacks. */
+	for_each_online_cpu(cpu)
+		work_on_cpu(cpu, begin_learning, NULL);
+	cpus_read_unlock();
+}
+
+void spile_stack_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		irq_work_sync(&per_cpu(spile_cpus, cpu)->stack_learner);
+}
+#else
+void spile_stack_init(void)
+{
+}
+
+void spile_stack_exit(void)
+{
+}
+#endif
+
+void spile_stack_need(struct spile_site *site)
+{
+	/* More than there is at all: no task's stack ever has it. */
+	site->stack_needed = min_t(unsigned long, max(site->probe->stack, spile_script.least_stack), THREAD_SIZE);
+	site->stack_spare = THREAD_SIZE - site->stack_needed;
+}

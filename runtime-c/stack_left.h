@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whether a handler has enough of the stack that it would run on. The kernel has
+ * several: each task's, each CPU's for interrupts (softirqs too), and each CPU's
+ * for exceptions (NMI, #DB, #MC, #DF, #VC), which are half as large or less.
+ */
+#ifndef SPILE_STACK_LEFT_H
+#define SPILE_STACK_LEFT_H
+
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+
+#include "context.h"
+#include "site.h"
+
+/* Of another stack than the task's, or of the task's with too little left. Context owned. */
+bool spile_stack_elsewhere_suffices(struct spile_cpu *cpu, const struct spile_site *site);
+
+/* Six instructions where a task's stack has enough. Context owned. */
+static __always_inline bool spile_stack_suffices(struct spile_cpu *cpu, const struct spile_site *site)
+{
+#ifdef CONFIG_X86_64
+	unsigned long left = current_stack_pointer - (unsigned long)task_stack_page(current);
+
+	/* One comparison for too little left and for another stack, both of which are too large then. */
+	return likely(left - site->stack_needed <= site->stack_spare) || spile_stack_elsewhere_suffices(cpu, site);
+#else
+	return true;
+#endif
+}
+
+/* What the handler of a site needs. At load. */
+void spile_stack_need(struct spile_site *site);
+
+/* Asks each CPU that is there where its interrupt stack is; others are asked when they are
+ * hit on one for the first time. Behind spile_context_init(). Process context. */
+void spile_stack_init(void);
+void spile_stack_exit(void);
+
+#endif

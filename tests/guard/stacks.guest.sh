@@ -1,0 +1,23 @@
+# Shows: a handler runs only where the stack that the hit is on has as much left as it takes: a task's, that of softirqs and
+# hard interrupts, and those of the debug exception (a watchpoint) and of NMIs (sysrq-l), which are half as large. What is
+# skipped is told as "low stack", and a handler that takes little runs on all of them.
+# script: deep -DMAXNESTING=12 -DMAXSKIPPED=1000000000 -DSTP_NO_OVERLOAD tests/guard/stacks_deep.stp
+# script: shallow -DMAXSKIPPED=1000000000 -DSTP_NO_OVERLOAD tests/guard/stacks_shallow.stp
+# stdout: ^deep: task=1 breakpoint=1 soft=1 hard=1 watch=0 nmi=0$
+# stdout: ^shallow: soft=1 hard=1 watch=1 nmi=1$
+# stdout: ^watch: low stack$
+# stdout: ^nmi: low stack$
+# limit: 120
+
+load='(while :; do :; done) & spinning=$!; for turn in 1 2 3; do cat /etc/hostname; echo l >/proc/sysrq-trigger; sleep 1; done; kill $spinning'
+spilerun deep.ko --stats=json -c "$load" >deep.out 2>deep.err
+spilerun shallow.ko --stats=json -c "$load" >shallow.out 2>shallow.err
+grep -h '^deep: ' deep.out || cat deep.out deep.err
+grep -h '^shallow: ' shallow.out || cat shallow.out shallow.err
+# skipped NAME POINT: whether the probe there was turned away for its stack.
+skipped() {
+	grep '^{"probes"' deep.err | sed 's/{"point"/\n{"point"/g' | grep -F "$2" | grep -q '"low_stack":[1-9]' && echo "$1: low stack"
+}
+skipped watch jiffies_64
+skipped nmi show_regs_print_info
+gone deep
