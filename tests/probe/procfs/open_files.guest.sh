@@ -6,7 +6,7 @@
 start opened begun
 armed opened
 for number in $(seq 20); do
-	sleep 1000 2>/dev/null </proc/systemtap/opened/large &
+	sleep 1000 </proc/systemtap/opened/large 2>/dev/null &
 	sleepers="$sleepers $!"
 done 2>refused
 sleep 1
