@@ -14,6 +14,7 @@
 # stdout: ^told in one line$
 # stdout: ^overload told$
 # limit: 120
+# alone: yes
 
 # hits=sum of the parts, for every probe of the JSON line in FILE.
 sums() {

@@ -5,6 +5,7 @@
 # script: rate -DMAXACTION=100000 rate.stp
 # script: storm -DSTP_NO_OVERLOAD -DMAXSKIPPED=1000000000 storm.stp
 # limit: 400
+# alone: yes
 # stdout: ^steady: none lost$
 # stdout: ^storm: ten times too much, adds up$
 # stdout: ^responsive$

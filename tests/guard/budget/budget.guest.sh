@@ -12,6 +12,7 @@
 # stdout: ^sum: exact$
 # stdout: ^counted before: forgotten$
 # limit: 120
+# alone: yes
 
 spilerun rare.ko --budget 50 >out 2>err
 echo "within: $(grep -x ran out)"

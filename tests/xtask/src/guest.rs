@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use spile::guest::{Acceleration, End, Guest, Streams};
 
 use crate::fixtures::{FAULT, LIVEPATCH, LUSTRE, LUSTRE_VARIANT, PTLRPC};
+use crate::measure;
 use crate::place::Place;
 use crate::trusting;
 
@@ -62,7 +63,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if options.counting {
         guest.acceleration(Acceleration::Counting).cpus(1);
     }
-    guest.script(&options.script).time_limit(Duration::from_secs(600));
+    guest.script(&options.script).time_limit(Duration::from_secs(600) * measure::busy());
     let outcome = guest.start(Streams::inherit())?.wait()?;
     match outcome.end {
         End::Exited(status) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(1))),
@@ -80,6 +81,7 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     let variant = LUSTRE_VARIANT.build(root, place)?;
     let ptlrpc = PTLRPC.build(root, place)?;
     let mut guest = Guest::new(place.kernel.clone());
+    guest.boot_limit(spile::guest::BOOT * place.slowness() * measure::busy());
     guest.extra_module(lustre).extra_module(ptlrpc).extra_module(FAULT.build(root, place)?).extra_module(LIVEPATCH.build(root, place)?);
     guest.copy(variant, "/root/variant/lustre.ko")?;
     for name in ["getfattr", "setfattr"] {

@@ -55,6 +55,20 @@ pub fn processor_of(id: u32) -> Option<Duration> {
     ticks(&stat).map(|ticks| Duration::from_millis(10 * ticks))
 }
 
+/// How many times longer than on an idle machine things may take now: by the load of the last minute for each CPU, 8 at the most.
+/// For limits that only end what is stuck; never for what a test measures.
+pub fn busy() -> u32 {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    busy_at(&load, cpus as f64)
+}
+
+fn busy_at(load: &str, cpus: f64) -> u32 {
+    let load: f64 = load.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0);
+    // From 1 to 8: nothing is cut off.
+    (load / cpus).ceil().clamp(1.0, 8.0) as u32
+}
+
 fn ticks(stat: &str) -> Option<u64> {
     // The name of the program, in parentheses, may have anything in it.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -79,6 +93,14 @@ mod tests {
         let began = Instant::now();
         output(Command::new("sh").args(["-c", "sleep 30 & true"])).expect("a shell");
         assert!(began.elapsed() < Duration::from_secs(25));
+    }
+
+    #[test]
+    fn a_busy_machine_has_more_time() {
+        assert_eq!(busy_at("0.30 0.20 0.10 1/100 1", 2.0), 1);
+        assert_eq!(busy_at("5.10 4.00 3.00 1/100 1", 2.0), 3);
+        assert_eq!(busy_at("99 4.00 3.00 1/100 1", 2.0), 8);
+        assert_eq!(busy_at("", 2.0), 1);
     }
 
     #[test]

@@ -196,7 +196,7 @@ fn one_guest(place: &Place, directory: &Path, modules: &[Module], open: &[usize]
             modules[*index].command(&name)
         ));
     }
-    guest.memory_mib(2048).script(&script).time_limit(Duration::from_secs(60 + 20 * open.len() as u64) * place.slowness());
+    guest.memory_mib(2048).script(&script).time_limit(Duration::from_secs(60 + 20 * open.len() as u64) * place.slowness() * crate::measure::busy());
     let outcome = guest.start(Streams::discard())?.wait()?;
     let console: Vec<&str> = outcome.console.lines().collect();
     let console = console[console.len().saturating_sub(40)..].join("\n");

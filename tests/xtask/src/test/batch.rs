@@ -63,7 +63,7 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], timings: &Timings, d
     }
     // All modules of all tests lie in its memory, and some tests arm a dozen scripts at once.
     guest.memory_mib(3072 + 4 * asked(VOLUME).unwrap_or(0)).script(&script);
-    guest.boot_limit(spile::guest::BOOT * workshop.place.slowness());
+    let busy = measure::busy();
 
     let progress = Arc::new(Mutex::new(Progress::new()));
     let seen = Arc::clone(&progress);
@@ -73,7 +73,7 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], timings: &Timings, d
     let qemu = running.id();
     lock(&progress).qemu = qemu;
     let longest = tests.iter().map(|(_, test)| limit(test)).max().unwrap_or(0);
-    let patience = (STUCK + Duration::from_secs(longest)) * workshop.place.slowness();
+    let patience = (STUCK + Duration::from_secs(longest)) * workshop.place.slowness() * busy;
     let interrupter = running.interrupter();
     let mut numbers = Vec::new();
     let mut spent = Duration::ZERO;
@@ -142,6 +142,7 @@ fn limit_with(limit: u64, asked: impl Fn(&str) -> Option<u64>) -> u64 {
 
 fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) -> Result<()> {
     let directory = format!("/root/t/{number}");
+    let slowness = workshop.place.slowness();
     let header = &test.header;
     let command = match test.kind {
         Kind::Script => {
@@ -152,7 +153,7 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
             let text = fs::read_to_string(&test.path).with_context(|| format!("reading {}", test.path.display()))?;
             let more = [VOLUME, SECONDS].into_iter().filter_map(|variable| asked(variable).map(|value| format!("{variable}={value}\n")));
             let more: String = more.collect();
-            format!("SLOWNESS={}\n{more}. /root/library.sh\n{text}", workshop.place.slowness())
+            format!("SLOWNESS={slowness} PATIENCE={}\n{more}. /root/library.sh\n{text}", slowness * measure::busy())
         }
     };
     let built = workshop.directory(test);
@@ -169,7 +170,7 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
         .write(format!("{directory}/command"), command, 0o644)
         .write(format!("{directory}/setup"), header.setup.clone(), 0o644)
         .write(format!("{directory}/modules"), header.modules.join("\n"), 0o644)
-        .write(format!("{directory}/limit"), (limit(test) * u64::from(workshop.place.slowness())).to_string(), 0o644);
+        .write(format!("{directory}/limit"), (limit(test) * u64::from(slowness * measure::busy())).to_string(), 0o644);
     Ok(())
 }
 

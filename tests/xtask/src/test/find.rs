@@ -67,6 +67,16 @@ pub fn find(root: &Path, wanted: &[String]) -> Result<Vec<Test>> {
     Ok(tests)
 }
 
+/// Of each directory below tests/, the first test that is one script for the guest and has no long limit.
+pub fn one_of_each_area(mut tests: Vec<Test>) -> Vec<Test> {
+    let mut areas = BTreeSet::new();
+    tests.retain(|test| {
+        let area = test.name.split('/').next().unwrap_or_default().to_string();
+        test.kind == Kind::Script && test.runs_in_guest() && test.header.limit <= 30 && areas.insert(area)
+    });
+    tests
+}
+
 /// Where a script of a shell test is: beside the test, else from the top of the tree.
 pub fn script_path(root: &Path, test: &Test, script: &Script) -> PathBuf {
     let beside = test.directory().join(&script.file);
@@ -117,5 +127,18 @@ mod tests {
         assert_eq!(count(&["kill"]), 1);
         assert_eq!(count(&["kill", "no_such_test", "ill"]), 1);
         assert_eq!(count(&["no_such_test"]), 0);
+    }
+
+    #[test]
+    fn one_script_of_each_area_is_taken() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let files = [("a/1.stp", "# limit: 60\n"), ("a/x/2.stp", ""), ("a/x/3.stp", ""), ("b/4.guest.sh", ""), ("b/5.stp", "# pass: 2\n"), ("b/6.stp", "")];
+        for (name, text) in files {
+            let path = root.path().join("tests").join(name);
+            fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+            fs::write(path, text).expect("a file");
+        }
+        let names: Vec<String> = one_of_each_area(find(root.path(), &[]).expect("found")).into_iter().map(|test| test.name).collect();
+        assert_eq!(names, ["a/x/2", "b/6"]);
     }
 }

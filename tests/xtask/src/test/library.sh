@@ -3,10 +3,12 @@ set -e
 
 # $SLOWNESS: how many times longer than usual things may take in this guest; a test is told, who tells a story may not be.
 : "${SLOWNESS:=1}"
+# $PATIENCE: the same for what is only waited for; more on a busy machine.
+: "${PATIENCE:=$SLOWNESS}"
 
 # wait_for FILE TEXT [SECONDS]: until a line of FILE contains TEXT.
 wait_for() {
-	for tenth in $(seq 1 $((${3:-10} * 10 * SLOWNESS))); do
+	for tenth in $(seq 1 $((${3:-10} * 10 * PATIENCE))); do
 		! grep -qF -- "$2" "$1" 2>/dev/null || return 0
 		sleep 0.1
 	done
@@ -28,7 +30,7 @@ start() {
 # armed NAME: until the session of module NAME runs: what begin probes print comes before all is armed. At the most two minutes, and no longer
 # than its loader, as far as NAME.pid says which it is.
 armed() {
-	end=$(($(date +%s) + 120 * SLOWNESS))
+	end=$(($(date +%s) + 120 * PATIENCE))
 	while [ "$(date +%s)" -le $end ] && { [ ! -f "$1.pid" ] || kill -0 "$(cat "$1.pid")" 2>/dev/null; }; do
 		! spilerun status "$1" 2>/dev/null | grep -q ': running, ' || return 0
 		sleep 0.1

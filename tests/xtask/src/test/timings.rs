@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+/// The last run of which one thing came after the other.
+const BEFORE: &str = "Before guests ran side by side and everything was built by one call of cargo, the whole took 3135 s on two idle CPUs.";
+
 /// Which kind of work it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
@@ -116,6 +119,24 @@ impl Timings {
         let processor = parts.iter().filter(|(part, _)| !part.is_within()).map(|(_, (_, _, processor))| *processor).sum();
         text.push_str(&line("the whole run", "", self.began.elapsed(), processor));
         text
+    }
+
+    /// docs/test-timings.md, for a run of the whole suite.
+    pub fn page(&self, kernel: &str) -> String {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let load: Vec<&str> = load.split_whitespace().take(3).collect();
+        format!(
+            "# What the tests cost\n\n\
+             Written by `cargo xtask test --timings`, from target/test-timings.json of the same run: {cpus} CPUs, kernel {kernel}, load at\n\
+             the end {} (1, 5 and 15 minutes). The wall times of parts that run side by side add up to more than the run's. Processor\n\
+             time is that of the commands and of what they waited for; on a machine that has other work, only it can be compared.\n\n\
+             {BEFORE}\n\n\
+             ## By part\n\n```\n{}```\n\n## The longest\n\n```\n{}```\n",
+            load.join(", "),
+            self.summary(),
+            self.slowest(40)
+        )
     }
 
     /// The entries that took most processor time.
