@@ -1,0 +1,15 @@
+//! Any of the targets under libFuzzer: `$SPILE_FUZZ_TARGET` names it.
+
+#![no_main]
+
+#[path = "../targets/mod.rs"]
+#[allow(dead_code)]
+mod targets;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let name = std::env::var("SPILE_FUZZ_TARGET").unwrap_or_else(|_| "dwarf".into());
+    let target = targets::TARGETS.iter().find(|target| target.name == name);
+    (target.expect("SPILE_FUZZ_TARGET names no target").run)(bytes);
+});

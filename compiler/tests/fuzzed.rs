@@ -1,0 +1,77 @@
+//! Every reader of what somebody else has written, with what once crashed it (`fuzz/seeds`), and with some thousand random
+//! inputs by a fixed seed. `cargo xtask fuzz` tries more.
+
+#[path = "../fuzz/targets/mod.rs"]
+#[allow(dead_code)]
+mod targets;
+
+use std::time::{Duration, Instant};
+
+use targets::{Random, TARGETS, Target};
+
+/// A reader's inputs in a test run, and the time that they may take.
+const INPUTS: usize = 3000;
+const TIME: Duration = Duration::from_secs(4);
+/// One input's time, on a machine that does other things too.
+const ONE: Duration = Duration::from_secs(20);
+
+fn seeds(target: &Target) -> Vec<Vec<u8>> {
+    let directory = format!("{}/fuzz/seeds/{}", env!("CARGO_MANIFEST_DIR"), target.name);
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    files.map(|entry| std::fs::read(entry.path()).expect("a seed can be read")).collect()
+}
+
+fn try_target(name: &str) {
+    let target = TARGETS.iter().find(|target| target.name == name).expect("a target");
+    let one = |bytes: &[u8]| {
+        let begun = Instant::now();
+        (target.run)(bytes);
+        assert!(begun.elapsed() < ONE, "{name}: {:?} for {bytes:02x?}", begun.elapsed());
+    };
+    let mut all = (target.seeds)();
+    all.extend(seeds(target));
+    all.iter().for_each(|seed| one(seed));
+    let (mut random, begun) = (Random(5642), Instant::now());
+    for done in 0..INPUTS {
+        if begun.elapsed() > TIME {
+            assert!(done > 20, "{name}: only {done} inputs");
+            break;
+        }
+        one(&targets::input(&mut random, &all, target.longest));
+    }
+}
+
+macro_rules! each {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            try_target(stringify!($name));
+        })*
+
+        #[test]
+        fn all_are_here() {
+            assert_eq!([$(stringify!($name)),*].to_vec(), TARGETS.map(|target| target.name).to_vec());
+        }
+    };
+}
+
+each! { script tapset rc elf dwarf btf index packed meta record conf }
+
+/// The entries that a tree is made of come out as they went in.
+#[test]
+fn a_made_tree_is_read() {
+    use spile::debuginfo::{DebugInfo, Elf, FunctionPattern, Type};
+    use targets::die::{Tree, Value, at, tag};
+    let mut tree = Tree::new();
+    let int = tree.add(0, tag::BASE, vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(4)), (at::ENCODING, Value::Number(5))]);
+    let list = tree.add(0, tag::STRUCT, vec![(at::NAME, Value::Text("list")), (at::BYTE_SIZE, Value::Number(8))]);
+    tree.add(list, tag::MEMBER, vec![(at::NAME, Value::Text("field")), (at::TYPE, Value::Entry(int)), (at::MEMBER_PLACE, Value::Number(4))]);
+    tree.add_function(list, vec![0x75, 0]);
+    let elf = Elf::of_bytes(std::path::Path::new("x"), tree.object()).unwrap();
+    let debug = DebugInfo::open(elf.into(), None, None).unwrap();
+    let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
+    let entry = debug.function(id).unwrap().bodies[0].entry;
+    let x = debug.variable(id, entry, "x").unwrap().unwrap();
+    assert!(matches!(debug.resolve(x.type_id).unwrap().1, Type::Struct { size: 8, .. }));
+    assert_eq!((debug.member(x.type_id, "field").unwrap().offset, debug.type_name(x.type_id)), (4, "struct list".into()));
+}
