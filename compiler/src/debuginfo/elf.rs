@@ -8,6 +8,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object::elf::{SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE};
 use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader as _, SectionHeader};
@@ -27,8 +28,8 @@ use super::registers;
 /// The first address that a section of a relocatable file gets, so that no small number is an address by accident.
 const LAYOUT_START: u64 = 0x10_0000;
 
-/// A section unpacked in memory is refused beyond this size.
-const MAX_SECTION: u64 = 2 << 30;
+/// Sections unpacked in memory are refused beyond this size.
+const MAX_SECTIONS: u64 = 2 << 30;
 
 pub(super) type File<'data> = ElfFile64<'data, LittleEndian>;
 
@@ -95,6 +96,8 @@ pub struct Elf {
     build_id: Vec<u8>,
     build_id_at: Option<u64>,
     symbols: OnceLock<Result<Symbols, Error>>,
+    /// Bytes of sections that have been unpacked or copied.
+    unpacked: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -134,7 +137,7 @@ impl Elf {
         let wrong = |message: String| Error::Elf { path: path.into(), message };
         if btf::is_raw(&bytes) {
             let (sections, build_id, symbols) = (Vec::new(), Vec::new(), OnceLock::new());
-            return Ok(Elf { path: path.into(), bytes, relocatable: false, sections, build_id, build_id_at: None, symbols });
+            return Ok(Elf { path: path.into(), bytes, relocatable: false, sections, build_id, build_id_at: None, symbols, unpacked: AtomicUsize::new(0) });
         }
         if !bytes.starts_with(b"\x7fELF") {
             return Err(wrong("not an ELF file".into()));
@@ -151,7 +154,7 @@ impl Elf {
             Some((id, at)) => (id, (!relocatable).then_some(at)),
             None => (Vec::new(), None),
         };
-        Ok(Elf { path: path.into(), relocatable, sections, build_id, build_id_at, symbols: OnceLock::new(), bytes })
+        Ok(Elf { path: path.into(), relocatable, sections, build_id, build_id_at, symbols: OnceLock::new(), unpacked: AtomicUsize::new(0), bytes })
     }
 
     pub fn path(&self) -> &Path {
@@ -472,15 +475,17 @@ impl Elf {
         };
         let failed = |error: object::Error| self.wrong(format!("section {name}: {error}"));
         let compressed = section.compressed_data().map_err(failed)?;
-        let budget = Budget::unpacking("unpacked contents", compressed.data.len() as u64, MAX_SECTION);
         let size = usize::try_from(compressed.uncompressed_size).unwrap_or(usize::MAX);
-        budget.bytes(size).map_err(|error| self.wrong(format!("section {name}: {error}")))?;
         let plain = compressed.format == object::CompressionFormat::None;
         if plain && !self.relocatable {
             let range = section.file_range().map(|(start, length)| (start as usize, length as usize));
             let (start, length) = range.unwrap_or((0, 0));
             return Ok(Contents::InFile(start..start + length));
         }
+        // Of all sections together: there are a dozen.
+        let budget = Budget::unpacking("unpacked sections", self.bytes.len() as u64, MAX_SECTIONS);
+        let before = self.unpacked.fetch_add(size, Ordering::Relaxed);
+        budget.bytes(before.saturating_add(size)).map_err(|error| self.wrong(format!("section {name}: {error}")))?;
         let mut contents = compressed.decompress().map_err(failed)?.into_owned();
         if self.relocatable {
             self.relocate(&elf, section, name, &mut contents)?;
