@@ -13,6 +13,12 @@ use spile::probe::Resolver;
 use spile::source::{Origin, SourceMap};
 use spile::syntax::{self, Environment, Macros};
 
+#[allow(dead_code)]
+#[path = "../fuzz/targets/mod.rs"]
+mod targets;
+
+use targets::die::{Tree, Value, at, tag};
+
 /// A generator of Knuth's MMIX kind.
 struct Random(u64);
 
@@ -277,4 +283,199 @@ fn damaged_objects() {
         refused += usize::from(!walk(damaged));
     }
     assert!(refused > 100, "only {refused} of 3000 were noticed");
+}
+
+/// Of a kernel that is nothing but this DWARF: what `spile` with these arguments says, with less memory than a browser's tab.
+/// Its exit status, standard output and standard error. A signal or a timeout is a failure.
+fn told(object: Vec<u8>, arguments: &[&str]) -> (i32, String, String) {
+    let root = tempfile::tempdir().unwrap();
+    for directory in ["usr/lib/debug/boot", "lib/modules/9.9.9", "tmp", "cache"] {
+        std::fs::create_dir_all(root.path().join(directory)).unwrap();
+    }
+    std::fs::write(root.path().join("usr/lib/debug/boot/vmlinux-9.9.9"), object).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v 1500000; exec timeout 100 \"$@\"", "sh", env!("CARGO_BIN_EXE_spile"), "-g", "-r", "9.9.9", "--sysroot"]).arg(root.path());
+    command.args(arguments).env("SPILE_CACHE_DIR", root.path().join("cache")).env("HOME", root.path()).env("MALLOC_ARENA_MAX", "2").env("RAYON_NUM_THREADS", "2");
+    let output = command.env_remove("DEBUGINFOD_URLS").output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, error) = (text(&output.stdout), text(&output.stderr));
+    let status = output.status.code().unwrap_or_else(|| panic!("{arguments:?}: {}\n{error}", output.status));
+    assert!(matches!(status, 0 | 1) && !error.contains("panicked"), "{arguments:?}: {status}\n{error}");
+    (status, out, error)
+}
+
+/// An error that names the file and the limit.
+fn refused(object: Vec<u8>, script: &str, limit: &str) {
+    let (status, _, error) = told(object, &["-p2", "-e", script]);
+    assert!(status == 1 && error.contains(limit) && error.contains("vmlinux-9.9.9"), "{script}: {status}\n{error}");
+}
+
+fn listed(object: Vec<u8>) -> String {
+    let (status, out, error) = told(object, &["-L", "kernel.function(\"f\")"]);
+    assert!(status == 0 && out.contains("kernel.function(\"f"), "{status} {out}\n{error}");
+    out
+}
+
+fn int(tree: &mut Tree) -> usize {
+    tree.add(0, tag::BASE, vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(8)), (at::ENCODING, Value::Number(5))])
+}
+
+/// `x` is in the register rdi.
+const IN_RDI: [u8; 1] = [0x55];
+/// `x` is where rdi points to.
+const AT_RDI: [u8; 2] = [0x75, 0];
+
+/// DW_OP_breg5 0, then DW_OP_dup and DW_OP_plus 26 times: 67 million nodes, were it a tree.
+#[test]
+fn an_expression_that_doubles() {
+    let expression = [&[0x75, 0][..], &[0x12, 0x22].repeat(26)].concat();
+    let mut tree = Tree::new();
+    let of = int(&mut tree);
+    tree.add_function(of, expression);
+    refused(tree.object(), "probe kernel.function(\"f\") { println($x) }", "its location as an expression: more than the 16384 steps");
+    // What a compiler writes is less.
+    let mut tree = Tree::new();
+    let of = int(&mut tree);
+    tree.add_function(of, [&[0x75, 0][..], &[0x12, 0x22].repeat(5)].concat());
+    assert_eq!(told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x) }"]).0, 0);
+}
+
+/// Each level is one more node around the last.
+#[test]
+fn an_expression_that_nests() {
+    let mut tree = Tree::new();
+    let of = int(&mut tree);
+    tree.add_function(of, [&[0x75, 0][..], &[0x1f].repeat(900)].concat());
+    refused(tree.object(), "probe kernel.function(\"f\") { println($x) }", "nested deeper than the 256 levels");
+}
+
+/// Its result is of the same type, and so is each of its parameters: thirteen times as much a level.
+#[test]
+fn a_function_type_of_itself() {
+    let mut tree = Tree::new();
+    let pointer = tree.add(0, tag::POINTER, vec![(at::TYPE, Value::Entry(2)), (at::BYTE_SIZE, Value::Number(8))]);
+    let function = tree.add(0, tag::FUNCTION_TYPE, vec![(at::TYPE, Value::Entry(2))]);
+    assert_eq!((pointer, function), (1, 2));
+    for _ in 0..12 {
+        tree.add(function, tag::PARAMETER, vec![(at::TYPE, Value::Entry(2))]);
+    }
+    tree.add_function(pointer, IN_RDI.to_vec());
+    let line = listed(tree.object());
+    assert!(line.contains("...") && line.len() < 100_000, "{}", line.len());
+}
+
+#[test]
+fn a_struct_that_is_a_member_of_itself() {
+    let mut tree = Tree::new();
+    let own = tree.add(0, tag::STRUCT, vec![(at::NAME, Value::Text("list")), (at::BYTE_SIZE, Value::Number(8))]);
+    tree.add(own, tag::MEMBER, vec![(at::TYPE, Value::Entry(own)), (at::MEMBER_PLACE, Value::Number(0))]);
+    tree.add_function(own, AT_RDI.to_vec());
+    refused(tree.object(), "probe kernel.function(\"f\") { println($x$$) }", "members of a value that is printed: nested deeper than the 64 levels");
+    let (status, _, error) = told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
+    assert!(status == 1 && error.contains("field"), "{error}");
+    assert!(listed(tree.object()).contains("$x:struct list"));
+    // A bit-field whose storage is the struct that it is in (DWARF 2).
+    tree.add(own, tag::MEMBER, vec![(at::NAME, Value::Text("field")), (at::TYPE, Value::Entry(own)), (at::BIT_SIZE, Value::Number(3)), (at::BIT_OFFSET, Value::Number(1))]);
+    told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
+}
+
+#[test]
+fn an_enumeration_of_itself() {
+    let mut tree = Tree::new();
+    let own = tree.add(0, tag::ENUMERATION, vec![(at::NAME, Value::Text("list")), (at::TYPE, Value::Entry(1))]);
+    tree.add(own, tag::ENUMERATOR, vec![(at::NAME, Value::Text("A")), (at::CONST_VALUE, Value::Number(1))]);
+    tree.add_function(own, IN_RDI.to_vec());
+    refused(tree.object(), "probe kernel.function(\"f\") { println($x) }", "an integer type without an end");
+}
+
+/// Twelve levels of a struct with twelve anonymous members of the next one: nine million million of them.
+#[test]
+fn anonymous_members_that_fan_out() {
+    let mut tree = Tree::new();
+    let mut inner = tree.add(0, tag::STRUCT, vec![(at::BYTE_SIZE, Value::Number(8))]);
+    let of = int(&mut tree);
+    tree.add(inner, tag::MEMBER, vec![(at::NAME, Value::Text("list")), (at::TYPE, Value::Entry(of)), (at::MEMBER_PLACE, Value::Number(0))]);
+    for _ in 0..12 {
+        let outer = tree.add(0, tag::UNION, vec![(at::BYTE_SIZE, Value::Number(8))]);
+        for _ in 0..12 {
+            tree.add(outer, tag::MEMBER, vec![(at::TYPE, Value::Entry(inner)), (at::MEMBER_PLACE, Value::Number(0))]);
+        }
+        inner = outer;
+    }
+    tree.add_function(inner, AT_RDI.to_vec());
+    assert_eq!(told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->list) }"]).0, 0);
+    let (status, _, error) = told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
+    assert!(status == 1 && error.contains("field") && error.contains("list"), "{error}");
+    refused(tree.object(), "probe kernel.function(\"f\") { println($x$$) }", "members of a value that is printed: more than the 65536 steps");
+    listed(tree.object());
+}
+
+/// A frame whose address is computed from the frame's address.
+#[test]
+fn a_frame_that_is_found_by_itself() {
+    let mut tree = Tree::new();
+    let of = int(&mut tree);
+    tree.add_function(of, vec![0x9c]);
+    let (start, length) = targets::elf::CODE;
+    // CIE: id, version, augmentation, alignments, return address; DW_CFA_def_cfa_expression of one byte. FDE: CIE, range.
+    let cie = [&[0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16, 0x0f, 1, 0x9c][..]].concat();
+    let fde = [&[0; 4][..], &start.to_le_bytes(), &length.to_le_bytes()].concat();
+    let frame: Vec<u8> = [cie, fde].iter().flat_map(|entry| [&(entry.len() as u32).to_le_bytes()[..], entry].concat()).collect();
+    let object = tree.object_with(vec![targets::elf::Section::plain(".debug_frame", frame)]);
+    let debug = open(object).unwrap();
+    let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
+    // Where the function begins it is known where its frame is.
+    let mut at = debug.function(id).unwrap().bodies[0].entry;
+    assert!(debug.variable(id, at, "x").unwrap().is_ok());
+    at.offset += 8;
+    let error = debug.variable(id, at, "x").expect_err("a circle").to_string();
+    assert!(error.contains("operations of a location: nested deeper than the 8 levels") && error.contains(".o: "), "{error}");
+}
+
+/// Pieces that are pointers to objects in pieces.
+#[test]
+fn pointers_that_fan_out() {
+    let mut tree = Tree::new();
+    let of = int(&mut tree);
+    // DW_OP_implicit_pointer to the entry itself, DW_OP_piece 1: sixty times.
+    let place = tree.place_of_next_parameter(of);
+    let piece = [&[0xa0][..], &place.to_le_bytes(), &[0, 0x93, 1]].concat();
+    tree.add_function(of, piece.repeat(60));
+    refused(tree.object(), "probe kernel.function(\"f\") { println($x) }", "operations of a location");
+}
+
+/// Functions of a BTF that are of their own type.
+#[test]
+fn btf_of_itself() {
+    let mut bytes = vec![0x9f, 0xeb, 1, 0];
+    // A function `f` and a name `list` for it.
+    for number in [24u32, 0, 24, 24, 8, 1, 12 << 24, 1, 3, 8 << 24, 1] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(b"\0f\0list\0");
+    let debug = DebugInfo::open(Arc::new(Elf::of_bytes(std::path::Path::new("x"), bytes).unwrap()), None, None).unwrap();
+    let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
+    assert!(debug.parameters(id).unwrap().is_empty());
+    let list = debug.find_type("list").unwrap().expect("is there");
+    assert!(debug.resolve(list).is_err() && debug.size_of(list).is_err());
+    assert_eq!(debug.type_name(list), "list");
+}
+
+/// A dozen sections that unpack to 30 MB each, from some KB.
+#[test]
+fn sections_of_nothing_much() {
+    use std::io::Write;
+    let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    zlib.write_all(&vec![0; 30 << 20]).unwrap();
+    // Elf64_Chdr: ELFCOMPRESS_ZLIB, size, alignment.
+    let mut contents = [1u32.to_le_bytes(), [0; 4]].concat();
+    contents.extend((30u64 << 20).to_le_bytes());
+    contents.extend(1u64.to_le_bytes());
+    contents.extend(zlib.finish().unwrap());
+    let names = [".debug_str", ".debug_line", ".debug_ranges", ".debug_loc", ".debug_addr", ".debug_types", ".debug_aranges"];
+    let section = |name| targets::elf::Section { name, kind: 1, flags: 0x800, address: 0, contents: contents.clone(), link: 0 };
+    let object = Tree::new().object_with(names.map(section).into());
+    assert!(object.len() < 1 << 20);
+    let error = open(object).err().expect("too much").to_string();
+    assert!(error.contains("unpacked sections: more than the 67108864 bytes") && error.contains(".o: section .debug_"), "{error}");
 }
