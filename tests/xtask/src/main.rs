@@ -5,6 +5,7 @@ mod compare;
 mod debug_kernel;
 mod demo;
 mod fixtures;
+mod fuzz;
 mod guest;
 #[cfg(test)]
 mod house;
@@ -42,6 +43,8 @@ enum Task {
     Test(test::Options),
     /// Runs random programs against a model of the language, which knows what they print
     Model(model::Options),
+    /// Gives random inputs to every reader of files that others wrote; what crashes one becomes a seed of the tests
+    Fuzz(fuzz::Options),
     /// Measures, and writes what came out into docs/
     Bench(bench::Options),
     /// Compares two modules: exit status 1 and a line for each difference if the kernel would load something else
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Task::Demo => demo::run(),
         Task::Test(options) => test::run(&options),
         Task::Model(options) => model::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Package(options) => package::run(&options),

@@ -1,0 +1,159 @@
+//! `cargo xtask fuzz`: random inputs to every reader of what somebody else has written, each reader in a process of its own with
+//! little memory. What ends a process becomes a seed, which the ordinary tests try from then on.
+
+#[allow(dead_code)]
+#[path = "../../../compiler/fuzz/targets/mod.rs"]
+mod targets;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
+
+use targets::{Random, TARGETS, Target};
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// The readers; all of them if none is named
+    targets: Vec<String>,
+    /// Inputs of each
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    inputs: u64,
+    /// Seconds for one input
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    timeout: u64,
+    /// MB that a reader may take beyond what its process has at the beginning
+    #[arg(long, value_name = "MB", default_value_t = 500)]
+    memory: u64,
+    /// Of the random numbers
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Tries this one target here, and writes each input into this file before it is tried
+    #[arg(long, hide = true, value_name = "FILE")]
+    worker: Option<PathBuf>,
+}
+
+/// A worker's exit status when an input took too long.
+const SLOW: i32 = 91;
+/// Failures of one reader after which it is given up.
+const ENOUGH: usize = 10;
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let unknown = options.targets.iter().find(|name| TARGETS.iter().all(|target| target.name != **name));
+    if let Some(name) = unknown {
+        let names = TARGETS.map(|target| target.name).join(", ");
+        bail!("{name}: no such reader; there are {names}");
+    }
+    let wanted = |target: &&Target| options.targets.is_empty() || options.targets.iter().any(|name| name == target.name);
+    let wanted: Vec<&Target> = TARGETS.iter().filter(wanted).collect();
+    if let (Some(file), [target]) = (&options.worker, wanted.as_slice()) {
+        return work(target, options, file);
+    }
+    let mut failures = 0;
+    for target in wanted {
+        failures += watch(target, options)?;
+    }
+    Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn seeds_of(target: &Target) -> PathBuf {
+    crate::root().join("compiler/fuzz/seeds").join(target.name)
+}
+
+/// Has a process try the inputs, and another one what is left when it dies. Gives how many inputs failed.
+fn watch(target: &Target, options: &Options) -> Result<usize> {
+    let directory = crate::root().join("target/fuzz");
+    fs::create_dir_all(&directory)?;
+    let current = directory.join(format!("{}.input", target.name));
+    let (begun, mut done, mut failures, mut seed) = (Instant::now(), 0, 0, options.seed);
+    while done < options.inputs && failures < ENOUGH {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["fuzz", target.name, "--inputs", &(options.inputs - done).to_string(), "--seed", &seed.to_string()]);
+        command.args(["--timeout", &options.timeout.to_string(), "--memory", &options.memory.to_string(), "--worker"]).arg(&current);
+        command.env("RAYON_NUM_THREADS", "1").env("MALLOC_ARENA_MAX", "1").env_remove("RUST_BACKTRACE");
+        let output = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
+        let mut number = [0; 8];
+        let mut file = fs::File::open(&current).context("the worker did not begin")?;
+        file.read_exact(&mut number)?;
+        done += u64::from_le_bytes(number);
+        if output.status.success() {
+            break;
+        }
+        let mut input = Vec::new();
+        file.read_to_end(&mut input)?;
+        let length = input.get(..4).and_then(|length| length.try_into().ok()).map_or(0, u32::from_le_bytes) as usize;
+        let input = input.get(4..).unwrap_or_default();
+        let kept = keep(target, &input[..length.min(input.len())])?;
+        let said = String::from_utf8_lossy(&output.stderr).trim().lines().take(3).collect::<Vec<_>>().join("; ");
+        let why = match (output.status.code(), output.status.signal()) {
+            (Some(SLOW), _) => format!("took more than {} s", options.timeout),
+            (_, Some(signal)) => format!("signal {signal}: {said}"),
+            _ => said,
+        };
+        println!("{}: {}: {why}", target.name, kept.display());
+        (failures, seed) = (failures + 1, seed + 1);
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    println!("{}: {done} inputs, {:.0} a second, {failures} failed", target.name, done as f64 / seconds.max(0.001));
+    Ok(failures)
+}
+
+/// Keeps an input among the seeds, by a name that tells it from others.
+fn keep(target: &Target, input: &[u8]) -> Result<PathBuf> {
+    let directory = seeds_of(target);
+    fs::create_dir_all(&directory)?;
+    let name: String = Sha256::digest(input).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let path = directory.join(name);
+    fs::write(&path, input)?;
+    Ok(path.strip_prefix(crate::root()).map(Path::to_path_buf).unwrap_or(path))
+}
+
+/// Milliseconds since the start at which the input that is being tried was begun; 0: none is.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// Tries all inputs in this process. `file` has, whenever that ends, how many were done and the last one with its length.
+fn work(target: &Target, options: &Options, file: &Path) -> Result<ExitCode> {
+    let file = fs::File::create(file)?;
+    file.write_all_at(&0u64.to_le_bytes(), 0)?;
+    let pages: u64 = fs::read_to_string("/proc/self/statm")?.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    let start = Instant::now();
+    let timeout = Duration::from_secs(options.timeout).as_millis() as u64;
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_millis(200));
+            let begun = BEGUN.load(Ordering::Relaxed);
+            if begun > 0 && start.elapsed().as_millis() as u64 > begun + timeout {
+                std::process::exit(SLOW);
+            }
+        }
+    });
+    // Threads that readers begin have stacks too.
+    let most = pages * 4096 + (options.memory << 20) + (64 << 20);
+    nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_AS, most, most)?;
+    nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0)?;
+    let mut seeds = (target.seeds)();
+    for entry in fs::read_dir(seeds_of(target)).into_iter().flatten().flatten() {
+        seeds.push(fs::read(entry.path())?);
+    }
+    let mut random = Random(options.seed);
+    for done in 0..options.inputs {
+        let input = targets::input(&mut random, &seeds, target.longest);
+        let mut kept = done.to_le_bytes().to_vec();
+        kept.extend((input.len() as u32).to_le_bytes());
+        kept.extend(&input);
+        file.write_all_at(&kept, 0)?;
+        BEGUN.store((start.elapsed().as_millis() as u64).max(1), Ordering::Relaxed);
+        (target.run)(&input);
+        BEGUN.store(0, Ordering::Relaxed);
+    }
+    file.write_all_at(&options.inputs.to_le_bytes(), 0)?;
+    std::io::stdout().flush()?;
+    Ok(ExitCode::SUCCESS)
+}
