@@ -227,6 +227,7 @@ unsigned int spile_fn_env_var(struct spile_context *c, struct spile_string name,
 
 		if (spile_memory_read(chunk, at, bytes, true))
 			break;
+		spile_debit(c, bytes / 4);
 		for (i = 0; i < bytes; i++) {
 			char byte = chunk[i];
 

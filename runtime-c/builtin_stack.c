@@ -19,15 +19,20 @@
 #include "symbol.h"
 #include "text.h"
 
+/* Charged for a stack that is walked, and for a look into kallsyms. */
+enum { WALK_STEPS = 512, NAME_STEPS = 256 };
+
 /* As spile_symbol_text(); of user space in hex. */
 static const char *describe(struct spile_context *c, unsigned long address, bool kernel)
 {
 	char *text = spile_cpu_of(c)->symbol;
 
-	if (kernel && address)
+	if (kernel && address) {
+		spile_debit(c, NAME_STEPS);
 		spile_symbol_text(text, address);
-	else
+	} else {
 		scnprintf(text, SPILE_SYMBOL_TEXT, "0x%lx", address);
+	}
 	return text;
 }
 
@@ -63,6 +68,7 @@ unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char 
 
 static unsigned int frames_of(struct spile_context *c, spile_long user, const unsigned long **frames)
 {
+	spile_debit(c, WALK_STEPS);
 	return user ? spile_stack_user(c, frames) : spile_stack_kernel(c, frames);
 }
 
@@ -176,8 +182,10 @@ char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long fi
 unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, char *out)
 {
 	const unsigned long *frames;
-	unsigned int count = spile_stack_task(c, task, &frames);
+	unsigned int count;
 
+	spile_debit(c, WALK_STEPS);
+	count = spile_stack_task(c, task, &frames);
 	return put_frames(frames, count, out);
 }
 

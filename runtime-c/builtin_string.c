@@ -21,8 +21,9 @@ unsigned int spile_fn_substr(struct spile_context *c, struct spile_string s, spi
 	});
 }
 
-/* Place of part in s from `from` on, or -1. */
-static int find(struct spile_string s, unsigned int from, struct spile_string part)
+/* Place of part in s from `from` on, or -1. Where much of the part is found again and again, that takes
+ * the product of the lengths: it is charged, and the run may have to end. */
+static int find(struct spile_context *c, struct spile_string s, unsigned int from, struct spile_string part)
 {
 	const char *at = s.text + from;
 	const char *end = s.text + s.length;
@@ -30,6 +31,8 @@ static int find(struct spile_string s, unsigned int from, struct spile_string pa
 	if (!part.length)
 		return from;
 	for (; end - at >= part.length; at++) {
+		if (!spile_charge_steps(c, 1 + part.length / 16))
+			return -1;
 		at = memchr(at, part.text[0], end - at - part.length + 1);
 		if (!at)
 			return -1;
@@ -41,12 +44,12 @@ static int find(struct spile_string s, unsigned int from, struct spile_string pa
 
 spile_long spile_fn_isinstr(struct spile_context *c, struct spile_string s, struct spile_string part)
 {
-	return find(s, 0, part) >= 0;
+	return find(c, s, 0, part) >= 0;
 }
 
 spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s, struct spile_string part)
 {
-	return find(s, 0, part);
+	return find(c, s, 0, part);
 }
 
 spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position)
@@ -101,7 +104,7 @@ unsigned int spile_fn_str_replace(struct spile_context *c, struct spile_string s
 
 	if (!old.length)
 		return spile_string_copy(out, s);
-	while ((at = find(s, from, old)) >= 0) {
+	while ((at = find(c, s, from, old)) >= 0) {
 		spile_text_bytes(&text, s.text + from, at - from);
 		spile_text_bytes(&text, new_text.text, new_text.length);
 		from = at + old.length;
@@ -146,6 +149,11 @@ unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
 		cpu->token_end = spile_string_copy(cpu->tokens, s);
 		cpu->token_at = 0;
 		c->stale |= SPILE_STALE_RUN;
+	}
+	/* Each byte may be compared with all delimiters. */
+	if (!spile_charge_steps(c, (1 + delimiters.length / 8) * (spile_ulong)(cpu->token_end - cpu->token_at) / 8)) {
+		out[0] = 0;
+		return 0;
 	}
 	/* Delimiters in a row make no empty tokens. */
 	while (cpu->token_at < cpu->token_end &&

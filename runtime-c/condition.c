@@ -9,6 +9,7 @@
 #include <linux/irq_work.h>
 #include <linux/workqueue.h>
 
+#include "actions.h"
 #include "condition.h"
 #include "context.h"
 #include "lock.h"
@@ -28,7 +29,7 @@ enum says { SAYS_ON, SAYS_OFF, SAYS_NOTHING };
 
 /* What the condition says now; nothing while others hold what it reads. One that
  * fails lets the handler run, which fails in the same way and tells it. The context
- * is owned, between runs. */
+ * is owned, between runs. All that a run has asked share what that has left of its statements. */
 static enum says ask(struct spile_cpu *cpu, const struct spile_probe *probe)
 {
 	struct spile_context *c = &cpu->context;
@@ -36,7 +37,6 @@ static enum says ask(struct spile_cpu *cpu, const struct spile_probe *probe)
 
 	if (!spile_lock_all(probe->condition_locks, probe->condition_lock_count))
 		return SAYS_NOTHING;
-	c->actions = spile_script.max_actions;
 	probe->condition(c);
 	spile_unlock_all(probe->condition_locks, probe->condition_lock_count);
 	off = c->filtered && !c->error;
@@ -80,7 +80,10 @@ static enum says ask_from_outside(const struct spile_site *site)
 
 	/* What interrupts us would find the locks held. */
 	local_irq_save(flags);
+	spile_actions_begin(cpu);
 	says = ask(cpu, site->probe);
+	cpu->context.stale = 0;
+	spile_actions_begin(cpu);
 	local_irq_restore(flags);
 	spile_context_release(cpu);
 	return says;

@@ -2,6 +2,7 @@
 /*
  * Per-CPU contexts and what stands around every handler run.
  */
+#include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -44,12 +45,19 @@ struct spile_cpu *spile_context_claim(void)
 {
 	struct spile_cpu *cpu;
 
-	preempt_disable();
 	/*
 	 * A task that can be here is not inside a handler, and a handler in an
-	 * interrupt ends before we go on: the context is free.
+	 * interrupt ends before we go on: the context is free, unless a begin or
+	 * end probe lets others run for a while (actions.c).
 	 */
-	cpu = spile_this_cpu();
+	for (;;) {
+		preempt_disable();
+		cpu = spile_this_cpu();
+		if (likely(!READ_ONCE(cpu->busy)))
+			break;
+		preempt_enable();
+		usleep_range(100, 1000);
+	}
 	WRITE_ONCE(cpu->busy, 1);
 	barrier();
 	cpu->context.probe = NULL;

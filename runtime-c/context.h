@@ -75,6 +75,11 @@ struct spile_cpu {
 	unsigned int stack_count;
 	struct spile_procfs *procfs;	/* procfs.c: of the file that a handler is run for, else 0 */
 	u64 random_state;		/* randint(); 0: not seeded */
+	/* actions.c: of a run that has used up what it was given at first. */
+	int asked;			/* it has */
+	unsigned int actions_left;	/* beyond context.actions */
+	u64 run_cycles;			/* it has taken, from the first time on that it asked */
+	u64 looked_at;			/* in cycles */
 	u64 overload_since;		/* guard.c: begin of the interval, in cycles */
 	u64 overload_cycles;		/* in handlers since then, as far as sampled */
 	u64 head;			/* ring.c; the header's head is a copy for the loader */

@@ -16,6 +16,12 @@
 #include "spile_features.h"	/* made by Makefile.kbuild */
 
 /*
+ * SPILE_HAVE_MIGRATE_DISABLE: a task stays on its CPU and can be preempted there.
+ * 74d862b682f5 ("sched: Make migrate_disable/enable() independent of RT"), first
+ * in 5.11; in 5.10 it disables preemption. Used by actions.c. Can go when 5.10 has.
+ */
+
+/*
  * hex_to_bin() and its kin have a header of their own, which 6.12 has and 6.1
  * has not; kernel.h includes it no more in 7.3. Can go when 6.1 has.
  */

@@ -56,6 +56,9 @@ static unsigned int error_text(struct spile_cpu *cpu, char *out, unsigned int by
 		return scnprintf(out, bytes, "write fault [man error::fault] at 0x%llx", cpu->detail);
 	case SPILE_E_ACTIONS:
 		return scnprintf(out, bytes, "MAXACTION exceeded");
+	case SPILE_E_TIME:
+		return scnprintf(out, bytes, "the handler has run for %llu cycles: too long (STP_OVERLOAD_THRESHOLD)",
+				 cpu->detail);
 	case SPILE_E_NESTING:
 		return scnprintf(out, bytes, "MAXNESTING exceeded");
 	case SPILE_E_MESSAGE:
@@ -67,7 +70,7 @@ static unsigned int error_text(struct spile_cpu *cpu, char *out, unsigned int by
 
 unsigned int spile_catch(struct spile_context *c, char *out, unsigned int *length)
 {
-	if (c->error == SPILE_E_ACTIONS || c->error == SPILE_E_ABORT)
+	if (c->error == SPILE_E_ACTIONS || c->error == SPILE_E_TIME || c->error == SPILE_E_ABORT)
 		return 0;
 	*length = error_text(spile_cpu_of(c), out, spile_script.string_bytes);
 	c->error = SPILE_OK;
@@ -82,7 +85,7 @@ bool spile_guard_report(struct spile_cpu *cpu)
 	if (c->error == SPILE_E_ABORT)
 		return false;
 	/* As if every handler stood in a try: what no try catches is told as ever. */
-	if (spile_script.suppress_errors && c->error != SPILE_E_ACTIONS)
+	if (spile_script.suppress_errors && c->error != SPILE_E_ACTIONS && c->error != SPILE_E_TIME)
 		return true;
 	if (c->error != SPILE_E_MESSAGE)
 		length = error_text(cpu, cpu->message, spile_message_bytes());

@@ -3,7 +3,8 @@
  * foreach: over the elements of an array or the buckets of a histogram, as they
  * were made or sorted.
  *
- * Any context. Sorting is a heap sort, n log n whatever the data; it stops when
+ * Any context. All of it is charged (script.h), and ends where the run's statements
+ * do. Sorting is a heap sort, n log n whatever the data; it stops when
  * `limit` elements are in their place, so the first ten of thousands cost little
  * more than looking at each once. Elements that compare alike stay in the order
  * of their making, because that decides between them.
@@ -78,19 +79,28 @@ static void sift_down(const struct order *order, unsigned int *heap, unsigned in
 	heap[at] = number;
 }
 
-/* The first `wanted` of `count` elements, in reverse, to the end of `elements`. */
-static void sort_first(const struct order *order, unsigned int *elements, unsigned int count, unsigned int wanted)
+/* The first `wanted` of `count` elements, in reverse, to the end of `elements`. False: the run must end. */
+static bool sort_first(struct spile_context *c, const struct order *order, unsigned int *elements,
+		       unsigned int count, unsigned int wanted)
 {
+	/* Two comparisons on each level, of strings dearer ones; while the heap is made, two levels on average. */
+	const unsigned int level = order->text ? 8 : 2;
 	unsigned int i, left;
 
-	for (i = count / 2; i-- > 0; )
+	for (i = count / 2; i-- > 0; ) {
+		if (!spile_charge_steps(c, 2 * level))
+			return false;
 		sift_down(order, elements, count, i, elements[i]);
+	}
 	for (left = count; left > count - wanted; left--) {
 		unsigned int first = elements[0];
 
+		if (!spile_charge_steps(c, level * (32 - __builtin_clz(left))))
+			return false;
 		sift_down(order, elements, left - 1, 0, elements[left - 1]);
 		elements[left - 1] = first;
 	}
+	return true;
 }
 
 static unsigned int limited(unsigned int count, spile_long limit)
@@ -100,7 +110,7 @@ static unsigned int limited(unsigned int count, spile_long limit)
 
 /* What the sort is by, where it is an extractor, becomes the elements' value: the
  * global's lock is held for all CPUs. */
-static void extract_all(const struct spile_table *table, enum spile_extractor extractor,
+static bool extract_all(struct spile_context *c, const struct spile_table *table, enum spile_extractor extractor,
 			const unsigned int *elements, unsigned int count)
 {
 	unsigned int i;
@@ -108,12 +118,15 @@ static void extract_all(const struct spile_table *table, enum spile_extractor ex
 	for (i = 0; i < count; i++) {
 		struct spile_few_stats all;
 
+		if (!spile_charge_steps(c, 1 + spile_map_area_count))
+			return false;
 		spile_stats_collect(table, elements[i], &all);
 		spile_stats_extract(&all, extractor, spile_element_value(table, spile_element(table, elements[i])));
 	}
+	return true;
 }
 
-static void sort_elements(const struct spile_table *table, int sort, int descending,
+static bool sort_elements(struct spile_context *c, const struct spile_table *table, int sort, int descending,
 			  unsigned int *elements, unsigned int count, unsigned int wanted)
 {
 	const struct spile_map *map = table->map;
@@ -122,13 +135,14 @@ static void sort_elements(const struct spile_table *table, int sort, int descend
 	if (sort >= SPILE_SORT_VALUE) {
 		order.sort = SPILE_SORT_VALUE;
 		order.text = map->value == SPILE_VALUE_STRING;
-		if (map->value == SPILE_VALUE_STATS)
-			extract_all(table, sort == SPILE_SORT_VALUE ? SPILE_COUNT : sort - SPILE_SORT_EXTRACTOR,
-				    elements, count);
+		if (map->value == SPILE_VALUE_STATS &&
+		    !extract_all(c, table, sort == SPILE_SORT_VALUE ? SPILE_COUNT : sort - SPILE_SORT_EXTRACTOR,
+				 elements, count))
+			return false;
 	} else {
 		order.text = map->string_keys >> sort & 1;
 	}
-	sort_first(&order, elements, count, wanted);
+	return sort_first(c, &order, elements, count, wanted);
 }
 
 static void reverse(unsigned int *elements, unsigned int count)
@@ -143,15 +157,18 @@ static void reverse(unsigned int *elements, unsigned int count)
 	}
 }
 
-/* Numbers of all elements of the slice, as they were made; 0 elements without room for them. */
-static unsigned int list_elements(const struct spile_table *table, const union spile_key *keys, unsigned int any,
+/* Numbers of all elements of the slice, as they were made; 0 elements without room for them, or when the run must end. */
+static unsigned int list_elements(struct spile_context *c, const struct spile_table *table, const union spile_key *keys, unsigned int any,
 				  unsigned int *elements)
 {
 	unsigned int number, count = 0;
 
-	for (number = elements ? table->oldest : 0; number; number = spile_element(table, number)->newer)
+	for (number = elements ? table->oldest : 0; number; number = spile_element(table, number)->newer) {
+		if (!spile_charge_steps(c, spile_map_match_steps(table, keys)))
+			return 0;
 		if (spile_map_matches(table, spile_element(table, number), keys, any))
 			elements[count++] = number;
+	}
 	return count;
 }
 
@@ -162,7 +179,6 @@ void spile_iterate(struct spile_context *c, struct spile_iterator *it, const str
 	const struct spile_table *table = spile_table_of(map);
 	unsigned int count;
 
-	(void)c;
 	it->map = map;
 	it->at = 0;
 	it->next = table->oldest;
@@ -173,14 +189,14 @@ void spile_iterate(struct spile_context *c, struct spile_iterator *it, const str
 		return;
 	}
 	it->order = order;
-	count = list_elements(table, keys, any, order);
+	count = list_elements(c, table, keys, any, order);
 	it->left = limited(count, limit);
 	/* spile_next() takes them from the end. */
 	it->next = count;
 	if (sort == SPILE_SORT_NONE)
 		reverse(order, count);
-	else
-		sort_elements(table, sort, descending, order, count, it->left);
+	else if (!sort_elements(c, table, sort, descending, order, count, it->left))
+		it->left = 0;
 }
 
 void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map,
@@ -192,20 +208,20 @@ void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it,
 	struct order by = { .sort = sort, .descending = descending, .buckets = buckets };
 	unsigned int i;
 
-	(void)c;
 	it->map = map;
 	it->at = 0;
 	it->order = order;
 	it->buckets = buckets;
 	it->left = limited(count, limit);
 	it->next = count;
+	spile_debit(c, spile_stats_bucket_steps(&map->stats));
 	spile_stats_collect_buckets(table, map->keys ? spile_map_find(table, keys) : 0, buckets);
 	for (i = 0; i < count; i++)
 		order[i] = i;
 	if (sort == SPILE_SORT_NONE)
 		reverse(order, count);
-	else
-		sort_first(&by, order, count, it->left);
+	else if (!sort_first(c, &by, order, count, it->left))
+		it->left = 0;
 }
 
 int spile_next(struct spile_iterator *it)

@@ -9,6 +9,7 @@
 #include <linux/init.h>
 #include <linux/module.h>
 
+#include "actions.h"
 #include "context.h"
 #include "control.h"
 #include "entry.h"
@@ -44,6 +45,7 @@ static int __init spile_init(void)
 	error = spile_entry_init();
 	if (error)
 		goto err_entry;
+	spile_actions_init();
 	error = spile_context_init();
 	if (error)
 		goto err_context;

@@ -11,6 +11,7 @@
 #include "stats.h"
 
 enum {
+	DELETE_STEPS = 2,
 	MAKING_TRIES = 1 << 22,	/* some 100 ms: a holder has interrupts off, only a hypervisor stops it */
 };
 
@@ -291,12 +292,18 @@ struct spile_string spile_map_text(struct spile_context *c, const struct spile_m
 	return spile_slot_string(spile_element_value(table, spile_element(table, number)));
 }
 
-/* The next element at or after `number` in the order that the slice lets through. */
-static unsigned int skip_to_match(const struct spile_table *table, unsigned int number,
-				  const union spile_key *keys, unsigned int any)
+/* The oldest element that the slice lets through; 0 and perhaps an error: none. */
+static unsigned int first_match(struct spile_context *c, const struct spile_table *table,
+				const union spile_key *keys, unsigned int any)
 {
-	while (number && !spile_map_matches(table, spile_element(table, number), keys, any))
-		number = spile_element(table, number)->newer;
+	unsigned int number;
+
+	for (number = table->oldest; number; number = spile_element(table, number)->newer) {
+		if (!spile_charge_steps(c, spile_map_match_steps(table, keys)))
+			return 0;
+		if (spile_map_matches(table, spile_element(table, number), keys, any))
+			break;
+	}
 	return number;
 }
 
@@ -304,12 +311,11 @@ int spile_map_has(struct spile_context *c, const struct spile_map *map, const un
 {
 	const struct spile_table *table = spile_table_of(map);
 
-	(void)c;
 	if (!map->keys)
 		return 1;
 	if (!any)
 		return spile_map_find(table, keys) != 0;
-	return skip_to_match(table, table->oldest, keys, any) != 0;
+	return first_match(c, table, keys, any) != 0;
 }
 
 void spile_map_set_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value)
@@ -395,6 +401,8 @@ void spile_map_delete(struct spile_context *c, const struct spile_map *map, cons
 	}
 	for (number = table->oldest; number; number = next) {
 		next = spile_element(table, number)->newer;
+		if (!spile_charge_steps(c, spile_map_match_steps(table, keys) + DELETE_STEPS))
+			return;
 		if (spile_map_matches(table, spile_element(table, number), keys, any))
 			delete_element(table, number);
 	}
@@ -404,11 +412,12 @@ void spile_map_clear(struct spile_context *c, const struct spile_map *map)
 {
 	struct spile_table *table = spile_table_of(map);
 
-	(void)c;
-	if (!map->keys)
+	if (!map->keys) {
+		spile_debit(c, spile_stats_bucket_steps(&map->stats));
 		spile_stats_reset_everywhere(table);
+	}
 	/* Each one by itself: the buckets of a large array may be far more than its elements. */
-	while (table->oldest)
+	while (table->oldest && spile_charge_steps(c, DELETE_STEPS))
 		delete_element(table, table->oldest);
 }
 

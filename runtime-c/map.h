@@ -133,6 +133,12 @@ struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_tabl
 bool spile_map_matches(const struct spile_table *table, const struct spile_element *element,
 		       const union spile_key *keys, unsigned int any);
 
+/* What looking at one element for it takes, in steps. */
+static inline unsigned int spile_map_match_steps(const struct spile_table *table, const union spile_key *keys)
+{
+	return keys ? 1 + table->map->keys : 1;
+}
+
 /* Offsets and sizes of a new table, zeroed before. The memory for its elements and buckets is then to
  * be put there, zeroed, as many bytes as it says. *local: its place in a CPU's values, advanced by what it takes there. */
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);

@@ -87,9 +87,14 @@ char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *d
 		return put_fault(at);
 	*(u32 *)at = raw_bytes;
 	at = pad(at, at + 4 + raw_bytes);
-	while (spile_pretty_next(&walk, &item))
+	spile_debit(c, raw_bytes / 32);
+	while (spile_pretty_next(&walk, &item)) {
+		char *begin = at;
+
 		if (item.op == SPILE_PRETTY_STRING_POINTER)
 			at = put_pointed(at, raw, raw_bytes, item.offset);
+		spile_debit(c, 2 + (at - begin) / 16);
+	}
 	return at;
 }
 
@@ -107,6 +112,7 @@ unsigned int spile_format(struct spile_context *c, const unsigned char *format, 
 		out[0] = 0;
 		return 0;
 	}
+	spile_debit(c, (end - spile_cpu_of(c)->scratch) / 8);
 	length = spile_format_render(format, format_bytes, spile_cpu_of(c)->scratch, end,
 				     out, spile_script.string_bytes);
 	/* A string value ends at its first NUL (%c or %b may have written one). */

@@ -11,6 +11,7 @@
 #include <linux/preempt.h>
 #include <linux/timex.h>
 
+#include "actions.h"
 #include "condition.h"
 #include "context.h"
 #include "guard.h"
@@ -53,6 +54,7 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, struct spile_counts 
 	if (c->stale & SPILE_STALE_CONDITIONS)
 		spile_conditions_look(cpu);
 	c->stale = 0;
+	cpu->asked = 0;
 	return fine;
 }
 
@@ -85,7 +87,7 @@ static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spil
 
 	c->regs = regs;
 	c->entry = entry;
-	c->actions = spile_script.max_actions;
+	c->actions = spile_actions_at_once;
 	c->location = SPILE_NO_LOCATION;
 	/* Two calls of it, so that a probe without locks is not asked for them twice. */
 	if (!c->probe->lock_count) {

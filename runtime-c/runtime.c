@@ -44,6 +44,7 @@
 
 #include "gate.c"
 #include "guard.c"
+#include "actions.c"
 #include "lock.c"
 #include "memory.c"
 #include "ring.c"

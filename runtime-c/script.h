@@ -39,6 +39,7 @@ enum spile_error {
 	SPILE_E_NESTING,		/* "MAXNESTING exceeded" */
 	SPILE_E_MESSAGE,		/* text in the context: error(), STAP_ERROR, builtins */
 	SPILE_E_ABORT,			/* abort(): unwinds without a message; cannot be caught */
+	SPILE_E_TIME,			/* the run has taken too long (actions.c); cannot be caught */
 };
 
 struct spile_probe;
@@ -51,7 +52,8 @@ struct spile_context {
 	char *entry;			/* .return: what the entry handler saved; entry handler: where to save it; else 0 */
 	const struct spile_probe *probe;/* running */
 	int error;			/* enum spile_error; set: unwind to the nearest catch or to the end */
-	int actions;			/* statements left */
+	int actions;			/* statements left until actions.c is asked for more */
+	unsigned int steps;		/* of work that is no statement yet: below SPILE_STEPS */
 	unsigned int location;		/* of the operation that may fail next or has failed; metadata's table of locations */
 	unsigned int depth;		/* function calls now open */
 	char *frame;			/* free part of this CPU's frame memory */
@@ -392,9 +394,35 @@ unsigned int spile_catch(struct spile_context *c, char *out, unsigned int *lengt
 /* The error that is set came out of a function called at this location. */
 void spile_called_from(struct spile_context *c, unsigned int location);
 
-/* Statement budget: charged at loop heads and calls. */
+/*
+ * Statement budget: charged at loop heads and calls. What grows with data is charged in steps, each about what it takes to
+ * look at one element of an array; SPILE_STEPS of them are a statement.
+ */
+enum { SPILE_STEPS = 1024 };
+/* None are left of those that a run was given at once (actions.c): gives more, or sets an error. */
+void spile_actions_spent(struct spile_context *c);
 #define SPILE_CHARGE(c, n, loc) \
-	(((c)->actions -= (n)) < 0 ? ((c)->location = (loc), spile_fail((c), SPILE_E_ACTIONS, 0)) : (void)0)
+	(((c)->actions -= (n)) < 0 ? ((c)->location = (loc), spile_actions_spent(c)) : (void)0)
+/* Takes the statements of c->steps off. */
+void spile_steps_spent(struct spile_context *c, spile_ulong steps);
+/* Steps that cannot fail: the next charge finds what is left. */
+static inline void spile_debit(struct spile_context *c, spile_ulong steps)
+{
+	steps += c->steps;
+	if (spile_unlikely(steps >= SPILE_STEPS))
+		spile_steps_spent(c, steps);
+	else
+		c->steps = steps;
+}
+/* Steps about to be taken; 0 and an error if the run must end instead. c->location is set. */
+static inline int spile_charge_steps(struct spile_context *c, spile_ulong steps)
+{
+	spile_debit(c, steps);
+	if (spile_likely(c->actions >= 0))
+		return 1;
+	spile_actions_spent(c);
+	return !c->error;
+}
 
 /* Arithmetic of the language: two's complement, truncating, MIN/-1 = MIN, MIN%-1 = 0. */
 spile_long spile_divide(struct spile_context *c, spile_long a, spile_long b);

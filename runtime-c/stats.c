@@ -397,6 +397,7 @@ spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map,
 	struct spile_few_stats all;
 	spile_long result;
 
+	spile_debit(c, spile_map_area_count);
 	spile_stats_collect(table, number_of(table, keys), &all);
 	if (!spile_stats_extract(&all, extractor, &result))
 		fail_empty(c);
@@ -422,6 +423,7 @@ spile_long spile_histogram_bucket(struct spile_context *c, const struct spile_ma
 		spile_fail_text(c, "histogram index out of range");
 		return 0;
 	}
+	spile_debit(c, spile_map_area_count);
 	for (cpu = 0; cpu < spile_map_area_count; cpu++) {
 		struct spile_stats *part = part_of(table, number, cpu);
 
@@ -442,6 +444,7 @@ char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_
 
 	if (!at)
 		return at;
+	spile_debit(c, spile_stats_bucket_steps(&map->stats));
 	/* Added up where they are aligned, then moved to their place behind the length. */
 	if (!spile_stats_collect_buckets(table, number_of(table, keys), (__u64 *)(at + 8)))
 		fail_empty(c);

@@ -13,6 +13,8 @@
 
 struct spile_table;
 
+extern unsigned int spile_map_area_count;	/* map.h */
+
 /* Numbers of 128 bits in memory that is aligned to 8. */
 typedef __int128 spile_s128 __attribute__((aligned(8)));
 union spile_sum {
@@ -79,6 +81,12 @@ void spile_stats_collect(const struct spile_table *table, unsigned int number, s
 
 /* The same for the histogram; returns how many values there are. */
 __u64 spile_stats_collect_buckets(const struct spile_table *table, unsigned int number, __u64 *buckets);
+
+/* What that takes, in steps. */
+static inline spile_ulong spile_stats_bucket_steps(const struct spile_stats_kind *kind)
+{
+	return (spile_ulong)spile_map_area_count * (1 + spile_histogram_buckets(kind) / 4);
+}
 
 /* @count and so on. False for MIN, MAX, AVERAGE and VARIANCE of nothing, *result is 0 then.
  * SUM is the low 64 bits of the sum. VARIANCE: of a sample, the sum of squared distances from the

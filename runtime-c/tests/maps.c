@@ -34,6 +34,23 @@ void spile_fail_text(struct spile_context *c, const char *format, ...)
 	c->error = SPILE_E_MESSAGE;
 }
 
+/* Nothing ends for want of statements, unless a test says so. */
+static bool exhausted;
+
+void spile_actions_spent(struct spile_context *c)
+{
+	if (exhausted)
+		c->error = SPILE_E_ACTIONS;
+	else
+		c->actions = 1 << 20;
+}
+
+void spile_steps_spent(struct spile_context *c, spile_ulong steps)
+{
+	c->steps = steps % SPILE_STEPS;
+	c->actions -= steps / SPILE_STEPS;
+}
+
 char *spile_map_values(struct spile_context *c)
 {
 	return spile_map_areas[c - contexts];

@@ -13,7 +13,8 @@ const INTERRUPTIBLE_FACTOR: u32 = 10;
 /// embedded C may ask for.
 ///
 /// MAXACTION alone is what a handler may do with INTERRUPTIBLE=0. Otherwise, and that is the default, it may do
-/// MAXACTION_INTERRUPTIBLE. Our handlers always run with interrupts off; the names mean the same budgets nevertheless.
+/// MAXACTION_INTERRUPTIBLE. Of our handlers those of begin, end and error probes run with interrupts on, and let others run in
+/// between; all others run with interrupts off. The names mean the same budgets nevertheless.
 pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, String)>, String> {
     let mut others = Vec::new();
     let (mut actions, mut interruptible_actions, mut interruptible) = (None, None, true);

@@ -41,6 +41,9 @@ pub(super) fn emit(plan: &Plan, routine: &Routine) -> String {
     speller.lines
 }
 
+/// MAXSTRINGLEN up to which the bytes of a string are not charged: it takes no longer than other things that a statement does.
+const SHORT: u32 = 4096;
+
 /// No ring has room for a record of so many bytes: the runtime, which adds lengths in 32 bits, finds none for it.
 const MOST_RECORD: u64 = 1 << 30;
 
@@ -259,6 +262,8 @@ impl Speller<'_> {
                 let tagged = self.plan.regexes.get(regex.index()).is_some_and(|regex| matches!(regex.automaton, Automaton::Tagged(_)));
                 let function = if tagged { "spile_regex_match(c, " } else { "spile_regex_test(" };
                 let call = format!("{function}&regex_{}, {})", regex.0, self.text(text));
+                // A byte takes less where nothing is remembered.
+                self.line(&format!("spile_debit(c, {}{});", self.length(text), if tagged { "" } else { " / 8" }));
                 self.line(&format!("{} = {call};", self.long(*to)));
             }
             Instr::Write { address, size, value, location } => {
@@ -420,6 +425,7 @@ impl Speller<'_> {
         let limit = foreach.limit.as_ref().map_or("-1".into(), |limit| format!("spile_limit({})", self.value(limit)));
         let iterator = self.routine.iterators[foreach.iterator.index()];
         let order = if iterator.order > 0 { format!("f->o{number}") } else { "SPILE_NONE".into() };
+        self.locate(foreach.location);
         let what = format!("c, &i{number}, &{}, {}", self.global(foreach.map), self.keys(&foreach.keys));
         if foreach.histogram {
             self.line(&format!("spile_iterate_histogram({what}, {sort}, {descending}, {limit}, {order}, f->n{number});"));
@@ -448,6 +454,9 @@ impl Speller<'_> {
         let name = self.text_name(to).to_string();
         self.line(&format!("{name}.length = {call};"));
         self.line(&format!("{name}.text = {};", memory(buffer)));
+        if self.plan.naming.limits.string_bytes > SHORT {
+            self.line(&format!("spile_debit(c, {name}.length / 32);"));
+        }
     }
 
     fn call(&mut self, callee: &Callee, arguments: &[Argument], outcome: Outcome) {

@@ -253,6 +253,7 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
         }
         Instr::Foreach(foreach) => {
             visit_keys(&mut foreach.keys, see);
+            see(Hole::Location(&mut foreach.location));
             foreach.limit.iter_mut().for_each(|limit| visit_value(limit, see));
             visit(&mut foreach.body, see);
         }

@@ -197,12 +197,13 @@ pub enum MapOp {
 }
 
 impl MapOp {
-    /// Whether it can end in a run-time error.
-    pub fn fails(&self) -> bool {
-        matches!(
-            self,
-            MapOp::SetLong(_) | MapOp::SetText(_) | MapOp::Add(..) | MapOp::Feed(_) | MapOp::Extract(..) | MapOp::Bucket(..)
-        )
+    /// Whether it can end in a run-time error. What walks over elements is charged, and may be one too many.
+    pub fn fails(&self, keys: &[Key]) -> bool {
+        match self {
+            MapOp::SetLong(_) | MapOp::SetText(_) | MapOp::Add(..) | MapOp::Feed(_) | MapOp::Extract(..) | MapOp::Bucket(..) | MapOp::Clear => true,
+            MapOp::Has(_) | MapOp::Delete => keys.is_empty() || keys.contains(&Key::Any),
+            MapOp::Long(_) | MapOp::Text(..) | MapOp::HasBucket(..) => false,
+        }
     }
 }
 
@@ -217,6 +218,8 @@ pub struct Loop {
     pub keys: Vec<Key>,
     pub sort: Option<(SortBy, Order)>,
     pub limit: Option<Value>,
+    /// Of the loop: what it takes to list and sort may be too much.
+    pub location: LocationId,
     pub body: Vec<Instr>,
 }
 

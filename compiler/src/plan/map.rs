@@ -55,7 +55,7 @@ impl Builder<'_, '_> {
     }
 
     pub(super) fn map(&mut self, map: GlobalId, keys: Vec<Key>, op: MapOp, span: Span) {
-        let location = op.fails().then(|| self.location(span));
+        let location = op.fails(&keys).then(|| self.location(span));
         self.push(Instr::Map { map, keys, op, location });
         if location.is_some() {
             self.check();
@@ -82,10 +82,10 @@ impl Builder<'_, '_> {
         }
     }
 
-    pub(super) fn contains(&mut self, map: GlobalId, keys: &Slice) -> Value {
+    pub(super) fn contains(&mut self, map: GlobalId, keys: &Slice, span: Span) -> Value {
         let keys = self.slice(keys);
         let to = self.temporary();
-        self.push(Instr::Map { map, keys, op: MapOp::Has(to), location: None });
+        self.map(map, keys, MapOp::Has(to), span);
         Value::Long(to)
     }
 
@@ -152,13 +152,13 @@ impl Builder<'_, '_> {
             .collect()
     }
 
-    pub(super) fn delete_elements(&mut self, map: GlobalId, keys: &Slice) {
+    pub(super) fn delete_elements(&mut self, map: GlobalId, keys: &Slice, span: Span) {
         let keys = self.slice(keys);
-        self.push(Instr::Map { map, keys, op: MapOp::Delete, location: None });
+        self.map(map, keys, MapOp::Delete, span);
     }
 
-    pub(super) fn clear(&mut self, map: GlobalId) {
-        self.push(Instr::Map { map, keys: Vec::new(), op: MapOp::Clear, location: None });
+    pub(super) fn clear(&mut self, map: GlobalId, span: Span) {
+        self.map(map, Vec::new(), MapOp::Clear, span);
     }
 
     pub(super) fn foreach(&mut self, foreach: &Foreach, span: Span) {
@@ -194,7 +194,8 @@ impl Builder<'_, '_> {
             }
             builder.in_loop(again, out, &foreach.body);
         });
-        self.push(Instr::Foreach(Box::new(Loop { iterator, map, histogram, keys, sort, limit, body })));
+        self.push(Instr::Foreach(Box::new(Loop { iterator, map, histogram, keys, sort, limit, location, body })));
+        self.check();
         self.push(Instr::Label(out));
     }
 

@@ -216,8 +216,8 @@ impl<'p, 's> Builder<'p, 's> {
                 self.push(Instr::Goto(OUT));
             }
             StmtKind::Delete(variable) => self.delete(*variable),
-            StmtKind::DeleteElements { global, keys } => self.delete_elements(*global, keys),
-            StmtKind::Clear(global) => self.clear(*global),
+            StmtKind::DeleteElements { global, keys } => self.delete_elements(*global, keys, statement.span),
+            StmtKind::Clear(global) => self.clear(*global, statement.span),
             StmtKind::Foreach(foreach) => self.foreach(foreach, statement.span),
             StmtKind::Try { body, message, handler } => self.script_try(body, *message, handler),
         }
@@ -469,7 +469,7 @@ impl<'p, 's> Builder<'p, 's> {
             }
             ExprKind::Format(print) => return Result::Text(self.format(print, expr.span)),
             ExprKind::Element(element) => return self.element(element, expr),
-            ExprKind::Contains { global, keys } => self.contains(*global, keys),
+            ExprKind::Contains { global, keys } => self.contains(*global, keys, expr.span),
             ExprKind::Feed { aggregate, value } => self.feed(aggregate, value),
             ExprKind::Extract { aggregate, extractor } => {
                 let keys = self.keys(&aggregate.keys);

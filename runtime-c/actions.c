@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What ends a run that does too much, or takes too long.
+ *
+ * A handler charges its statements where it may come by again: at the head of a
+ * loop, and in a function. Whatever takes longer the more there is (listing,
+ * sorting and deleting elements, adding up CPUs, searching text) is charged in
+ * steps (script.h). A run has MAXACTION statements, but is given them AT_ONCE by
+ * AT_ONCE: whoever wants more asks here, where the clock is looked at too. So a
+ * run that does little pays nothing for that.
+ *
+ * Between two looks at the clock there are 256 statements with their steps, which
+ * are 5 sorts of 2048 elements, and what is behind the last charge in the text of
+ * the script. So the longest run takes STP_OVERLOAD_THRESHOLD, 500000000 cycles
+ * unless it is set, and one such interval. Of the default of 10000 statements, a
+ * run that does nothing but sort 2048 elements has ended after 196 sorts (6.1).
+ */
+#include <linux/kernel.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/timex.h>
+
+#include "actions.h"
+#include "features.h"
+#include "session.h"
+
+enum {
+	AT_ONCE = 256,
+	TIMES_AS_LONG = 64,	/* as others may a run take that lets others have their turn */
+};
+
+int spile_actions_at_once __read_mostly;
+
+void spile_actions_init(void)
+{
+	spile_actions_at_once = min_t(unsigned int, spile_script.max_actions, AT_ONCE);
+}
+
+void spile_actions_begin(struct spile_cpu *cpu)
+{
+	cpu->context.actions = spile_actions_at_once;
+	cpu->asked = 0;
+}
+
+/* Nobody else runs a handler, and interrupts are on: begin, end and error probes. */
+static bool may_rest(const struct spile_context *c)
+{
+#ifdef SPILE_HAVE_MIGRATE_DISABLE
+	return c->probe && c->probe->kind <= SPILE_PROBE_ERROR && !irqs_disabled();
+#else
+	return false;
+#endif
+}
+
+/* Others have their turn. The context stays ours: it is this CPU's, and so are we. */
+static void rest(void)
+{
+#ifdef SPILE_HAVE_MIGRATE_DISABLE
+	migrate_disable();
+	preempt_enable();
+	cond_resched();
+	preempt_disable();
+	migrate_enable();
+#endif
+}
+
+/*
+ * The time since the last look. One weighs at most 1/16 of the threshold, as a
+ * sample does (guard.c): a hypervisor that took the CPU away in the middle of a run
+ * must not look like a slow handler.
+ */
+static bool is_late(struct spile_cpu *cpu, bool rests)
+{
+	u64 threshold = spile_script.overload_threshold ?: 500000000;
+	u64 now = get_cycles();
+
+	if (threshold == U64_MAX)
+		return false;
+	if (rests)
+		threshold *= TIMES_AS_LONG;
+
+	cpu->run_cycles += min(now - cpu->looked_at, threshold / 16);
+	cpu->looked_at = now;
+	return cpu->run_cycles > threshold;
+}
+
+void spile_actions_spent(struct spile_context *c)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	bool rests;
+	s64 left;
+
+	if (!cpu->asked) {
+		cpu->asked = 1;
+		cpu->actions_left = spile_script.max_actions - spile_actions_at_once;
+		cpu->run_cycles = 0;
+		cpu->looked_at = get_cycles();
+		c->stale |= SPILE_STALE_RUN;
+	}
+	left = (s64)cpu->actions_left + c->actions;
+	if (left < 0) {
+		spile_fail(c, SPILE_E_ACTIONS, 0);
+		return;
+	}
+	rests = may_rest(c);
+	if (is_late(cpu, rests)) {
+		spile_fail(c, SPILE_E_TIME, cpu->run_cycles);
+		return;
+	}
+	if (rests) {
+		rest();
+		cpu->looked_at = get_cycles();
+	}
+	c->actions = min_t(s64, left, AT_ONCE);
+	cpu->actions_left = left - c->actions;
+}
+
+void spile_steps_spent(struct spile_context *c, spile_ulong steps)
+{
+	enum { DEEPEST = -(1 << 30) };	/* what is charged on top must not wrap */
+
+	c->steps = steps % SPILE_STEPS;
+	c->actions = max_t(s64, c->actions - (s64)(steps / SPILE_STEPS), DEEPEST);
+}

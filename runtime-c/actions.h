@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The statements that a run may do (MAXACTION), and the time that it may take.
+ */
+#ifndef SPILE_ACTIONS_H
+#define SPILE_ACTIONS_H
+
+#include "context.h"
+
+/* What a run is given before actions.c is asked; constant after load. */
+extern int spile_actions_at_once;
+
+/* Before the first run. */
+void spile_actions_init(void);
+
+/* A run begins whose last one is not known to have ended by spile_run_ended(). By the owner of the context. */
+void spile_actions_begin(struct spile_cpu *cpu);
+
+#endif
