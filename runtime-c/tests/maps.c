@@ -795,6 +795,39 @@ static void at_once(const struct spile_map *map)
 	unload();
 }
 
+/* What walks over elements ends where the statements do, and says so. */
+static void out_of_statements(void)
+{
+	enum { ELEMENTS = 4000 };
+	static const struct spile_map map = { .name = "long", .keys = 1, .entries = ELEMENTS, .value = SPILE_VALUE_LONG };
+	static unsigned int order[ELEMENTS];
+	struct spile_context *c = &contexts[0];
+	union spile_key key = { 0 };
+	struct spile_iterator it;
+
+	load(&map);
+	for (key.number = 0; key.number < ELEMENTS; key.number++)
+		spile_map_set_long(c, &map, &key, draw(100));
+
+	exhausted = true;
+	c->actions = 2;
+	c->steps = 0;
+	spile_iterate(c, &it, &map, NULL, 0, 0, 0, -1, order);
+	CHECK(c->error == SPILE_E_ACTIONS && !spile_next(&it));
+	c->error = SPILE_OK;
+	c->actions = 2;
+	key.number = -1;
+	CHECK(!spile_map_has(c, &map, &key, 0) && c->error == SPILE_OK);
+	spile_map_clear(c, &map);
+	CHECK(c->error == SPILE_E_ACTIONS && spile_tables->count > 0 && spile_tables->count < ELEMENTS);
+	c->error = SPILE_OK;
+	exhausted = false;
+	c->actions = 1 << 20;
+	spile_map_clear(c, &map);
+	CHECK(c->error == SPILE_OK && !spile_tables->count);
+	unload();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct spile_map maps[] = {
@@ -816,6 +849,7 @@ int main(int argc, char **argv)
 		histogram_indices();
 		aggregates();
 		histograms();
+		out_of_statements();
 	}
 	for (i = 0; i < (argc == 1 ? 4 : 2); i++)
 		at_once(&maps[i]);
