@@ -3,8 +3,10 @@
 refused=0
 for name in MAXSTRINGLEN MAXMAPENTRIES MAXACTION MAXACTION_INTERRUPTIBLE MAXNESTING KRETACTIVE; do
 	for value in 0 -1 4294967296 9223372036854775808 18446744073709551616 1x ''; do
-		out=$(spile -p3 "-D$name=$value" -e 'probe begin { exit() }' 2>&1)
-		if [ $? -eq 0 ]; then echo "$name=$value was taken"; continue; fi
+		if out=$(spile -p3 "-D$name=$value" -e 'probe begin { exit() }' 2>&1); then
+			echo "$name=$value was taken"
+			continue
+		fi
 		case $out in
 		*"$name is a number from "*) refused=$((refused + 1)) ;;
 		*) echo "$name=$value: $out" ;;
