@@ -9,12 +9,11 @@
  * that has come out of a task: the entry code has put the task's stack pointer
  * into the topmost word, and is less than a page below it.
  */
-#include <linux/cpu.h>
 #include <linux/hardirq.h>
 #include <linux/irq_work.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
-#include <linux/workqueue.h>
+#include <linux/smp.h>
 
 #include "features.h"
 #include "stack_left.h"
@@ -99,12 +98,10 @@ bool spile_stack_elsewhere_suffices(struct spile_cpu *cpu, const struct spile_si
 	return (at & ~PAGE_MASK) >= site->stack_needed;
 }
 
-static long begin_learning(void *unused)
+/* In an interrupt, but on the CPU that asks. */
+static void begin_learning(void *unused)
 {
-	preempt_disable();
 	irq_work_queue(&spile_this_cpu()->stack_learner);
-	preempt_enable();
-	return 0;
 }
 
 void spile_stack_init(void)
@@ -113,11 +110,8 @@ void spile_stack_init(void)
 
 	for_each_possible_cpu(cpu)
 		init_irq_work(&per_cpu(spile_cpus, cpu)->stack_learner, learn);
-	cpus_read_lock();
-	/* From within the kernel: out of user space the interrupt would not change stacks. */
-	for_each_online_cpu(cpu)
-		work_on_cpu(cpu, begin_learning, NULL);
-	cpus_read_unlock();
+	/* One that is in user space learns it at its first hit on that stack; a work item would wait for what never sleeps there. */
+	on_each_cpu(begin_learning, NULL, 1);
 }
 
 void spile_stack_exit(void)

@@ -32,8 +32,8 @@ static __always_inline bool spile_stack_suffices(struct spile_cpu *cpu, const st
 /* What the handler of a site needs. At load. */
 void spile_stack_need(struct spile_site *site);
 
-/* Asks each CPU that is there where its interrupt stack is; others are asked when they are
- * hit on one for the first time. Behind spile_context_init(). Process context. */
+/* Has each CPU that is there look where its interrupt stack is; others do when they are
+ * hit on theirs for the first time. Behind spile_context_init(). Process context. */
 void spile_stack_init(void);
 void spile_stack_exit(void);
 

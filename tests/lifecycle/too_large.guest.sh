@@ -1,12 +1,17 @@
-# Shows: what the machine has no memory for is refused before any process is ended for it: arrays, and what a sorted foreach needs of each CPU.
+# Shows: what the machine has no memory for is refused before any process is ended for it: arrays, what a sorted foreach needs of
+# each CPU, and the calls in flight that return probes follow. Nothing is left behind.
 # script: arrays tests/lifecycle/too_large.stp
 # script: handlers tests/lifecycle/too_large_sorted.stp
+# script: returns -w tests/lifecycle/too_large_returns.stp
 # stdout: ^arrays 7$
 # stdout: ^handlers 7$
+# stdout: ^returns 7$
 # dmesg: arrays: refused: its arrays need [0-9]+ KiB, and 0 KiB for each of 2 CPUs; [0-9]+ KiB are free
 # dmesg: handlers: refused: its handlers need 0 KiB, and [0-9]+ KiB for each of 2 CPUs; [0-9]+ KiB are free
+# dmesg: returns: refused: its calls in flight of .return probes \(maxactive, KRETACTIVE\) need [0-9]+ KiB, and 0 KiB for each of 2 CPUs; [0-9]+ KiB are free
 # absent: oom-killer|Killed process
-for script in arrays handlers; do
+for script in arrays handlers returns; do
 	spilerun $script.ko 2>errors && status=0 || status=$?
 	echo $script $status
+	gone $script
 done

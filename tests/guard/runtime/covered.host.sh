@@ -1,0 +1,29 @@
+# Shows: all code of a module but that of its init and exit is where the kernel refuses probes, what the compiler has split off
+# functions included, and none of it is traced; both ways of building agree on it.
+# stdout: ^fast: [0-9]{3,} functions, elsewhere 0, traced 0$
+# stdout: ^Kbuild: [0-9]{3,} functions, elsewhere 0, traced 0$
+cat >probes.stp <<'EOF'
+global a, s, n
+function f(x) { return x > 0 ? f(x - 1) + %{ 1 %} : 0 }
+probe kernel.function("vfs_read").return { a[execname()]++; s <<< f(3); printf("%s %s\n", sprint_backtrace(), $$parms$) }
+probe kernel.function("vfs_write") { n++ }
+probe end { foreach (k in a) println(k, a[k]); print(@hist_log(s)) }
+EOF
+look() {
+	readelf -SW "$2" | sed -n 's/^ *\[ *\([0-9]*\)\] *\(\.[^ ]*\).*/\1 \2/p' >sections
+	# Whatever stands where code does, by the section's flags.
+	readelf -SW "$2" | sed -n 's/^ *\[ *\([0-9]*\)\] .* [WAIMS]*X[WAIMS]* .*/\1/p' >code
+	readelf -sW "$2" | awk '
+		FILENAME == "sections" { section[$1] = $2; next }
+		FILENAME == "code" { code[$1] = 1; next }
+		$4 == "FUNC" && $7 in code {
+			if (section[$7] == ".kprobes.text") covered++
+			else if (section[$7] != ".init.text" && section[$7] != ".exit.text") { elsewhere++; print "elsewhere: " $8 " in " section[$7] >"/dev/stderr" }
+		}
+		/__fentry__|__mcount_loc/ { traced++ }
+		END { printf "%s: %d functions, elsewhere %d, traced %d\n", how, covered, elsewhere, traced }' how="$1" sections code -
+	# Without symbols too: no other section has code in it.
+	readelf -SW "$2" | grep ' AX ' | grep -vE '\.(kprobes|init|exit)\.text|\.text +PROGBITS +[0-9a-f]+ [0-9a-f]+ 000000 ' || true
+}
+"$SPILE" -r "$RELEASE" -g -p4 -m fast probes.stp >/dev/null && look fast fast.ko
+"$SPILE" -r "$RELEASE" -g -p4 --kbuild -m whole probes.stp >/dev/null && look Kbuild whole.ko
