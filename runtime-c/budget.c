@@ -32,8 +32,7 @@ enum {
 static u32 one_in = 1;
 static bool measured;
 
-/* Picoseconds for an instruction of code like a handler's: calls, branches, bytes that go from here to there. */
-static u32 instruction_time(void)
+u32 spile_budget_instruction_time(void)
 {
 	u64 least = U64_MAX, began;
 	unsigned int pass, i;
@@ -75,7 +74,7 @@ int spile_budget_measure(struct spile_measure *measure)
 	spile_sites_disarm(SPILE_ALL_TARGETS);
 	spile_context_wait();
 	measure->cpus = num_online_cpus();
-	measure->picoseconds = instruction_time();
+	measure->picoseconds = spile_budget_instruction_time();
 	return signal_pending(current) ? -EINTR : 0;
 }
 

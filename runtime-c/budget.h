@@ -24,4 +24,7 @@ void spile_budget_forget(void);
  * Any context, preemption off. */
 bool spile_budget_turns_away(const struct spile_site *site);
 
+/* Picoseconds for an instruction of code like a handler's: calls, branches, bytes that go from here to there. Measures it. */
+u32 spile_budget_instruction_time(void);
+
 #endif

@@ -7,16 +7,19 @@
  * fails from then on.
  */
 #include <linux/atomic.h>
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/proc_fs.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "arming.h"
 #include "budget.h"
 #include "control.h"
 #include "gate.h"
@@ -27,6 +30,9 @@
 #include "symbol.h"
 
 static atomic_t opened = ATOMIC_INIT(0);
+
+/* Of the gate: whoever asks for it does not wait for probes to be armed. */
+static DEFINE_MUTEX(gate_lock);
 
 static int control_open(struct inode *inode, struct file *file)
 {
@@ -62,6 +68,7 @@ static long get_info(void __user *argument)
 		.probes = spile_script.probe_count,
 		.errors = atomic_read(&spile_session.errors),
 		.memory_bytes = spile_session.memory_bytes,
+		.armed = READ_ONCE(spile_session.armed),
 		.flags = (READ_ONCE(spile_session.kept) ? SPILE_INFO_KEPT : 0) |
 			 (READ_ONCE(spile_session.overwrite) ? SPILE_INFO_OVERWRITE : 0) |
 			 (atomic_read(&opened) ? SPILE_INFO_OPENED : 0),
@@ -116,9 +123,9 @@ static long set_gate(const void __user *argument)
 
 	if (copy_from_user(&gate, argument, sizeof(gate)))
 		return -EFAULT;
-	mutex_lock(&spile_session.lock);
+	mutex_lock(&gate_lock);
 	error = spile_gate_set(&gate);
-	mutex_unlock(&spile_session.lock);
+	mutex_unlock(&gate_lock);
 	return error;
 }
 
@@ -126,9 +133,9 @@ static long get_gate(void __user *argument)
 {
 	struct spile_gate_state state;
 
-	mutex_lock(&spile_session.lock);
+	mutex_lock(&gate_lock);
 	spile_gate_state(&state);
-	mutex_unlock(&spile_session.lock);
+	mutex_unlock(&gate_lock);
 	return copy_to_user(argument, &state, sizeof(state)) ? -EFAULT : 0;
 }
 
@@ -182,9 +189,18 @@ static long get_counters(void __user *argument)
 		return -EFAULT;
 	if (counters.probe >= spile_script.probe_count)
 		return -ENOENT;
-	/* The lock: armed sites must not be registered anew under our eyes. */
-	mutex_lock(&spile_session.lock);
-	spile_site_counters(&spile_sites[counters.probe], &counters);
+	/* The lock: armed sites must not be registered anew under our eyes. While many are, which takes long, what
+	 * only the kernel knows of one is left out. */
+	while (!mutex_trylock(&spile_session.lock)) {
+		if (READ_ONCE(spile_session.arming)) {
+			spile_site_counters(&spile_sites[counters.probe], &counters, false);
+			return copy_to_user(argument, &counters, sizeof(counters)) ? -EFAULT : 0;
+		}
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		usleep_range(500, 1000);
+	}
+	spile_site_counters(&spile_sites[counters.probe], &counters, true);
 	mutex_unlock(&spile_session.lock);
 	return copy_to_user(argument, &counters, sizeof(counters)) ? -EFAULT : 0;
 }
@@ -218,6 +234,9 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 		return set_up((const void __user *)argument);
 	case SPILE_START:
 		return spile_session_start();
+	case SPILE_CANCEL:
+		spile_arming_cancel();
+		return 0;
 	case SPILE_QUIET:
 		spile_session_quiet();
 		return 0;

@@ -18,6 +18,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "arming.h"
 #include "attach.h"
 #include "entry.h"
 #include "features.h"
@@ -242,36 +243,106 @@ static bool serve(struct slot *slot)
 	return true;
 }
 
-/*
- * ftrace_set_filter_ip() copies the whole filter each time: of thousands all at once,
- * where the kernel can. It refuses all for one that it does not have: halves, then,
- * down to that one.
- */
-static void serve_many(int kind, unsigned long *addresses, unsigned int count)
+/* Of an ops that is not registered. Not ftrace_free_filter(): that leaves pointers to what it frees. */
+static void forget_filter(int kind)
 {
-	unsigned int half, i;
-
-	if (spile_ftrace_set_filter_ips(&ops[kind], addresses, count, false)) {
-		if (count == 1)
-			return;
-		half = count / 2;
-		serve_many(kind, addresses, half);	/* as deep as the number has bits */
-		serve_many(kind, addresses + half, count - half);
-		return;
-	}
-	for (i = 0; i < count; i++) {
-		struct slot *slot = find_slot(addresses[i]);
-
-		slot->pending = false;
-		slot->serving = true;
-	}
-	served[kind] += count;
+	WARN_ON_ONCE(ftrace_set_filter(&ops[kind], NULL, 0, 1));
+	registered[kind] = false;
+	served[kind] = 0;
 }
 
-static void serve_all(int kind)
+/* An ops without a filter would be called for every function: not before it has one. */
+static int register_ops(int kind)
+{
+	unsigned int place;
+	int error;
+
+	if (registered[kind] || !served[kind])
+		return 0;
+	error = register_ftrace_function(&ops[kind]);
+	registered[kind] = !error;
+	if (!error)
+		return 0;
+	forget_filter(kind);
+	for (place = 0; place < 1u << slot_bits; place++)
+		if (slots[place].address > SLOT_WAS_USED && slots[place].whole == kind && slots[place].first) {
+			slots[place].pending = true;
+			slots[place].serving = false;
+		}
+	return error;
+}
+
+/* Never registered: what its filter takes is what ftrace has. */
+static struct ftrace_ops sieve = { .func = handle_arguments, .flags = SPILE_FTRACE_UNGUARDED };
+
+enum {
+	SIFTED_AT_ONCE = 64,
+	SERVED_AT_ONCE = 4096,	/* the kernel changes the text of so many in a second, emulated (6.1) */
+};
+
+/*
+ * Moves the addresses that ftrace has to the front; returns their number. A filter is refused as a whole for one
+ * address that ftrace does not have: halves, then, down to that one. By a filter of its own, which is never
+ * longer than these: each change copies all of it.
+ */
+static unsigned int sift(unsigned long *addresses, unsigned int count)
+{
+	unsigned int half = count / 2, first, second;
+
+	if (!spile_ftrace_set_filter_only(&sieve, addresses, count))
+		return count;
+	if (count == 1)
+		return 0;
+	first = sift(addresses, half);	/* as deep as the number has bits */
+	second = sift(addresses + half, count - half);
+	memmove(addresses + first, addresses + half, second * sizeof(*addresses));
+	return first + second;
+}
+
+static unsigned int sift_all(unsigned long *addresses, unsigned int count)
+{
+	unsigned int kept = 0, at, some;
+
+	for (at = 0; at < count && spile_arming_goes_on(); at += some) {
+		unsigned int good;
+
+		some = min_t(unsigned int, count - at, SIFTED_AT_ONCE);
+		good = sift(addresses + at, some);
+		memmove(addresses + kept, addresses + at, good * sizeof(*addresses));
+		kept += good;
+	}
+	WARN_ON_ONCE(ftrace_set_filter(&sieve, NULL, 0, 1));
+	return kept;
+}
+
+/* In steps, between which others get on and arming may be ended. */
+static int serve_many(int kind, unsigned long *addresses, unsigned int count)
+{
+	unsigned int at, some, i;
+	int error = 0;
+
+	for (at = 0; at < count && !error && spile_arming_goes_on(); at += some) {
+		some = min_t(unsigned int, count - at, SERVED_AT_ONCE);
+		error = spile_ftrace_set_filter_ips(&ops[kind], addresses + at, some, false);
+		if (error)
+			break;
+		for (i = at; i < at + some; i++) {
+			struct slot *slot = find_slot(addresses[i]);
+
+			slot->pending = false;
+			slot->serving = true;
+		}
+		served[kind] += some;
+		error = register_ops(kind);
+	}
+	return error;
+}
+
+static int serve_all(int kind)
 {
 	unsigned long *addresses = NULL;
 	unsigned int place, count = 0;
+	int error = 0;
 
 	if (SPILE_FTRACE_FILTERS_MANY)
 		addresses = kvmalloc_array(1u << slot_bits, sizeof(*addresses), GFP_KERNEL);
@@ -282,20 +353,15 @@ static void serve_all(int kind)
 			continue;
 		if (addresses)
 			addresses[count++] = slot->address;
+		else if (!spile_arming_goes_on())
+			break;
 		else if (serve(slot))
 			slot->pending = false;
 	}
 	if (count)
-		serve_many(kind, addresses, count);
+		error = serve_many(kind, addresses, sift_all(addresses, count));
 	kvfree(addresses);
-}
-
-/* Of an ops that is not registered. Not ftrace_free_filter(): that leaves pointers to what it frees. */
-static void forget_filter(int kind)
-{
-	WARN_ON_ONCE(ftrace_set_filter(&ops[kind], NULL, 0, 1));
-	registered[kind] = false;
-	served[kind] = 0;
+	return error ?: register_ops(kind);
 }
 
 int spile_entry_commit(void)
@@ -305,23 +371,9 @@ int spile_entry_commit(void)
 
 	if (!slots)
 		return 0;
-	for (kind = 0; kind < KINDS; kind++)
-		serve_all(kind);
 	for (kind = 0; kind < KINDS; kind++) {
-		/* An ops without a filter would be called for every function. */
-		if (registered[kind] || !served[kind])
-			continue;
-		error = register_ftrace_function(&ops[kind]);
-		registered[kind] = !error;
-		if (!error)
-			continue;
-		result = error;
-		forget_filter(kind);
-		for (place = 0; place < 1u << slot_bits; place++)
-			if (slots[place].address > SLOT_WAS_USED && slots[place].whole == kind && slots[place].first) {
-				slots[place].pending = true;
-				slots[place].serving = false;
-			}
+		error = serve_all(kind);
+		result = error ?: result;
 	}
 	for (place = 0; place < 1u << slot_bits; place++)
 		if (slots[place].pending && !result)

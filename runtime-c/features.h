@@ -197,6 +197,16 @@ static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned l
 #endif
 }
 
+/* The same, in place of what the filter has; an error if ftrace lacks one of them, or there is no memory. */
+static inline int spile_ftrace_set_filter_only(struct ftrace_ops *ops, unsigned long *addresses, unsigned int count)
+{
+#ifdef SPILE_HAVE_FTRACE_SET_FILTER_IPS
+	return ftrace_set_filter_ips(ops, addresses, count, 0, 1);
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
 #ifdef SPILE_HAVE_FTRACE_SET_FILTER_IPS
 enum { SPILE_FTRACE_FILTERS_MANY = 1 };
 #else

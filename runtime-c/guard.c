@@ -5,7 +5,9 @@
  * the table of locations.
  */
 #include <linux/kernel.h>
+#include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/timekeeping.h>
 #include <linux/timex.h>
 
 #include "guard.h"
@@ -110,14 +112,50 @@ static void give_up(struct spile_cpu *cpu, const char *text, unsigned int length
 	spile_session_ask_stop(cpu);
 }
 
-void spile_guard_skipped(struct spile_cpu *cpu)
+void spile_guard_end(const char *format, ...)
+{
+	struct spile_cpu *cpu = spile_context_claim();
+	unsigned int length;
+	va_list arguments;
+
+	va_start(arguments, format);
+	length = vscnprintf(cpu->message, spile_message_bytes(), format, arguments);
+	va_end(arguments);
+	give_up(cpu, cpu->message, length);
+	spile_context_release(cpu);
+}
+
+static void count_skip(struct spile_cpu *cpu, atomic_t *skipped)
 {
 	static const char text[] =
 		"Skipped too many probes, check MAXSKIPPED or try again with stap -t for more details.";
 
 	/* The one run that crosses the line tells it. */
-	if (atomic_inc_return(&spile_session.skipped) == (int)spile_script.max_skipped + 1)
+	if (atomic_inc_return(skipped) == (int)spile_script.max_skipped + 1)
 		give_up(cpu, text, sizeof(text) - 1);
+}
+
+void spile_guard_skipped(struct spile_cpu *cpu)
+{
+	count_skip(cpu, &spile_session.skipped);
+}
+
+/*
+ * A holder whose CPU a hypervisor has taken away is no fault of the script: MAXSKIPPED is
+ * for what comes in a second. A skip has waited for spile_script.lock_wait, so that more
+ * of them than that are a good part of a CPU's time.
+ */
+void spile_guard_lock_skipped(struct spile_cpu *cpu)
+{
+	u64 now = ktime_get_mono_fast_ns();
+	u64 since = READ_ONCE(spile_session.lock_skips_since);
+
+	if (now - since >= NSEC_PER_SEC) {
+		/* Of several that find the second over each may begin a new one: none is told too early. */
+		WRITE_ONCE(spile_session.lock_skips_since, now);
+		atomic_set(&spile_session.lock_skips, 0);
+	}
+	count_skip(cpu, &spile_session.lock_skips);
 }
 
 unsigned long spile_untimed __read_mostly = SPILE_OVERLOAD_SAMPLE - 1;

@@ -17,8 +17,12 @@ __printf(2, 3) void spile_fail_text(struct spile_context *c, const char *format,
  * session when the budget is spent. False for abort(), which is no error. */
 bool spile_guard_report(struct spile_cpu *cpu);
 
-/* A handler was skipped for want of a lock or of stack. */
+/* A handler was skipped for want of stack. */
 void spile_guard_skipped(struct spile_cpu *cpu);
+/* The same for want of a lock: not the script's doing as long as it is rare. */
+void spile_guard_lock_skipped(struct spile_cpu *cpu);
+/* Ends the session with an error of its own. Process context. */
+__printf(1, 2) void spile_guard_end(const char *format, ...);
 
 /* A timed run that began at that count of cycles is over. */
 void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u64 began);

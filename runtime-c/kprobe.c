@@ -9,11 +9,13 @@
  */
 #include <linux/module.h>
 
+#include "arming.h"
 #include "attach.h"
 #include "context.h"
 #include "entry.h"
 #include "return_pool.h"
 #include "run.h"
+#include "session.h"
 #include "site.h"
 
 /* Preemption is off. */
@@ -83,12 +85,18 @@ int spile_kprobe_serve(struct spile_site *site)
 /* The entries that were added get their hits from here on, or become kprobes. */
 static void arm_entries(void)
 {
+	enum { MANY = 500 };	/* told: kprobes, each of which the kernel takes its time for */
 	int refusal = spile_entry_commit();
-	unsigned int i;
+	unsigned int refused = 0, i;
 	int error;
 
 	if (!refusal)
 		return;
+	for (i = 0; i < spile_script.probe_count; i++)
+		refused += spile_entry_refused(&spile_sites[i]);
+	if (refused > MANY && !spile_arming_ended())
+		spile_session_emit(SPILE_RECORD_WARN, "%u probes at entries of functions are not served by ftrace (rc %d): they become kprobes one by one, which takes long",
+				   refused, refusal);
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
 
@@ -96,7 +104,7 @@ static void arm_entries(void)
 			continue;
 		site->by_entry = false;
 		/* Where ftrace is switched off a kprobe on it would be armed and never hit. */
-		error = refusal == -EBUSY ? refusal : enable(site);
+		error = !spile_arming_goes_on() ? -EINTR : refusal == -EBUSY ? refusal : enable(site);
 		if (!error)
 			continue;
 		unregister(site);
@@ -107,6 +115,7 @@ static void arm_entries(void)
 
 static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int count)
 {
+	enum { AT_ONCE = 1024 };
 	struct kprobe **kprobes = (struct kprobe **)spile_sites_room;
 	unsigned int registered = 0, i;
 
@@ -114,9 +123,11 @@ static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int co
 	for (i = 0; i < count; i++)
 		if (sites[i]->registered)
 			kprobes[registered++] = &sites[i]->kprobe;
-	/* One wait for all CPUs serves them all. */
-	if (registered)
-		unregister_kprobes(kprobes, registered);
+	/* One wait for all CPUs serves many. */
+	for (i = 0; i < registered; i += AT_ONCE) {
+		unregister_kprobes(kprobes + i, min_t(unsigned int, registered - i, AT_ONCE));
+		cond_resched();
+	}
 	for (i = 0; i < count; i++) {
 		sites[i]->missed += sites[i]->kprobe.nmissed;
 		sites[i]->by_entry = false;

@@ -156,6 +156,7 @@ NOKPROBE_SYMBOL(spile_kretprobe_enter);
 
 static void disarm_returns(struct spile_site *const *sites, unsigned int count)
 {
+	enum { AT_ONCE = 1024 };
 	struct kretprobe **kretprobes = (struct kretprobe **)spile_sites_room;
 	unsigned int registered = 0, i;
 
@@ -164,8 +165,10 @@ static void disarm_returns(struct spile_site *const *sites, unsigned int count)
 	for (i = 0; i < count; i++)
 		if (sites[i]->registered)
 			kretprobes[registered++] = &sites[i]->kretprobe;
-	if (registered)
-		unregister_kretprobes(kretprobes, registered);
+	for (i = 0; i < registered; i += AT_ONCE) {
+		unregister_kretprobes(kretprobes + i, min_t(unsigned int, registered - i, AT_ONCE));
+		cond_resched();
+	}
 	for (i = 0; i < count; i++) {
 		if (!sites[i]->registered) {
 			sites[i]->by_entry = false;

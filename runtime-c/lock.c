@@ -4,7 +4,9 @@
  * by itself (LOCAL) or one for all (ALL).
  *
  * The kernel's own locks are not used: they are probe-able functions, carry
- * debugging, and sleep on PREEMPT_RT. Any context; bounded by spile_script.lock_wait.
+ * debugging, and sleep on PREEMPT_RT. Any context. A lock that is busy is waited for as long as it
+ * changes hands; one whose holder does not get on (its CPU was taken away by a hypervisor) for
+ * spile_script.lock_wait. No CPU waits for itself: what interrupts a handler there is turned away.
  *
  * LOCAL writes only memory of its own CPU, so any number of CPUs feed aggregates
  * without waiting for each other's cache lines. ALL pays for it: it looks at every CPU.
@@ -22,6 +24,7 @@
 
 struct lock {
 	atomic_t holders;	/* readers; or -1: a writer, or one that has ALL or waits for it */
+	u32 turns;		/* of writers and of ALL so far; by the holder */
 } ____cacheline_aligned_in_smp;
 
 static struct lock *all_locks;
@@ -110,41 +113,75 @@ static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode
 		smp_store_release(&this_cpu_read(local_holders)[index], 0);
 		break;
 	default:
+		WRITE_ONCE(all_locks[index].turns, all_locks[index].turns + 1);
 		atomic_set_release(&all_locks[index].holders, 0);
 	}
 }
 
-/* The lock was held: try on until *deadline, which the first wait of a run sets. */
-static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, bool *claimed, u64 *deadline)
-{
-	u64 now = ktime_get_mono_fast_ns();
-	u64 started = now;
+enum {
+	/* How long one poll may be thought to take, ns: so many are made at least, however late it is then.
+	 * What takes the time of a poll away from us may have taken the holder's as well. */
+	MOST_POLL_TIME = 4096,
+	MOST_WAITS = 100,	/* times lock_wait, for a lock that changes hands all the time */
+};
 
-	if (!*deadline)
-		*deadline = now + spile_script.lock_wait;
+/* What a run has waited for its locks. */
+struct waited {
+	u64 since;		/* the first wait, ns; 0: none yet */
+	u32 polls;
+};
+
+static __always_inline u32 state_of(const struct lock *lock)
+{
+	/* Readers come and go without a turn. */
+	return READ_ONCE(lock->turns) + atomic_read(&lock->holders);
+}
+
+/* The lock was held. */
+static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, bool *claimed, struct waited *waited)
+{
+	const u32 least_polls = spile_script.lock_wait / MOST_POLL_TIME;
+	const u64 most = (u64)spile_script.lock_wait * MOST_WAITS;
+	struct lock *lock = &all_locks[index];
+	u64 now = ktime_get_mono_fast_ns(), moved_at = now;
+	u32 polls = 0, state = state_of(lock), seen;
+	bool stands, too_long;
+
+	if (!waited->since)
+		waited->since = now;
 	do {
 		cpu_relax();
 		if (try_lock(index, mode, claimed))
 			return true;
 		now = ktime_get_mono_fast_ns();
+		polls++;
+		waited->polls++;
+		seen = state_of(lock);
 		/* An NMI in the middle of a clock update may see time go back. */
-	} while (now < *deadline && now >= started);
+		if (seen != state || now < moved_at) {
+			state = seen;
+			moved_at = now;
+			polls = 0;
+		}
+		stands = now - moved_at >= spile_script.lock_wait && polls >= least_polls;
+		too_long = now - waited->since >= most && now > waited->since && waited->polls >= least_polls;
+	} while (!stands && !too_long);
 	if (*claimed)
-		atomic_set_release(&all_locks[index].holders, 0);
+		atomic_set_release(&lock->holders, 0);
 	return false;
 }
 
 /* From lock `at` on, which could not be had at once. */
 static noinline bool lock_rest(const unsigned int *locks, unsigned int count, unsigned int at)
 {
-	u64 deadline = 0;
+	struct waited waited = { };
 
 	for (; at < count; at++) {
 		unsigned int index = locks[at] >> 2;
 		enum spile_lock_mode mode = locks[at] & 3;
 		bool claimed = false;
 
-		if (try_lock(index, mode, &claimed) || wait_for(index, mode, &claimed, &deadline))
+		if (try_lock(index, mode, &claimed) || wait_for(index, mode, &claimed, &waited))
 			continue;
 		spile_unlock_all(locks, at);
 		return false;

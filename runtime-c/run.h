@@ -65,6 +65,13 @@ static noinline bool spile_run_skipped(struct spile_cpu *cpu, local_t *count)
 	return false;
 }
 
+static noinline bool spile_run_lock_skipped(struct spile_cpu *cpu, local_t *count)
+{
+	local_inc(count);
+	spile_guard_lock_skipped(cpu);
+	return false;
+}
+
 static inline struct spile_counts *spile_counts_of(struct spile_cpu *cpu, const struct spile_site *site)
 {
 	return (struct spile_counts *)((char *)cpu->counts + site->counts_at);
@@ -94,7 +101,7 @@ static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spil
 		spile_run_code(c, entering);
 	} else {
 		if (unlikely(!spile_lock_all(c->probe->locks, c->probe->lock_count)))
-			return spile_run_skipped(cpu, &counts->lock_skipped);
+			return spile_run_lock_skipped(cpu, &counts->lock_skipped);
 		spile_run_code(c, entering);
 		spile_unlock_all(c->probe->locks, c->probe->lock_count);
 	}

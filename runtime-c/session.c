@@ -9,6 +9,7 @@
 #include <linux/printk.h>
 #include <linux/sched.h>
 
+#include "arming.h"
 #include "budget.h"
 #include "context.h"
 #include "guard.h"
@@ -159,8 +160,11 @@ static int start(void)
 		if (!spile_script.targets[i].name[0] || spile_modules_present(i))
 			spile_sites_arm(i);
 	spile_sites_arm(-1);
-	/* All sites come alive at this store: until now their hits were turned away. */
-	WRITE_ONCE(spile_session_state, SPILE_STATE_RUNNING);
+	if (!spile_arming_ended())
+		spile_arming_judge();
+	/* All sites come alive at this: until now their hits were turned away. What was ended waits for SPILE_QUIET. */
+	cmpxchg(&spile_session_state, SPILE_STATE_STARTING,
+		spile_arming_ended() ? SPILE_STATE_STOPPING : SPILE_STATE_RUNNING);
 	return 0;
 }
 
@@ -248,6 +252,10 @@ void spile_session_detached(void)
 {
 	bool kept;
 
+	/* The lock is had at once: who arms for a loader holds the device open, and a module that comes is armed in
+	 * turns that look at this. */
+	if (!READ_ONCE(spile_session.kept) && READ_ONCE(spile_session_state) != SPILE_STATE_LOADED)
+		spile_arming_cancel();
 	mutex_lock(&spile_session.lock);
 	/* Whoever only asked for SPILE_INFO has not begun a session. */
 	kept = spile_session_state == SPILE_STATE_LOADED || spile_session.kept;

@@ -22,7 +22,12 @@ extern int spile_session_state;
 struct spile_session {
 	struct mutex lock;	/* all that arms, disarms and changes states */
 	atomic_t errors;
-	atomic_t skipped;	/* for MAXSKIPPED: lock_skipped and low_stack */
+	atomic_t skipped;	/* for MAXSKIPPED: low_stack */
+	atomic_t lock_skips;	/* for the same: lock_skipped, in the second that began at: */
+	u64 lock_skips_since;	/* ns */
+	bool cancelled;		/* told to end: nothing more is armed; set without the lock */
+	bool arming;		/* sites are being armed or disarmed; under lock, read without */
+	u32 armed;		/* sites that are armed, for SPILE_INFO; under lock, read without */
 	bool quiet;		/* disarmed, for good; under lock */
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 
+#include "arming.h"
 #include "attach.h"
 #include "condition.h"
 #include "context.h"
@@ -54,8 +55,8 @@ static void tell_failure(const struct spile_site *site, int error)
 {
 	const struct spile_probe *probe = site->probe;
 
-	/* While hits are counted (budget.c): it is told when the session starts. */
-	if (spile_session_state == SPILE_STATE_READY)
+	/* While hits are counted (budget.c): it is told when the session starts. And what was ended is no error. */
+	if (spile_session_state == SPILE_STATE_READY || spile_arming_ended())
 		return;
 	if (spile_modules_is_script(site))
 		spile_session_emit(SPILE_RECORD_WARN,
@@ -78,6 +79,7 @@ static void tell_failure(const struct spile_site *site, int error)
 void spile_site_unarmed(struct spile_site *site, int error)
 {
 	site->armed = false;
+	spile_session.armed--;
 	tell_failure(site, error);
 }
 
@@ -85,6 +87,7 @@ void spile_sites_arm(int target)
 {
 	unsigned int i;
 
+	WRITE_ONCE(spile_session.arming, true);
 	spile_attach_find(target);
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
@@ -93,15 +96,18 @@ void spile_sites_arm(int target)
 
 		if (!family || site->armed || site->probe->target != target)
 			continue;
+		if (!spile_arming_goes_on())
+			break;
 		error = spile_modules_is_script(site) ? -EPERM : family->arm(site);
 		site->armed = !error;
+		WRITE_ONCE(spile_session.armed, spile_session.armed + site->armed);
 		if (error)
 			tell_failure(site, error);
 		else if (spile_session_state != SPILE_STATE_READY)
 			spile_condition_apply(site);	/* before, no begin probe has set what it reads */
-		cond_resched();
 	}
 	spile_kprobe_family.arm_rest();
+	WRITE_ONCE(spile_session.arming, false);
 }
 
 static void disarm_family(const struct spile_family *family, int target)
@@ -125,10 +131,12 @@ static void disarm_family(const struct spile_family *family, int target)
 		batch[i]->armed = false;
 		batch[i]->off = false;
 	}
+	WRITE_ONCE(spile_session.armed, spile_session.armed - count);
 }
 
 void spile_sites_disarm(int target)
 {
+	WRITE_ONCE(spile_session.arming, true);
 	/* Timers first: they cost least to stop and may be what keeps the machine busy. */
 	disarm_family(&spile_timer_family, target);
 	disarm_family(&spile_perf_family, target);
@@ -139,6 +147,7 @@ void spile_sites_disarm(int target)
 	disarm_family(&spile_tracepoint_family, target);
 	disarm_family(&spile_kretprobe_family, target);
 	disarm_family(&spile_kprobe_family, target);
+	WRITE_ONCE(spile_session.arming, false);
 }
 
 void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_site *site))
@@ -150,7 +159,7 @@ void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_s
 			run(in_order[i]);
 }
 
-void spile_site_counters(const struct spile_site *site, struct spile_counters *counters)
+void spile_site_counters(const struct spile_site *site, struct spile_counters *counters, bool settled)
 {
 	const struct spile_family *family = spile_site_family(site);
 	int i;
@@ -181,9 +190,9 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 	}
 	counters->nested += site->missed;
 	counters->return_misses += site->return_missed;
-	if (site->armed && family->missed)
+	if (settled && site->armed && family->missed)
 		family->missed(site, counters);
-	if (site->armed)
+	if (settled && site->armed)
 		counters->mechanism = family->mechanism ? family->mechanism(site) : family->by;
 	else
 		counters->mechanism = site->mechanism;
@@ -197,7 +206,7 @@ unsigned int spile_sites_skipped(void)
 	unsigned int skipped = 0, i;
 
 	for (i = 0; i < spile_script.probe_count; i++) {
-		spile_site_counters(&spile_sites[i], &counters);
+		spile_site_counters(&spile_sites[i], &counters, !READ_ONCE(spile_session.arming));
 		skipped += counters.nested + counters.lock_skipped + counters.low_stack;
 	}
 	return skipped;

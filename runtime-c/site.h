@@ -122,7 +122,7 @@ void spile_kprobe_turn(struct spile_site *site, bool on);
 /* A site that was armed could not be kept so: tells it as arming that failed. */
 void spile_site_unarmed(struct spile_site *site, int error);
 
-/* Arms every site of a target (-1: those that have none). A site that cannot be
+/* Arms every site of a target, until that is to end (arming.h; -1: those that have none). A site that cannot be
  * had is reported with a WARN record and left out. Under spile_session.lock. */
 void spile_sites_arm(int target);
 /* Disarms every armed site of a target; SPILE_ALL_TARGETS for all there are. */
@@ -133,7 +133,8 @@ void spile_sites_disarm(int target);
  * of the script: calls run() for each. */
 void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_site *site));
 
-void spile_site_counters(const struct spile_site *site, struct spile_counters *counters);
+/* settled: under spile_session.lock; else without what only the kernel has counted of it. */
+void spile_site_counters(const struct spile_site *site, struct spile_counters *counters, bool settled);
 unsigned int spile_sites_skipped(void);	/* nested, lock_skipped and low_stack of all */
 
 int __must_check spile_sites_init(void);

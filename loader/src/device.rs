@@ -140,6 +140,11 @@ impl Device {
         }
     }
 
+    /// Ends the arming of probes in [`Device::start`], which another thread has called. Does not wait for it.
+    pub fn cancel(&self) -> Result<(), Error> {
+        self.call(device::CANCEL, &mut (), "ending the arming of")
+    }
+
     /// Returns when all is disarmed: nothing is printed any more but by end probes.
     pub fn quiet(&self) -> Result<(), Error> {
         self.call(device::QUIET, &mut (), "disarming")

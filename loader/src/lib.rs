@@ -9,6 +9,7 @@
 
 pub mod account;
 pub mod accounts;
+pub mod arming;
 pub mod budget;
 pub mod capability;
 pub mod certificate;

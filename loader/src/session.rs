@@ -12,6 +12,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use spile_abi::device::{Counters, Gate, Info, SETUP_TIMED, Setup, State};
 
 use crate::account::{self, Form};
+use crate::arming::Arming;
 use crate::budget;
 use crate::clock;
 use crate::command::{Status, Target};
@@ -128,6 +129,7 @@ pub fn run(
         signals,
         returned: &returned,
         call_returned: false,
+        arming: Arming::new(clock::now()),
         reader: Reader::new(&description.meta, &description.formats, Some(device)),
         rings,
         progress: Progress::default(),
@@ -243,6 +245,8 @@ struct Session<'s> {
     /// Readable when a call has returned.
     returned: &'s EventFd,
     call_returned: bool,
+    /// What is told of a call that takes long.
+    arming: Arming,
     reader: Reader<'s>,
     rings: Vec<MappedRing>,
     progress: Progress,
@@ -361,8 +365,15 @@ impl<'s> Session<'s> {
                 _ => self.phase = Phase::Draining,
             }
         }
+        if self.stop_wanted && self.phase == Phase::Starting && self.arming.is_to_be_cancelled() {
+            // A module of before knows no such call: it arms all, as it did. Nor does one that has just armed all mind.
+            let _ = self.device.cancel();
+        }
         if self.stop_wanted && self.phase == Phase::Running {
             self.phase = Phase::Quieting;
+            self.arming = Arming::new(clock::now());
+            // What a module that comes is being armed with.
+            let _ = self.device.cancel();
             notify::send("STOPPING=1");
             calls.make(Device::quiet);
         }
@@ -564,10 +575,25 @@ impl<'s> Session<'s> {
         self.stop_wanted |= is_stopping || target_ended || is_late;
         self.look_at_expiry();
         self.look_at_watch();
+        self.look_at_arming();
         self.sinks.found(found_in(fixed..sinks_end));
         self.call_returned |= self.returned.read().is_ok();
         self.look_at_signals();
         Ok(())
+    }
+
+    fn look_at_arming(&mut self) {
+        let arms = match self.phase {
+            Phase::Starting if !self.stop_wanted => true,
+            Phase::Quieting => false,
+            _ => return,
+        };
+        if self.arming.is_due(clock::now())
+            && let Ok(info) = self.device.info()
+            && let Some(text) = self.arming.text(clock::now(), info.armed, info.probes, arms)
+        {
+            self.sinks.message(&format!("NOTICE: {text}"));
+        }
     }
 
     fn look_at_watch(&mut self) {
@@ -618,7 +644,8 @@ impl<'s> Session<'s> {
         let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
         // Somebody may set the clock meanwhile.
         let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()).min(EXPIRY_INTERVAL));
-        let least = [until_deadline, until_due, until_command, until_expiry, until_watch].into_iter().flatten().min();
+        let until_told = matches!(self.phase, Phase::Starting | Phase::Quieting).then(|| self.arming.until_next(now));
+        let least = [until_deadline, until_due, until_command, until_expiry, until_watch, until_told].into_iter().flatten().min();
         least.map_or(PollTimeout::NONE, |ns| {
             PollTimeout::try_from(ns.div_ceil(NS_PER_MS).min(i32::MAX as u64)).unwrap_or(PollTimeout::MAX)
         })

@@ -47,7 +47,7 @@ struct spile_info {
 	__u32 skipped;		/* handler runs skipped so far, all reasons */
 	__u64 memory_bytes;	/* all that the module has allocated */
 	__u32 flags;		/* enum spile_info_flag */
-	__u32 reserved;
+	__u32 armed;		/* probe sites that are armed now */
 };
 enum spile_info_flag {
 	SPILE_INFO_KEPT = 1,		/* as SPILE_KEEP asked for */
@@ -227,7 +227,8 @@ enum spile_symbol_flag {
  * probes have run and all is armed; SPILE_QUIET when all is disarmed and no handler
  * runs any more; SPILE_STOP when that is so and the end probes have run. A loader
  * that empties the rings between the two leaves them to what end probes print.
- * None of them is interrupted by anything. Begin and end probes may print more than
+ * SPILE_CANCEL, by another thread, ends what SPILE_START arms: it returns soon then and the session is
+ * STOPPING; nothing is armed any more. So does a signal that kills the caller. Begin and end probes may print more than
  * a ring holds: a loader goes on reading the rings, in another thread, while it
  * calls them.
  *
@@ -250,6 +251,7 @@ enum spile_symbol_flag {
 #define SPILE_MEASURE	_IOWR(SPILE_IOC_TYPE, 10, struct spile_measure)
 #define SPILE_SAMPLE	_IOW(SPILE_IOC_TYPE, 11, struct spile_sampling)
 #define SPILE_QUIET	_IO(SPILE_IOC_TYPE, 12)
+#define SPILE_CANCEL	_IO(SPILE_IOC_TYPE, 14)
 #define SPILE_SYMBOL	_IOWR(SPILE_IOC_TYPE, 13, struct spile_symbol)
 #define SPILE_OWNER	_IOR(SPILE_IOC_TYPE, 14, struct spile_owner)
 

@@ -55,8 +55,8 @@ pub struct Info {
     pub memory_bytes: u64,
     /// [`KEPT`], [`OVERWRITE`], [`OPENED`].
     pub flags: u32,
-    /// 0
-    pub reserved: u32,
+    /// Probe sites that are armed now.
+    pub armed: u32,
 }
 
 /// [`Info::flags`]: the session goes on without a loader.
@@ -340,6 +340,8 @@ pub const MEASURE: u64 = ioctl(READ | WRITE, 10, size_of::<Measure>());
 pub const SAMPLE: u64 = ioctl(WRITE, 11, size_of::<Sample>());
 /// Returns when all is disarmed and no handler runs any more: the first half of [`STOP`].
 pub const QUIET: u64 = ioctl(NONE, 12, 0);
+/// Ends what [`START`] arms. Without argument, by another thread.
+pub const CANCEL: u64 = ioctl(NONE, 14, 0);
 /// Takes and gives a [`Symbol`], at any time.
 pub const SYMBOL: u64 = ioctl(READ | WRITE, 13, size_of::<Symbol>());
 /// Gives an [`Owner`], at any time.

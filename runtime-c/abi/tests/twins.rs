@@ -26,7 +26,7 @@ macro_rules! fields {
 
 fn structures() -> Pairs {
     let mut pairs = Pairs::new();
-    fields!(pairs, "spile_info", Info, abi state cpus header_bytes ring_bytes probes errors skipped memory_bytes flags reserved);
+    fields!(pairs, "spile_info", Info, abi state cpus header_bytes ring_bytes probes errors skipped memory_bytes flags armed);
     fields!(pairs, "spile_owner", Owner, uid gid rank flags opener reserved most_bytes loaded);
     fields!(pairs, "spile_set", Set, setting offset bytes reserved number text);
     fields!(pairs, "spile_keep", Keep, keep overwrite);
@@ -70,6 +70,7 @@ fn numbers() -> Pairs {
         ("SPILE_MEASURE", device::MEASURE),
         ("SPILE_SAMPLE", device::SAMPLE),
         ("SPILE_QUIET", device::QUIET),
+        ("SPILE_CANCEL", device::CANCEL),
         ("SPILE_SYMBOL", device::SYMBOL),
         ("SPILE_OWNER", device::OWNER),
         ("SPILE_RANK_ROOT", u64::from(device::RANK_ROOT)),

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Thousands of probes take the kernel seconds to minutes, nearly all of that for those
+ * that are kprobes. Whoever waits for it may be killed or interrupted, and another CPU
+ * must not wait for this one meanwhile.
+ */
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/timekeeping.h>
+
+#include "arming.h"
+#include "budget.h"
+#include "context.h"
+#include "guard.h"
+#include "session.h"
+#include "site.h"
+
+enum {
+	MANY_SITES = 256,		/* fewer are not judged: their hits are seen soon enough when they run */
+	JUDGE_MILLISECONDS = 100,
+	HIT_INSTRUCTIONS = 150,		/* of a hit, around its handler: docs/bench-runtime.md */
+	MOST_SHARES = 2,		/* times the threshold's share against what it leaves: an estimate is no measurement */
+};
+
+void spile_arming_cancel(void)
+{
+	WRITE_ONCE(spile_session.cancelled, true);
+}
+
+bool spile_arming_ended(void)
+{
+	int state = READ_ONCE(spile_session_state);
+
+	if (READ_ONCE(spile_session.cancelled) || state > SPILE_STATE_RUNNING)
+		return true;
+	/* While hits are counted (budget.c) a signal has nobody else to end it. Of a module that comes the caller is modprobe. */
+	if (state == SPILE_STATE_READY)
+		return signal_pending(current);
+	return state == SPILE_STATE_STARTING && fatal_signal_pending(current);
+}
+
+bool spile_arming_goes_on(void)
+{
+	cond_resched();
+	return !spile_arming_ended();
+}
+
+/* Instructions that the hits on a CPU, which were turned away since the last look, would have taken; *dearest: the site with most of them. */
+static u64 turned_away_cost(int cpu, u64 *before, struct spile_site **dearest)
+{
+	u64 all = 0, most = 0;
+	unsigned int i;
+
+	for (i = 0; i < spile_script.probe_count; i++) {
+		struct spile_counts *counts = &per_cpu(spile_cpus, cpu)->counts[i];
+		u64 hits = local_read(&counts->stopped), cost;
+
+		if (!before)
+			continue;
+		cost = (hits - before[i]) * (HIT_INSTRUCTIONS + spile_sites[i].probe->cost);
+		all += cost;
+		if (cost > most) {
+			most = cost;
+			*dearest = &spile_sites[i];
+		}
+	}
+	return all;
+}
+
+static void copy_turned_away(int cpu, u64 *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < spile_script.probe_count; i++)
+		to[i] = local_read(&per_cpu(spile_cpus, cpu)->counts[i].stopped);
+}
+
+/* Handlers that take `needed` for each `elapsed` leave so much for the rest: whether that is too little. */
+static bool is_too_much(u64 needed, u64 elapsed)
+{
+	u64 interval = spile_script.overload_interval ?: 1000000000;
+	u64 threshold = spile_script.overload_threshold ?: 500000000;
+	u64 percent;
+
+	if (threshold >= interval)
+		return false;
+	percent = div64_u64(threshold * 100, interval);
+	return needed * (100 - percent) > MOST_SHARES * elapsed * percent;
+}
+
+void spile_arming_judge(void)
+{
+	size_t room = array_size(spile_script.probe_count, sizeof(u64));
+	struct spile_site *dearest = NULL, *here = NULL;
+	u64 began, elapsed, needed, most = 0;
+	u64 **before;
+	u32 picoseconds;
+	int cpu;
+
+	if (spile_session.armed < MANY_SITES)
+		return;
+	before = kcalloc(nr_cpu_ids, sizeof(*before), GFP_KERNEL);
+	if (!before)
+		return;
+	for_each_online_cpu(cpu) {
+		before[cpu] = kvmalloc(room, GFP_KERNEL);
+		if (before[cpu])
+			copy_turned_away(cpu, before[cpu]);
+		cond_resched();
+	}
+	picoseconds = spile_budget_instruction_time();
+	began = ktime_get_mono_fast_ns();
+	msleep(JUDGE_MILLISECONDS);
+	elapsed = ktime_get_mono_fast_ns() - began;
+	for_each_possible_cpu(cpu) {
+		if (!before[cpu])
+			continue;
+		needed = div_u64(turned_away_cost(cpu, before[cpu], &here) * picoseconds, 1000);
+		if (needed > most) {
+			most = needed;
+			dearest = here;
+		}
+		kvfree(before[cpu]);
+		cond_resched();
+	}
+	kfree(before);
+	if (is_too_much(most, elapsed))
+		spile_guard_end("probe overhead: the hits of %u probes were counted for %llu ms before any handler ran, and would take a CPU %llu ms; most of it probe %s",
+				spile_session.armed, div_u64(elapsed, NSEC_PER_MSEC), div_u64(most, NSEC_PER_MSEC),
+				dearest->probe->point);
+}
