@@ -582,16 +582,19 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
+    /// Whether probes are being armed that one waits for; or disarmed: false.
+    fn tells_arming(&self) -> Option<bool> {
+        match self.phase {
+            Phase::Starting if !self.stop_wanted => Some(true),
+            Phase::Quieting => Some(false),
+            _ => None,
+        }
+    }
+
     fn look_at_arming(&mut self) {
-        let arms = match self.phase {
-            Phase::Starting if !self.stop_wanted => true,
-            Phase::Quieting => false,
-            _ => return,
-        };
-        if self.arming.is_due(clock::now())
-            && let Ok(info) = self.device.info()
-            && let Some(text) = self.arming.text(clock::now(), info.armed, info.probes, arms)
-        {
+        let Some(arms) = self.tells_arming().filter(|_| self.arming.is_due(clock::now())) else { return };
+        let (armed, probes) = self.device.info().map_or((0, 0), |info| (info.armed, info.probes));
+        if let Some(text) = self.arming.text(clock::now(), armed, probes, arms) {
             self.sinks.message(&format!("NOTICE: {text}"));
         }
     }
@@ -644,7 +647,7 @@ impl<'s> Session<'s> {
         let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
         // Somebody may set the clock meanwhile.
         let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()).min(EXPIRY_INTERVAL));
-        let until_told = matches!(self.phase, Phase::Starting | Phase::Quieting).then(|| self.arming.until_next(now));
+        let until_told = self.tells_arming().map(|_| self.arming.until_next(now));
         let least = [until_deadline, until_due, until_command, until_expiry, until_watch, until_told].into_iter().flatten().min();
         least.map_or(PollTimeout::NONE, |ns| {
             PollTimeout::try_from(ns.div_ceil(NS_PER_MS).min(i32::MAX as u64)).unwrap_or(PollTimeout::MAX)
