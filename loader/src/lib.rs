@@ -119,7 +119,8 @@ fn require(caller: Option<&Caller>, rank: Rank, what: &'static str) -> Result<()
 fn perform(options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
     match &options.task {
         Task::Remove(name) => {
-            require(caller, Rank::Usr, "ending sessions")?;
+            let least = if name == "*" { Rank::Sys } else { Rank::Usr };
+            require(caller, least, "ending sessions")?;
             let own = caller.filter(|caller| caller.rank < Rank::Sys).map(Caller::uid);
             if own.is_some() {
                 require_own(caller, name)?;
@@ -220,14 +221,14 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
         Some(caller) => caller.stated(&lock)?,
         None => load::Stated { service: options.service, ..load::Stated::default() },
     };
-    let loaded = privileged(caller, || load::Loaded::load(&file, &stated, remover))?;
+    let loaded = privileged(caller, || load::Loaded::load(&file, &stated, remover)).map_err(|error| stated.limited(error))?;
     let opened = privileged(caller, || device::Device::open(&loaded.name));
     let result = opened.and_then(|device| {
         if caller.is_some_and(|caller| device.owner().is_ok_and(|owner| owner.uid != caller.uid())) {
             let what = "it does not say whose it is".to_string();
             return Err(Error::Strange { name: loaded.name.clone(), what });
         }
-        session::set_up(&device, options, &target)?;
+        session::set_up(&device, options, &target).map_err(|error| stated.limited(error))?;
         drop(lock);
         caller.map_or(Ok(()), Caller::drop)?;
         let subject = session::Subject {

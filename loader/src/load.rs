@@ -35,6 +35,17 @@ pub struct Stated {
 }
 
 impl Stated {
+    /// What an error means where the module may take only so much.
+    pub fn limited(&self, error: Error) -> Error {
+        match error {
+            Error::Load { errno: Errno::ENOMEM, .. } | Error::Device { errno: Errno::EDQUOT | Errno::ENOMEM, .. } if self.most_bytes > 0 => {
+                let left = self.most_bytes >> 20;
+                Error::Limit { what: format!("the session takes more memory than there is, or than the {left} MB that are left for it (USER_MEMORY, ALL_MEMORY)") }
+            }
+            error => error,
+        }
+    }
+
     /// As parameters of the module.
     fn parameters(&self) -> String {
         let Stated { rank, most_bytes, service } = self;

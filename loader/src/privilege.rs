@@ -20,10 +20,11 @@
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use nix::fcntl::{OFlag, openat};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg, OFlag, openat};
 use nix::sys::signal::{SigHandler, Signal};
 use nix::sys::stat::Mode;
 use nix::unistd::{
@@ -355,6 +356,31 @@ const ATTENDANT: &std::ffi::CStr = c"spile-attend";
 fn attend(name: &str, uid: u32) -> bool {
     let owner = || load::owner(name).filter(|owner| owner.uid == uid);
     let Some(loaded) = owner().map(|owner| owner.loaded) else { return true };
+    // One for each session, however often its user attaches to it and leaves it.
+    let path = Path::new(ATTENDED).join(format!("{name}-{loaded}"));
+    let lock = lock_alone(&path);
+    if matches!(lock, Err(Errno::EAGAIN)) {
+        return true;
+    }
+    let ended = wait_for_absence(name, uid, loaded);
+    // A file that nobody holds is in nobody's way.
+    let _ = std::fs::remove_file(&path);
+    ended
+}
+
+/// A directory of root's, with a file for each session that is attended to.
+const ATTENDED: &str = "/run/spile";
+
+fn lock_alone(path: &Path) -> Result<Flock<std::fs::File>, Errno> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    // What is wrong with it shows at the next step.
+    let _ = std::fs::DirBuilder::new().mode(0o700).create(directory);
+    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    let file = file.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or_default()))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)
+}
+
+fn wait_for_absence(name: &str, uid: u32, loaded: u64) -> bool {
     // What ends a login ends its processes; this one is there for the time after it.
     for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
         // SAFETY: sets what is no handler of ours.
@@ -400,6 +426,17 @@ mod tests {
         assert_eq!([Rank::Usr, Rank::Sys, Rank::Dev].map(group_of), ["spileusr", "spilesys", "spiledev"]);
         let caller = Caller { uid: getuid(), gid: getgid(), rank: Rank::Usr, means: Means::SetUid };
         assert!(caller.require(Rank::Usr, "x").is_ok() && caller.require(Rank::Sys, "x").is_err());
+    }
+
+    #[test]
+    fn one_attendant_for_each_session() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("attended/ticks-1");
+        let held = lock_alone(&path).unwrap();
+        assert_eq!(lock_alone(&path).err(), Some(Errno::EAGAIN));
+        assert!(lock_alone(&path.with_file_name("ticks-2")).is_ok());
+        drop(held);
+        assert!(lock_alone(&path).is_ok());
     }
 
     #[test]

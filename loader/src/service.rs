@@ -193,13 +193,19 @@ impl Service {
         }
         // Its configuration first: as long as there is none, the name is not the service's, and users may start the module.
         let conf = self.conf_path(name);
-        if !conf.exists() {
+        let is_new = !conf.exists();
+        if is_new {
             write_new(&conf, conf::default(name).as_bytes())?;
             say(&format!("{}: look at it, then spilerun service enable {name}", conf.display()));
         }
         for module in &modules {
             let place = self.module_path(&module.description.meta.kernel_release, name);
-            write_new(&place, &module.image)?;
+            write_new(&place, &module.image).inspect_err(|_| {
+                // Of a service that has no module nobody wants to know; the error that is told is the first.
+                if is_new {
+                    let _ = fs::remove_file(&conf);
+                }
+            })?;
             say(&format!("{} for kernel {}", place.display(), module.description.meta.kernel_release));
         }
         if !self.path(PACKAGED_UNIT).exists() && fs::read(self.path(UNIT_PLACE)).ok().as_deref() != Some(UNIT.as_bytes()) {

@@ -41,7 +41,6 @@ status usr 'suid -L asks' >/dev/null
 spilerun -A asks >/dev/null 2>/tmp/err &
 loader=$!
 wait_for /tmp/err 'system()'
-others="$(status two suid -A asks)"
 kill -s QUIT $loader
 wait $loader
 [ ! -e said ] && echo "not set: root runs nothing: $(grep -m 1 WARNING /tmp/err)"
@@ -52,7 +51,7 @@ loader=$!
 wait_for said nobody
 echo "usr attaches: $(head -n 1 said)"
 for process in /proc/[0-9]*; do
-	grep -q '^Name:.suid$' "$process/status" 2>/dev/null && kill -s QUIT "${process#/proc/}"
+	! { grep -q '^Name:.suid$' "$process/status" && grep -q '^Uid:.5001' "$process/status"; } 2>/dev/null || kill -s QUIT "${process#/proc/}"
 done
 wait $loader || true
 echo "its user ends it: $(status usr suid -d asks)"

@@ -111,7 +111,7 @@ said=$(grep ERROR said | sed 's/.*: //')
 umount /etc/spile
 cmp conf.good $conf
 echo "full: $full, read-only: $status $said, as before"
-rm -f $place.good
+mv $place.good $place
 
 spilerun flood.ko -s 1 -o flooded 2>err &
 loader=$!

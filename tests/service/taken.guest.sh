@@ -41,13 +41,14 @@ echo "users: $(status usr suid ticks -T 0.2) $(status usr suid -R ticks -T 0.2) 
 cp "$place/ticks.ko" "$place/other.ko"
 echo "another file: $(status usr suid other -T 0.2)"
 rm "$place/other.ko"
-su usr -c 'sleep 1000' &
+su usr -c 'exec sleep 1000' &
+user=$!
 echo 'START=spileusr' >>/etc/spile/ticks.conf
 echo "granted: $(status usr suid -L ticks line=theirs)"
 begins
 echo "detached: $(warned)"
+[ "$(grep -c theirs out)" = 0 ]
 echo "its own: $(grep -c ready out)"
-! grep theirs out
 kill -KILL $loader
 wait $loader || true
 loaded ticks
@@ -58,7 +59,7 @@ ends
 su usr -c 'cd /tmp; exec suid --keep ticks -o theirs' >/dev/null 2>&1 &
 wait_for /tmp/theirs tick
 for process in /proc/[0-9]*; do
-	grep -q '^Name:.suid$' "$process/status" 2>/dev/null && grep -q '^Uid:.5001' "$process/status" && kill -s STOP "${process#/proc/}"
+	! { grep -q '^Name:.suid$' "$process/status" && grep -q '^Uid:.5001' "$process/status"; } 2>/dev/null || kill -s STOP "${process#/proc/}"
 done
 spilerun service status ticks >said 2>&1 || true
 begins
@@ -70,3 +71,4 @@ begins
 echo "by hand: $(warned)"
 ends
 echo "status: $(grep WARNING said)"
+kill $user
