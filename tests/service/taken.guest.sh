@@ -21,6 +21,7 @@ printf 'spileusr:x:601:usr\nspilesys:x:602:sys\n' >>/etc/group
 for who in usr:5001 sys:5002; do
 	echo "${who%:*}:x:${who#*:}:${who#*:}::/tmp:/bin/sh" >>/etc/passwd
 done
+rm -f /usr/bin/suid
 cp /usr/bin/spilerun /usr/bin/suid
 chmod 4755 /usr/bin/suid
 chmod 1777 /tmp
