@@ -8,6 +8,8 @@ use std::fmt::Write;
 use spile_abi::device::{Counters, MECHANISMS};
 use spile_abi::meta::Probe;
 
+use crate::escape;
+
 /// How `--stats` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -127,14 +129,14 @@ pub fn json_list(probes: &[Probe], all: &[Counters]) -> String {
     text
 }
 
-/// A string as JSON and Prometheus have it. What is no text (control characters) is escaped as JSON does it.
+/// A string as JSON and Prometheus have it. What a terminal would obey is escaped as JSON does it.
 pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {
         match character {
             '"' | '\\' => out.extend(['\\', character]),
             '\n' => out.push_str("\\n"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if escape::is_obeyed(c) => out.push_str(&escape::json(c.encode_utf8(&mut [0; 4]))),
             c => out.push(c),
         }
     }
@@ -172,6 +174,11 @@ hits  handled  nested  stopped  returns missed  cycles min/avg/max  by         p
    1        1       0        0               0                   -  -          end (a.stp:1:1)
 ";
         assert_eq!(table(&probes(), &counters()), expected);
+    }
+
+    #[test]
+    fn strings_are_json_and_no_terminal_obeys_them() {
+        assert_eq!(quoted("a\"\\\n\x1b\u{9b}\u{202e}\u{e0041}é"), r#""a\"\\\n\u001b\u009b\u202e\udb40\udc41é""#);
     }
 
     #[test]

@@ -1,20 +1,21 @@
 //! The process that `target()` names: the command of `-c`, or the process of `-x`.
 //!
-//! The command exists before the module is loaded, waiting at the end of a pipe, so that its pid is known; it begins
-//! when all probes are armed. If the loader dies before, the pipe closes and the command never runs.
+//! The command exists before the module is loaded, waiting at the end of a [`channel`], so that its pid is known; it begins
+//! when all probes are armed. If the loader dies before, that closes and the command never runs.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
 use nix::libc;
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, execvp, fork, pipe2, read, write};
+use nix::unistd::{ForkResult, Pid, execvp, fork, read, write};
 
+use crate::channel;
 use crate::error::Error;
 use crate::options::Options;
+use crate::privilege;
 use crate::signals;
 
 #[derive(Debug)]
@@ -103,7 +104,7 @@ impl Command {
         let words = words(command).into_iter().map(CString::new).collect::<Result<Vec<CString>, _>>();
         let words = words.map_err(|error| failed(error.into()))?;
         let program = words.first().ok_or_else(|| failed(std::io::ErrorKind::InvalidInput.into()))?.clone();
-        let (waiting, start) = pipe2(OFlag::O_CLOEXEC).map_err(|errno| failed(errno.into()))?;
+        let (waiting, start) = channel::pair().map_err(failed)?;
         // SAFETY: other threads may exist, so the child only reads, becomes another program or says why not; what memory
         // that takes the C library makes available after a fork (it locks its allocator over it).
         match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
@@ -118,6 +119,10 @@ impl Command {
 
 /// In the child: waits for the word, then becomes the command.
 fn become_command(waiting: &OwnedFd, program: &CString, words: &[CString]) -> ! {
+    if privilege::forget().is_err() {
+        // SAFETY: as below.
+        unsafe { libc::_exit(NOT_FOUND) }
+    }
     signals::reset();
     let mut word = [0u8; 1];
     let told = loop {
@@ -138,7 +143,7 @@ fn become_command(waiting: &OwnedFd, program: &CString, words: &[CString]) -> ! 
 
 impl Drop for Command {
     fn drop(&mut self) {
-        // A command that never began sees its pipe close, and ends.
+        // A command that never began sees its end close, and ends.
         if self.start.take().is_some() {
             let _ = waitpid(self.pid, None);
         }

@@ -7,8 +7,9 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork, pipe2, read, setsid, write};
+use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork, read, setsid, write};
 
+use crate::channel;
 use crate::error::{Error, Exit};
 
 /// In the process that runs the session: whom to tell.
@@ -23,10 +24,10 @@ pub enum Fork {
 
 /// Splits the process. No other thread may exist.
 pub fn begin() -> Result<Fork, Error> {
-    let failed = |errno: Errno| Error::System { doing: "going to the background", error: errno.into() };
-    let (told, teller) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
+    let failed = |error: std::io::Error| Error::System { doing: "going to the background", error };
+    let (told, teller) = channel::pair().map_err(failed)?;
     // SAFETY: there is one thread.
-    match unsafe { fork() }.map_err(failed)? {
+    match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
         ForkResult::Child => {
             drop(told);
             // It cannot fail: a new process leads no group.

@@ -140,6 +140,8 @@ pub enum Error {
     NameTaken { name: String },
     /// The device is open elsewhere.
     InUse { name: String },
+    /// Another loader has kept the lock for leftovers too long.
+    Locked,
     /// Nothing to remove.
     NotLoaded { name: String },
     Load { name: String, errno: Errno },
@@ -195,7 +197,7 @@ impl Error {
             | Error::Unsigned { .. }
             | Error::SignatureRejected { .. } => Exit::Permission,
             Error::NoModule { .. } | Error::OtherRelease { .. } | Error::OtherBuild { .. } | Error::Livepatched { .. } | Error::RefusedToFit { .. } => Exit::Mismatch,
-            Error::NameTaken { .. } | Error::InUse { .. } => Exit::Busy,
+            Error::NameTaken { .. } | Error::InUse { .. } | Error::Locked => Exit::Busy,
             Error::NotLoaded { .. } | Error::NotRunning { .. } | Error::Remove { .. } => Exit::Remove,
             Error::Load { .. }
             | Error::Node { .. }
@@ -319,6 +321,7 @@ impl fmt::Display for Error {
                 "a module {name} is loaded already, and in use: end what runs it, attach to its session (spilerun -A {name}) or remove it (-d {name}); -R loads another"
             ),
             Error::InUse { name } => write!(f, "module {name} is in use by another spilerun: end that first"),
+            Error::Locked => write!(f, "another spilerun has been loading a module for 10 s and more: look whether it is stopped, and try again"),
             Error::NotLoaded { name } => write!(f, "no module {name} of spile is loaded"),
             Error::Load { name, errno } => write!(f, "the kernel does not load {name}: {}; dmesg may say why", errno.desc()),
             Error::Node { name, error } if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -16,7 +16,7 @@ use nix::poll::{PollFd, PollFlags, poll};
 
 use crate::error::Error;
 
-/// For what a client may say, and for each write to it.
+/// For all that a client may say and read. The end of the session does not wait for it.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Who has said nothing by then says nothing.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -49,10 +49,10 @@ impl Exporter {
         Ok(Exporter { listener, path: path.to_path_buf(), inode })
     }
 
-    /// Until `stop` is readable.
-    pub fn serve(&mut self, stop: BorrowedFd<'_>, text: impl Fn() -> String) {
+    /// Until `stop_wanted` is readable.
+    pub fn serve(&mut self, stop_wanted: BorrowedFd<'_>, text: impl Fn() -> String) {
         loop {
-            let mut descriptors = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN), PollFd::new(stop, PollFlags::POLLIN)];
+            let mut descriptors = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN), PollFd::new(stop_wanted, PollFlags::POLLIN)];
             if poll(&mut descriptors, LOOK_INTERVAL).is_err_and(|errno| errno != nix::errno::Errno::EINTR) {
                 return;
             }
@@ -62,7 +62,7 @@ impl Exporter {
             }
             if client && let Ok((stream, _)) = self.listener.accept() {
                 // A client that is gone or slow has what it has.
-                let _ = answer(stream, &text);
+                let _ = answer(stream, stop_wanted, &text);
             }
             self.come_back();
         }
@@ -93,38 +93,79 @@ impl Drop for Exporter {
     }
 }
 
-fn answer(mut stream: UnixStream, text: &impl Fn() -> String) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let request = read_request(&mut stream)?;
+/// A client, for as long as anybody has patience with it.
+struct Client<'s> {
+    stream: UnixStream,
+    until: Instant,
+    /// Readable when the session is over.
+    stop: BorrowedFd<'s>,
+}
+
+impl Client<'_> {
+    /// Waits for one of these, at the most so long. An error: its time is over, or the session.
+    fn wait(&self, events: PollFlags, most: Duration) -> io::Result<bool> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        let mut descriptors = [PollFd::new(self.stream.as_fd(), events), PollFd::new(self.stop, PollFlags::POLLIN)];
+        // Rounded up: a wait of nothing would be a busy one.
+        let milliseconds = left.min(most).as_millis().saturating_add(1);
+        let count = match poll(&mut descriptors, u16::try_from(milliseconds).unwrap_or(u16::MAX)) {
+            Err(nix::errno::Errno::EINTR) => 0,
+            other => other?,
+        };
+        let [client, stop] = descriptors.map(|descriptor| descriptor.any().unwrap_or(false));
+        match stop || left.is_zero() {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => Ok(client && count > 0),
+        }
+    }
+
+    fn write(&mut self, mut text: &[u8]) -> io::Result<()> {
+        while !text.is_empty() {
+            match self.stream.write(text) {
+                Ok(count) => text = text.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => drop(self.wait(PollFlags::POLLOUT, PATIENCE)?),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// What it says, up to the empty line that ends a request.
+    fn read_request(&mut self) -> io::Result<Vec<u8>> {
+        let mut request = Vec::new();
+        let mut buffer = [0u8; 1024];
+        while request.len() < MAX_REQUEST && !request.windows(4).any(|end| end == b"\r\n\r\n") {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => request.extend(buffer.iter().take(count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if !self.wait(PollFlags::POLLIN, SILENCE)? {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(request)
+    }
+}
+
+fn answer(stream: UnixStream, stop: BorrowedFd<'_>, text: &impl Fn() -> String) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    let mut client = Client { stream, until: Instant::now() + PATIENCE, stop };
+    let request = client.read_request()?;
     let (is_http, wants_body) = (request.starts_with(b"GET ") || request.starts_with(b"HEAD "), !request.starts_with(b"HEAD "));
     let text = text();
     if is_http {
         let head = "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close\r\nContent-Length: ";
-        stream.write_all(format!("{head}{}\r\n\r\n", text.len()).as_bytes())?;
+        client.write(format!("{head}{}\r\n\r\n", text.len()).as_bytes())?;
     }
     if wants_body {
-        stream.write_all(text.as_bytes())?;
+        client.write(text.as_bytes())?;
     }
-    stream.shutdown(std::net::Shutdown::Write)
-}
-
-/// What the client says, up to the empty line that ends a request.
-fn read_request(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
-    let began = Instant::now();
-    let mut request = Vec::new();
-    let mut buffer = [0u8; 1024];
-    stream.set_read_timeout(Some(SILENCE))?;
-    while request.len() < MAX_REQUEST && began.elapsed() < PATIENCE && !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        match stream.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => request.extend(buffer.iter().take(count)),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => break,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(request)
+    client.stream.shutdown(std::net::Shutdown::Write)
 }
 
 #[cfg(test)]
@@ -167,6 +208,30 @@ mod tests {
         });
         drop(exporter);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_client_that_reads_byte_by_byte_keeps_nobody() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("metrics");
+        let mut exporter = Exporter::open(&path).unwrap();
+        let stop = EventFd::new().unwrap();
+        std::thread::scope(|scope| {
+            let serving = scope.spawn(|| exporter.serve(stop.as_fd(), || "x".repeat(64 << 20)));
+            let slow = UnixStream::connect(&path).unwrap();
+            let reader = slow.try_clone().unwrap();
+            // Each piece makes room: every single write goes on.
+            scope.spawn(move || while (&reader).read(&mut [0; 4096]).is_ok_and(|count| count > 0) { std::thread::sleep(Duration::from_millis(1)) });
+            std::thread::sleep(Duration::from_millis(400));
+            stop.write(1).unwrap();
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while !serving.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let is_over = serving.is_finished();
+            slow.shutdown(std::net::Shutdown::Both).unwrap();
+            assert!(is_over);
+        });
     }
 
     #[test]

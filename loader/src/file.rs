@@ -9,6 +9,7 @@ use spile_abi::seal;
 
 use crate::elf;
 use crate::error::Error;
+use crate::escape;
 
 /// What a module says of itself.
 #[derive(Debug, PartialEq)]
@@ -109,7 +110,8 @@ impl Description {
     /// From the bytes of `.spile.meta`; `path` is for messages.
     pub fn decode(path: &Path, section: &[u8]) -> Result<Description, Error> {
     let path = || path.to_path_buf();
-    let meta = Meta::decode(section).map_err(|error| Error::Meta { path: path(), error })?;
+    let mut meta = Meta::decode(section).map_err(|error| Error::Meta { path: path(), error })?;
+        escape_shown(&mut meta);
     // The names become parts of paths.
     if !is_release(&meta.kernel_release) {
         return Err(Error::BadName { path: path(), name: meta.kernel_release });
@@ -122,6 +124,18 @@ impl Description {
     });
     let formats = decoded.collect::<Result<_, _>>()?;
     Ok(Description { meta, formats })
+    }
+}
+
+/// What of it is shown to people and machines, in tables, messages and labels. Names that become parts of paths are checked instead.
+fn escape_shown(meta: &mut Meta) {
+    let Meta { title, version, targets, probes, locations, settings, ungated, .. } = meta;
+    let probes = probes.iter_mut().flat_map(|probe| [&mut probe.point, &mut probe.script_point, &mut probe.place]);
+    let others = targets.iter_mut().map(|target| &mut target.path).chain(settings.iter_mut().map(|setting| &mut setting.name));
+    for text in [title, version].into_iter().chain(probes).chain(others).chain(locations).chain(ungated) {
+        if let std::borrow::Cow::Owned(escaped) = escape::line(text) {
+            *text = escaped;
+        }
     }
 }
 
@@ -185,6 +199,15 @@ pub mod tests {
         let meta = Meta { name: "script_1".into(), formats: vec![format], ..Meta::default() };
         let formats = vec![vec![Piece::Literal(b"x".to_vec())]];
         assert_eq!(parse_meta(&meta).unwrap(), Description { meta, formats });
+    }
+
+    #[test]
+    fn what_it_says_of_itself_is_text_wherever_it_is_shown() {
+        let probe = spile_abi::meta::Probe { point: "a\nERROR: b".into(), place: "\x1b[2J.stp:1:1".into(), ..Default::default() };
+        let meta = Meta { name: "x".into(), title: "\u{202e}\r".into(), probes: vec![probe], locations: vec!["\x07".into()], ..Meta::default() };
+        let meta = parse_meta(&meta).unwrap().meta;
+        assert_eq!((meta.title.as_str(), meta.locations[0].as_str()), (r"\u{202e}\r", r"\x07"));
+        assert_eq!((meta.probes[0].point.as_str(), meta.probes[0].place.as_str()), (r"a\nERROR: b", r"\x1b[2J.stp:1:1"));
     }
 
     #[test]

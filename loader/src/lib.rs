@@ -10,17 +10,21 @@
 pub mod account;
 pub mod accounts;
 pub mod arming;
+pub mod beneath;
 pub mod budget;
 pub mod capability;
 pub mod certificate;
+pub mod channel;
 pub mod check;
 pub mod clock;
 pub mod command;
 pub mod conf;
 pub mod daemon;
+pub mod detached;
 pub mod device;
 pub mod elf;
 pub mod error;
+pub mod escape;
 pub mod exporter;
 pub mod file;
 pub mod format;
@@ -81,8 +85,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Ok(exit)) => exit.code(),
         Ok(Err(error)) => told(&error),
         Err(told) => {
-            // Help and version go to standard output, mistakes to standard error; a closed one is nobody's concern.
-            let _ = told.print();
+            let text = told.render().to_string();
+            match escape::lines(&text) == text {
+                // Help and version go to standard output, mistakes to standard error; a closed one is nobody's concern.
+                true => drop(told.print()),
+                // It names words that were given.
+                false => text.lines().for_each(report::say),
+            }
             if told.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() }
         }
     }
@@ -137,7 +146,7 @@ fn perform(options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
             require(caller, Rank::Usr, "looking at sessions")?;
             let text = privileged(caller, || status_text(name, *form))?;
             // A closed reader has seen enough.
-            let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
+            let _ = std::io::Write::write_all(&mut std::io::stdout(), escape::lines(&text).as_bytes());
             Ok(Exit::Success)
         }
         Task::Gate { name, mode, expires, harmless_c } => {

@@ -1,6 +1,7 @@
 //! Modules in and out of the kernel, leftovers of killed loaders among them.
 
 use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,15 @@ const CLASS: &str = "/sys/class/misc";
 const REMOVE_TRIES: usize = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 const LOCK_TRIES: usize = 1000;
+/// Of a loader that is being killed: its end is seen before its device is closed.
+const IDLE_TRIES: usize = 600;
+const IDLE_PAUSE: Duration = Duration::from_millis(50);
+
+/// What is locked: a file of the kernel's that has always been there and that only root may open (0200), for reasons of its own.
+/// Nothing is written to it.
+const LOCK: &str = "/sys/module/kernel/uevent";
+/// Where sysfs is read-only or lacks that: a directory of root's alone, which is made.
+const LOCK_DIRECTORY: &str = "/run/spile";
 
 /// What a loader states of a session when it loads the module (abi.h, SPILE_OWNER).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,27 +158,61 @@ pub(crate) fn remove(name: &str) -> Result<(), Error> {
 }
 
 /// Held while leftovers are looked for and until the own device is open, so that no spilerun takes the module of
-/// another, loaded but not yet opened, for a leftover. Without it (no sysfs) leftovers stay.
+/// another, loaded but not yet opened, for a leftover. Nobody but root can open what is locked, and keep others waiting.
 #[derive(Debug)]
-pub struct Lock(Option<Flock<fs::File>>);
+pub enum Lock {
+    Held(Flock<fs::File>),
+    /// Another spilerun has had it all the time: leftovers stay.
+    Busy,
+    /// This host has nothing to lock.
+    Missing,
+}
 
 impl Lock {
-    pub fn is_held(&self) -> bool {
-        self.0.is_some()
-    }
-
+    /// Waits ten seconds at the most.
     pub fn take() -> Lock {
-        let Ok(mut file) = fs::File::open(CLASS) else { return Lock(None) };
+        let Some(mut file) = open_lock() else { return Lock::Missing };
         for _ in 0..LOCK_TRIES {
             match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(lock) => return Lock(Some(lock)),
+                Ok(lock) => return Lock::Held(lock),
                 Err((back, Errno::EAGAIN | Errno::EINTR)) => file = back,
-                Err(_) => return Lock(None),
+                Err(_) => return Lock::Missing,
             }
             std::thread::sleep(PAUSE);
         }
-        Lock(None)
+        Lock::Busy
     }
+
+    /// Waits as long as it takes.
+    fn wait() -> Lock {
+        loop {
+            match Lock::take() {
+                Lock::Busy => {}
+                taken => return taken,
+            }
+        }
+    }
+
+    pub fn is_held(&self) -> bool {
+        matches!(self, Lock::Held(_))
+    }
+}
+
+fn open_lock() -> Option<fs::File> {
+    let file = fs::OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(LOCK).ok();
+    file.filter(is_root_s_alone).or_else(|| open_lock_directory(Path::new(LOCK_DIRECTORY)))
+}
+
+/// One that is there stays as it is, and is none if others may open it.
+fn open_lock_directory(path: &Path) -> Option<fs::File> {
+    // It may be there, also on a file system that can only be read.
+    let _ = fs::DirBuilder::new().mode(0o700).create(path);
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok().filter(is_root_s_alone)
+}
+
+fn is_root_s_alone(file: &fs::File) -> bool {
+    file.metadata().is_ok_and(|status| status.uid() == 0 && status.mode() & 0o077 == 0)
 }
 
 /// Who uses a module of ours.
@@ -333,7 +377,7 @@ fn candidates() -> Vec<String> {
 
 /// Removes the modules that killed loaders have left. What cannot be removed stays, and is told with `verbose`.
 pub fn remove_leftovers(lock: &Lock, verbose: bool) {
-    if lock.0.is_none() {
+    if !lock.is_held() {
         return;
     }
     for name in candidates().into_iter().filter(|name| matches!(find_use(name), Ok(Use::Leftover))) {
@@ -347,9 +391,23 @@ pub fn remove_leftovers(lock: &Lock, verbose: bool) {
 
 /// Removes that module if a loader that is gone has left it idle; false: it stays.
 pub(crate) fn remove_idle(name: &str) -> bool {
-    let _lock = Lock::take();
-    let is_ours = candidates().iter().any(|candidate| candidate == name);
-    is_ours && matches!(find_use(name), Ok(Use::Leftover)) && remove(name).is_ok()
+    for _ in 0..IDLE_TRIES {
+        // Without it the module of another loader, which has just loaded it, would look the same.
+        let lock = Lock::wait();
+        let is_ours = candidates().iter().any(|candidate| candidate == name);
+        if !lock.is_held() || !is_ours {
+            return false;
+        }
+        match find_use(name) {
+            Ok(Use::Leftover) if remove(name).is_ok() => return true,
+            // Of the loader that is just going, or of another one, which looks after it.
+            Ok(Use::Leftover | Use::Loader) => {}
+            Ok(Use::Detached) | Err(_) => return false,
+        }
+        drop(lock);
+        std::thread::sleep(IDLE_PAUSE);
+    }
+    false
 }
 
 /// `-d NAME`; `*` removes every leftover. `own`: only a session of this user.
@@ -362,6 +420,10 @@ pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<(), Error> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
     if !candidates().iter().any(|candidate| candidate == name) {
         return Err(Error::NotLoaded { name: name.to_string() });
+    }
+    // What looks left behind may be what another spilerun has just loaded.
+    if matches!(lock, Lock::Busy) {
+        return Err(Error::Locked);
     }
     match find_use(name)? {
         Use::Loader => Err(Error::InUse { name: name.to_string() }),
@@ -378,5 +440,21 @@ pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<(), Error> {
             drop(device);
             remove(name)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_directory_of_root_s_alone_is_locked() {
+        let directory = tempfile::tempdir().unwrap();
+        let [new, loose, link] = ["new", "loose", "link"].map(|name| directory.path().join(name));
+        fs::DirBuilder::new().mode(0o755).create(&loose).unwrap();
+        std::os::unix::fs::symlink("/root", &link).unwrap();
+        assert!(open_lock_directory(&loose).is_none() && open_lock_directory(&link).is_none());
+        assert_eq!(open_lock_directory(&new).is_some(), nix::unistd::geteuid().is_root());
+        assert_eq!(fs::metadata(&new).unwrap().mode() & 0o777, 0o700);
     }
 }

@@ -5,11 +5,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 
-/// Sends `state` (`READY=1`) to the socket of NOTIFY_SOCKET, if there is one. Nobody listening is no error.
-pub fn send(state: &str) {
+use crate::escape;
+
+/// Sends assignments (`READY=1`) to the socket of NOTIFY_SOCKET, if there is one. Nobody listening is no error. A name in one of them
+/// cannot become another one.
+pub fn send(assignments: &[&str]) {
     if let Some(socket) = std::env::var_os("NOTIFY_SOCKET") {
-        let _ = send_to(socket.as_bytes(), state);
+        let _ = send_to(socket.as_bytes(), &message(assignments));
     }
+}
+
+fn message(assignments: &[&str]) -> String {
+    assignments.iter().map(|assignment| escape::line(assignment)).collect::<Vec<_>>().join("\n")
 }
 
 /// `@NAME` is an abstract socket.
@@ -24,6 +31,11 @@ fn send_to(socket: &[u8], state: &str) -> std::io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_no_assignment() {
+        assert_eq!(message(&["READY=1", "STATUS=a\nMAINPID=1.stp is active"]), "READY=1\nSTATUS=a\\nMAINPID=1.stp is active");
+    }
 
     #[test]
     fn both_kinds_of_sockets_are_told() {

@@ -39,10 +39,20 @@ pub struct Rotation {
     pub files: Option<usize>,
 }
 
+/// `--escape`: whether of what the script prints only line ends and tabs are obeyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escape {
+    Never,
+    Always,
+    /// On a terminal.
+    Auto,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub task: Task,
     pub output: Option<PathBuf>,
+    pub escape: Escape,
     pub rotation: Option<Rotation>,
     /// What is in the output's files already stays.
     pub append: bool,
@@ -100,6 +110,10 @@ struct Arguments {
     /// Write what the script prints to FILE, in which % is expanded as by strftime(3) (messages still go to standard error)
     #[arg(short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Escape what a terminal would obey (\x1b, \r, \u{202e}) in what the script prints; by itself, where that is a terminal
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "auto", value_parser = ["auto", "always", "never"], conflicts_with = "remove")]
+    escape: Option<String>,
 
     /// With -o: go to the next file (FILE.0, FILE.1, ...) after SIZE MB, and keep the last N. SIGUSR2 goes to the next at once
     #[arg(short = 'S', value_name = "SIZE[,N]", value_parser = parse_rotation, requires = "output")]
@@ -319,6 +333,7 @@ impl Options {
         Options {
             task,
             output: None,
+            escape: Escape::Never,
             rotation: None,
             append: false,
             bulk: false,
@@ -363,6 +378,11 @@ impl Options {
         Ok(Options {
             task,
             output: arguments.output,
+            escape: match arguments.escape.as_deref() {
+                None | Some("never") => Escape::Never,
+                Some("always") => Escape::Always,
+                Some(_) => Escape::Auto,
+            },
             rotation: arguments.rotation,
             append: arguments.append,
             bulk: arguments.bulk,

@@ -12,7 +12,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{SFlag, fstat};
 
 use crate::error::Error;
-use crate::options::Options;
+use crate::escape;
+use crate::options::{Escape, Options};
 use crate::ring::OutFile;
 use crate::rotate::Files;
 
@@ -229,12 +230,19 @@ pub struct Sinks {
     current: usize,
     /// `None`: standard error is the same as standard output, and order is kept among them.
     err: Option<Sink>,
+    /// Of what the script prints only line ends and tabs are obeyed.
+    escapes: bool,
 }
 
 impl Sinks {
     /// Opens what `-o`, `-S` and `--bulk` ask for; `cpus`: their number, for bulk mode.
     pub fn open(options: &Options, cpus: u32) -> Result<Sinks, Error> {
-        let sinks = Sinks::open_all(options, cpus)?;
+        let mut sinks = Sinks::open_all(options, cpus)?;
+        sinks.escapes = match options.escape {
+            Escape::Never => false,
+            Escape::Always => true,
+            Escape::Auto => sinks.outs.iter().any(|out| nix::unistd::isatty(&out.sink.descriptor).unwrap_or(false)),
+        };
         Ok(if options.keep { sinks.keeping() } else { sinks })
     }
 
@@ -249,10 +257,10 @@ impl Sinks {
         if options.bulk {
             let name = options.output.as_deref().unwrap_or(Path::new("stpd"));
             let outs = (0..cpus.max(1)).map(|cpu| Out::open(Files::new(name, Some(cpu), options.rotation, options.append)));
-            return Ok(Sinks { outs: outs.collect::<Result<_, _>>()?, current: 0, err });
+            return Ok(Sinks { outs: outs.collect::<Result<_, _>>()?, current: 0, err, escapes: false });
         }
         match &options.output {
-            Some(name) => Ok(Sinks { outs: vec![Out::open(Files::new(name, None, options.rotation, options.append))?], current: 0, err }.merged()),
+            Some(name) => Ok(Sinks { outs: vec![Out::open(Files::new(name, None, options.rotation, options.append))?], current: 0, err, escapes: false }.merged()),
             None => Ok(Sinks::new(duplicate(io::stdout().as_fd())?, duplicate(io::stderr().as_fd())?)),
         }
     }
@@ -260,7 +268,7 @@ impl Sinks {
     /// Standard output (or what stands in its place) and standard error.
     pub fn new(out: OwnedFd, err: OwnedFd) -> Sinks {
         let out = Out { sink: Sink::new(out), files: None };
-        Sinks { outs: vec![out], current: 0, err: Some(Sink::new(err)) }.merged()
+        Sinks { outs: vec![out], current: 0, err: Some(Sink::new(err)), escapes: false }.merged()
     }
 
     /// Standard error has no sink of its own where it goes to the same place.
@@ -292,8 +300,10 @@ impl Sinks {
     }
 
     pub fn print(&mut self, text: &[u8]) {
-        if let Some(out) = self.outs.get_mut(self.current) {
-            out.print(text);
+        let Some(out) = self.outs.get_mut(self.current) else { return };
+        match self.escapes {
+            true => out.print(&escape::output(text)),
+            false => out.print(text),
         }
     }
 
@@ -305,12 +315,26 @@ impl Sinks {
         self.outs.iter_mut().map(|out| &mut out.sink).chain(&mut self.err)
     }
 
-    /// A line for standard error.
+    /// A line for standard error. What came from outside in it cannot end it, nor is it obeyed.
     pub fn message(&mut self, line: &str) {
+        self.tell(&escape::line(line));
+        self.tell("\n");
+    }
+
+    /// A table for standard error: its lines are ours, what is in them may come from outside.
+    pub fn table(&mut self, text: &str) {
+        text.trim_end().split('\n').for_each(|line| self.message(line));
+    }
+
+    /// Of a terminal: the cursor goes home, and what is there goes.
+    pub fn clear(&mut self) {
+        self.tell("\x1b[H\x1b[2J");
+    }
+
+    fn tell(&mut self, text: &str) {
         let out = self.outs.first_mut().map(|out| &mut out.sink);
         if let Some(sink) = self.err.as_mut().or(out) {
-            sink.push(line.as_bytes());
-            sink.push(b"\n");
+            sink.push(text.as_bytes());
         }
     }
 

@@ -25,11 +25,12 @@ use std::path::{Component, Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag, openat};
+use nix::libc;
+use nix::sys::prctl::set_dumpable;
 use nix::sys::signal::{SigHandler, Signal};
 use nix::sys::stat::Mode;
 use nix::unistd::{
-    ForkResult, Gid, Uid, dup2_stderr, dup2_stdin, dup2_stdout, fork, getegid, geteuid, getgid, getgroups, getuid, pipe2, read, setegid, seteuid, setresgid, setresuid,
-    setsid, write,
+    ForkResult, Gid, Uid, fork, getegid, geteuid, getgid, getgroups, getuid, read, setegid, seteuid, setgroups, setresgid, setresuid, setsid, write,
 };
 
 use spile_abi::device::{RANK_DEV, RANK_SYS, RANK_USR};
@@ -37,6 +38,8 @@ use spile_abi::device::{RANK_DEV, RANK_SYS, RANK_USR};
 use crate::accounts;
 use crate::capability::{self, Sets};
 use crate::certificate::Key;
+use crate::channel;
+use crate::detached;
 use crate::error::Error;
 use crate::file::{is_module_name, running_release};
 use crate::limits::{self, Limits};
@@ -92,6 +95,8 @@ impl Caller {
         let rank = GROUPS.iter().find(|(name, _)| accounts::group_id(name).is_some_and(|id| groups.contains(&Gid::from_raw(id))));
         let caller = Caller { uid: getuid(), gid: getgid(), rank: rank.map_or(Rank::None, |(_, rank)| *rank), means };
         caller.rest()?;
+        set_dumpable(false).map_err(failed)?;
+        crate::report::say_panics_briefly();
         Ok(Some(caller))
     }
 
@@ -141,6 +146,8 @@ impl Caller {
         }
         seteuid(Uid::from_raw(0)).map_err(failed)?;
         setresgid(self.gid, self.gid, self.gid).and_then(|()| setresuid(self.uid, self.uid, self.uid)).map_err(failed)?;
+        // It still holds the module's device: the caller's debugger and /proc/PID/fd stay out, whatever fs.suid_dumpable says.
+        set_dumpable(false).map_err(failed)?;
         match seteuid(Uid::from_raw(0)).is_err() || self.uid.is_root() {
             true => Ok(()),
             false => Err(kept()),
@@ -234,7 +241,13 @@ fn take_on(sets: Sets) -> Result<(), Error> {
     sets.take_on().map_err(|error| Error::System { doing: "changing privileges", error })
 }
 
-fn failed(errno: nix::errno::Errno) -> Error {
+/// In a process that was split off while root's rights were within reach: only the caller's stay.
+pub fn forget() -> nix::Result<()> {
+    let (uid, gid) = (getuid(), getgid());
+    setresgid(gid, gid, gid).and_then(|()| setresuid(uid, uid, uid))
+}
+
+fn failed(errno: Errno) -> Error {
     Error::System { doing: "changing privileges", error: errno.into() }
 }
 
@@ -254,8 +267,8 @@ fn open_approved(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
         let follow = if depth == 0 { OFlag::empty() } else { OFlag::O_NOFOLLOW };
         at = match openat(at.as_fd(), *name, flags | follow, Mode::empty()) {
             Ok(next) => next,
-            Err(nix::errno::Errno::ENOENT) => return Ok(None),
-            Err(nix::errno::Errno::ELOOP) => return Err(not_approved()),
+            Err(Errno::ENOENT) => return Ok(None),
+            Err(Errno::ELOOP) => return Err(not_approved()),
             Err(errno) => return Err(errno.into()),
         };
         let status = std::fs::File::from(at.try_clone()?).metadata()?;
@@ -264,36 +277,62 @@ fn open_approved(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
             return Err(not_approved());
         }
     }
+    if is_being_written(&at) {
+        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "somebody has it open for writing, root's alone though it is: try again when it is whole"));
+    }
     let mut bytes = Vec::new();
     std::fs::File::from(at).read_to_end(&mut bytes)?;
     Ok(Some(bytes))
 }
 
+/// Whether a descriptor for writing to the file is open anywhere: one from before it became root's writes on. A lease for reading
+/// (fcntl(2)) is given only if there is none. File systems without leases cannot tell.
+fn is_being_written(file: &OwnedFd) -> bool {
+    use std::os::fd::AsRawFd;
+    // SAFETY: takes numbers. The lease is given back at once: nobody can wait for it, and only root can open it for writing now.
+    match Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) }) {
+        Ok(_) => {
+            // SAFETY: as above.
+            let _ = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+            false
+        }
+        Err(errno) => errno == Errno::EAGAIN,
+    }
+}
+
 /// A process with root's rights that removes one module when it is told to, or when we are gone.
 #[derive(Debug)]
 pub struct Remover {
-    ask: OwnedFd,
-    answer: OwnedFd,
+    line: OwnedFd,
 }
 
+const READY: u8 = b'y';
 const REMOVE: u8 = b'r';
 const LEAVE: u8 = b'l';
 
 impl Remover {
-    /// Splits the process; no other thread may exist. `name` is what it will remove, and nothing else.
+    /// Splits the process; no other thread may exist. `name` is what it will remove, and nothing else. It is out of the caller's
+    /// reach when this returns.
     pub fn begin(caller: &Caller, name: &str) -> Result<Remover, Error> {
         let keeps = caller.keeps();
-        let (asked, ask) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
-        let (answer, answering) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
+        let failed = |error| Error::System { doing: "splitting off the process that removes the module", error };
+        let (line, other) = channel::pair().map_err(failed)?;
         // SAFETY: there is one thread.
-        match unsafe { fork() }.map_err(failed)? {
-            ForkResult::Parent { .. } => Ok(Remover { ask, answer }),
+        match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
+            ForkResult::Parent { .. } => {
+                std::mem::drop(other);
+                // Until it is root's alone the caller can stop or kill it: then nothing is loaded.
+                let mut word = [0u8];
+                match read(&line, &mut word) {
+                    Ok(1) if word == [READY] => Ok(Remover { line }),
+                    _ => Err(failed(std::io::ErrorKind::UnexpectedEof.into())),
+                }
+            }
             ForkResult::Child => {
-                std::mem::drop((ask, answer));
-                // Out of reach of the caller's terminal; without a user of its own nobody else can signal it.
+                std::mem::drop(line);
+                // Out of reach of the caller's terminal.
                 let _ = setsid();
-                leave_streams();
-                let done = caller.serve(&asked, &answering, name, keeps);
+                let done = caller.serve(&other, name, keeps);
                 std::process::exit(i32::from(!done));
             }
         }
@@ -301,11 +340,11 @@ impl Remover {
 
     /// The module is to go.
     pub fn remove(&self, name: &str) -> Result<(), Error> {
-        let errno = nix::errno::Errno::ECHILD;
+        let errno = Errno::ECHILD;
         let lost = || Error::Remove { name: name.to_string(), errno };
-        write(&self.ask, &[REMOVE]).map_err(|_| lost())?;
+        write(&self.line, &[REMOVE]).map_err(|_| lost())?;
         let mut status = [0u8];
-        match read(&self.answer, &mut status) {
+        match read(&self.line, &mut status) {
             Ok(1) if status == [0] => Ok(()),
             _ => Err(lost()),
         }
@@ -314,33 +353,35 @@ impl Remover {
     /// A session goes on in it.
     pub fn leave(&self) {
         // If it is gone, it does nothing either.
-        let _ = write(&self.ask, &[LEAVE]);
-    }
-}
-
-/// Whoever reads the caller's output does not wait for this process.
-fn leave_streams() {
-    if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
-        // What fails leaves a stream open, and nothing is written to it.
-        let _ = (dup2_stdin(&null), dup2_stdout(&null), dup2_stderr(&null));
+        let _ = write(&self.line, &[LEAVE]);
     }
 }
 
 impl Caller {
-    fn serve(&self, asked: &OwnedFd, answering: &OwnedFd, name: &str, keeps: bool) -> bool {
-        let zero = Uid::from_raw(0);
-        let raised = self.raise().is_ok() && (matches!(self.means, Means::Capabilities(_)) || setresuid(zero, zero, zero).is_ok());
-        if !raised {
+    fn serve(&self, line: &OwnedFd, name: &str, keeps: bool) -> bool {
+        let (user, group) = (Uid::from_raw(0), Gid::from_raw(0));
+        let raised = self.raise().is_ok()
+            && match self.means {
+                // From here on nobody but root can send it a signal.
+                Means::SetUid => setresuid(user, user, user).and_then(|()| setgroups(&[])).and_then(|()| setresgid(group, group, group)).is_ok(),
+                // It stays the caller's process, who may end it: then the module is left for the next spilerun to remove.
+                Means::Capabilities(_) => true,
+            };
+        if !raised || set_dumpable(false).is_err() {
+            return false;
+        }
+        detached::from_caller(line);
+        if write(line, &[READY]) != Ok(1) {
             return false;
         }
         let mut word = [0u8];
-        let removed = match read(asked, &mut word) {
+        let removed = match read(line, &mut word) {
             Ok(1) if word == [REMOVE] => load::remove(name).is_ok(),
             Ok(1) => return keeps || attend(name, self.uid()),
             // The loader is gone: what it has left idle goes too.
             _ => return load::remove_idle(name) || keeps || attend(name, self.uid()),
         };
-        let _ = write(answering, &[u8::from(!removed)]);
+        let _ = write(line, &[u8::from(!removed)]);
         removed
     }
 }
@@ -457,6 +498,17 @@ mod tests {
         assert!(open_approved(file.path()).is_err());
         assert!(open_approved(Path::new("/etc")).is_err());
         assert!(open_approved(Path::new("/proc/self/exe")).is_err());
+    }
+
+    #[test]
+    fn a_descriptor_from_before_is_found() {
+        let mut writer = tempfile::NamedTempFile::new().unwrap();
+        let reader: OwnedFd = std::fs::File::open(writer.path()).unwrap().into();
+        assert!(is_being_written(&reader));
+        std::io::Write::write_all(&mut writer, b"x").unwrap();
+        let path = writer.into_temp_path();
+        assert!(!is_being_written(&reader));
+        std::mem::drop(path);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use spile_abi::format::Piece;
 use spile_abi::meta::Meta;
 use spile_abi::record::{FORMAT_STACK, FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, Record};
 
+use crate::escape;
 use crate::format;
 use crate::livepatch::{self, Came};
 use crate::payload::{Payload, Short};
@@ -127,7 +128,8 @@ impl<'m> Reader<'m> {
     }
 
     fn message(&self, kind: Kind, record: &Record, bytes: &[u8], calls: &[u8]) -> Said<'_> {
-        let text = || String::from_utf8_lossy(bytes).into_owned();
+        // A line's end that the script has given its message is the one that it gets.
+        let text = || escape::bytes(bytes.strip_suffix(b"\n").unwrap_or(bytes));
         match kind {
             Kind::Warn => Said::Warning(text()),
             Kind::Notice => Said::Notice(text()),

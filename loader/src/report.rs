@@ -5,9 +5,16 @@ use std::io::Write;
 use spile_abi::device::Counters;
 use spile_abi::meta::Probe;
 
-/// A line to standard error, outside of a session. A closed one is no error.
+use crate::escape;
+
+/// A line to standard error, outside of a session, with what came from outside in it escaped. A closed one is no error.
 pub fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", escape::line(line));
+}
+
+/// A mistake of ours is told in one line, and no environment variable (RUST_BACKTRACE) has files looked at for more.
+pub fn say_panics_briefly() {
+    std::panic::set_hook(Box::new(|panic| say(&format!("ERROR: a mistake in spilerun: {panic}"))));
 }
 
 /// Records that found no room, by CPU.

@@ -4,7 +4,6 @@
 //! said by `check` (when it is installed), by `status`, and by the service that does not start.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -13,8 +12,10 @@ use std::time::{Duration, Instant};
 use clap::{Parser, Subcommand};
 
 use crate::accounts;
+use crate::beneath::Tree;
 use crate::conf::{self, Conf, Missing};
 use crate::error::{Error, Exit};
+use crate::escape;
 use crate::file::{File, is_module_name, running_release};
 use crate::load;
 use crate::notify;
@@ -122,6 +123,11 @@ impl Service {
         }
     }
 
+    /// Through which every one of these paths is opened.
+    fn tree(&self) -> Tree<'_> {
+        Tree::new(&self.root)
+    }
+
     fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
@@ -138,8 +144,12 @@ impl Service {
         self.path("etc/systemd/system").join(format!("{}.d/order.conf", unit(name)))
     }
 
+    fn write_new(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+        self.tree().write(path, bytes).map_err(|error| Error::OpenOutput { path: path.to_path_buf(), error })
+    }
+
     fn has_configuration(&self, name: &str) -> Result<(), Error> {
-        match is_module_name(name) && self.conf_path(name).exists() {
+        match is_module_name(name) && self.tree().exists(&self.conf_path(name)) {
             true => Ok(()),
             false => Err(Error::NoService { name: name.to_string() }),
         }
@@ -148,14 +158,14 @@ impl Service {
     fn conf(&self, name: &str) -> Result<Conf, Error> {
         self.has_configuration(name)?;
         let path = self.conf_path(name);
-        let text = fs::read_to_string(&path).map_err(|error| Error::Unreadable { path: path.clone(), error })?;
+        let text = self.tree().read_text(&path).map_err(|error| Error::Unreadable { path: path.clone(), error })?;
         conf::parse(&text).map_err(|why| Error::Setting { given: path.display().to_string(), why })
     }
 
     /// Names with a configuration.
     fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.path("etc/spile")).into_iter().flatten().flatten();
-        let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".conf")?.to_string()));
+        let entries = self.tree().names(&self.path("etc/spile")).into_iter();
+        let names = entries.filter_map(|entry| Some(entry.to_str()?.strip_suffix(".conf")?.to_string()));
         let mut names: Vec<String> = names.filter(|name| is_module_name(name)).collect();
         names.sort();
         names
@@ -163,9 +173,10 @@ impl Service {
 
     /// Installed kernels.
     fn releases(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.path("lib/modules")).into_iter().flatten().flatten();
-        let kernels = entries.filter(|entry| ["kernel", "spile"].iter().any(|part| entry.path().join(part).is_dir()));
-        let mut releases: Vec<String> = kernels.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let modules = self.path("lib/modules");
+        let entries = self.tree().names(&modules).into_iter();
+        let kernels = entries.filter(|entry| ["kernel", "spile"].iter().any(|part| self.tree().is_dir(&modules.join(entry).join(part))));
+        let mut releases: Vec<String> = kernels.filter_map(|entry| entry.into_string().ok()).collect();
         releases.sort();
         releases
     }
@@ -185,7 +196,7 @@ impl Service {
             let why = format!("another one of these is for kernel {} too", twice.description.meta.kernel_release);
             return Err(Error::Setting { given: twice.path.display().to_string(), why });
         }
-        if self.conf_path(name).exists() {
+        if self.tree().exists(&self.conf_path(name)) {
             let conf = self.conf(name)?;
             for module in &modules {
                 conf.suits(&module.description.meta).map_err(|why| Error::Setting { given: self.conf_path(name).display().to_string(), why })?;
@@ -193,26 +204,26 @@ impl Service {
         }
         // Its configuration first: as long as there is none, the name is not the service's, and users may start the module.
         let conf = self.conf_path(name);
-        let is_new = !conf.exists();
+        let is_new = !self.tree().exists(&conf);
         if is_new {
-            write_new(&conf, conf::default(name).as_bytes())?;
+            self.write_new(&conf, conf::default(name).as_bytes())?;
             say(&format!("{}: look at it, then spilerun service enable {name}", conf.display()));
         }
         for module in &modules {
             let place = self.module_path(&module.description.meta.kernel_release, name);
-            write_new(&place, &module.image).inspect_err(|_| {
+            self.write_new(&place, &module.image).inspect_err(|_| {
                 // Of a service that has no module nobody wants to know; the error that is told is the first.
                 if is_new {
-                    let _ = fs::remove_file(&conf);
+                    let _ = self.tree().remove_file(&conf);
                 }
             })?;
             say(&format!("{} for kernel {}", place.display(), module.description.meta.kernel_release));
         }
-        if !self.path(PACKAGED_UNIT).exists() && fs::read(self.path(UNIT_PLACE)).ok().as_deref() != Some(UNIT.as_bytes()) {
-            write_new(&self.path(UNIT_PLACE), UNIT.as_bytes())?;
+        if !self.tree().exists(&self.path(PACKAGED_UNIT)) && self.tree().read(&self.path(UNIT_PLACE)).ok().as_deref() != Some(UNIT.as_bytes()) {
+            self.write_new(&self.path(UNIT_PLACE), UNIT.as_bytes())?;
         }
         if let Some(text) = &order {
-            write_new(&self.order_path(name), text.as_bytes())?;
+            self.write_new(&self.order_path(name), text.as_bytes())?;
         }
         self.reload()?;
         let kernels = if self.is_image() { self.releases() } else { vec![running_release()] };
@@ -295,15 +306,15 @@ impl Service {
         self.disable(name)?;
         for release in self.releases() {
             let path = self.module_path(&release, name);
-            if path.exists() {
-                fs::remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
+            if self.tree().exists(&path) {
+                self.tree().remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
             }
         }
         let order = self.order_path(name);
         // Without it, or with other files beside it, there is nothing to do.
-        let _ = fs::remove_file(&order).and_then(|()| order.parent().map_or(Ok(()), fs::remove_dir));
+        let _ = self.tree().remove_file(&order).and_then(|()| order.parent().map_or(Ok(()), |parent| self.tree().remove_dir(parent)));
         let path = self.conf_path(name);
-        fs::remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
+        self.tree().remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
         Ok(Step::Done(Exit::Success))
     }
 
@@ -321,9 +332,15 @@ impl Service {
         Ok(Step::Done(Exit::Success))
     }
 
+    fn module(&self, release: &str, name: &str) -> Result<File, Error> {
+        let path = self.module_path(release, name);
+        let image = self.tree().read(&path).map_err(|error| Error::Unreadable { path: path.clone(), error })?;
+        File::of(path, image)
+    }
+
     /// Whether the module that lies there says that it is for that kernel.
     fn has_module(&self, name: &str, release: &str) -> bool {
-        File::find(&self.module_path(release, name)).is_ok_and(|file| file.description.meta.kernel_release == release)
+        self.module(release, name).is_ok_and(|file| file.description.meta.kernel_release == release)
     }
 
     fn check_name(&self, name: &str, release: &str) -> bool {
@@ -403,8 +420,8 @@ impl Service {
 
     fn module_for(&self, name: &str, conf: &Conf, release: &str) -> Result<PathBuf, Error> {
         let place = self.module_path(release, name);
-        if place.exists() {
-            return Ok(place);
+        if self.tree().exists(&place) {
+            return Ok(self.tree().outer(&place));
         }
         match conf.missing {
             Missing::Fail => {}
@@ -424,20 +441,20 @@ impl Service {
                     let why = format!("{} is called {}", file.path.display(), meta.name);
                     return Err(Error::Setting { given: name.to_string(), why });
                 }
-                write_new(&place, &file.image)?;
-                return Ok(place);
+                self.write_new(&place, &file.image)?;
+                return Ok(self.tree().outer(&place));
             }
             Missing::Rebuild => {
                 let directory = place.parent().unwrap_or(Path::new("/"));
-                fs::create_dir_all(directory).map_err(|error| Error::OpenOutput { path: directory.to_path_buf(), error })?;
+                self.tree().create_dir_all(directory).map_err(|error| Error::OpenOutput { path: directory.to_path_buf(), error })?;
                 let mut command = Command::new("spile");
-                command.args(&conf.build_options).args(["-p4", "-m", name, "-r", release]).arg(&conf.script).current_dir(directory);
+                command.args(&conf.build_options).args(["-p4", "-m", name, "-r", release]).arg(&conf.script).current_dir(self.tree().outer(directory));
                 // A service has no home.
                 if std::env::var_os("SPILE_CACHE_DIR").is_none() {
                     command.env("SPILE_CACHE_DIR", CACHE);
                 }
                 match built(command) {
-                    Ok(status) if status.success() && place.exists() => return Ok(place),
+                    Ok(status) if status.success() && self.tree().exists(&place) => return Ok(self.tree().outer(&place)),
                     // It has said why.
                     Ok(_) => {}
                     Err(error) => report::say(&format!("WARNING: spile cannot be started to build it: {error}")),
@@ -465,7 +482,7 @@ fn fetched_from(conf: &Conf, name: &str, release: &str) -> PathBuf {
 fn built(mut command: Command) -> io::Result<ExitStatus> {
     let mut child = command.spawn()?;
     loop {
-        notify::send(&format!("EXTEND_TIMEOUT_USEC={}", PATIENCE.as_micros()));
+        notify::send(&[&format!("EXTEND_TIMEOUT_USEC={}", PATIENCE.as_micros())]);
         let told = Instant::now();
         while told.elapsed() < PATIENCE / 6 {
             if let Some(status) = child.try_wait()? {
@@ -488,7 +505,7 @@ fn unit(name: &str) -> String {
 
 fn say(line: &str) {
     // A closed reader has seen enough.
-    let _ = io::Write::write_all(&mut io::stdout(), format!("{line}\n").as_bytes());
+    let _ = io::Write::write_all(&mut io::stdout(), format!("{}\n", escape::line(line)).as_bytes());
 }
 
 /// Runs a program of the system's; its output is ours.
@@ -496,27 +513,6 @@ fn system(program: &str, arguments: &[&str]) -> Result<Step, Error> {
     let status = Command::new(program).args(arguments).status();
     let status = status.map_err(|error| Error::Command { command: program.to_string(), error })?;
     Ok(Step::Done(if status.success() { Exit::Success } else { Exit::Failed }))
-}
-
-/// Whole or not at all: a crash leaves no half of a file under its name.
-fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let failed = |error| Error::OpenOutput { path: path.to_path_buf(), error };
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).map_err(failed)?;
-    }
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let written = fs::File::create(&new).and_then(|mut file| {
-        io::Write::write_all(&mut file, bytes)?;
-        // What the next boot needs is there after a power failure too.
-        file.sync_all()?;
-        fs::rename(&new, path)
-    });
-    written.map_err(|error| {
-        // Half of a file is of no use; that it cannot be removed changes nothing.
-        let _ = fs::remove_file(&new);
-        failed(error)
-    })
 }
 
 /// The options that a step leads to.
@@ -533,6 +529,7 @@ pub fn options(arguments: Vec<OsString>) -> Result<Options, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use crate::file::tests::sealed;
     use spile_abi::meta::{self, Meta};
 
@@ -572,6 +569,31 @@ mod tests {
         assert!(matches!(service(root, &install), Err(Error::Setting { .. })));
         assert!(matches!(service(root, "run none"), Err(Error::NoService { .. })));
         assert!(matches!(service(root, "run ../fix"), Err(Error::NoService { .. })));
+    }
+
+    #[test]
+    fn an_image_s_links_lead_nowhere_else() {
+        let outside = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        for (place, link) in [("etc", "spile"), ("etc", "systemd"), ("lib/modules/6.1.0-1", "spile"), ("lib/modules/6.1.0-1", "kernel")] {
+            fs::create_dir_all(root.join(place)).unwrap();
+            std::os::unix::fs::symlink(outside.path(), root.join(place).join(link)).unwrap();
+        }
+        module(&outside.path().join("fix.ko"), "fix", "6.1.0-1");
+        fs::write(outside.path().join("fix.conf"), "").unwrap();
+        let files = || {
+            let mut files: Vec<_> = fs::read_dir(outside.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            files.sort();
+            files
+        };
+        let before = files();
+        assert_eq!(service(root, "check 6.1.0-1").unwrap(), Step::Done(Exit::Success), "there is no service");
+        assert!(matches!(service(root, "run fix"), Err(Error::NoService { .. })));
+        assert!(matches!(service(root, "remove fix"), Err(Error::NoService { .. })));
+        let _ = service(root, &format!("install fix {}", outside.path().join("fix.ko").display()));
+        assert_eq!(files(), before);
+        assert!(fs::read(outside.path().join("fix.conf")).unwrap().is_empty());
     }
 
     #[test]

@@ -374,7 +374,7 @@ impl<'s> Session<'s> {
             self.arming = Arming::new(clock::now());
             // What a module that comes is being armed with.
             let _ = self.device.cancel();
-            notify::send("STOPPING=1");
+            notify::send(&["STOPPING=1"]);
             calls.make(Device::quiet);
         }
     }
@@ -386,7 +386,7 @@ impl<'s> Session<'s> {
             return;
         }
         let target = &self.description.meta.title;
-        notify::send(&format!("READY=1\nSTATUS={target} is active"));
+        notify::send(&["READY=1", &format!("STATUS={target} is active")]);
         if let Some(waiting) = self.waiting.take() {
             self.sinks.leave_terminal();
             waiting.armed();
@@ -604,7 +604,12 @@ impl<'s> Session<'s> {
             return;
         }
         match self.watch.look(clock::now()) {
-            Ok(Some(text)) => self.sinks.message(&text),
+            Ok(Some(text)) => {
+                if self.watch.clears {
+                    self.sinks.clear();
+                }
+                self.sinks.table(&text);
+            }
             Ok(None) => {}
             Err(error) => self.warn(&error.to_string()),
         }
@@ -751,7 +756,7 @@ impl<'s> Session<'s> {
         match self.options.stats {
             None => {}
             Some(Form::Json) => self.sinks.message(&account::json(probes, &counters)),
-            Some(Form::Table) => self.sinks.message(account::table(probes, &counters).trim_end()),
+            Some(Form::Table) => self.sinks.table(&account::table(probes, &counters)),
         }
     }
 

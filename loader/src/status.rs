@@ -11,6 +11,7 @@ use spile_abi::meta::Meta;
 use crate::account::{self, quoted};
 use crate::device::Device;
 use crate::error::Error;
+use crate::escape;
 use crate::gate;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -182,9 +183,10 @@ impl Known<'_> {
     }
 }
 
-/// A label's value: of escapes there are these three alone.
+/// A label's value. Of escapes there are three alone: what else a terminal would obey is spelled out.
 fn label(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+    let text = text.split('\n').map(|line| escape::line(line).replace('\\', "\\\\").replace('"', "\\\""));
+    format!("\"{}\"", text.collect::<Vec<_>>().join("\\n"))
 }
 
 /// begin, end, error and never are not attached to anything.
@@ -252,7 +254,7 @@ mod tests {
 
     #[test]
     fn labels_have_the_escapes_that_there_are() {
-        assert_eq!(label("a\"b\\c\nd\u{1}"), "\"a\\\"b\\\\c\\nd\u{1}\"");
+        assert_eq!(label("a\"b\\c\nd\u{1}"), "\"a\\\"b\\\\c\\nd\\\\x01\"");
     }
 
     #[test]

@@ -12,8 +12,6 @@ use crate::status::{self, Form};
 
 /// Between two writings of --metrics, in nanoseconds.
 const METRICS_INTERVAL: u64 = 10_000_000_000;
-/// Sent to a terminal before each table: the cursor goes home, and what is there goes.
-const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Something that is due at times of [`crate::clock`], in nanoseconds.
 #[derive(Debug)]
@@ -45,7 +43,8 @@ pub struct Watch<'s> {
     file: Option<&'s Path>,
     metrics: Due,
     table: Due,
-    clears: bool,
+    /// What is shown is a terminal's, and replaces what was there.
+    pub clears: bool,
 }
 
 impl<'s> Watch<'s> {
@@ -75,8 +74,7 @@ impl<'s> Watch<'s> {
         if !self.table.take(now) {
             return Ok(None);
         }
-        let text = status::ask(self.name, self.meta, self.device, Form::Table)?;
-        Ok(Some(format!("{}{}", if self.clears { CLEAR } else { "" }, text.trim_end())))
+        status::ask(self.name, self.meta, self.device, Form::Table).map(Some)
     }
 
     /// The file for the last time.

@@ -251,9 +251,9 @@ enum spile_symbol_flag {
 #define SPILE_MEASURE	_IOWR(SPILE_IOC_TYPE, 10, struct spile_measure)
 #define SPILE_SAMPLE	_IOW(SPILE_IOC_TYPE, 11, struct spile_sampling)
 #define SPILE_QUIET	_IO(SPILE_IOC_TYPE, 12)
-#define SPILE_CANCEL	_IO(SPILE_IOC_TYPE, 14)
 #define SPILE_SYMBOL	_IOWR(SPILE_IOC_TYPE, 13, struct spile_symbol)
 #define SPILE_OWNER	_IOR(SPILE_IOC_TYPE, 14, struct spile_owner)
+#define SPILE_CANCEL	_IO(SPILE_IOC_TYPE, 15)
 
 /* Start of a ring's header page(s). head and tail count bytes for ever; the
  * place of a byte is its count modulo ring_bytes. A record never wraps: the

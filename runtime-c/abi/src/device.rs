@@ -341,7 +341,7 @@ pub const SAMPLE: u64 = ioctl(WRITE, 11, size_of::<Sample>());
 /// Returns when all is disarmed and no handler runs any more: the first half of [`STOP`].
 pub const QUIET: u64 = ioctl(NONE, 12, 0);
 /// Ends what [`START`] arms. Without argument, by another thread.
-pub const CANCEL: u64 = ioctl(NONE, 14, 0);
+pub const CANCEL: u64 = ioctl(NONE, 15, 0);
 /// Takes and gives a [`Symbol`], at any time.
 pub const SYMBOL: u64 = ioctl(READ | WRITE, 13, size_of::<Symbol>());
 /// Gives an [`Owner`], at any time.

@@ -1,0 +1,118 @@
+# Shows: no file name that a caller of a set-uid spilerun gives opens one of its descriptors, and what it leaves open is nobody's: the
+# process that removes the module keeps nothing of the caller's (directory, files, limits, priority, cgroup, groups), cannot be
+# signalled, and works in a frozen cgroup; who ran it cannot debug the session; a file that somebody still writes is not approved.
+# script: ticks ticks.stp
+# script: shell shell.stp
+# limit: 200
+# stdout: ^descriptors: all refused, and all modules gone$
+# stdout: ^rotated into one: gone$
+# stdout: ^closed streams: 0$
+# stdout: ^commands inherit: 0 1 2 3$
+# stdout: ^system.. inherits: 0 1 2 3$
+# stdout: ^remover: uid 0 0 0 0, groups none, in /, files 4, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077$
+# stdout: ^signals to it: 1 1$
+# stdout: ^session: its files 1, debugger: .*Operation not permitted
+# stdout: ^frozen: its module goes$
+# stdout: ^written: 3 .*open for writing
+# stdout: ^written no more: 0$
+
+place=/lib/modules/$(uname -r)/spile
+mkdir -p "$place"
+cp ./*.ko "$place"
+chmod 644 "$place"/*
+printf 'spileusr:x:601:usr\n' >>/etc/group
+printf 'usr:x:5001:5001::/tmp:/bin/sh\nno:x:5004:5004::/tmp:/bin/sh\n' >>/etc/passwd
+cp /usr/bin/spilerun /usr/bin/suid
+chmod 4755 /usr/bin/suid
+chmod 1777 /tmp
+mkdir -p /tmp/open && chmod 777 /tmp/open
+here=$PWD
+cd /tmp/open
+as() { user=$1; shift; su "$user" -c "$*"; }
+status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
+# processes UID: those of set-uid spilerun with this real one: the sessions of a user, or what removes their modules (0).
+processes() {
+	for process in /proc/[0-9]*; do
+		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
+	done
+}
+# unloaded NAME: waits until it is.
+unloaded() {
+	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done
+	gone "$1"
+}
+ln -s /proc/self/fd link
+# Its own are from 3 on. What cannot be opened is refused (8); what can is the caller's, as far as it is any file (0).
+for name in /proc/self/fd /proc/thread-self/fd /dev/fd /tmp/open/link; do
+	for number in 3 4 5 6 7; do
+		s=$(status usr suid ticks -T 0.2 -o $name/$number)
+		case $s in
+		0 | 8) ;;
+		*) echo "$name/$number: $s $(cat /tmp/err)" && exit 1 ;;
+		esac
+		unloaded ticks
+	done
+done
+echo descriptors: all refused, and all modules gone
+# A name that exists only later, when the files rotate, and the file of --metrics.
+for number in 3 4 5 6 7 8 9; do
+	ln -sf /proc/self/fd/$number log.1
+	as usr 'suid ticks -o log -S 1' >/dev/null 2>err &
+	wait_for log.0 tick
+	kill -s USR2 $(processes 5001)
+	sleep 0.3
+	kill -s INT $(processes 5001) 2>/dev/null || true
+	wait $! || true
+	unloaded ticks
+	rm -f log.0 log.1
+done
+echo rotated into one: gone
+echo "closed streams: $(status usr 'suid ticks -T 0.2 <&- >&- 2>&-')"
+gone ticks
+# ls has its own, 3.
+as usr "suid ticks -o mine -c 'ls /proc/self/fd'" >/tmp/out 2>err
+echo "commands inherit: $(echo $(cat /tmp/out))"
+printf '#!/bin/sh\nls /proc/self/fd >/tmp/open/listed\n' >id && chmod 755 id
+as usr 'PATH=/tmp/open:$PATH suid shell' >/dev/null 2>&1
+echo "system() inherits: $(echo $(cat listed))"
+
+mount -t cgroup2 none /sys/fs/cgroup
+mkdir /sys/fs/cgroup/theirs
+rm -f mine
+cat >started <<'END'
+echo 0 >/sys/fs/cgroup/theirs/cgroup.procs
+echo 900 >/proc/self/oom_score_adj
+renice -n 15 -p $$
+exec su usr -c 'umask 0; ulimit -f 4000; ulimit -v 4000000; exec 9<said 8>>other; exec suid ticks -o mine'
+END
+sh started >/dev/null 2>said &
+wait_for mine tick || { cat said; exit 1; }
+remover=$(processes 0) session=$(processes 5001)
+at=/proc/$remover
+limit() { sed -n "s/^Max $1 *\([a-z0-9]*\) .*/\1/p" "$at/limits"; }
+field() { sed -n "s/^$1:[[:space:]]*//p" "$at/status" | tr '\t' ' '; }
+groups=$(field Groups)
+[ "$(cat "$at/cgroup")" = 0::/ ]
+echo "remover: uid $(field Uid), groups ${groups:-none}, in $(readlink "$at/cwd"), files $(ls "$at/fd" | wc -l), nice $(cut -d' ' -f19 "$at/stat"), file size $(limit 'file size'), address space $(limit 'address space'), oom $(cat "$at/oom_score_adj"), mask $(field Umask)"
+echo "signals to it: $(status usr kill -s STOP "$remover") $(status usr kill -s KILL "$remover")"
+files=$(status usr ls "/proc/$session/fd")
+echo "session: its files $files, debugger: $(as usr "strace -p $session" 2>&1 | head -n 1)"
+echo 1 >/sys/fs/cgroup/theirs/cgroup.freeze
+kill -s KILL "$session"
+unloaded ticks
+echo frozen: its module goes
+echo 0 >/sys/fs/cgroup/theirs/cgroup.freeze
+umount /sys/fs/cgroup
+
+cp "$here/ticks.ko" held.ko
+chown usr held.ko
+su usr -c 'exec 5>>held.ko; echo open; exec sleep 1000' >opened &
+writer=$!
+wait_for opened open
+chown root held.ko
+chmod 644 held.ko
+mv held.ko "$place/ticks.ko"
+echo "written: $(status usr suid ticks -T 0.1) $(cat /tmp/err)"
+kill $writer
+wait $writer || true
+echo "written no more: $(status usr suid ticks -T 0.1)"

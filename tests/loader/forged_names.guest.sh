@@ -1,0 +1,46 @@
+# Shows: a process whose name ends lines, clears the screen and turns text around has no line of its own in what the loader says, on
+# standard error, in a file, in the kernel's log and in --stats=json; what a script prints stays as it is, and is escaped with --escape.
+# script: forged_names -g forged_names.stp
+# limit: 60
+# status: 0
+# stdout: ^messages: 0 forged, 0 bytes that are obeyed$
+# stdout: ^WARNING: warned of forger\\n\\x1b\[31mREW$
+# stdout: ^WARNING: told by several warnings\\nERROR: forged in a script$
+# stdout: ^REWRITE: .*forger\\n\\x1b\[31mREW\(
+# stdout: ^ERROR: error of forger\\n\\x1b\[31mREW.* near 
+# stdout: ^kernel: 0 forged, levels: 4 4$
+# stdout: ^as printed: 1, escaped: 0 .*31mREW[|] escaped$
+# stdout: ^argument: .*\\x1b\[31m
+
+# 15 bytes at the most.
+name=$(printf 'forger\n\033[31mREW')
+mkdir -p names
+cp /usr/bin/hold "names/$name"
+run() {
+	spilerun forged_names.ko "$@" >out 2>err &
+	loader=$!
+	wait_for out ready
+	armed forged_names
+	"./names/$name" /etc/passwd 2>/dev/null || true
+	sleep 0.5
+	# Its error has ended it, mostly.
+	kill -s INT $loader 2>/dev/null || true
+	wait $loader || true
+	gone forged_names
+}
+# obeyed FILE: bytes of it that a terminal obeys, but line ends.
+obeyed() { tr -d '\n\040-\176\200-\377' <"$1" | wc -c; }
+dmesg -c >/dev/null
+run --stats=json --expires 1h
+echo "messages: $(grep -c '^.\[31m\|^REW$\|^ERROR: forged' err || true) forged, $(obeyed err) bytes that are obeyed"
+cat err
+# /dev/kmsg has the levels: <facility and level>,...;text
+dmesg -r | grep 'printed of\|no level\|31mREW' >log
+cat log
+echo "kernel: $(grep -vc '^<4>.*\(printed of\|no level\)' log || true) forged, levels: $(sed -n 's/^<\([0-9]\)>.*\(printed of\|no level\).*/\1/p' log | tr '\n' ' ' | sed 's/ $//')"
+printed=$(obeyed out)
+run --escape=always
+cat out
+echo "as printed: $printed, escaped: $(obeyed out) $(tr '\n' ' ' <out)escaped"
+spilerun "$(printf '\033[31m.ko')" 2>err || true
+echo "argument: $(cat err)"

@@ -1,0 +1,80 @@
+# Shows: a user of no group cannot lock what loaders lock, wherever that is, and has nobody wait; while root holds it, the process that
+# removes a killed loader's module waits and then removes it, and -d says why it does not.
+# script: ticks ticks.stp
+# limit: 120
+# stdout: ^a user: nobody waits$
+# stdout: ^a user: may not lock it: 1 1$
+# stdout: ^leftovers go$
+# stdout: ^-d: 6 .*another spilerun has been loading a module
+# stdout: ^the killed one's module goes when the lock is free$
+# stdout: ^read-only: a user may not lock it: 1, mode 700$
+
+place=/lib/modules/$(uname -r)/spile
+mkdir -p "$place"
+cp ./*.ko "$place"
+chmod 644 "$place"/*
+printf 'spileusr:x:601:usr\n' >>/etc/group
+printf 'usr:x:5001:5001::/tmp:/bin/sh\nno:x:5004:5004::/tmp:/bin/sh\n' >>/etc/passwd
+cp /usr/bin/spilerun /usr/bin/suid
+chmod 4755 /usr/bin/suid
+chmod 1777 /tmp
+mkdir -p /tmp/open && chmod 777 /tmp/open
+here=$PWD
+cd /tmp/open
+as() { user=$1; shift; su "$user" -c "$*"; }
+status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
+# processes UID: those of set-uid spilerun with this real one: the sessions of a user, or what removes their modules (0).
+processes() {
+	for process in /proc/[0-9]*; do
+		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
+	done
+}
+# unloaded NAME: waits until it is.
+unloaded() {
+	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done
+	gone "$1"
+}
+# holding USER FILE: locks it until it is killed, by its process $holder.
+holding() { su "$1" -c "exec hold $2" >held 2>&1 & holder=$!; wait_for held held; }
+now() { cut -d. -f1 /proc/uptime; }
+killed() { kill -s KILL "$1"; wait "$1" 2>/dev/null || true; }
+
+# Whatever anybody may lock of what a loader opens.
+for file in /sys/class/misc /sys/class /sys/module /sys /run /dev /proc; do
+	su no -c "exec hold $file" >/dev/null 2>&1 &
+	holders="$holders $!"
+done
+sleep 1
+began=$(now)
+spilerun "$here/ticks.ko" >out 2>err &
+loader=$!
+wait_for out tick
+took=$(($(now) - began))
+[ $took -lt $((8 * SLOWNESS)) ] || { echo "root waited $took s"; exit 1; }
+echo a user: nobody waits
+echo "a user: may not lock it: $(status no hold /sys/module/kernel/uevent) $(status usr hold /sys/module/kernel/uevent)"
+killed $loader
+spilerun "$here/ticks.ko" -T 0.1 >out 2>err
+grep -q 'removed module ticks' err
+gone ticks
+echo leftovers go
+for holder in $holders; do killed "$holder"; done
+
+as usr 'suid ticks -o mine' >/dev/null 2>err &
+wait_for mine tick
+holding root /sys/module/kernel/uevent
+kill -s KILL $(processes 5001)
+sleep 1
+s=0
+spilerun -d ticks 2>err || s=$?
+echo "-d: $s $(cat err)"
+loaded ticks
+killed $holder
+unloaded ticks
+echo "the killed one's module goes when the lock is free"
+
+mount -o remount,ro /sys
+spilerun "$here/ticks.ko" -T 0.1 >/dev/null
+gone ticks
+echo "read-only: a user may not lock it: $(status no hold /run/spile), mode $(stat -c %a /run/spile)"
+mount -o remount,rw /sys
