@@ -1,0 +1,71 @@
+# Shows: no environment variable has a set-uid spilerun open a file that its caller names, load a library, or run a program with
+# root's rights, also where it fails; and a relative PATH serves the command of -c alone, with the caller's rights.
+# script: ticks ticks.stp
+# limit: 120
+# stdout: ^control: seen$
+# stdout: ^status 0: nothing opened$
+# stdout: ^status 8: nothing opened$
+# stdout: ^status 4: nothing opened$
+# stdout: ^the command is the caller's: 5001$
+
+place=/lib/modules/$(uname -r)/spile
+mkdir -p "$place"
+cp ./*.ko "$place"
+chmod 644 "$place"/*
+printf 'spileusr:x:601:usr\n' >>/etc/group
+printf 'usr:x:5001:5001::/tmp:/bin/sh\nno:x:5004:5004::/tmp:/bin/sh\n' >>/etc/passwd
+cp /usr/bin/spilerun /usr/bin/suid
+chmod 4755 /usr/bin/suid
+chmod 1777 /tmp
+mkdir -p /tmp/open && chmod 777 /tmp/open
+here=$PWD
+cd /tmp/open
+as() { user=$1; shift; su "$user" -c "$*"; }
+status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
+# processes UID: those of set-uid spilerun with this real one: the sessions of a user, or what removes their modules (0).
+processes() {
+	for process in /proc/[0-9]*; do
+		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
+	done
+}
+# unloaded NAME: waits until it is.
+unloaded() {
+	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done
+	gone "$1"
+}
+mkdir evil && chmod 755 evil
+printf '#!/bin/sh\nid -u >/tmp/open/ran\n' >evil/job
+cp evil/job evil/modprobe
+chmod 755 evil/*
+for file in x.so gconv-modules zone C; do echo evil >evil/$file; done
+# By root's tracer, which leaves set-uid its effect. What is opened below evil by a path of the environment is seen.
+cat >traced <<'END'
+cd /tmp/open
+at=/tmp/open/evil
+export LD_PRELOAD=$at/x.so LD_LIBRARY_PATH=$at LD_AUDIT=$at/x.so LD_DEBUG_OUTPUT=$at/debug LD_DEBUG=all GCONV_PATH=$at LOCPATH=$at LANG=xx_XX LC_ALL=xx_XX
+export NLSPATH=$at/%N MALLOC_TRACE=$at/trace MALLOC_CHECK_=3 GLIBC_TUNABLES=glibc.malloc.check=3 TZ=:$at/zone TZDIR=$at TMPDIR=$at HOSTALIASES=$at/hosts
+export RUST_BACKTRACE=full RUST_LIB_BACKTRACE=1 MODPROBE_OPTIONS="-C $at" NOTIFY_SOCKET=$at/socket SYSTEMTAP_DIR=$at HOME=$at PATH=evil:$PATH
+exec "$@"
+END
+chmod 755 traced
+opened() { grep -o '"/tmp/open/evil[^"]*"\|"evil/[^"]*"' log | grep -v 'evil/socket' | sort -u | tr '\n' ' '; }
+traces() {
+	s=0
+	rm -f log
+	su usr -c 'sh ./traced true' && strace -f -u usr -e trace=openat,open,execve,connect -o log sh ./traced "$@" >/dev/null 2>err || s=$?
+	# Before the shell becomes it, everything is the caller's own.
+	sed -i '1,/execve("\/usr\/bin\/suid"/d' log
+	grep -q '"/etc/group"' log
+}
+strace -f -o log sh -c 'cat /tmp/open/evil/zone' >/dev/null 2>&1
+[ -n "$(opened)" ]
+echo control: seen
+traces /usr/bin/suid ticks -T 0.2 -o out%Y
+echo "status $s: $([ -z "$(opened)" ] && echo nothing opened || opened)"
+gone ticks
+traces /usr/bin/suid ticks -T 0.2 -o /no/such/place
+echo "status $s: $([ -z "$(opened)" ] && echo nothing opened || opened)"
+traces /usr/bin/suid -d ticks
+echo "status $s: $([ -z "$(opened)" ] && echo nothing opened || opened)"
+as usr 'PATH=evil:$PATH suid ticks -c job' >/dev/null 2>err
+echo "the command is the caller's: $(cat ran)"
