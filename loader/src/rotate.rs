@@ -132,7 +132,7 @@ fn expand(name: &[u8]) -> OsString {
 /// Opening a pipe without a reader, or a socket.
 fn unread(error: io::Error) -> io::Error {
     match error.raw_os_error() {
-        Some(libc::ENXIO) => io::Error::other("it is a pipe that nobody reads"),
+        Some(libc::ENXIO) => io::Error::other("it is a pipe that nobody reads, or a socket"),
         _ => error,
     }
 }
