@@ -72,8 +72,9 @@ gone ticks
 # ls has its own, 3.
 as usr "suid ticks -o mine -c 'ls /proc/self/fd'" >/tmp/out 2>err
 echo "commands inherit: $(echo $(cat /tmp/out))"
-printf '#!/bin/sh\nls /proc/self/fd >/tmp/open/listed\n' >id && chmod 755 id
+printf '#!/bin/sh\nls /proc/self/fd >/tmp/open/listed\n' >sh && chmod 755 sh
 as usr 'PATH=/tmp/open:$PATH suid shell' >/dev/null 2>&1
+rm sh
 echo "system() inherits: $(echo $(cat listed))"
 
 mount -t cgroup2 none /sys/fs/cgroup
