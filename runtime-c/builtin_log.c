@@ -60,7 +60,13 @@ void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_str
 {
 	const char header[] = { KERN_SOH_ASCII, '0' + (level & 7), 0 };
 
-	printk("%s%.*s\n", header, (int)text.length, text.text);
+	/* What is no printable character is spelled out: a name of a process ends no line, and has no level of its own. */
+	if (text.length > 0 && text.text[text.length - 1] == '\n')
+		text.length--;
+	if (text.length > 0)
+		printk("%s%*pE\n", header, (int)text.length, text.text);
+	else
+		printk("%s\n", header);
 }
 
 void spile_fn_system(struct spile_context *c, struct spile_string command)
