@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
+use spilerun::escape;
 
 use crate::cache::{Cache, Key};
 use crate::cli;
@@ -50,7 +51,7 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     let arguments = match cli::rc::with_words(arguments) {
         Ok(arguments) => arguments,
         Err(message) => {
-            eprintln!("spile: {message}");
+            eprintln!("spile: {}", escape::line(&message));
             return Outcome::Done(ExitCode::FAILURE);
         }
     };
@@ -340,13 +341,13 @@ impl Session {
     /// A line for people: where programs read, there is nothing but diagnostics.
     fn remark(&self, line: &str) {
         if self.options.diagnostics == Form::Text {
-            eprintln!("{line}");
+            eprintln!("{}", escape::lines(line));
         }
     }
 
     /// Tells it once, and keeps it for those who take the finished module from the cache.
     fn warn(&mut self, warning: &str) {
-        let line = format!("WARNING: {warning}\n");
+        let line = format!("WARNING: {}\n", escape::lines(warning));
         if self.warnings.contains(&line) {
             return;
         }
@@ -358,7 +359,7 @@ impl Session {
 
     fn usage(&self, message: &str) -> Failed {
         match self.options.diagnostics {
-            Form::Text => eprintln!("spile: {message}\nTry 'spile --help' for more information."),
+            Form::Text => eprintln!("spile: {}\nTry 'spile --help' for more information.", escape::lines(message)),
             Form::Json => self.show(&Diagnostic::error(Code("E0502"), message)),
         }
         WRONG
@@ -388,7 +389,7 @@ impl Session {
     fn print_lines(&self, lines: impl Iterator<Item = String>) -> Result<Outcome, Failed> {
         let mut out = std::io::stdout().lock();
         for line in lines {
-            if writeln!(out, "{}", line.trim_end_matches('\n')).is_err() {
+            if writeln!(out, "{}", escape::lines(line.trim_end_matches('\n'))).is_err() {
                 return Err(WRONG);
             }
         }

@@ -44,7 +44,7 @@ pub fn render(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
         "notes": diagnostic.notes,
         "suggestion": suggestion,
     });
-    format!("{object}\n")
+    format!("{}\n", spilerun::escape::json(&object.to_string()))
 }
 
 fn place(sources: &SourceMap, span: Span) -> Value {

@@ -13,6 +13,7 @@ use std::ops::Range;
 use codespan_reporting::diagnostic as codespan;
 use codespan_reporting::files::{Error, Files};
 use codespan_reporting::term;
+use spilerun::escape;
 
 use super::{Diagnostic, Label, Severity};
 use crate::source::{FileId, SourceMap, Span};
@@ -35,7 +36,7 @@ pub fn render(sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> Stri
     match text {
         Ok(text) => format!("{}\n", text.trim_end()),
         // Only a span of another source map can lead here.
-        Err(_) => format!("{}[{}]: {}\n", word(diagnostic.severity), diagnostic.code.0, diagnostic.message),
+        Err(_) => format!("{}[{}]: {}\n", word(diagnostic.severity), diagnostic.code.0, escape::line(&diagnostic.message)),
     }
 }
 
@@ -69,14 +70,20 @@ fn convert(sources: &SourceMap, diagnostic: &Diagnostic) -> codespan::Diagnostic
         .with_notes(diagnostic.notes.iter().map(|note| printable(note).into_owned()).collect())
 }
 
-/// Text without what a terminal would obey: a file that is no script must not clear the screen. Offsets stay.
+/// Text without what a terminal would obey: a file that is no script must not clear the screen, nor turn lines around. Offsets stay:
+/// as many bytes come in place of each such character as it has.
 fn printable(text: &str) -> Cow<'_, str> {
-    // Those of one byte alone, so that one byte replaces them.
-    let obeyed = |character: char| character.is_ascii_control() && !matches!(character, '\n' | '\r' | '\t');
-    match text.contains(obeyed) {
-        true => Cow::Owned(text.replace(obeyed, "?")),
-        false => Cow::Borrowed(text),
+    let obeyed = |character: char| !matches!(character, '\n' | '\t') && escape::is_obeyed(character);
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
     }
+    let replace = |character: char| match character {
+        // At the end of a line of other systems it is nothing; elsewhere the terminal would begin the line anew.
+        '\r' => " ".to_string(),
+        other if obeyed(other) => "?".repeat(other.len_utf8()),
+        other => other.to_string(),
+    };
+    Cow::Owned(text.chars().map(replace).collect())
 }
 
 fn convert_label(label: &Label) -> codespan::Label<FileId> {
@@ -108,11 +115,11 @@ struct Texts<'a>(&'a SourceMap);
 
 impl<'a> Files<'a> for Texts<'a> {
     type FileId = FileId;
-    type Name = &'a str;
+    type Name = Cow<'a, str>;
     type Source = Cow<'a, str>;
 
-    fn name(&'a self, id: FileId) -> Result<&'a str, Error> {
-        Ok(&self.0.file(id).name)
+    fn name(&'a self, id: FileId) -> Result<Cow<'a, str>, Error> {
+        Ok(escape::line(&self.0.file(id).name))
     }
 
     fn source(&'a self, id: FileId) -> Result<Cow<'a, str>, Error> {
@@ -139,6 +146,18 @@ mod tests {
     use super::*;
     use crate::diagnostic::Code;
     use crate::source::Origin;
+
+    #[test]
+    fn no_terminal_obeys_a_script_or_its_name() {
+        let mut sources = SourceMap::new();
+        let text = "probe \u{9b}2J\u{202e}x\x1b[2J\r\n";
+        let script = sources.add("a\x1b[2J\n.stp", text.as_bytes().to_vec(), Origin::User);
+        let at = text.find('x').unwrap() as u32;
+        let diagnostic = Diagnostic::error(Code("E0100"), "about \u{9b}2J\r").at(Span::new(script, at, at + 1), "here\x07");
+        let shown = render(&sources, &diagnostic, false);
+        assert!(!shown.contains(|character| character != '\n' && escape::is_obeyed(character)), "{shown:?}");
+        assert!(shown.contains(r"a\x1b[2J\n.stp:1:"), "{shown}");
+    }
 
     #[test]
     fn labels_in_two_files_and_notes() {

@@ -43,7 +43,7 @@ pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables
     })?;
     let log = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if request.verbosity >= 3 {
-        eprint!("{log}");
+        eprint!("{}", spilerun::escape::lines(&log));
     }
     if output.status.success() {
         return Ok(log);

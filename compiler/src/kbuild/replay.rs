@@ -152,8 +152,8 @@ fn run(words: &[String], shop: &Shop) -> Result<(), Complaint> {
     shop.took(&format!("{} for {made}", Path::new(program).file_name().unwrap_or_default().to_string_lossy()), started);
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     if shop.verbosity >= 3 {
-        eprintln!("  {}", words.join(" "));
-        eprint!("{text}");
+        eprintln!("  {}", spilerun::escape::line(&words.join(" ")));
+        eprint!("{}", spilerun::escape::lines(&text));
     }
     if output.status.success() { Ok(()) } else { Err(complaint(text)) }
 }

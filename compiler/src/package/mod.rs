@@ -173,7 +173,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(why) => {
-            eprintln!("ERROR: {why}");
+            eprintln!("ERROR: {}", spilerun::escape::lines(&why.to_string()));
             ExitCode::FAILURE
         }
     }
