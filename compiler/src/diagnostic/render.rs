@@ -152,7 +152,7 @@ mod tests {
         let mut sources = SourceMap::new();
         let text = "probe \u{9b}2J\u{202e}x\x1b[2J\r\n";
         let script = sources.add("a\x1b[2J\n.stp", text.as_bytes().to_vec(), Origin::User);
-        let at = text.find('x').unwrap() as u32;
+        let at = text.find('x').unwrap();
         let diagnostic = Diagnostic::error(Code("E0100"), "about \u{9b}2J\r").at(Span::new(script, at, at + 1), "here\x07");
         let shown = render(&sources, &diagnostic, false);
         assert!(!shown.contains(|character| character != '\n' && escape::is_obeyed(character)), "{shown:?}");
