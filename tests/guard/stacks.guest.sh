@@ -7,6 +7,7 @@
 # stdout: ^shallow: soft=1 hard=1 watch=1 nmi=1$
 # stdout: ^watch: low stack$
 # stdout: ^nmi: low stack$
+# stdout: ^log clean$
 # limit: 120
 
 # An idle CPU is not looked at by sysrq-l, and one in user space takes its NMI on a task's stack.
@@ -22,3 +23,5 @@ skipped() {
 skipped watch jiffies_64
 skipped nmi show_regs_print_info
 gone deep
+# sysrq-l has written traces of its own into the kernel's log; anything else there would be trouble.
+dmesg -c | grep -iE 'guard|BUG:|Oops|panic|WARNING:|corrupt' || echo 'log clean'
