@@ -9,8 +9,11 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <linux/timekeeping.h>
 
 #include "arming.h"
@@ -60,8 +63,6 @@ static u64 turned_away_cost(int cpu, u64 *before, struct spile_site **dearest)
 		struct spile_counts *counts = &per_cpu(spile_cpus, cpu)->counts[i];
 		u64 hits = local_read(&counts->stopped), cost;
 
-		if (!before)
-			continue;
 		cost = (hits - before[i]) * (HIT_INSTRUCTIONS + spile_sites[i].probe->cost);
 		all += cost;
 		if (cost > most) {
