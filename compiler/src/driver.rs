@@ -12,27 +12,28 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
-use spilerun::escape;
+use spile_abi::escape;
 
-use crate::cache::{Cache, Key};
+use spile_base::cache::{Cache, Key};
 use crate::cli;
 use crate::cli::options::{Form, Options, Script, module_name};
+use crate::cli::relevant::relevant;
 use crate::cli::passes::{Clock, memory, processor_time};
 use crate::cli::progress::{Progress, Speaker};
 use crate::cli::report::{self, Report};
-use crate::diagnostic::{Code, Diagnostic, Severity, explain, json, render};
-use crate::elaborate;
-use crate::emit::{self, Units};
-use crate::finished::{self, Finished};
-use crate::kbuild;
-use crate::library::{self, Library};
-use crate::plan::{self, Limits, Naming, Plan};
-use crate::probe::{self, Resolver};
-use crate::program::Program;
-use crate::scratch::Scratch;
-use crate::source::{FileId, Origin, SourceMap};
-use crate::syntax::{self, Environment, ast};
-use crate::target::{Kernel, SearchOptions, Servers};
+use spile_source::diagnostic::{Code, Diagnostic, Severity, explain, json, render};
+use spile_core::elaborate;
+use spile_core::emit::{self, Units};
+use spile_kbuild::finished::{self, Finished};
+use spile_kbuild as kbuild;
+use spile_core::library::{self, Library};
+use spile_core::plan::{self, Limits, Naming, Plan};
+use spile_core::probe::{self, Resolver};
+use spile_core::program::Program;
+use spile_base::scratch::Scratch;
+use spile_source::{FileId, Origin, SourceMap};
+use spile_syntax::{self as syntax, Environment, ast};
+use spile_debuginfo::target::{Kernel, SearchOptions, Servers};
 
 /// What is left to do when the passes are through.
 pub enum Outcome {
@@ -270,12 +271,13 @@ impl Session {
     /// What finds the module in the cache; None if it cannot be built, which pass 4 will say.
     fn module_key(&self, release: &str, kernel: Option<&Kernel>, title: &str, numbered: bool) -> Option<Key> {
         let build = kbuild::identity(&build_dir(kernel, release), self.options.runtime.as_deref()).ok()?;
-        Some(finished::key(&finished::Facts { options: &self.options, sources: &self.sources, release, build: &build, title, numbered }))
+        let options = format!("{:?}", relevant(&self.options, &self.sources));
+        Some(finished::key(&finished::Facts { options: &options, sources: &self.sources, release, build: &build, title, numbered }))
     }
 
     fn scratch(&self) -> Result<Scratch, Failed> {
         let place = self.options.tmpdir.clone().unwrap_or_else(std::env::temp_dir);
-        let fit = std::fs::create_dir_all(&place).and_then(|()| crate::cache::fit_for_scratch(&place).map_err(std::io::Error::other));
+        let fit = std::fs::create_dir_all(&place).and_then(|()| spile_base::cache::fit_for_scratch(&place).map_err(std::io::Error::other));
         let made = fit.and_then(|()| Scratch::below(&place));
         made.map_err(|error| self.fail(&format!("making a temporary directory in {}: {error}", place.display()), &[]))
     }
@@ -457,13 +459,13 @@ impl Session {
             return Ok(release.clone());
         }
         if self.options.guest {
-            let kernel = crate::guest::Kernel::newest();
+            let kernel = spile_guest::Kernel::newest();
             return kernel.map(|kernel| kernel.release.clone()).map_err(|error| self.fail(&error.to_string(), &[]));
         }
         let running = running_release();
         // A host whose own kernel has no packages (a container, a micro-VM) can still compile for one that is installed.
         if !Path::new("/lib/modules").join(&running).is_dir() && self.options.last_pass.is_some_and(|pass| pass < 5) {
-            if let Ok(kernel) = crate::guest::Kernel::newest() {
+            if let Ok(kernel) = spile_guest::Kernel::newest() {
                 self.remark(&format!("NOTE: kernel {running} is not installed here: compiling for {}; -r RELEASE chooses", kernel.release));
                 return Ok(kernel.release.clone());
             }
@@ -847,17 +849,17 @@ impl Session {
     /// `settings`: GLOBAL=VALUE, for a module that was built before, which is a rehearsal.
     fn run_in_guest(&mut self, module: &Path, targets: &[String], release: &str, settings: Vec<String>) -> Result<Outcome, Failed> {
         let failed = |session: &Session, error: &dyn std::fmt::Display| session.fail(&error.to_string(), &[]);
-        let kernel = crate::guest::Kernel::find(release).map_err(|error| failed(self, &error))?;
+        let kernel = spile_guest::Kernel::find(release).map_err(|error| failed(self, &error))?;
         let loader = std::env::current_exe().map_err(|error| failed(self, &error))?;
-        let mut streams = crate::guest::Streams::inherit();
+        let mut streams = spile_guest::Streams::inherit();
         if let Some(path) = self.options.output.take() {
             let file = std::fs::File::create(&path);
             let file = file.map_err(|error| self.fail(&format!("writing {}: {error}", path.display()), &[]))?;
             streams.stdout = Box::new(file);
         }
         let objects: Vec<PathBuf> = self.options.files();
-        let in_object = |name: &str| objects.iter().any(|path| crate::guest::module_name(&path.to_string_lossy()) == name);
-        let session = crate::guest::Session {
+        let in_object = |name: &str| objects.iter().any(|path| spile_guest::module_name(&path.to_string_lossy()) == name);
+        let session = spile_guest::Session {
             kernel,
             module: module.to_path_buf(),
             loader,
@@ -868,11 +870,11 @@ impl Session {
             extra_modules: objects.clone(),
         };
         match session.run(streams).map_err(|error| failed(self, &error))? {
-            crate::guest::Ended::Exited(status) => {
+            spile_guest::Ended::Exited(status) => {
                 drop(self.kept_directory());
                 Ok(Outcome::Done(ExitCode::from(status.clamp(0, 255) as u8)))
             }
-            crate::guest::Ended::Died { console } => Err(self.fail("the guest's kernel died", &[console])),
+            spile_guest::Ended::Died { console } => Err(self.fail("the guest's kernel died", &[console])),
         }
     }
 }
@@ -911,24 +913,24 @@ fn described(program: &Program) -> Vec<String> {
             lines.extend(items);
         }
     };
-    let global = |global: &crate::program::Global| {
+    let global = |global: &spile_core::program::Global| {
         let holds = match global.holds {
-            crate::program::Holds::Value(ty) => ty.name(),
-            crate::program::Holds::Stats(_) => "stats",
+            spile_core::program::Holds::Value(ty) => ty.name(),
+            spile_core::program::Holds::Stats(_) => "stats",
         };
         let keys: Vec<&str> = global.keys.iter().map(|key| key.name()).collect();
         let keys = if keys.is_empty() { String::new() } else { format!(" [{}]", keys.join(", ")) };
         format!("{}:{holds}{keys}", global.name)
     };
     section("globals", program.globals.iter().map(global).collect());
-    let function = |function: &crate::program::Function| {
-        let typed = |local: &crate::program::Local| format!("{}:{}", local.name, local.ty.name());
+    let function = |function: &spile_core::program::Function| {
+        let typed = |local: &spile_core::program::Local| format!("{}:{}", local.name, local.ty.name());
         let parameters: Vec<String> = function.locals[..function.parameters].iter().map(typed).collect();
-        let returns = function.returns.map_or("unknown", crate::program::Type::name);
+        let returns = function.returns.map_or("unknown", spile_core::program::Type::name);
         format!("{}:{returns} ({})", function.name, parameters.join(", "))
     };
     section("functions", program.functions.iter().map(function).collect());
-    let probe = |probe: &crate::program::Probe| {
+    let probe = |probe: &spile_core::program::Probe| {
         let from = if probe.point == probe.script_point { String::new() } else { format!(" /* <- {} */", probe.script_point) };
         let locals: Vec<String> = probe.locals.iter().map(|local| format!("\n  # {}:{}", local.name, local.ty.name())).collect();
         format!("{}{from}{}", probe.point, locals.concat())

@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     }
     // A script of that name can be given as ./package.
     if arguments.get(1).is_some_and(|word| word == "package") {
-        return spile::package::main(arguments.into_iter().skip(1));
+        return spile_package::main(arguments.into_iter().skip(1));
     }
     match spile::driver::main(arguments) {
         spile::driver::Outcome::Done(status) => status,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use spile::debuginfo::{DebugInfo, Elf, FunctionId, FunctionPattern, Location};
+use spile_debuginfo::{DebugInfo, Elf, FunctionId, FunctionPattern, Location};
 
 /// Functions of vmlinux that are drawn, and of each of so many modules.
 const KERNEL: usize = 2000;

@@ -10,11 +10,11 @@
 
 use std::path::{Path, PathBuf};
 
-use spile::diagnostic::{Severity, render::render};
-use spile::elaborate::{self, Options};
-use spile::probe::Resolver;
-use spile::source::{Origin, SourceMap};
-use spile::syntax::{self, Environment, Macros};
+use spile_source::diagnostic::{Severity, render::render};
+use spile_core::elaborate::{self, Options};
+use spile_core::probe::Resolver;
+use spile_source::{Origin, SourceMap};
+use spile_syntax::{self as syntax, Environment, Macros};
 
 struct Case {
     title: String,

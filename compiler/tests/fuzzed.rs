@@ -60,7 +60,7 @@ each! { script tapset rc elf dwarf btf index packed meta record conf }
 /// The entries that a tree is made of come out as they went in.
 #[test]
 fn a_made_tree_is_read() {
-    use spile::debuginfo::{DebugInfo, Elf, FunctionPattern, Type};
+    use spile_debuginfo::{DebugInfo, Elf, FunctionPattern, Type};
     use targets::die::{Tree, Value, at, tag};
     let mut tree = Tree::new();
     let int = tree.add(0, tag::BASE, vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(4)), (at::ENCODING, Value::Number(5))]);

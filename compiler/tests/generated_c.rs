@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use spile::elaborate::{self, Options};
-use spile::plan::{self, Limits, Naming};
-use spile::probe::Resolver;
-use spile::source::{Origin, SourceMap};
-use spile::syntax::{self, Environment, Macros};
+use spile_core::elaborate::{self, Options};
+use spile_core::plan::{self, Limits, Naming};
+use spile_core::probe::Resolver;
+use spile_source::{Origin, SourceMap};
+use spile_syntax::{self as syntax, Environment, Macros};
 
 /// The script and its C, without the tables at the end that hold no code.
 fn both(text: &str) -> String {
@@ -30,7 +30,7 @@ fn both(text: &str) -> String {
         defines: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, naming);
-    let units = spile::emit::emit(&plan).unwrap();
+    let units = spile_core::emit::emit(&plan).unwrap();
     let code = units.script.split("static const struct spile_probe probes").next().unwrap_or_default();
     let embedded = units.embedded.map(|embedded| format!("\n==== embedded C\n{embedded}")).unwrap_or_default();
     format!("{text}\n==== C\n{}{embedded}", code.trim_end())

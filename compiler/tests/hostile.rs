@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::process::Command;
 use std::sync::Arc;
 
-use spile::debuginfo::{DebugInfo, Elf, FunctionPattern, Type, TypeId};
-use spile::diagnostic::Severity;
-use spile::elaborate::{self, Options};
-use spile::plan::{self, Limits, Naming};
-use spile::probe::Resolver;
-use spile::source::{Origin, SourceMap};
-use spile::syntax::{self, Environment, Macros};
+use spile_debuginfo::{DebugInfo, Elf, FunctionPattern, Type, TypeId};
+use spile_source::diagnostic::Severity;
+use spile_core::elaborate::{self, Options};
+use spile_core::plan::{self, Limits, Naming};
+use spile_core::probe::Resolver;
+use spile_source::{Origin, SourceMap};
+use spile_syntax::{self as syntax, Environment, Macros};
 
 #[allow(dead_code)]
 #[path = "../fuzz/targets/mod.rs"]
@@ -55,7 +55,7 @@ fn compile(text: &[u8]) -> bool {
         defines: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, naming);
-    spile::emit::emit(&plan).is_ok()
+    spile_core::emit::emit(&plan).is_ok()
 }
 
 const SEEDS: [&str; 5] = [
@@ -129,7 +129,7 @@ fn object() -> Vec<u8> {
     std::fs::read(&object).unwrap()
 }
 
-fn open(bytes: Vec<u8>) -> Result<DebugInfo, spile::debuginfo::Error> {
+fn open(bytes: Vec<u8>) -> Result<DebugInfo, spile_debuginfo::Error> {
     let file = tempfile::Builder::new().suffix(".o").tempfile().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
     DebugInfo::open(Arc::new(Elf::open(file.path())?), None, None)

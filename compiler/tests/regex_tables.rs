@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-use spile::elaborate::{self, Options};
-use spile::plan::{self, Limits, Naming};
-use spile::probe::Resolver;
-use spile::source::{Origin, SourceMap};
-use spile::syntax::{self, Environment, Macros};
+use spile_core::elaborate::{self, Options};
+use spile_core::plan::{self, Limits, Naming};
+use spile_core::probe::Resolver;
+use spile_source::{Origin, SourceMap};
+use spile_syntax::{self as syntax, Environment, Macros};
 
 /// Pattern, text, and begin and end of each group: `-` for a group that did not match, nothing for no match at all.
 const CASES: &[(&str, &str, &str)] = &[
@@ -53,7 +53,7 @@ fn tables(groups: bool) -> String {
         modinfo: Vec::new(),
         defines: Vec::new(),
     };
-    let script = spile::emit::emit(&plan::plan(&program, &sources, naming)).unwrap().script;
+    let script = spile_core::emit::emit(&plan::plan(&program, &sources, naming)).unwrap().script;
     let begin = script.find("/* =~").unwrap();
     script[begin..].split("static void probe_").next().unwrap().to_string()
 }

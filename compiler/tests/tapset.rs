@@ -1,16 +1,16 @@
 //! The library that comes with spile: every file of it parses, none is left out of the program, and none of its functions hides a
 //! builtin, which other functions may mean.
 
-use spile::source::{Origin, SourceMap};
-use spile::syntax::ast::Item;
-use spile::syntax::{self, Environment, Macros};
+use spile_source::{Origin, SourceMap};
+use spile_syntax::ast::Item;
+use spile_syntax::{self as syntax, Environment, Macros};
 
 #[test]
 fn every_file_parses() {
     let mut sources = SourceMap::new();
     let mut macros = Macros::default();
     let environment = Environment::default();
-    let (shared, scripts): (Vec<_>, Vec<_>) = spile::kbuild::embedded_tapset().into_iter().partition(|(name, _)| name.ends_with(".stpm"));
+    let (shared, scripts): (Vec<_>, Vec<_>) = spile_core::library::embedded_tapset().into_iter().partition(|(name, _)| name.ends_with(".stpm"));
     assert!(scripts.len() > 20 && !shared.is_empty());
     for (name, bytes) in shared {
         let file = sources.add(name.clone(), bytes, Origin::Tapset);
@@ -24,7 +24,7 @@ fn every_file_parses() {
         assert!(!script.items.is_empty(), "{name}");
         for item in &script.items {
             if let Item::Function(function) = item {
-                let hidden = spile::builtin::find(&function.name.text, function.parameters.len());
+                let hidden = spile_core::builtin::find(&function.name.text, function.parameters.len());
                 assert!(hidden.is_none(), "{name}: {} hides a builtin", function.name.text);
             }
         }

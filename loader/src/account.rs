@@ -8,7 +8,7 @@ use std::fmt::Write;
 use spile_abi::device::{Counters, MECHANISMS};
 use spile_abi::meta::Probe;
 
-use crate::escape;
+use spile_abi::escape;
 
 /// How `--stats` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

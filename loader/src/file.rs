@@ -9,7 +9,7 @@ use spile_abi::seal;
 
 use crate::elf;
 use crate::error::Error;
-use crate::escape;
+use spile_abi::escape;
 
 /// What a module says of itself.
 #[derive(Debug, PartialEq)]

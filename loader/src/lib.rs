@@ -24,7 +24,6 @@ pub mod detached;
 pub mod device;
 pub mod elf;
 pub mod error;
-pub mod escape;
 pub mod exporter;
 pub mod file;
 pub mod format;
@@ -86,7 +85,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Err(error)) => told(&error),
         Err(told) => {
             let text = told.render().to_string();
-            match escape::lines(&text) == text {
+            match spile_abi::escape::lines(&text) == text {
                 // Help and version go to standard output, mistakes to standard error; a closed one is nobody's concern.
                 true => drop(told.print()),
                 // It names words that were given.
@@ -146,7 +145,7 @@ fn perform(options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
             require(caller, Rank::Usr, "looking at sessions")?;
             let text = privileged(caller, || status_text(name, *form))?;
             // A closed reader has seen enough.
-            let _ = std::io::Write::write_all(&mut std::io::stdout(), escape::lines(&text).as_bytes());
+            let _ = std::io::Write::write_all(&mut std::io::stdout(), spile_abi::escape::lines(&text).as_bytes());
             Ok(Exit::Success)
         }
         Task::Gate { name, mode, expires, harmless_c } => {

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 
-use crate::escape;
+use spile_abi::escape;
 
 /// Sends assignments (`READY=1`) to the socket of NOTIFY_SOCKET, if there is one. Nobody listening is no error. A name in one of them
 /// cannot become another one.

@@ -12,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{SFlag, fstat};
 
 use crate::error::Error;
-use crate::escape;
+use spile_abi::escape;
 use crate::options::{Escape, Options};
 use crate::ring::OutFile;
 use crate::rotate::Files;

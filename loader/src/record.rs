@@ -4,7 +4,7 @@ use spile_abi::format::Piece;
 use spile_abi::meta::Meta;
 use spile_abi::record::{FORMAT_STACK, FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, Record};
 
-use crate::escape;
+use spile_abi::escape;
 use crate::format;
 use crate::livepatch::{self, Came};
 use crate::payload::{Payload, Short};

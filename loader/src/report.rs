@@ -5,7 +5,7 @@ use std::io::Write;
 use spile_abi::device::Counters;
 use spile_abi::meta::Probe;
 
-use crate::escape;
+use spile_abi::escape;
 
 /// A line to standard error, outside of a session, with what came from outside in it escaped. A closed one is no error.
 pub fn say(line: &str) {

@@ -15,7 +15,7 @@ use crate::accounts;
 use crate::beneath::Tree;
 use crate::conf::{self, Conf, Missing};
 use crate::error::{Error, Exit};
-use crate::escape;
+use spile_abi::escape;
 use crate::file::{File, is_module_name, running_release};
 use crate::load;
 use crate::notify;

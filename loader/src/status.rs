@@ -11,7 +11,7 @@ use spile_abi::meta::Meta;
 use crate::account::{self, quoted};
 use crate::device::Device;
 use crate::error::Error;
-use crate::escape;
+use spile_abi::escape;
 use crate::gate;
 
 const NS_PER_S: u64 = 1_000_000_000;

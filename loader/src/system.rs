@@ -37,7 +37,7 @@ impl Commands {
     pub fn run(&mut self, command: &[u8]) -> Result<(), String> {
         use std::os::unix::ffi::OsStrExt;
         self.reap();
-        let shown = || crate::escape::bytes(command);
+        let shown = || spile_abi::escape::bytes(command);
         if let Some(why) = &self.refusal {
             return Err(format!("system(): {why}, not run: {}", shown()));
         }

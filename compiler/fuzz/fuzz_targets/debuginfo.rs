@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use spile::debuginfo::{DebugInfo, Elf, FunctionPattern, Type, TypeId};
+use spile_debuginfo::{DebugInfo, Elf, FunctionPattern, Type, TypeId};
 
 /// Functions looked at of one file: a fuzzer's inputs are small.
 const FUNCTIONS: usize = 200;

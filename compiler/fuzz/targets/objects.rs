@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use spile::debuginfo::{self, DebugInfo, Elf, FunctionPattern, Type, TypeId};
+use spile_debuginfo::{self as debuginfo, DebugInfo, Elf, FunctionPattern, Type, TypeId};
 
 use super::die::{Tree, Value, at, tag};
 use super::{Choices, btf, elf};

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use spile::diagnostic::Severity;
-use spile::elaborate::{self, Options};
-use spile::plan::{self, Limits, Naming};
-use spile::probe::Resolver;
-use spile::source::{Origin, SourceMap};
-use spile::syntax::{self, Environment, Macros};
+use spile_source::diagnostic::Severity;
+use spile_core::elaborate::{self, Options};
+use spile_core::plan::{self, Limits, Naming};
+use spile_core::probe::Resolver;
+use spile_source::{Origin, SourceMap};
+use spile_syntax::{self as syntax, Environment, Macros};
 
 const SCRIPTS: [&str; 5] = [
     "global a = 1, s = \"x\"\nprobe begin { a += 2; s .= sprintf(\"%d %s\", a, execname()); if (a > 3 && s != \"y\") print(s) else exit() }",
@@ -30,7 +30,7 @@ pub fn script(bytes: &[u8]) {
     let mut sources = SourceMap::new();
     let file = sources.add("<input>", bytes.to_vec(), Origin::User);
     let (script, problems) = syntax::parse(&mut sources, file, &environment(), &Macros::default());
-    let wrong = |problems: &[spile::diagnostic::Diagnostic]| problems.iter().any(|problem| problem.severity == Severity::Error);
+    let wrong = |problems: &[spile_source::diagnostic::Diagnostic]| problems.iter().any(|problem| problem.severity == Severity::Error);
     if wrong(&problems) {
         return;
     }
@@ -51,7 +51,7 @@ pub fn script(bytes: &[u8]) {
         defines: Vec::new(),
     };
     let plan = plan::plan(&program, &sources, naming);
-    let _ = spile::emit::emit(&plan);
+    let _ = spile_core::emit::emit(&plan);
 }
 
 const LIBRARY: [&str; 3] = [

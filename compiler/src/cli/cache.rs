@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use clap::ValueEnum;
 
-use crate::cache::{Cache, Listed, size_text};
+use spile_base::cache::{Cache, Listed, size_text};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Action {
@@ -53,7 +53,7 @@ mod tests {
     use sha2::{Digest, Sha256};
 
     use super::*;
-    use crate::cache::{Entry, Key, Kind, Settings};
+    use spile_base::cache::{Entry, Key, Kind, Settings};
 
     #[test]
     fn shown_and_cleared() {

@@ -1,8 +1,8 @@
 //! `-G NAME=VALUE`: initial values from the command line.
 
-use crate::diagnostic::{Code, Diagnostic, suggest};
-use crate::source::{Origin, SourceMap, Span};
-use crate::syntax::ast::{Global, Item, Literal, Script};
+use spile_source::diagnostic::{Code, Diagnostic, suggest};
+use spile_source::{Origin, SourceMap, Span};
+use spile_syntax::ast::{Global, Item, Literal, Script};
 
 /// Gives the globals their values; a diagnostic for each that is not there or is an array.
 ///
@@ -70,7 +70,7 @@ fn array(global: &Global) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::{self, Environment, Macros};
+    use spile_syntax::{self as syntax, Environment, Macros};
 
     fn assigned(script: &str, name: &str, value: &str) -> (Option<Literal>, Vec<Diagnostic>) {
         let mut sources = SourceMap::new();

@@ -1,6 +1,6 @@
 //! `-D NAME=VALUE`: the limits that guard a script, by the names and with the defaults that SystemTap gives them.
 
-use crate::plan::Limits;
+use spile_core::plan::Limits;
 
 /// Names that [`read`] knows, for help and messages.
 pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, \

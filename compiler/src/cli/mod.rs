@@ -5,6 +5,7 @@ pub mod describe;
 pub mod globals;
 pub mod limits;
 pub mod options;
+pub mod relevant;
 pub mod passes;
 pub mod progress;
 pub mod report;

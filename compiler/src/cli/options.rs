@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 
-use crate::cache::Settings;
-use crate::kbuild::{BuildError, Keys};
-use crate::plan::Limits;
-use crate::syntax::LANGUAGE_VERSION;
+use spile_base::cache::Settings;
+use spile_kbuild::{BuildError, Keys};
+use spile_core::plan::Limits;
+use spile_syntax::LANGUAGE_VERSION;
 
 use super::refused;
 

@@ -72,7 +72,7 @@ fn show<W: Write>(mut text: String, told: &Receiver<Option<String>>, out: &dyn F
         }
         if started.elapsed() >= QUIET {
             shown = true;
-            let _ = write!(out(), "\r\x1b[K{} ... {:.1} s", spilerun::escape::line(&text), started.elapsed().as_secs_f64());
+            let _ = write!(out(), "\r\x1b[K{} ... {:.1} s", spile_abi::escape::line(&text), started.elapsed().as_secs_f64());
             let _ = out().flush();
         }
     }

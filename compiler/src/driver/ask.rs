@@ -1,10 +1,10 @@
 //! What is asked of kernels without compiling: `--check`, `--resolve`, `--list-lines`.
 
 use super::*;
-use crate::check::{self, Subject};
+use spile_core::check::{self, Subject};
 use crate::cli::options::Answer;
-use crate::elaborate::survey::survey;
-use crate::inspect;
+use spile_core::elaborate::survey::survey;
+use spile_core::inspect;
 
 /// As diff(1) has it: 0 all is well, 1 it is not, 2 that could not be found out.
 const TROUBLE: Failed = Failed(2);
@@ -64,15 +64,15 @@ impl Session {
     /// `--export-index`: the kernel, and the modules that the words name.
     pub(super) fn export_index(&mut self, file: &Path, kernel: Option<&Kernel>, release: &str) -> Result<Outcome, Failed> {
         let Some(kernel) = kernel else {
-            let error = crate::target::TargetError::no_kernel(release);
+            let error = spile_debuginfo::target::TargetError::no_kernel(release);
             return Err(self.fail(&error.to_string(), &error.notes()));
         };
         let modules: Vec<String> = self.options.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let progress = self.progress("reading debug information");
-        let size = crate::target::export(kernel, &modules, file);
+        let size = spile_debuginfo::target::export(kernel, &modules, file);
         drop(progress);
         let size = size.map_err(|error| self.fail(&error.to_string(), &error.notes()))?;
-        self.print_lines([format!("{}: {}, {}", file.display(), kernel.release(), crate::cache::size_text(size))].into_iter())
+        self.print_lines([format!("{}: {}, {}", file.display(), kernel.release(), spile_base::cache::size_text(size))].into_iter())
     }
 
     /// `--resolve`: status 1 where a point that is not optional has no site.

@@ -13,7 +13,7 @@ pub struct Options {
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("reading {}", path.display()));
-    let differences = spile::kbuild::differences(&read(&options.one)?, &read(&options.other)?).map_err(|error| anyhow!(error))?;
+    let differences = spile_kbuild::differences(&read(&options.one)?, &read(&options.other)?).map_err(|error| anyhow!(error))?;
     for line in &differences {
         println!("{line}");
     }

@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use spile::guest::{End, Streams};
+use spile_guest::{End, Streams};
 
 use crate::fixtures::LUSTRE;
 use crate::place::Place;

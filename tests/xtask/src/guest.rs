@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use spile::guest::{Acceleration, End, Guest, Streams};
+use spile_guest::{Acceleration, End, Guest, Streams};
 
 use crate::fixtures::{FAULT, LIVEPATCH, LUSTRE, LUSTRE_VARIANT, PTLRPC};
 use crate::measure;
@@ -81,7 +81,7 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     let variant = LUSTRE_VARIANT.build(root, place)?;
     let ptlrpc = PTLRPC.build(root, place)?;
     let mut guest = Guest::new(place.kernel.clone());
-    guest.boot_limit(spile::guest::BOOT * place.slowness() * measure::busy());
+    guest.boot_limit(spile_guest::BOOT * place.slowness() * measure::busy());
     guest.extra_module(lustre).extra_module(ptlrpc).extra_module(FAULT.build(root, place)?).extra_module(LIVEPATCH.build(root, place)?);
     guest.copy(variant, "/root/variant/lustre.ko")?;
     for name in ["getfattr", "setfattr"] {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, ensure};
-use spile::package::{Entry, LOADER, Package, Scripts, copyright, deb, rpm};
+use spile_package::{Entry, LOADER, Package, Scripts, copyright, deb, rpm};
 
 /// Files of the loader's package, from loader/system/: name there, place, permissions.
 const SYSTEM: [(&str, &str, u32); 8] = [

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use spile::guest::Kernel;
+use spile_guest::Kernel;
 
 /// A kernel line that another release of Debian has.
 struct Line {

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use spile::cache::Cache;
-use spile::library::{self, Library, Places, Wanted};
-use spile::source::SourceMap;
-use spile::syntax::{Environment, Macros};
+use spile_base::cache::Cache;
+use spile_core::library::{self, Library, Places, Wanted};
+use spile_source::SourceMap;
+use spile_syntax::{Environment, Macros};
 
 const DIRECTORY: &str = "docs/reference";
 
@@ -37,7 +37,7 @@ fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
     let scripts = open.select(&mut sources, &environment, &macros, wanted, &mut problems).map_err(|error| anyhow::anyhow!("{error:?}"))?;
     ensure!(problems.is_empty(), "the library has problems: {problems:?}");
 
-    let points = spile::probe::forms().filter(|form| !form.spelling.starts_with('_'));
+    let points = spile_core::probe::forms().filter(|form| !form.spelling.starts_with('_'));
     let points = points.map(|form| format!("{} /* {} */", form.spelling, form.doc)).collect();
     Ok(BTreeMap::from([
         ("README.md", page("Reference", "What scripts can name. Written by `cargo xtask reference` from the records of the program.", CONTENTS.into())),

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use spile::guest::Kernel;
+use spile_guest::Kernel;
 
 /// A file that tells whether its package is there, however it got there.
 const TOOLS: [(&str, &str); 20] = [

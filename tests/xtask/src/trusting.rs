@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use object::{LittleEndian, Object, ObjectSymbol, elf, read::elf::ProgramHeader};
-use spile::guest::Kernel;
+use spile_guest::Kernel;
 
 type Elf<'data> = object::read::elf::ElfFile64<'data, LittleEndian>;
 

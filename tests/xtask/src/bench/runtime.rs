@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use spile::guest::{Acceleration, Guest, Streams};
+use spile_guest::{Acceleration, Guest, Streams};
 
 use crate::fixtures::BARE;
 use crate::place::Place;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use spile::guest::{Guest, Streams};
+use spile_guest::{Guest, Streams};
 
 use super::interpret::{MAX_NESTING, apart};
 use super::tree::{Given, GlobalKind, Value, When};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use spile::guest::{End, Guest, Streams};
+use spile_guest::{End, Guest, Streams};
 
 use super::build::{Workshop, script_of};
 use super::find::{Kind, Test};

@@ -1,0 +1,404 @@
+//! Two surveys of one script, put side by side.
+
+use std::collections::BTreeMap;
+
+use super::types::{Typed, alike};
+use super::{Item, Kind, Outcome, Report, Verdict, rename};
+use spile_debuginfo::{DebugInfo, Function, FunctionPattern};
+use crate::elaborate::survey::{Point, Survey, Surveyed, Target};
+use crate::probe::CodePlace;
+use crate::program::Attachment;
+use spile_source::SourceMap;
+use spile_debuginfo::target::Kernel;
+
+/// So many names are told of what differs.
+const NAMED: usize = 6;
+
+/// A kernel, and what it was found to have for the script.
+pub struct Subject {
+    /// As the command line names it.
+    pub name: String,
+    pub kernel: Kernel,
+    pub survey: Survey,
+}
+
+/// Each kernel against the first; nothing if there is no kernel.
+pub fn compare(sources: &SourceMap, kernels: &[Subject]) -> Report {
+    let names = kernels.iter().map(|kernel| kernel.name.clone()).collect();
+    let Some((first, others)) = kernels.split_first() else { return Report { kernels: names, items: Vec::new(), well: true } };
+    let mut items = Vec::new();
+    for point in &first.survey.points {
+        let place = sources.place(point.span);
+        let same: Vec<Option<&Point>> = others.iter().map(|other| find(&other.survey, sources, point)).collect();
+        let pairs = same.iter().zip(others);
+        let outcomes = pairs.map(|(other, subject)| match other {
+            Some(other) => compare_points(point, other, &subject.kernel),
+            None => not_asked(),
+        });
+        let outcomes = outcomes.collect();
+        let first = described(point);
+        items.push(Item { kind: Kind::Probe, text: point.text.clone(), place, within: String::new(), first, outcomes });
+        let sites: Vec<&Surveyed> = point.sites.iter().collect();
+        let others: Vec<Vec<&Surveyed>> = same.iter().map(|other| other.iter().flat_map(|point| &point.sites).collect()).collect();
+        variables(sources, &point.text, point.optional, &sites, &others, &mut items);
+    }
+    for function in &first.survey.functions {
+        let others: Vec<Vec<&Target>> = others.iter().map(|other| targets_of(&other.survey, &function.name)).collect();
+        for target in &function.targets {
+            let of = |targets: &Vec<&Target>| -> Outcome {
+                match targets.iter().find(|other| other.text == target.text) {
+                    Some(other) => compare_targets(&[(target, None)], &[(other, None)]),
+                    None => not_asked(),
+                }
+            };
+            items.push(Item {
+                kind: Kind::Variable,
+                text: target.text.clone(),
+                place: sources.place(target.span),
+                within: format!("function {}", function.name),
+                first: type_of(target),
+                outcomes: others.iter().map(of).collect(),
+            });
+        }
+    }
+    let well = items.iter().flat_map(|item| &item.outcomes).all(|outcome| outcome.well);
+    Report { kernels: names, items, well }
+}
+
+/// The same point in the other survey: conditionals may have taken it away.
+fn find<'s>(survey: &'s Survey, sources: &SourceMap, point: &Point) -> Option<&'s Point> {
+    let place = sources.place(point.span);
+    survey.points.iter().find(|other| other.text == point.text && sources.place(other.span) == place)
+}
+
+/// The target expressions of a function of the script.
+fn targets_of<'s>(survey: &'s Survey, name: &str) -> Vec<&'s Target> {
+    survey.functions.iter().filter(|function| function.name == name).flat_map(|function| &function.targets).collect()
+}
+
+fn not_asked() -> Outcome {
+    Outcome::new(Verdict::Same, "the script leaves it out there")
+}
+
+/// What sites are put together by.
+fn key(surveyed: &Surveyed) -> String {
+    let site = &surveyed.site;
+    match &site.attachment {
+        Attachment::Tracepoint { name, .. } => format!("tracepoint {name}"),
+        _ if !site.function.is_empty() => site.function.clone(),
+        _ => site.point.clone(),
+    }
+}
+
+fn grouped<'s>(sites: impl Iterator<Item = &'s Surveyed>) -> BTreeMap<String, Vec<&'s Surveyed>> {
+    let mut groups: BTreeMap<String, Vec<&Surveyed>> = BTreeMap::new();
+    for site in sites {
+        groups.entry(key(site)).or_default().push(site);
+    }
+    groups
+}
+
+/// The point on the first kernel, in words.
+fn described(point: &Point) -> String {
+    let groups = grouped(point.sites.iter());
+    match groups.len() {
+        0 => point.problems.first().map_or_else(|| "not looked at".to_string(), |problem| format!("not there: {}", problem.message)),
+        1 => groups.into_values().next().map(|sites| shape(&sites)).unwrap_or_default(),
+        count => format!("{count} functions"),
+    }
+}
+
+/// What there is of one function: `fs/read_write.c:450, 3 inlined copies`.
+fn shape(sites: &[&Surveyed]) -> String {
+    let Some((code, function)) = sites.iter().find_map(|site| located(site)) else {
+        return sites.first().map(|site| site.site.point.clone()).unwrap_or_default();
+    };
+    let place = if function.file.is_empty() { code.object.name().to_string() } else { format!("{}:{}", function.file, function.line) };
+    match (bodies(sites), sites.len()) {
+        (0, count) => format!("{place}, inlined, {count} sites"),
+        (1, 1) => place,
+        (_, count) => format!("{place}, {count} sites"),
+    }
+}
+
+fn located(surveyed: &Surveyed) -> Option<(CodePlace, Function)> {
+    let code = surveyed.site.context.code()?;
+    let function = code.object.debug().ok()?.function(code.function).ok()?;
+    Some((code, function))
+}
+
+/// How many of the sites are in code that is called.
+fn bodies(sites: &[&Surveyed]) -> usize {
+    let called = |surveyed: &&&Surveyed| {
+        let Some((code, function)) = located(surveyed) else { return true };
+        !function.inlined.iter().any(|instance| instance.address == code.address)
+    };
+    sites.iter().filter(called).count()
+}
+
+fn compare_points(first: &Point, second: &Point, kernel: &Kernel) -> Outcome {
+    let outcome = compare_sites(first, second, kernel);
+    match second.optional || first.optional {
+        true => Outcome { well: true, ..outcome },
+        false => outcome,
+    }
+}
+
+fn compare_sites(first: &Point, second: &Point, kernel: &Kernel) -> Outcome {
+    let (old, new) = (grouped(first.sites.iter()), grouped(second.sites.iter()));
+    if old.is_empty() {
+        return match new.is_empty() {
+            true if first.problems.is_empty() => Outcome::new(Verdict::Same, "not looked at"),
+            true => Outcome::new(Verdict::Gone, "on neither kernel"),
+            false => Outcome::new(Verdict::New, counted(new.len(), "function")),
+        };
+    }
+    let mut each: Vec<(String, Outcome)> = Vec::new();
+    for (name, sites) in &old {
+        let outcome = match new.get(name) {
+            Some(others) => compare_function(first, sites, others),
+            None => missing(first, name, sites, second, kernel),
+        };
+        each.push((name.clone(), outcome));
+    }
+    if let [(_, outcome)] = each.as_slice() {
+        return outcome.clone();
+    }
+    summary(each, new.keys().filter(|name| !old.contains_key(*name)).count())
+}
+
+/// Of a point with many functions.
+fn summary(each: Vec<(String, Outcome)>, added: usize) -> Outcome {
+    let worst = each.iter().map(|(_, outcome)| outcome.verdict).max().unwrap_or(Verdict::Same);
+    let well = each.iter().all(|(_, outcome)| outcome.well);
+    let differ: Vec<&(String, Outcome)> = each.iter().filter(|(_, outcome)| outcome.verdict != Verdict::Same).collect();
+    let mut parts = Vec::new();
+    let mut verdicts: Vec<Verdict> = differ.iter().map(|(_, outcome)| outcome.verdict).collect();
+    verdicts.sort();
+    verdicts.dedup();
+    for verdict in verdicts.into_iter().rev() {
+        let of: Vec<&&(String, Outcome)> = differ.iter().filter(|(_, outcome)| outcome.verdict == verdict).collect();
+        let name = |(name, outcome): &(String, Outcome)| match &outcome.to {
+            Some(to) => format!("{name} -> {to}"),
+            None => name.clone(),
+        };
+        let mut names: Vec<String> = of.iter().take(NAMED).map(|item| name(item)).collect();
+        if of.len() > NAMED {
+            names.push("...".into());
+        }
+        parts.push(format!("{} of {} {}: {}", of.len(), each.len(), verdict.text(), names.join(", ")));
+    }
+    if parts.is_empty() {
+        parts.push(counted(each.len(), "function"));
+    }
+    if added > 0 {
+        parts.push(format!("{} more than before", counted(added, "function")));
+    }
+    let functions = differ.iter().map(|(name, outcome)| (name.clone(), outcome.verdict)).collect();
+    Outcome { verdict: worst, detail: parts.join("; "), to: None, well, functions }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A function that both have.
+fn compare_function(point: &Point, old: &[&Surveyed], new: &[&Surveyed]) -> Outcome {
+    if bodies(old) > 0 && bodies(new) == 0 {
+        return Outcome::new(Verdict::Inlined, format!("{}; was {}", shape(new), shape(old)));
+    }
+    let (Some((_, one)), Some((_, other))) = (located(old[0]), located(new[0])) else {
+        return Outcome::new(Verdict::Same, "");
+    };
+    let place = |function: &Function| format!("{}:{}", function.file, function.line);
+    let (from, to) = (place(&one), place(&other));
+    if is_statement(point) && relative_lines(old, &one) != relative_lines(new, &other) {
+        return statement_moved(old, &one, &other);
+    }
+    if one.file != other.file && !other.file.is_empty() {
+        return Outcome::new(Verdict::Moved, format!("{from} -> {to}")).to(to);
+    }
+    let detail = if from == to || other.file.is_empty() { String::new() } else { format!("now line {}, was {}", other.line, one.line) };
+    Outcome::new(Verdict::Same, detail)
+}
+
+fn is_statement(point: &Point) -> bool {
+    point.text.contains(".statement(\"")
+}
+
+/// The lines of a function that statements are on, counted from its own.
+fn relative_lines(sites: &[&Surveyed], function: &Function) -> Vec<i64> {
+    let mut lines: Vec<i64> = sites.iter().filter_map(|site| line(&site.site.point)).map(|line| line - i64::from(function.line)).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines
+}
+
+/// A line in a script's text is a place in a function: where the function has moved, it names another one.
+fn statement_moved(old: &[&Surveyed], one: &Function, other: &Function) -> Outcome {
+    let meant: Vec<String> = relative_lines(old, one).into_iter().take(NAMED).map(|line| (line + i64::from(other.line)).to_string()).collect();
+    let meant = meant.join(",");
+    let detail = format!(
+        "{} begins at {}:{}, was {}:{}: as far from its beginning as the script means is line {meant}",
+        one.name, other.file, other.line, one.file, one.line
+    );
+    Outcome::new(Verdict::Moved, detail).to(format!("{}:{meant}", other.file)).unwell()
+}
+
+/// The line in a canonical spelling: `kernel.statement("f@fs/x.c:12")`.
+fn line(point: &str) -> Option<i64> {
+    let (before, _) = point.rsplit_once("\")")?;
+    before.rsplit_once(':')?.1.parse().ok()
+}
+
+/// A function that the first kernel's point has and the second's has not.
+fn missing(first: &Point, name: &str, sites: &[&Surveyed], second: &Point, kernel: &Kernel) -> Outcome {
+    let why = second.problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
+    let gone = Outcome::new(Verdict::Gone, why);
+    let Some((code, function)) = located(sites[0]) else { return gone };
+    let other = if code.object.is_kernel() { kernel.vmlinux() } else { kernel.module(code.object.name()) };
+    let Ok(other) = other else { return gone };
+    let (Ok(old), Ok(new)) = (code.object.debug(), other.debug()) else { return gone };
+    let there = new.find_functions(&FunctionPattern { name: name.into(), file: None }).unwrap_or_default();
+    let there: Vec<Function> = there.into_iter().filter_map(|id| new.function(id).ok()).collect();
+    if let Some(other) = there.iter().find(|other| !other.bodies.is_empty()) {
+        if is_statement(first) {
+            return statement_moved(sites, &function, other);
+        }
+        let to = format!("{}:{}", other.file, other.line);
+        let detail = format!("{}:{} -> {to}, which `{}` does not name", function.file, function.line, first.text);
+        return Outcome::new(Verdict::Moved, detail).to(to).unwell();
+    }
+    let copies: usize = there.iter().map(|other| other.inlined.len()).sum();
+    if copies > 0 {
+        return Outcome::new(Verdict::Inlined, format!("only its {} left", counted(copies, "inlined copy").replace("copys", "copies"))).unwell();
+    }
+    match rename::function(old, code.function, new) {
+        Some(found) => {
+            let detail = format!("{name} -> {} ({}:{})", found.name, found.file, found.line);
+            Outcome::new(Verdict::Renamed, detail).to(found.name)
+        }
+        None => gone,
+    }
+}
+
+/// The target expressions of one point, by their text.
+fn variables(sources: &SourceMap, point: &str, optional: bool, sites: &[&Surveyed], others: &[Vec<&Surveyed>], items: &mut Vec<Item>) {
+    let mut seen: Vec<&str> = Vec::new();
+    for target in sites.iter().flat_map(|site| &site.targets) {
+        if seen.contains(&target.text.as_str()) {
+            continue;
+        }
+        seen.push(&target.text);
+        let old = uses(sites.iter().copied(), &target.text);
+        let of = |others: &Vec<&Surveyed>| {
+            let new = uses(others.iter().copied(), &target.text);
+            if new.is_empty() && !others.is_empty() {
+                return not_asked();
+            }
+            let outcome = compare_by_function(&old, &new);
+            if optional && others.is_empty() { Outcome { well: true, ..outcome } } else { outcome }
+        };
+        items.push(Item {
+            kind: Kind::Variable,
+            text: target.text.clone(),
+            place: sources.place(target.span),
+            within: point.to_string(),
+            first: old.values().flatten().find(|(target, _)| target.found.is_ok()).map_or_else(|| type_of(target), |(target, _)| type_of(target)),
+            outcomes: others.iter().map(of).collect(),
+        });
+    }
+}
+
+type Use<'s> = (&'s Target, Option<CodePlace>);
+
+fn uses<'s>(sites: impl Iterator<Item = &'s Surveyed>, text: &str) -> BTreeMap<String, Vec<Use<'s>>> {
+    let mut uses: BTreeMap<String, Vec<Use>> = BTreeMap::new();
+    for site in sites {
+        for target in site.targets.iter().filter(|target| target.text == text) {
+            uses.entry(key(site)).or_default().push((target, site.site.context.code()));
+        }
+    }
+    uses
+}
+
+fn compare_by_function(old: &BTreeMap<String, Vec<Use>>, new: &BTreeMap<String, Vec<Use>>) -> Outcome {
+    let both: Vec<(String, Outcome)> =
+        old.iter().filter_map(|(name, old)| Some((name.clone(), compare_targets(old, new.get(name)?)))).collect();
+    match both.as_slice() {
+        [] => Outcome::new(Verdict::Gone, "its probe point is not there"),
+        [(_, outcome)] => outcome.clone(),
+        _ => summary(both, 0),
+    }
+}
+
+fn compare_targets(old: &[Use], new: &[Use]) -> Outcome {
+    let there = |uses: &[Use]| uses.iter().position(|(target, _)| target.found.is_ok());
+    let (one, other) = match (there(old), there(new)) {
+        (Some(one), Some(other)) => (&old[one], &new[other]),
+        (None, Some(_)) => return Outcome::new(Verdict::New, type_of(new[0].0)),
+        (None, None) => return Outcome::new(Verdict::Gone, "on neither kernel"),
+        (Some(one), None) => return absent(&old[one], &new[0]),
+    };
+    let (Ok(found), Ok(now)) = (&one.0.found, &other.0.found) else { return Outcome::new(Verdict::Same, "") };
+    let (Ok(first), Ok(second)) = (found.object.debug(), now.object.debug()) else { return Outcome::new(Verdict::Same, "") };
+    let (before, after) = (Typed { debug: first, id: found.type_id }, Typed { debug: second, id: now.type_id });
+    let (from, to) = (before.name(), after.name());
+    if !alike(before, after) {
+        return Outcome::new(Verdict::TypeChanged, format!("{from} -> {to}")).to(to);
+    }
+    let lost = new.iter().filter(|(target, _)| target.found.is_err()).count();
+    let had = old.iter().filter(|(target, _)| target.found.is_err()).count();
+    if lost > 0 && had == 0 {
+        return Outcome::new(Verdict::Gone, format!("at {lost} of {} sites: {}", new.len(), why(new)));
+    }
+    Outcome::new(Verdict::Same, if from == to { String::new() } else { format!("spelled {to}, was {from}") })
+}
+
+fn why(uses: &[Use]) -> String {
+    let problem = uses.iter().find_map(|(target, _)| target.found.as_ref().err());
+    problem.map(|problem| problem.message.clone()).unwrap_or_default()
+}
+
+/// A target that was there and is not: under another name, perhaps.
+fn absent((old, code): &Use, (new, now): &Use) -> Outcome {
+    let why = new.found.as_ref().err().map(|problem| {
+        let notes = problem.notes.iter().chain(problem.labels.iter().map(|label| &label.message)).find(|note| note.contains("optimised out"));
+        notes.map_or_else(|| problem.message.clone(), |note| format!("{}: {note}", problem.message))
+    });
+    let renamed = member_renamed(old, new).or_else(|| {
+        let (code, now) = (code.as_ref()?, now.as_ref()?);
+        let root = old.text.strip_prefix('$')?;
+        let name = root.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+        let in_scope = |debug: &DebugInfo| debug.parameters(now.function).is_ok_and(|all| all.iter().any(|variable| variable.name == name));
+        let (first, second) = (code.object.debug().ok()?, now.object.debug().ok()?);
+        if in_scope(second) {
+            return None;
+        }
+        let found = rename::parameter((first, code.function), name, (second, now.function))?;
+        Some((format!("${name}"), format!("${found}")))
+    });
+    match renamed {
+        Some((from, to)) => Outcome::new(Verdict::Renamed, format!("{from} -> {to}")).to(to),
+        None => Outcome::new(Verdict::Gone, why.unwrap_or_default()),
+    }
+}
+
+fn member_renamed(old: &Target, new: &Target) -> Option<(String, String)> {
+    let missing = |member: &&crate::elaborate::survey::Member| {
+        member.object.debug().is_ok_and(|debug| debug.member(member.container, &member.name).is_err())
+    };
+    let at = new.members.iter().position(|member| missing(&member))?;
+    let (one, other) = (old.members.get(at)?, new.members.get(at)?);
+    let (first, second) = (one.object.debug().ok()?, other.object.debug().ok()?);
+    let found = rename::member(Typed { debug: first, id: one.container }, &one.name, Typed { debug: second, id: other.container })?;
+    let container = second.type_name(other.container);
+    Some((format!("{container}.{}", one.name), found))
+}
+
+fn type_of(target: &Target) -> String {
+    match &target.found {
+        Ok(found) => found.object.debug().map(|debug| debug.type_name(found.type_id)).unwrap_or_default(),
+        Err(problem) => format!("not there: {}", problem.message),
+    }
+}

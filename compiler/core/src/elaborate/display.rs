@@ -1,0 +1,130 @@
+//! What a session shows at its end by itself: globals that are written and never read.
+
+use super::{Elaborator, lower::plain};
+use crate::program::{
+    Attachment, Element, Expr, ExprKind, Extractor, Foreach, Global, GlobalId, Holds, Iterated, Local, LocalId, Order, Print,
+    PrintPiece, Probe, SortBy, Stmt, StmtKind, Type, Variable,
+};
+use spile_source::Span;
+
+impl Elaborator<'_> {
+    /// An end probe, after all others, that prints them; None if there are none.
+    pub(super) fn display_globals(&mut self) -> Option<Probe> {
+        let mut locals = Vec::new();
+        let mut body = Vec::new();
+        let mut first = None;
+        for index in 0..self.globals.len() {
+            if !self.globals[index].written || self.globals[index].read {
+                continue;
+            }
+            let global = self.lower_global(index);
+            first.get_or_insert(global.span);
+            body.push(display(GlobalId(index as u32), &global, &mut locals));
+        }
+        first.map(|span| Probe {
+            point: "end".into(),
+            script_point: "end".into(),
+            function: String::new(),
+            module: String::new(),
+            attachment: Attachment::End { order: i64::MAX },
+            locals,
+            saved: Vec::new(),
+            body,
+            span,
+        })
+    }
+}
+
+fn display(id: GlobalId, global: &Global, locals: &mut Vec<Local>) -> Stmt {
+    let span = global.span;
+    let name = &global.name;
+    if !global.is_array() {
+        let value = |kind, ty| Expr { kind, ty, span };
+        return match global.holds {
+            Holds::Value(ty) => {
+                let value = value(ExprKind::Variable(Variable::Global(id)), ty);
+                print(vec![text(format!("{name}=")), quoted(value), text("\n".into())].concat(), span)
+            }
+            Holds::Stats(_) => stats(&Element { global: id, keys: Vec::new(), span }, vec![text(name.clone())].concat(), span),
+        };
+    }
+    let mut fresh = |ty| {
+        locals.push(Local { name: format!("key{}", locals.len()), ty });
+        LocalId(locals.len() as u32 - 1)
+    };
+    let keys: Vec<(LocalId, Type)> = global.keys.iter().map(|&ty| (fresh(ty), ty)).collect();
+    let read = |&(local, ty): &(LocalId, Type)| Expr { kind: ExprKind::Variable(Variable::Local(local)), ty, span };
+    let mut head = text(format!("{name}["));
+    for (number, key) in keys.iter().enumerate() {
+        if number > 0 {
+            head.extend(text(",".into()));
+        }
+        head.extend(quoted(read(key)));
+    }
+    head.extend(text("]".into()));
+    let (value, by, body) = match global.holds {
+        Holds::Value(ty) => {
+            let value = (fresh(ty), ty);
+            head.extend(text("=".into()));
+            head.extend(quoted(read(&value)));
+            head.extend(text("\n".into()));
+            (Some(Variable::Local(value.0)), SortBy::Value, print(head, span))
+        }
+        Holds::Stats(_) => {
+            let element = Element { global: id, keys: keys.iter().map(read).collect(), span };
+            (None, SortBy::Extractor(Extractor::Count), stats(&element, head, span))
+        }
+    };
+    let foreach = Foreach {
+        over: Iterated::Array(id),
+        keys: keys.iter().map(|&(local, _)| Variable::Local(local)).collect(),
+        value,
+        slice: Vec::new(),
+        sort: Some((by, Order::Descending)),
+        limit: None,
+        body,
+    };
+    Stmt { kind: StmtKind::Foreach(Box::new(foreach)), span }
+}
+
+fn text(text: String) -> Vec<PrintPiece> {
+    vec![PrintPiece::Literal(text.into_bytes())]
+}
+
+/// A value, strings in quotes.
+fn quoted(value: Expr) -> Vec<PrintPiece> {
+    match value.ty {
+        Type::Long => vec![plain(value)],
+        Type::String => vec![PrintPiece::Literal(b"\"".to_vec()), plain(value), PrintPiece::Literal(b"\"".to_vec())],
+    }
+}
+
+fn print(pieces: Vec<PrintPiece>, span: Span) -> Stmt {
+    let kind = ExprKind::Print(Box::new(Print { pieces }));
+    Stmt { kind: StmtKind::Expr(Expr { kind, ty: Type::Long, span }), span }
+}
+
+/// `head @count=2 @min=4 @max=8 @sum=12 @avg=6`; of one that saw nothing `head @count=0x0`.
+fn stats(element: &Element, head: Vec<PrintPiece>, span: Span) -> Stmt {
+    let extract = |extractor| Expr { kind: ExprKind::Extract { aggregate: element.clone(), extractor }, ty: Type::Long, span };
+    let mut pieces = head.clone();
+    let extractors = [
+        (Extractor::Count, "count"),
+        (Extractor::Min, "min"),
+        (Extractor::Max, "max"),
+        (Extractor::Sum, "sum"),
+        (Extractor::Average, "avg"),
+    ];
+    for (extractor, word) in extractors {
+        pieces.extend(text(format!(" @{word}=")));
+        pieces.push(plain(extract(extractor)));
+    }
+    pieces.extend(text("\n".into()));
+    let none = vec![head, text(" @count=0x0\n".into())].concat();
+    let kind = StmtKind::If {
+        condition: extract(Extractor::Count),
+        then: Box::new(print(pieces, span)),
+        otherwise: Some(Box::new(print(none, span))),
+    };
+    Stmt { kind, span }
+}

@@ -1,0 +1,93 @@
+//! Whether running a statement can be noticed: does it print, write a global, call what does?
+//!
+//! A local variable that nothing reads is nothing, and a function is what its body does.
+
+use std::collections::HashSet;
+
+use super::Elaborator;
+use crate::builtin;
+use spile_syntax::ast::{AssignOp, Expr, ExprKind, FunctionBody, PrintForm, Stmt, StmtKind};
+use spile_syntax::visit;
+
+/// What is known while looking at one body.
+pub(super) struct Effects<'e, 'a> {
+    pub elaborator: &'e Elaborator<'a>,
+    /// Variables that are assigned and never read.
+    pub unread: HashSet<&'a str>,
+    /// Functions being looked at, each once.
+    pub within: Vec<usize>,
+}
+
+impl<'a> Effects<'_, 'a> {
+    pub fn any(&mut self, statements: &'a [Stmt]) -> bool {
+        statements.iter().any(|statement| self.of(statement))
+    }
+
+    fn of(&mut self, statement: &'a Stmt) -> bool {
+        match &statement.kind {
+            StmtKind::Empty | StmtKind::Continue => false,
+            StmtKind::Block(block) => self.any(&block.statements),
+            StmtKind::Expr(expr) => self.changes(expr),
+            StmtKind::If { condition, then, otherwise } => {
+                self.changes(condition) || self.of(then) || otherwise.as_deref().is_some_and(|otherwise| self.of(otherwise))
+            }
+            StmtKind::While { condition, body } => self.changes(condition) || self.of(body),
+            StmtKind::For { init, condition, step, body } => {
+                [init, condition, step].into_iter().flatten().any(|expr| self.changes(expr)) || self.of(body)
+            }
+            StmtKind::Foreach(foreach) => foreach.limit.as_ref().is_some_and(|limit| self.changes(limit)) || self.of(&foreach.body),
+            // Nothing to catch where nothing happens.
+            StmtKind::Try { body, .. } => self.any(&body.statements),
+            // In a function they are all that it is for.
+            StmtKind::Next => self.within.is_empty(),
+            StmtKind::Return(value) => self.within.is_empty() || value.as_ref().is_some_and(|value| self.changes(value)),
+            // As in SystemTap, though it ends nothing but what does nothing.
+            StmtKind::Break | StmtKind::Delete(_) => true,
+        }
+    }
+
+    /// Whether the expression does something beside having a value.
+    pub fn changes(&mut self, expr: &'a Expr) -> bool {
+        let mut found = false;
+        visit::in_expression(expr, &mut |inner| {
+            found = found
+                || match &inner.kind {
+                    ExprKind::Assign(op, place, _) => *op == AssignOp::Aggregate || !self.is_unread(place),
+                    ExprKind::Step { .. } => true,
+                    ExprKind::Call(name, arguments) => self.call_changes(name, arguments.len()),
+                    ExprKind::EmbeddedC(code) => !code.text.contains("/* pure */"),
+                    ExprKind::Matches { .. } => true,
+                    ExprKind::Print(print) => !print.to_string || matches!(print.form, PrintForm::Char),
+                    _ => false,
+                };
+        });
+        found
+    }
+
+    fn is_unread(&self, place: &Expr) -> bool {
+        matches!(&place.kind, ExprKind::Ident(name) if self.unread.contains(name.as_str()))
+    }
+
+    fn call_changes(&mut self, name: &'a spile_syntax::ast::Name, arity: usize) -> bool {
+        let functions = self.elaborator.overloads(name.span.file, &name.text, arity);
+        if functions.is_empty() {
+            return builtin::find(&name.text, arity).is_none_or(|builtin| !builtin.pure);
+        }
+        functions.into_iter().any(|index| {
+            if self.within.contains(&index) {
+                return false;
+            }
+            match &self.elaborator.functions[index].ast.body {
+                FunctionBody::EmbeddedC(code) => !code.text.contains("/* pure */"),
+                FunctionBody::Script(block) => {
+                    self.within.push(index);
+                    let unread = self.elaborator.unread_in(block, None);
+                    let outer = std::mem::replace(&mut self.unread, unread);
+                    let changes = self.any(&block.statements);
+                    self.unread = outer;
+                    changes
+                }
+            }
+        })
+    }
+}

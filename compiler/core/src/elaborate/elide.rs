@@ -1,0 +1,164 @@
+//! Statements that nobody would miss: assignments to local variables that nothing reads, expressions that do nothing but
+//! have a value, conditions between such. Like SystemTap, elaboration leaves them out before it looks at what they ask
+//! for: a variable of a script's alias that another kernel does not have hurts only the probes that use it, a read
+//! that nobody needs cannot fail. `-u` keeps them, and so does `try`.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::Elaborator;
+use super::effect::Effects;
+use super::unused::Names;
+use spile_source::Origin;
+use spile_syntax::ast::{Block, Expr, ExprKind, Stmt, StmtKind};
+use spile_syntax::visit;
+
+/// The statements that are left out, each with all inside it.
+#[derive(Clone, Default)]
+pub(super) struct Elided(Rc<HashSet<*const Stmt>>);
+
+impl Elided {
+    pub fn has(&self, statement: &Stmt) -> bool {
+        self.0.contains(&std::ptr::from_ref(statement))
+    }
+}
+
+impl<'a> Elaborator<'a> {
+    /// What may be left out of the statements of a handler, or of a function of the user's.
+    pub(super) fn elided(&self, statements: &[&'a Stmt]) -> Elided {
+        let mut all_used = self.options.unoptimised;
+        for statement in statements {
+            // Embedded C may use any variable.
+            visit::in_statement(statement, &mut |expr| all_used |= matches!(expr.kind, ExprKind::EmbeddedC(_)));
+        }
+        if all_used {
+            return Elided::default();
+        }
+        let mut elision = Elision::new(self, statements);
+        elision.run();
+        Elided(Rc::new(elision.dead))
+    }
+
+    pub(super) fn elided_of_function(&self, block: &'a Block) -> Elided {
+        let library = block.statements.first().is_none_or(|first| self.sources.file(first.span.file).origin == Origin::Tapset);
+        if library { Elided::default() } else { self.elided(&block.statements.iter().collect::<Vec<_>>()) }
+    }
+}
+
+struct Elision<'e, 'a> {
+    /// With the local variables that are given values and read by nothing that stays.
+    effects: Effects<'e, 'a>,
+    /// Local variables that are given values, and how many statements that stay read them. Not those that are counted up:
+    /// as in SystemTap, they stay.
+    reads: HashMap<&'a str, usize>,
+    /// Statements that give a variable a value.
+    writers: HashMap<&'a str, Vec<&'a Stmt>>,
+    /// The statement around another.
+    around: HashMap<*const Stmt, &'a Stmt>,
+    dead: HashSet<*const Stmt>,
+    /// To be looked at, the last first.
+    open: Vec<&'a Stmt>,
+}
+
+impl<'e, 'a> Elision<'e, 'a> {
+    fn new(elaborator: &'e Elaborator<'a>, statements: &[&'a Stmt]) -> Elision<'e, 'a> {
+        let mut all = Names::default();
+        statements.iter().for_each(|statement| all.statement(statement, &|_| false));
+        let local = all.written.iter().filter(|(name, span)| !all.updated.contains(name) && elaborator.find_global(span.file, name).is_none());
+        let reads = local.map(|(name, _)| (*name, 0)).collect();
+        let effects = Effects { elaborator, unread: HashSet::new(), within: Vec::new() };
+        let (writers, around) = (HashMap::new(), HashMap::new());
+        let mut elision = Elision { effects, reads, writers, around, dead: HashSet::new(), open: Vec::new() };
+        statements.iter().for_each(|statement| elision.add(statement, true));
+        elision.effects.unread = elision.reads.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
+        elision
+    }
+
+    /// `may_go`: it is in the body of no `try`, which may be there to fail.
+    fn add(&mut self, statement: &'a Stmt, may_go: bool) {
+        let names = own(statement);
+        for name in names.read {
+            self.reads.entry(name).and_modify(|count| *count += 1);
+        }
+        if may_go {
+            self.open.push(statement);
+            names.written.iter().for_each(|(name, _)| self.writers.entry(name).or_default().push(statement));
+        }
+        let tried = match &statement.kind {
+            StmtKind::Try { body, .. } => body.statements.len(),
+            _ => 0,
+        };
+        for (index, inside) in inner(statement).into_iter().enumerate() {
+            self.around.insert(inside, statement);
+            self.add(inside, may_go && index >= tried);
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(statement) = self.open.pop() {
+            if !self.is_dead(statement) && self.is_needless(statement) {
+                self.bury(statement);
+            }
+        }
+    }
+
+    fn is_dead(&self, statement: &Stmt) -> bool {
+        self.dead.contains(&std::ptr::from_ref(statement))
+    }
+
+    fn is_needless(&mut self, statement: &'a Stmt) -> bool {
+        let nothing = |elision: &Self, inside: &Stmt| matches!(inside.kind, StmtKind::Empty) || elision.is_dead(inside);
+        match &statement.kind {
+            StmtKind::Expr(expr) => !self.changes(expr),
+            StmtKind::Block(block) => !block.statements.is_empty() && block.statements.iter().all(|inside| nothing(self, inside)),
+            StmtKind::If { condition, .. } => inner(statement).into_iter().all(|inside| nothing(self, inside)) && !self.changes(condition),
+            // Nothing to catch.
+            StmtKind::Try { body, .. } => body.statements.iter().all(|inside| matches!(inside.kind, StmtKind::Empty)),
+            // A loop takes its time, and ends a handler that takes too much.
+            _ => false,
+        }
+    }
+
+    /// What the statement has read is read by one less, and so what is inside of it that is still there: a handler of nothing.
+    fn bury(&mut self, statement: &'a Stmt) {
+        self.dead.insert(statement);
+        self.open.extend(self.around.get(&std::ptr::from_ref(statement)));
+        for inside in inner(statement) {
+            if !self.is_dead(inside) {
+                self.bury(inside);
+            }
+        }
+        for name in own(statement).read {
+            let Some(count) = self.reads.get_mut(name) else { continue };
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.effects.unread.insert(name);
+                self.open.extend(self.writers.get(name).into_iter().flatten());
+            }
+        }
+    }
+
+    fn changes(&mut self, expr: &'a Expr) -> bool {
+        self.effects.within.clear();
+        self.effects.changes(expr)
+    }
+}
+
+/// Names in the statement's own expressions, without those of statements inside it.
+fn own(statement: &Stmt) -> Names<'_> {
+    let mut names = Names::default();
+    names.statement(statement, &|other| !std::ptr::eq(other, statement));
+    names
+}
+
+/// The statements directly inside.
+fn inner(statement: &Stmt) -> Vec<&Stmt> {
+    match &statement.kind {
+        StmtKind::Block(block) => block.statements.iter().collect(),
+        StmtKind::If { then, otherwise, .. } => std::iter::once(&**then).chain(otherwise.as_deref()).collect(),
+        StmtKind::While { body, .. } | StmtKind::For { body, .. } => vec![&**body],
+        StmtKind::Foreach(foreach) => vec![&foreach.body],
+        StmtKind::Try { body, handler, .. } => body.statements.iter().chain(&handler.statements).collect(),
+        _ => Vec::new(),
+    }
+}

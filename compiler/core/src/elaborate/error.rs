@@ -1,0 +1,383 @@
+//! What can be wrong with a script after parsing, as facts, and how each is told.
+
+use super::format::FormatErrorKind;
+use super::types::Conflict;
+use spile_source::diagnostic::{Code, Diagnostic, suggest};
+use crate::program::Type;
+use spile_regex as regex;
+use spile_source::Span;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Error {
+    /// Two uses disagree about a type.
+    Types(Conflict),
+    /// Nothing says whether this is a long or a string.
+    Unresolved { name: String, span: Span },
+    /// `span` of the first probe.
+    NoProbes { span: Span },
+    UnknownFunction { name: String, span: Span, near: Vec<String> },
+    Arity { name: String, takes: Vec<usize>, given: usize, span: Span, declared: Option<Span> },
+    Redeclared { what: &'static str, name: String, span: Span, first: Span },
+    NotAssignable { span: Span },
+    /// A `return` without a value in a function whose callers take one.
+    BareReturn { ty: Type, span: Span },
+    /// `@perf` of a counter that no probe makes; `known`: those that there are.
+    UnknownCounter { name: String, known: Vec<String>, span: Span },
+    /// The name of an alias has an argument.
+    AliasArgument { name: String, span: Span },
+    OutsideLoop { word: &'static str, span: Span },
+    ReturnInProbe { span: Span },
+    Guru { what: &'static str, span: Span },
+    /// A context variable where there are none: a function, or a probe without any.
+    NoContext { name: String, point: Option<String>, span: Span },
+    UnknownVariable { name: String, place: String, available: Vec<String>, span: Span },
+    /// The variable exists and has no value at the address; `why` says more, a line each.
+    NoValueThere { name: String, place: String, why: Vec<String>, available: Vec<String>, span: Span },
+    NotReturnProbe { span: Span },
+    VoidReturn { function: String, span: Span },
+    NoMember { type_name: String, member: String, available: Vec<String>, span: Span },
+    /// `->` or `[` on something that has neither.
+    NotAStruct { type_name: String, span: Span },
+    NotIndexable { type_name: String, span: Span },
+    /// A whole struct where a number is needed.
+    WholeStruct { type_name: String, members: Vec<String>, span: Span },
+    NoAddress { span: Span, why: &'static str },
+    /// A value captured at entry cannot be written at return.
+    CapturedWrite { span: Span },
+    /// An expression evaluated at the function's entry uses a local of the handler.
+    LocalAtEntry { name: String, span: Span },
+    UnknownType { type_name: String, object: String, span: Span },
+    Format { kind: FormatErrorKind, span: Span },
+    /// A pattern of `=~` that is none; `position`: byte of its value.
+    Regex { kind: regex::ErrorKind, position: usize, span: Span },
+    FormatArguments { wanted: usize, given: usize, span: Span },
+    /// An array is used with another number of keys than before.
+    KeyCount { name: String, keys: usize, given: usize, span: Span, first: Span },
+    TooManyKeys { name: String, given: usize, span: Span },
+    /// `*` where one key is needed.
+    AnyKey { span: Span },
+    /// Not a global, where only a global can be an array or aggregate.
+    NotGlobal { what: &'static str, span: Span },
+    /// `keys`: where it is used with keys; None: its declaration has a size.
+    ArrayAsValue { name: String, span: Span, keys: Option<Span> },
+    WrappedScalar { name: String, span: Span },
+    /// `what`: "an array", "an aggregate".
+    InitialValue { name: String, what: &'static str, span: Span, used: Span },
+    /// `stats`: where it is used as an aggregate.
+    AggregateAsValue { name: String, span: Span, stats: Option<Span> },
+    NotAggregate { span: Span },
+    ForeachAggregate { span: Span },
+    ChangedInForeach { name: String, function: Option<String>, span: Span, foreach: Span },
+    /// `buckets` with the two outer ones; None where the numbers make none.
+    LinearHistogram { low: i64, high: i64, width: i64, buckets: Option<i64>, span: Span },
+    Shift { given: i64, span: Span },
+    /// One aggregate with two histograms, or two shifts of its variance.
+    TwoShapes { what: &'static str, name: String, span: Span, first: Span },
+    /// A histogram has one key: the bucket's number.
+    BucketKeys { given: usize, span: Span },
+    /// `->` or `[` on a value of which nobody knows what it points to.
+    NoPointee { text: String, span: Span },
+    UnknownGlobal { name: String, objects: String, span: Span },
+    /// The size of a dereference is none of 1, 2, 4, 8; None: not a number.
+    DerefSize { given: Option<i64>, span: Span },
+    NoRegisters { what: &'static str, point: String, span: Span },
+    RegisterNumber { span: Span },
+    UnknownEnumerator { name: String, span: Span },
+    NotAnEnum { type_name: String, span: Span },
+    /// What the condition of a probe point may not hold.
+    Condition { what: &'static str, span: Span },
+    /// Reading debug information failed.
+    DebugInfo { message: String, span: Span },
+    NeverAssigned { name: String, near: Vec<String>, span: Span },
+    /// Warnings about what has no effect.
+    UnreadAssignment { name: String, span: Span },
+    /// With the function that is called by the name with parentheses.
+    IdleExpression { span: Span, function: Option<String> },
+    IdleProbe { points: String, span: Span },
+}
+
+fn and(names: &[String], none: &str) -> String {
+    if names.is_empty() { none.to_string() } else { names.join(", ") }
+}
+
+/// `1 key`, `2 keys`.
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+impl Error {
+    /// A context variable or member that is not there, or has no value there.
+    pub fn is_bad_variable(&self) -> bool {
+        matches!(
+            self,
+            Error::UnknownVariable { .. } | Error::NoValueThere { .. } | Error::NoMember { .. } | Error::UnknownGlobal { .. } | Error::NoContext { point: Some(_), .. }
+        )
+    }
+
+    pub fn diagnostic(&self) -> Diagnostic {
+        let error = |code, message: String| Diagnostic::error(Code(code), message);
+        match self {
+            Error::Types(Conflict { first, second }) => {
+                error("E0101", format!("type mismatch: expected {} but found {}", first.0.name(), second.0.name()))
+                    .at(second.1, format!("this is a {}", second.0.name()))
+                    .also(first.1, format!("first used as a {} here", first.0.name()))
+                    .note(match second.0 {
+                        Type::Long => "a number becomes text by sprint(...) or sprintf(\"%d\", ...)",
+                        Type::String => "text becomes a number by strtol(text, 10)",
+                    })
+            }
+            Error::Unresolved { name, span } => {
+                let function = crate::builtin::all().any(|builtin| builtin.name == name);
+                let note = match function {
+                    true => format!("the function of this name is called with parentheses: {name}()"),
+                    false => "assign it a number or a text somewhere, or print it with %d or %s".to_string(),
+                };
+                error("E0102", format!("unresolved type of `{name}`")).at(*span, "neither a long nor a string by any of its uses").note(note)
+            }
+            Error::NoProbes { span } => error("E0165", "no probes found".to_string())
+                .at(*span, "this does nothing, and nor does any other probe")
+                .note("print something, or read a variable that it sets"),
+            Error::UnknownFunction { name, span, near } => {
+                let known: Vec<&str> = near.iter().map(String::as_str).collect();
+                let diagnostic = error("E0103", format!("unresolved function `{name}`")).at(*span, "");
+                let near = suggest::suggest(name, known);
+                diagnostic.near(*span, &near)
+            }
+            Error::Arity { name, takes, given, span, declared } => {
+                let takes: Vec<String> = takes.iter().map(usize::to_string).collect();
+                let mut diagnostic =
+                    error("E0104", format!("`{name}` takes {} arguments, not {given}", takes.join(" or "))).at(*span, "");
+                if let Some(declared) = declared {
+                    diagnostic = diagnostic.also(*declared, "declared here");
+                }
+                diagnostic
+            }
+            Error::Redeclared { what, name, span, first } => {
+                error("E0105", format!("{what} `{name}` is declared twice")).at(*span, "").also(*first, "first here")
+            }
+            Error::NotAssignable { span } => error("E0106", "this cannot be assigned to".into())
+                .at(*span, "neither a variable nor a context variable"),
+            Error::OutsideLoop { word, span } => error("E0108", format!("cannot `{word}` outside a loop")).at(*span, ""),
+            Error::ReturnInProbe { span } => error("E0109", "`return` outside a function".into())
+                .at(*span, "")
+                .note("`next` leaves a probe handler"),
+            Error::Guru { what, span } => error("E0401", format!("{what} needs guru mode"))
+                .at(*span, "")
+                .note("run with -g if you mean it: a mistake here can crash the machine"),
+            Error::NoContext { name, point, span } => {
+                let diagnostic = error("E0120", format!("no context variable `{name}` here"));
+                match point {
+                    Some(point) => diagnostic.at(*span, format!("probe {point} has no context variables")),
+                    None => diagnostic
+                        .at(*span, "a function has no context variables")
+                        .note("pass the value as an argument from the probe"),
+                }
+            }
+            Error::UnknownVariable { name, place, available, span } => {
+                let names: Vec<&str> = available.iter().map(String::as_str).collect();
+                let diagnostic = error("E0121", format!("no variable `{name}` at {place}")).at(*span, "");
+                let near = suggest::suggest(name, names.iter().copied());
+                diagnostic.near(*span, &near).note(format!("available there: {}", and(available, "none")))
+            }
+            Error::NoValueThere { name, place, why, available, span } => {
+                let mut diagnostic = error("E0122", format!("`{name}` has no value at {place}")).at(*span, "");
+                for line in why {
+                    diagnostic = diagnostic.note(line.clone());
+                }
+                diagnostic.note(format!("available there: {}", and(available, "none")))
+            }
+            Error::NotReturnProbe { span } => error("E0123", "`$return` is only there in a return probe".into())
+                .at(*span, "")
+                .note("append .return to the probe point"),
+            Error::VoidReturn { function, span } => {
+                error("E0124", format!("`{function}` returns nothing: there is no `$return`")).at(*span, "")
+            }
+            Error::NoMember { type_name, member, available, span } => {
+                let names: Vec<&str> = available.iter().map(String::as_str).collect();
+                let diagnostic = error("E0125", format!("{type_name} has no member `{member}`")).at(*span, "");
+                match suggest::hint(member, &names, 40) {
+                    Some(hint) => diagnostic.note(hint),
+                    None => diagnostic,
+                }
+            }
+            Error::NotAStruct { type_name, span } => {
+                error("E0126", format!("`{type_name}` has no members")).at(*span, "not a struct or union, nor a pointer to one")
+            }
+            Error::NotIndexable { type_name, span } => {
+                error("E0127", format!("`{type_name}` cannot be indexed")).at(*span, "neither an array nor a pointer")
+            }
+            Error::WholeStruct { type_name, members, span } => {
+                error("E0128", format!("a whole `{type_name}` is not a number"))
+                    .at(*span, "")
+                    .note("name a member with ->, print it all with $ or $$ after it, or take its address with &")
+                    .note(format!("members: {}", and(members, "none")))
+            }
+            Error::NoAddress { span, why } => error("E0129", "this has no address".into()).at(*span, *why),
+            Error::CapturedWrite { span } => error("E0130", "cannot write a value captured at the function's entry".into())
+                .at(*span, "in a return probe only `$return` can be written"),
+            Error::LocalAtEntry { name, span } => {
+                error("E0131", format!("`{name}` has no value yet when this is evaluated"))
+                    .at(*span, "evaluated when the function is entered, before the handler runs")
+            }
+            Error::UnknownType { type_name, object, span } => {
+                error("E0132", format!("no type `{type_name}` in {object}")).at(*span, "")
+            }
+            Error::Format { kind, span } => {
+                let message = match kind {
+                    FormatErrorKind::Unfinished => "the format ends inside a directive".to_string(),
+                    FormatErrorKind::UnknownConversion(byte) => {
+                        format!("unknown conversion `{}`", char::from(*byte).escape_default())
+                    }
+                    FormatErrorKind::SecondFlag(byte) => format!("`{}` is a second flag", char::from(*byte).escape_default()),
+                    FormatErrorKind::TooWide(value) => format!("{value} is more than any record holds"),
+                };
+                error("E0133", message)
+                    .at(*span, "")
+                    .note(match kind {
+                        FormatErrorKind::SecondFlag(_) => "one flag of `0`, `+`, `-`, ` ` and `#` stands before the width, as in %-5d",
+                        _ => "conversions are %d %i %u %o %x %X %p %s %c %b %m %M and %%",
+                    })
+            }
+            Error::Regex { kind, position, span } => {
+                let message = format!("regex compilation error (at position {position}): {kind}");
+                let diagnostic = error("E0135", message).at(*span, "");
+                match kind.advice() {
+                    Some(advice) => diagnostic.note(advice),
+                    None => diagnostic,
+                }
+            }
+            Error::FormatArguments { wanted, given, span } => {
+                error("E0134", format!("the format takes {wanted} arguments, {given} are given")).at(*span, "")
+            }
+            Error::KeyCount { name, keys, given, span, first } => {
+                error("E0140", format!("array `{name}` has {}, not {given}", counted(*keys, "key")))
+                    .at(*span, format!("{} here", counted(*given, "key")))
+                    .also(*first, "first used here")
+            }
+            Error::TooManyKeys { name, given, span } => error("E0141", format!("array `{name}` has {given} keys"))
+                .at(*span, "")
+                .note(format!("an array has at most {} keys", super::arrays::MAX_KEYS)),
+            Error::AnyKey { span } => error("E0142", "`*` names no single element".into())
+                .at(*span, "one key is needed here")
+                .note("`*` stands in `delete a[k, *]`, `[k, *] in a` and `foreach (... in a[k, *])`"),
+            Error::NotGlobal { what, span } => error("E0143", format!("only a global can be an {what}"))
+                .at(*span, "no global of this name")
+                .note("declare it at the top of the script: global NAME"),
+            Error::ArrayAsValue { name, span, keys } => {
+                let diagnostic = error("E0144", format!("`{name}` is an array")).at(*span, "used as a single value here");
+                let diagnostic = match keys {
+                    Some(keys) => diagnostic.also(*keys, "used with keys here"),
+                    None => diagnostic.note("its declaration gives it a size"),
+                };
+                diagnostic.note(format!("name an element, `{name}[key]`, or go over all with foreach"))
+            }
+            Error::WrappedScalar { name, span } => error("E0145", "wrapping not supported for scalars".into())
+                .at(*span, format!("`{name}` is no array"))
+                .note("the `%` lets a full array drop its oldest element"),
+            Error::InitialValue { name, what, span, used } => error("E0146", format!("{what} has no initial value"))
+                .at(*span, format!("`{name}` gets one here"))
+                .also(*used, format!("{what} because of this")),
+            Error::AggregateAsValue { name, span, stats } => {
+                let diagnostic = error("E0147", format!("aggregate `{name}` is not a value")).at(*span, "used as one here");
+                let diagnostic = match stats {
+                    Some(stats) => diagnostic.also(*stats, "an aggregate because of this"),
+                    None => diagnostic,
+                };
+                diagnostic.note("read it with @count, @sum, @min, @max, @avg, @variance, @hist_log or @hist_linear")
+            }
+            Error::NotAggregate { span } => error("E0148", "the array is not one of aggregates".into())
+                .at(*span, "sorted by an extractor")
+                .note("aggregates are what `<<<` feeds"),
+            Error::ForeachAggregate { span } => error("E0149", "an aggregate cannot be a loop variable".into())
+                .at(*span, "")
+                .note("leave it out, and read the element with @count(array[key]) and the like"),
+            Error::ChangedInForeach { name, function, span, foreach } => {
+                let message = match function {
+                    None => format!("array `{name}` changes while foreach goes over it"),
+                    Some(function) => format!("`{function}` changes array `{name}` while foreach goes over it"),
+                };
+                error("E0150", message)
+                    .at(*span, if function.is_some() { "called in the loop" } else { "changed here" })
+                    .also(*foreach, "in this loop")
+                    .note("note in another array what to change, and change it after the loop")
+            }
+            Error::LinearHistogram { low, high, width, buckets, span } => {
+                let diagnostic = error("E0151", "no such linear histogram".into()).at(*span, "");
+                match buckets {
+                    None => diagnostic.note(format!("from {low} to {high} by {width}: the width must be above 0, and the second number not below the first")),
+                    Some(buckets) => diagnostic.note(format!("{buckets} buckets; there can be {}", crate::program::MAX_BUCKETS)),
+                }
+            }
+            Error::Shift { given, span } => {
+                error("E0152", format!("@variance has 0 to 62 bits of additional precision, not {given}")).at(*span, "")
+            }
+            Error::TwoShapes { what, name, span, first } => error("E0153", format!("two {what} of aggregate `{name}`"))
+                .at(*span, "")
+                .also(*first, "the other one")
+                .note("an aggregate keeps one; feed a second aggregate with the same values"),
+            Error::BucketKeys { given, span } => {
+                error("E0154", format!("a histogram has one key, not {given}")).at(*span, "").note("the key is the bucket's number")
+            }
+            Error::NoPointee { text, span } => error("E0156", format!("it is not known what `{text}` points to"))
+                .at(*span, "")
+                .note(format!("say it: @cast({text}, \"struct ...\", \"kernel\")")),
+            Error::UnknownGlobal { name, objects, span } => {
+                error("E0157", format!("no variable `{name}` in {objects}")).at(*span, "").note("a file tells those of one name apart: @var(\"name@file.c\")")
+            }
+            Error::DerefSize { given, span } => {
+                let given = given.map_or("this is no number".into(), |given| format!("{given} is none of them"));
+                error("E0158", "a dereference has 1, 2, 4 or 8 bytes".into()).at(*span, given)
+            }
+            Error::NoRegisters { what, point, span } => error("E0159", format!("no registers for {what} here"))
+                .at(*span, match point.as_str() {
+                    "" => "in a function that no probe with registers calls".into(),
+                    point => format!("probe {point} sees none"),
+                })
+                .note("there are registers in probes at addresses, as kernel.function(\"f\")"),
+            Error::RegisterNumber { span } => error("E0160", "no such register".into())
+                .at(*span, "")
+                .note("registers have their DWARF numbers: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8 to 15 r8 to r15, 16 rip"),
+            Error::UnknownEnumerator { name, span } => {
+                error("E0161", format!("no enumeration has `{name}`")).at(*span, "")
+            }
+            Error::NotAnEnum { type_name, span } => error("E0162", format!("`{type_name}` is no enumeration"))
+                .at(*span, "")
+                .note("name one: @enumname(value, \"enum x\", \"kernel\")"),
+            Error::Condition { what, span } => error("E0155", format!("{what} in the condition of a probe point"))
+                .at(*span, "")
+                .note("a condition reads global variables; test all else in the body: if (!...) next"),
+            Error::DebugInfo { message, span } => error("E0302", message.clone()).at(*span, ""),
+            Error::UnreadAssignment { name, span } => {
+                Diagnostic::warning(Code("W0102"), format!("Eliding assignment to '{name}'")).at(*span, "nothing reads it")
+            }
+            Error::IdleExpression { span, function } => {
+                let diagnostic = Diagnostic::warning(Code("W0103"), "Eliding side-effect-free expression").at(*span, "nothing uses its value");
+                match function {
+                    None => diagnostic,
+                    Some(name) => diagnostic.note(format!("a function is called with parentheses: {name}()")),
+                }
+            }
+            Error::BareReturn { ty, span } => error("E0163", format!("type mismatch: this function returns a {}", ty.name()))
+                .at(*span, "no value is returned here")
+                .note("write return 0 or return \"\"; a function without a return at its end gives that too"),
+            Error::UnknownCounter { name, known, span } => {
+                let diagnostic = error("E0166", format!("no counter `{name}`")).at(*span, "");
+                match known.is_empty() {
+                    true => diagnostic.note(format!("a probe makes one: probe perf.hw.instructions.counter(\"{name}\") {{ }}")),
+                    false => diagnostic.note(format!("there is: {}", known.join(", "))),
+                }
+            }
+            Error::AliasArgument { name, span } => error("E0164", format!("alias component `{name}` has an argument"))
+                .at(*span, "")
+                .note("aliases are names alone: probe a.b = ...; what follows the name where it is used goes to the points it stands for"),
+            Error::IdleProbe { points, span } => Diagnostic::warning(Code("W0104"), format!("side-effect-free probe '{points}'"))
+                .at(*span, "its handler does nothing"),
+            Error::NeverAssigned { name, near, span } => {
+                let near: Vec<&str> = near.iter().map(String::as_str).collect();
+                Diagnostic::warning(Code("W0101"), format!("local variable `{name}` is never assigned"))
+                    .at(*span, "")
+                    .near(*span, &suggest::suggest(name, near))
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Conditions whose value is known while compiling: the arm not taken is neither typed nor resolved.
+
+use super::{Elaborator, Unit};
+use spile_syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
+
+impl Elaborator<'_> {
+    /// The value of an expression made of numbers and `@defined`; None for all others.
+    pub(super) fn fold(&mut self, unit: &Unit, expr: &Expr) -> Option<i64> {
+        match &expr.kind {
+            ExprKind::Number(value) => Some(*value),
+            ExprKind::ProbeWrite(name) => Some(i64::from(unit.user_writes.contains(name))),
+            ExprKind::Defined(operand) => Some(i64::from(self.is_defined(unit, operand))),
+            ExprKind::Unary(UnaryOp::Not, operand) => self.fold(unit, operand).map(|value| i64::from(value == 0)),
+            ExprKind::Unary(UnaryOp::Minus, operand) => self.fold(unit, operand).map(i64::wrapping_neg),
+            ExprKind::Binary(op, left, right) => {
+                let left = self.fold(unit, left);
+                match (op, left) {
+                    (BinaryOp::And, Some(0)) => return Some(0),
+                    (BinaryOp::Or, Some(value)) if value != 0 => return Some(1),
+                    _ => {}
+                }
+                let (left, right) = (left?, self.fold(unit, right)?);
+                binary(*op, left, right)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn binary(op: BinaryOp, left: i64, right: i64) -> Option<i64> {
+    let truth = match op {
+        BinaryOp::And => left != 0 && right != 0,
+        BinaryOp::Or => left != 0 || right != 0,
+        BinaryOp::Equal => left == right,
+        BinaryOp::NotEqual => left != right,
+        BinaryOp::Less => left < right,
+        BinaryOp::LessEqual => left <= right,
+        BinaryOp::Greater => left > right,
+        BinaryOp::GreaterEqual => left >= right,
+        _ => return None,
+    };
+    Some(i64::from(truth))
+}

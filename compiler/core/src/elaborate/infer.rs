@@ -1,0 +1,595 @@
+//! Walks every handler and every function they reach, and notes what each use says about types.
+
+use super::elide::Elided;
+use super::error::Error;
+use super::format::{self, Piece};
+use super::types::{Conflict, TypeVar};
+use super::functions::Reached;
+use super::{Elaborator, Handler, Local, Unit};
+use crate::program::{LocalId, Type};
+use spile_source::Span;
+use spile_syntax::visit;
+use spile_syntax::ast::{self, AssignOp, BinaryOp, ExprKind, PrintForm, StmtKind};
+use spile_abi::format::Size;
+
+/// What an expression does with a variable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Read,
+    Written,
+    None,
+}
+
+impl<'a> Elaborator<'a> {
+    pub(super) fn infer_all(&mut self, handlers: &mut [Handler<'a>]) {
+        let mut last: Option<(Vec<*const ast::Stmt>, Elided)> = None;
+        for handler in handlers {
+            // The sites of one probe have the same statements.
+            let same = |(statements, _): &(Vec<*const ast::Stmt>, Elided)| {
+                statements.iter().copied().eq(handler.body.iter().map(|statement| std::ptr::from_ref(*statement)))
+            };
+            if !last.as_ref().is_some_and(same) {
+                let statements = handler.body.iter().map(|statement| std::ptr::from_ref(*statement)).collect();
+                last = Some((statements, self.elided(&handler.body)));
+            }
+            handler.unit.elided = last.as_ref().map(|(_, elided)| elided.clone()).unwrap_or_default();
+            for condition in &handler.condition {
+                self.check_condition(condition);
+                self.want(&mut handler.unit, condition, Type::Long);
+            }
+            for statement in &handler.body {
+                self.infer_statement(&mut handler.unit, statement, None);
+            }
+        }
+        self.infer_functions();
+    }
+
+    /// The condition of a probe point reads globals and does nothing else.
+    fn check_condition(&mut self, condition: &'a ast::Expr) {
+        let mut errors = Vec::new();
+        visit::in_expression(condition, &mut |expr| {
+            let what = match &expr.kind {
+                ExprKind::Ident(name) if self.find_global(expr.span.file, name).is_none() => "a variable that is no global",
+                ExprKind::Assign(..) | ExprKind::Step { .. } => "an assignment",
+                ExprKind::Call(..) => "a call",
+                ExprKind::EmbeddedC(_) => "embedded C",
+                ExprKind::Print(print) if !print.to_string => "a print",
+                ExprKind::Target(_) | ExprKind::Var { .. } | ExprKind::Entry(_) => "a context variable",
+                _ => return,
+            };
+            errors.push(Error::Condition { what, span: expr.span });
+        });
+        errors.into_iter().for_each(|error| self.report(error));
+    }
+
+    pub(super) fn infer_statements(&mut self, unit: &mut Unit, statements: &'a [ast::Stmt], function: Option<usize>) {
+        for statement in statements {
+            self.infer_statement(unit, statement, function);
+        }
+    }
+
+    pub(super) fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt, function: Option<usize>) {
+        if unit.elided.has(statement) {
+            return;
+        }
+        match &statement.kind {
+            StmtKind::Empty | StmtKind::Next => {}
+            StmtKind::Block(block) => self.infer_statements(unit, &block.statements, function),
+            StmtKind::Expr(expr) => {
+                self.infer_any(unit, expr);
+            }
+            StmtKind::If { condition, then, otherwise } => match self.fold(unit, condition) {
+                Some(0) => {
+                    self.infer_dead_condition(unit, condition);
+                    self.infer_dead_statement(unit, then, function);
+                    if let Some(otherwise) = otherwise {
+                        self.infer_statement(unit, otherwise, function);
+                    }
+                }
+                Some(_) => {
+                    self.infer_dead_condition(unit, condition);
+                    self.infer_statement(unit, then, function);
+                    if let Some(otherwise) = otherwise {
+                        self.infer_dead_statement(unit, otherwise, function);
+                    }
+                }
+                None => {
+                    self.want(unit, condition, Type::Long);
+                    self.infer_statement(unit, then, function);
+                    if let Some(otherwise) = otherwise {
+                        self.infer_statement(unit, otherwise, function);
+                    }
+                }
+            },
+            StmtKind::While { condition, body } => {
+                self.want(unit, condition, Type::Long);
+                self.infer_loop(unit, body, function);
+            }
+            StmtKind::For { init, condition, step, body } => {
+                if let Some(init) = init {
+                    self.infer_any(unit, init);
+                }
+                if let Some(condition) = condition {
+                    self.want(unit, condition, Type::Long);
+                }
+                if let Some(step) = step {
+                    self.infer_any(unit, step);
+                }
+                self.infer_loop(unit, body, function);
+            }
+            StmtKind::Foreach(foreach) => self.infer_foreach(unit, foreach, function, statement.span),
+            StmtKind::Break => self.in_loop(unit, "break", statement.span),
+            StmtKind::Continue => self.in_loop(unit, "continue", statement.span),
+            StmtKind::Return(value) => match (function, value) {
+                (None, _) => self.report(Error::ReturnInProbe { span: statement.span }),
+                (Some(index), None) => self.infer_bare_return(unit, index, statement.span),
+                (Some(index), Some(value)) => self.infer_return(unit, index, value),
+            },
+            StmtKind::Delete(expr) => {
+                if !self.infer_delete(unit, expr) {
+                    if let ast::ExprKind::Ident(name) = &expr.kind
+                        && self.variable_named(unit, name, expr.span).is_none()
+                    {
+                        self.report(Error::NotGlobal { what: "array", span: expr.span });
+                    }
+                    self.infer_written(unit, expr);
+                }
+            }
+            StmtKind::Try { body, message, handler } => {
+                self.infer_statements(unit, &body.statements, function);
+                if let Some(name) = message {
+                    let ty = self.variable(unit, name, Use::Written);
+                    self.set(ty, Type::String, name.span);
+                }
+                self.infer_statements(unit, &handler.statements, function);
+            }
+        }
+    }
+
+    pub(super) fn infer_loop(&mut self, unit: &mut Unit, body: &'a ast::Stmt, function: Option<usize>) {
+        unit.loops += 1;
+        self.infer_statement(unit, body, function);
+        unit.loops -= 1;
+    }
+
+    fn in_loop(&mut self, unit: &Unit, word: &'static str, span: Span) {
+        if unit.loops == 0 {
+            self.report(Error::OutsideLoop { word, span });
+        }
+    }
+
+    pub(super) fn set(&mut self, var: TypeVar, ty: Type, span: Span) {
+        if let Err(conflict) = self.types.set(var, ty, span) {
+            self.report(Error::Types(conflict));
+        }
+    }
+
+    /// Equates what a place has with what the expression at `span` gives.
+    pub(super) fn equate_at(&mut self, place: TypeVar, value: TypeVar, span: Span) {
+        if let Err(Conflict { first, second }) = self.types.equate(place, value) {
+            self.report(Error::Types(Conflict { first, second: (second.0, span) }));
+        }
+    }
+
+    /// The expression must have that type.
+    pub(super) fn want(&mut self, unit: &mut Unit, expr: &'a ast::Expr, ty: Type) {
+        let var = self.infer(unit, expr);
+        match self.types.decided(var) {
+            Some(found) if found.0 != ty => {
+                let first = (ty, expr.span);
+                let conflict = Conflict { first, second: (found.0, expr.span) };
+                let mut diagnostic = Error::Types(conflict).diagnostic();
+                diagnostic.labels.truncate(1);
+                if found.1 != expr.span {
+                    diagnostic = diagnostic.also(found.1, format!("it is a {} because of this", found.0.name()));
+                }
+                self.tell(diagnostic);
+            }
+            _ => self.set(var, ty, expr.span),
+        }
+    }
+
+    /// An expression used as a statement: one that returns nothing is fine.
+    fn infer_any(&mut self, unit: &mut Unit, expr: &'a ast::Expr) {
+        match &expr.kind {
+            ExprKind::Call(name, arguments) => {
+                self.infer_call(unit, name, arguments);
+            }
+            ExprKind::Assign(op, left, right) => {
+                self.infer_assign(unit, *op, left, right, expr.span);
+            }
+            ExprKind::Step { target, .. } => {
+                self.infer_step(unit, target);
+            }
+            // A name alone has a type only if something else gives it one.
+            ExprKind::Ident(text) => {
+                self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, Use::None);
+            }
+            _ => {
+                self.infer(unit, expr);
+            }
+        }
+    }
+
+    fn infer_step(&mut self, unit: &mut Unit, target: &'a ast::Expr) {
+        let ty = self.infer_written(unit, target);
+        self.set(ty, Type::Long, target.span);
+    }
+
+    /// The value of an assignment is used: that reads what it wrote.
+    fn infer_result(&mut self, target: &'a ast::Expr) {
+        let base = match &target.kind {
+            ExprKind::Index(base, _) => base,
+            _ => target,
+        };
+        if let ExprKind::Ident(name) = &base.kind {
+            if let Some(id) = self.find_global(base.span.file, name) {
+                self.globals[id.index()].read = true;
+            }
+        }
+    }
+
+    /// The variable of that name: a global, a local, or a local made now.
+    pub(super) fn variable(&mut self, unit: &mut Unit, name: &ast::Name, used: Use) -> TypeVar {
+        let (read, written) = (used == Use::Read && unit.dead == 0, used == Use::Written);
+        if let Some(id) = self.find_local(unit, name.span.file, &name.text) {
+            let local = &mut unit.locals[id.index()];
+            local.assigned |= written;
+            local.read |= read;
+            return local.ty;
+        }
+        if let Some(id) = self.find_global(name.span.file, &name.text) {
+            let global = &mut self.globals[id.index()];
+            if written {
+                global.written = true;
+            } else if used == Use::Read {
+                global.read = true;
+            }
+            global.shape.scalar.get_or_insert(name.span);
+            return global.ty;
+        }
+        let ty = self.types.fresh();
+        unit.names.insert(name.text.clone(), LocalId(unit.locals.len() as u32));
+        unit.locals.push(Local { name: name.text.clone(), ty, span: name.span, assigned: written, read });
+        ty
+    }
+
+    /// The type of what an assignment writes. A compound one reads it too, which does not count as a use.
+    fn infer_written(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
+        match &expr.kind {
+            ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, Use::Written),
+            ExprKind::Index(..) if self.is_element(expr) => self.infer_element(unit, expr, true),
+            ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)) && !self.is_known(unit, base) => {
+                self.infer_element(unit, expr, true)
+            }
+            ExprKind::Target(_) if self.text_variable(unit, expr).is_some() => self.types.known(Type::String, expr.span),
+            ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Index(..) | ExprKind::Var { .. } => {
+                if !self.options.guru {
+                    self.report(Error::Guru { what: "writing to a context variable", span: expr.span });
+                }
+                self.infer(unit, expr)
+            }
+            _ => {
+                self.report(Error::NotAssignable { span: expr.span });
+                self.types.fresh()
+            }
+        }
+    }
+
+    /// Infers an expression whose value is used.
+    pub(super) fn infer(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Number(_) => self.types.known(Type::Long, span),
+            ExprKind::String(_) => self.types.known(Type::String, span),
+            ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span }, Use::Read),
+            // It may be there, and have any type, where this runs.
+            ExprKind::Target(_) | ExprKind::Var { .. } if unit.dead > 0 => self.types.fresh(),
+            ExprKind::Target(name) => {
+                let text = super::context::is_text(name) || self.text_variable(unit, expr).is_some();
+                let ty = if text { Type::String } else { Type::Long };
+                self.types.known(ty, span)
+            }
+            ExprKind::Member(base, _) => {
+                self.infer_base(unit, base);
+                if unit.dead > 0 {
+                    return self.types.fresh();
+                }
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Index(base, indices) => match &base.kind {
+                ExprKind::Ident(_) if self.is_element(expr) || !self.is_known(unit, base) => self.infer_element(unit, expr, false),
+                ExprKind::Histogram { .. } => {
+                    self.infer_histogram(unit, base);
+                    self.infer_bucket(unit, indices, span);
+                    self.types.known(Type::Long, span)
+                }
+                _ => self.infer_index(unit, base, indices, span),
+            },
+            ExprKind::In(indices, array) => {
+                self.infer_in(unit, indices, array);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Extract { .. } => {
+                self.infer_extract(unit, expr);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Histogram { .. } => {
+                self.infer_histogram(unit, expr);
+                self.types.known(Type::String, span)
+            }
+            ExprKind::Pretty(base, _) => {
+                self.infer_base(unit, base);
+                self.types.known(Type::String, span)
+            }
+            ExprKind::AddressOf(base) => {
+                self.infer_base(unit, base);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Cast { value, .. } => {
+                self.want(unit, value, Type::Long);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Call(name, arguments) => self.infer_call(unit, name, arguments),
+            ExprKind::Unary(_, operand) => {
+                self.want(unit, operand, Type::Long);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Binary(op, left, right) => self.infer_binary(unit, *op, left, right, span),
+            ExprKind::Assign(op, left, right) => {
+                self.infer_result(left);
+                self.infer_assign(unit, *op, left, right, span)
+            }
+            ExprKind::Step { target, .. } => {
+                self.infer_result(target);
+                self.infer_step(unit, target);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Conditional(condition, then, otherwise) => match self.fold(unit, condition) {
+                Some(value) => {
+                    self.infer_dead_condition(unit, condition);
+                    let (taken, other) = if value == 0 { (otherwise, then) } else { (then, otherwise) };
+                    let ty = self.infer(unit, taken);
+                    if let Some(other_type) = self.infer_dead(unit, other) {
+                        self.equate_at(ty, other_type, other.span);
+                    }
+                    ty
+                }
+                None => {
+                    self.want(unit, condition, Type::Long);
+                    let ty = self.infer(unit, then);
+                    let other = self.infer(unit, otherwise);
+                    self.equate_at(ty, other, otherwise.span);
+                    ty
+                }
+            },
+            ExprKind::Print(print) => self.infer_print(unit, print, span),
+            ExprKind::Defined(_) | ExprKind::Var { .. } | ExprKind::ProbeWrite(_) | ExprKind::Enum(_) => {
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::EnumName { value, .. } => {
+                self.want(unit, value, Type::Long);
+                self.types.known(Type::String, span)
+            }
+            ExprKind::Const(_) => {
+                self.check_guru("@const", span);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Register { user, number } => {
+                self.check_guru(if *user { "@uregister" } else { "@kregister" }, span);
+                self.want(unit, number, Type::Long);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Deref { user, size, address } => {
+                self.check_guru(if *user { "@uderef" } else { "@kderef" }, span);
+                self.want(unit, size, Type::Long);
+                self.want(unit, address, Type::Long);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Matches { left, pattern, pattern_span, .. } => {
+                self.infer_matches(unit, left, pattern, *pattern_span);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::Entry(value) => self.infer(unit, value),
+            ExprKind::Perf(name) => {
+                self.check_counter(name, span);
+                self.types.known(Type::Long, span)
+            }
+            ExprKind::EmbeddedC(code) => {
+                self.check_embedded(code);
+                self.infer_embedded(code);
+                self.types.known(super::embedded::value_type(code), span)
+            }
+        }
+    }
+
+    /// What a `->`, `[`, `$` or `&` stands on: a target expression or a cast.
+    fn infer_base(&mut self, unit: &mut Unit, base: &'a ast::Expr) {
+        match &base.kind {
+            ExprKind::Target(_) => {}
+            _ => self.want(unit, base, Type::Long),
+        }
+    }
+
+    /// Whether the name is that of a variable seen before.
+    fn is_known(&self, unit: &Unit, expr: &ast::Expr) -> bool {
+        matches!(&expr.kind, ExprKind::Ident(name) if unit.names.contains_key(name))
+    }
+
+    fn infer_index(&mut self, unit: &mut Unit, base: &'a ast::Expr, indices: &'a [ast::Index], span: Span) -> TypeVar {
+        self.infer_base(unit, base);
+        for index in indices {
+            match index {
+                ast::Index::Expr(index) => self.want(unit, index, Type::Long),
+                ast::Index::Any(span) => self.report(Error::NotIndexable { type_name: "*".into(), span: *span }),
+            }
+        }
+        self.types.known(Type::Long, span)
+    }
+
+    fn infer_binary(&mut self, unit: &mut Unit, op: BinaryOp, left: &'a ast::Expr, right: &'a ast::Expr, span: Span) -> TypeVar {
+        use BinaryOp::*;
+        match op {
+            Less | Greater | LessEqual | GreaterEqual | Equal | NotEqual => {
+                let first = self.infer(unit, left);
+                let second = self.infer(unit, right);
+                if let Err(Conflict { first, second }) = self.types.equate(first, second) {
+                    let conflict = Conflict { first: (first.0, left.span), second: (second.0, right.span) };
+                    self.report(Error::Types(conflict));
+                }
+                self.types.known(Type::Long, span)
+            }
+            Concatenate => {
+                self.want(unit, left, Type::String);
+                self.want(unit, right, Type::String);
+                self.types.known(Type::String, span)
+            }
+            _ => {
+                self.want(unit, left, Type::Long);
+                self.want(unit, right, Type::Long);
+                self.types.known(Type::Long, span)
+            }
+        }
+    }
+
+    fn infer_assign(&mut self, unit: &mut Unit, op: AssignOp, left: &'a ast::Expr, right: &'a ast::Expr, span: Span) -> TypeVar {
+        match op {
+            AssignOp::Aggregate => {
+                self.infer_feed(unit, left, right);
+                self.types.known(Type::Long, span)
+            }
+            AssignOp::Set => {
+                let value = self.infer(unit, right);
+                let place = self.infer_written(unit, left);
+                self.note_flow(unit, right, place);
+                self.equate_at(place, value, right.span);
+                place
+            }
+            AssignOp::Compound(op) => {
+                let ty = if op == BinaryOp::Concatenate { Type::String } else { Type::Long };
+                self.want(unit, right, ty);
+                let place = self.infer_written(unit, left);
+                self.set(place, ty, left.span);
+                place
+            }
+        }
+    }
+
+    fn infer_print(&mut self, unit: &mut Unit, print: &'a ast::Print, span: Span) -> TypeVar {
+        match &print.form {
+            PrintForm::Format(text, literal) => match format::parse(text) {
+                Ok(pieces) => self.infer_format(unit, &pieces, print, *literal),
+                Err(error) => {
+                    let span = super::literal::span_inside(self.sources, *literal, text, error.start, error.end);
+                    self.report(Error::Format { kind: error.kind, span });
+                }
+            },
+            PrintForm::Char => {
+                for argument in &print.arguments {
+                    self.want(unit, argument, Type::Long);
+                }
+            }
+            PrintForm::Plain | PrintForm::Delimited(_) => {
+                for argument in &print.arguments {
+                    let ty = self.infer(unit, argument);
+                    if let (ExprKind::Call(name, _), 0) = (&argument.kind, unit.dead) {
+                        self.printed_calls.push((ty, name));
+                    }
+                }
+            }
+        }
+        self.types.known(if print.to_string { Type::String } else { Type::Long }, span)
+    }
+
+    fn infer_format(&mut self, unit: &mut Unit, pieces: &[Piece], print: &'a ast::Print, literal: Span) {
+        let mut arguments = print.arguments.iter();
+        let mut wanted = 0;
+        for piece in pieces {
+            let Piece::Directive { directive, .. } = piece else { continue };
+            let stars = [directive.width, directive.precision].iter().filter(|size| **size == Size::Star).count();
+            let value = if format::takes_string(directive) { Type::String } else { Type::Long };
+            for ty in std::iter::repeat_n(Type::Long, stars).chain([value]) {
+                wanted += 1;
+                if let Some(argument) = arguments.next() {
+                    self.want(unit, argument, ty);
+                }
+            }
+        }
+        if wanted != print.arguments.len() {
+            self.report(Error::FormatArguments { wanted, given: print.arguments.len(), span: literal });
+        }
+    }
+
+    /// What a library file keeps for itself and a script makes it only forget (`delete_stopwatch` and nothing else of its file)
+    /// holds nothing: its type is open and does not matter, and the user could not say it.
+    fn settle_library_globals(&mut self) {
+        for index in 0..self.globals.len() {
+            let global = &self.globals[index];
+            let name = &global.ast.name;
+            if !global.ast.private || self.sources.file(name.span.file).origin != spile_source::Origin::Tapset {
+                continue;
+            }
+            let span = name.span;
+            let keys: Vec<_> = global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty]).collect();
+            for var in keys {
+                if self.types.get(var).is_none() {
+                    // No conflict: it had no type.
+                    let _ = self.types.set(var, Type::Long, span);
+                }
+            }
+        }
+    }
+
+    /// Everything must have a type now; says so where it has none.
+    pub(super) fn check_types(&mut self, handlers: &[Handler<'a>]) {
+        self.settle_library_globals();
+        let mut untyped: Vec<(String, Span)> = Vec::new();
+        for index in 0..self.printed_calls.len() {
+            let (ty, name) = self.printed_calls[index];
+            if self.types.get(ty).is_none() {
+                untyped.push((name.text.clone(), name.span));
+            }
+        }
+        let mut unassigned: Vec<(String, Vec<String>, Span)> = Vec::new();
+        let reached: Vec<usize> = self
+            .reached
+            .iter()
+            .filter_map(|reached| if let Reached::Function(index) = reached { Some(*index) } else { None })
+            .collect();
+        for &index in &reached {
+            let returns = self.functions[index].returns;
+            if let (Some(span), Some(ty)) = (self.functions[index].bare_return, self.types.get(returns)) {
+                self.report(Error::BareReturn { ty, span });
+            }
+        }
+        for unit in handlers.iter().map(|handler| &handler.unit).chain(reached.iter().map(|&index| &self.functions[index].unit)) {
+            for local in &unit.locals {
+                if self.types.get(local.ty).is_none() && local.read {
+                    untyped.push((local.name.clone(), local.span));
+                } else if !local.assigned && local.read {
+                    let others = unit.locals.iter().filter(|other| other.assigned).map(|other| other.name.clone());
+                    unassigned.push((local.name.clone(), others.chain(self.globals.iter().map(|global| global.ast.name.text.clone())).collect(), local.span));
+                }
+            }
+        }
+        for global in &self.globals {
+            let (name, shape) = (&global.ast.name, &global.shape);
+            if !(global.read || global.written) || shape.stats.is_some() {
+                continue;
+            }
+            let keys = shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied());
+            if keys.chain([global.ty]).any(|var| self.types.get(var).is_none()) {
+                untyped.push((name.text.clone(), name.span));
+            }
+        }
+        for (name, near, span) in unassigned {
+            self.report(Error::NeverAssigned { name, near, span });
+        }
+        // One mistake makes others: types that are still open after an error say nothing new.
+        if !self.failed {
+            for (name, span) in untyped {
+                self.report(Error::Unresolved { name, span });
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! No array changes while a `foreach` goes over it: not in the loop's body, nor in a function that the body calls.
+//! `delete` of the whole array may stand in the body: it ends the loop.
+
+use super::error::Error;
+use crate::program::uses::{Access, Uses, Walk, function_uses};
+use crate::program::{FunctionBody, GlobalId, Iterated, Program, Stmt, StmtKind};
+use spile_source::Span;
+
+/// What is wrong, in the order of the program.
+pub(super) fn check(program: &Program) -> Vec<Error> {
+    let walks = Walk::of_functions(program);
+    let mut check = Check { program, functions: function_uses(&walks), errors: Vec::new() };
+    for probe in &program.probes {
+        check.statements(&probe.body);
+    }
+    for function in &program.functions {
+        if let FunctionBody::Script(statements) = &function.body {
+            check.statements(statements);
+        }
+    }
+    check.errors
+}
+
+struct Check<'p> {
+    program: &'p Program,
+    functions: Vec<Uses>,
+    errors: Vec<Error>,
+}
+
+impl Check<'_> {
+    fn statements(&mut self, statements: &[Stmt]) {
+        statements.iter().for_each(|statement| self.statement(statement));
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        match &statement.kind {
+            StmtKind::Block(statements) => self.statements(statements),
+            StmtKind::If { then, otherwise, .. } => {
+                self.statement(then);
+                otherwise.iter().for_each(|otherwise| self.statement(otherwise));
+            }
+            StmtKind::Loop { body, .. } => self.statement(body),
+            StmtKind::Try { body, handler, .. } => {
+                self.statements(body);
+                self.statements(handler);
+            }
+            StmtKind::Foreach(foreach) => {
+                let id = match &foreach.over {
+                    Iterated::Array(id) => *id,
+                    // The buckets are a copy.
+                    Iterated::Histogram(_) => return self.statement(&foreach.body),
+                };
+                self.body(id, &foreach.body, statement.span);
+                self.statement(&foreach.body);
+            }
+            _ => {}
+        }
+    }
+
+    fn body(&mut self, id: GlobalId, body: &Stmt, foreach: Span) {
+        let walk = Walk::of(std::slice::from_ref(body));
+        let name = || self.program.globals[id.index()].name.clone();
+        let error = if let Some(&span) = walk.changes.get(&id) {
+            Error::ChangedInForeach { name: name(), function: None, span, foreach }
+        } else {
+            let changes = |uses: &Uses| uses.get(&id).is_some_and(|access| *access != Access::Read);
+            let Some(callee) = walk.calls.iter().find(|callee| changes(&self.functions[callee.index()])) else { return };
+            let function = &self.program.functions[callee.index()];
+            Error::ChangedInForeach { name: name(), function: Some(function.name.clone()), span: function.span, foreach }
+        };
+        self.errors.push(error);
+    }
+}

@@ -1,0 +1,104 @@
+//! What `-l` and `-L` say: the probe points that patterns stand for, each under the name that a script would use.
+//!
+//! A point of the kernel is listed in its canonical spelling, an alias by its own name if it leads anywhere on this kernel.
+//! With variables, `name:type` of those that the alias sets come first, then `$name:type` of the point itself.
+
+use std::collections::HashMap;
+
+use super::points::Wrapping;
+use super::{Elaborator, Options};
+use crate::builtin;
+use spile_source::diagnostic::Diagnostic;
+use crate::probe::{Resolver, Site};
+use crate::program::Type;
+use spile_source::SourceMap;
+use spile_syntax::ast::{self, AssignOp, BinaryOp, Expr, ExprKind, Item};
+use spile_syntax::visit;
+
+/// Probe points that `points` resolve to, with `variables` those of each; and what was wrong.
+pub fn list<'a>(
+    sources: &'a SourceMap,
+    points: &'a [ast::ProbePoint],
+    library: &'a [ast::Script],
+    variables: bool,
+    resolver: &'a mut Resolver<'a>,
+) -> (Vec<String>, Vec<Diagnostic>) {
+    let options = Options { guru: true, ..Options::default() };
+    let mut elaborator = Elaborator::new(sources, &options, resolver);
+    let items = || library.iter().flat_map(|script| &script.items);
+    elaborator.aliases.extend(items().filter_map(|item| match item {
+        Item::Alias(alias) => Some(alias),
+        _ => None,
+    }));
+    let texts = Texts {
+        functions: items()
+            .filter_map(|item| match item {
+                Item::Function(function) => Some((function.name.text.as_str(), function.returns == Some(ast::TypeName::String))),
+                _ => None,
+            })
+            .collect(),
+    };
+    let lines = elaborator.list_sites(points).iter().map(|(site, around)| line(site, around, variables, &texts)).collect();
+    (lines, elaborator.problems)
+}
+
+/// `kernel.function("f@x.c:1") $a:int $b:char*`; `scheduler.wakeup name:string task:long $p:struct task_struct*`.
+fn line(site: &Site, around: &Wrapping, variables: bool, texts: &Texts) -> String {
+    let mut line = around.listed.clone().unwrap_or_else(|| site.point.clone());
+    if !variables {
+        return line;
+    }
+    for (name, is_text) in texts.set_by(around) {
+        line.push_str(&format!(" {name}:{}", if is_text { "string" } else { "long" }));
+    }
+    let context = &site.context;
+    let returns = if context.is_return() { vec!["return".to_string()] } else { Vec::new() };
+    for name in returns.into_iter().chain(context.parameters()).chain(context.locals()) {
+        let Ok(found) = context.variable(&name) else { continue };
+        let Ok(debug) = found.object.debug() else { continue };
+        line.push_str(&format!(" ${name}:{}", debug.type_name(found.type_id)));
+    }
+    line
+}
+
+/// Which expressions are text, as far as their form and declared types tell: nothing is inferred for a listing.
+struct Texts<'a> {
+    functions: HashMap<&'a str, bool>,
+}
+
+impl Texts<'_> {
+    /// The variables that aliases set, in their order; those that begin with `__` are their own.
+    fn set_by(&self, around: &Wrapping) -> Vec<(String, bool)> {
+        let mut set: Vec<(String, bool)> = Vec::new();
+        for block in around.blocks() {
+            visit::expressions(block, &mut |expr| {
+                let ExprKind::Assign(op, target, value) = &expr.kind else { return };
+                let ExprKind::Ident(name) = &target.kind else { return };
+                let is_text = *op == AssignOp::Compound(BinaryOp::Concatenate) || self.is_text(value, &set);
+                match set.iter_mut().find(|(known, _)| known == name) {
+                    Some((_, known)) => *known |= is_text,
+                    None => set.push((name.clone(), is_text)),
+                }
+            });
+        }
+        set.retain(|(name, _)| !name.starts_with("__"));
+        set
+    }
+
+    fn is_text(&self, expr: &Expr, set: &[(String, bool)]) -> bool {
+        match &expr.kind {
+            ExprKind::String(_) | ExprKind::Pretty(..) | ExprKind::EnumName { .. } => true,
+            ExprKind::Target(name) => name.starts_with("$$"),
+            ExprKind::Ident(name) => set.iter().any(|(known, is_text)| known == name && *is_text),
+            ExprKind::Print(print) => print.to_string,
+            ExprKind::Binary(op, ..) => *op == BinaryOp::Concatenate,
+            ExprKind::Conditional(_, yes, no) => self.is_text(yes, set) || self.is_text(no, set),
+            ExprKind::Entry(value) | ExprKind::Assign(_, _, value) => self.is_text(value, set),
+            ExprKind::Call(name, arguments) => match self.functions.get(name.text.as_str()) {
+                Some(is_text) => *is_text,
+                None => builtin::find(&name.text, arguments.len()).is_some_and(|builtin| builtin.returns == Some(Type::String)),
+            },
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! `$x$` and `$x$$`: the description by which an object is printed, made of its C type.
+//!
+//! One dollar shows the members, nested structs as `{...}` and arrays as `[...]`; two show everything, every array
+//! element included, or what -D STRUCT_DEPTH leaves of it. The object's bytes are copied when the probe hits and formatted by the loader.
+
+use super::context::debug_error;
+use super::error::Error;
+use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId};
+use spile_source::Span;
+use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
+use spile_abi::format::{Pretty, PrettyOp, PrettyStyle};
+
+/// Largest object that is printed: more fits into no record of the default ring.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// Of one description: C types of a kernel nest far less, and what is longer nobody reads.
+const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 64, work: 1 << 16, ..USUAL };
+
+/// The description of an object of the type, with structs and arrays within each other shown `levels` deep: 1 for one dollar.
+pub(super) fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<Pretty, Error> {
+    let size = debug.size_of(id).map_err(|error| debug_error(error, span))?.unwrap_or(0);
+    if size > MAX_BYTES {
+        let message = format!("`{}` has {size} bytes: more than the {MAX_BYTES} that can be printed", debug.type_name(id));
+        return Err(Error::DebugInfo { message, span });
+    }
+    let budget = Budget::new("members of a value that is printed", LIMITS);
+    let mut describer = Describer { debug, levels, span, ops: Vec::new(), budget };
+    describer.value(id, 0, None, 0)?;
+    Ok(Pretty { size: size as u32, ops: describer.ops })
+}
+
+struct Describer<'d> {
+    debug: &'d DebugInfo,
+    levels: usize,
+    span: Span,
+    ops: Vec<PrettyOp>,
+    budget: Budget,
+}
+
+impl Describer<'_> {
+    /// The result, or which file asks for too much.
+    fn affordable<T>(&self, result: Result<T, Exceeded>) -> Result<T, Error> {
+        result.map_err(|error| Error::DebugInfo { message: format!("debug information of {}: {error}", self.debug.path().display()), span: self.span })
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some(PrettyOp::Literal(bytes)) = self.ops.last_mut() {
+            bytes.extend_from_slice(text.as_bytes());
+        } else {
+            self.ops.push(PrettyOp::Literal(text.as_bytes().to_vec()));
+        }
+    }
+
+    /// The value of a type at `offset`; `bits` for a bit-field, counted from there.
+    fn value(&mut self, id: TypeId, offset: u64, bits: Option<(u64, u8)>, depth: usize) -> Result<(), Error> {
+        self.affordable(self.budget.enter().and_then(|()| self.budget.work(1)))?;
+        let described = self.value_within(id, offset, bits, depth);
+        self.budget.leave();
+        described
+    }
+
+    fn value_within(&mut self, id: TypeId, offset: u64, bits: Option<(u64, u8)>, depth: usize) -> Result<(), Error> {
+        let resolved = self.debug.resolve(id).map_err(|error| debug_error(error, self.span))?;
+        match resolved.1 {
+            CType::Struct { members, .. } => self.members(&members, offset, depth),
+            CType::Array { element, counts } => self.array(id, element, &counts, offset, depth),
+            CType::Base { encoding: BaseEncoding::Float, .. } => {
+                self.ops.push(PrettyOp::Unknown);
+                Ok(())
+            }
+            CType::Base { name, size, encoding } => {
+                let style = match encoding {
+                    _ if name == "char" && bits.is_none() => PrettyStyle::Char,
+                    BaseEncoding::Signed | BaseEncoding::SignedChar => PrettyStyle::Signed,
+                    _ => PrettyStyle::Unsigned,
+                };
+                self.integer(offset, size, bits, style);
+                Ok(())
+            }
+            CType::Enum { size, signed, .. } => {
+                self.integer(offset, size, bits, if signed { PrettyStyle::Signed } else { PrettyStyle::Unsigned });
+                Ok(())
+            }
+            CType::Pointer(target) => self.pointer(target, offset),
+            _ => {
+                self.ops.push(PrettyOp::Unknown);
+                Ok(())
+            }
+        }
+    }
+
+    fn integer(&mut self, offset: u64, size: u64, bits: Option<(u64, u8)>, style: PrettyStyle) {
+        let op = match bits {
+            None if matches!(size, 1 | 2 | 4 | 8) => {
+                PrettyOp::Integer { offset: offset as u32, size: size as u8, first_bit: 0, bits: 0, style }
+            }
+            None => PrettyOp::Unknown,
+            Some((first, bits)) => {
+                let skip = first / 8;
+                let first = first % 8;
+                match (first + u64::from(bits)).div_ceil(8).next_power_of_two() {
+                    size @ (1 | 2 | 4 | 8) if bits > 0 => PrettyOp::Integer {
+                        offset: offset.wrapping_add(skip) as u32,
+                        size: size as u8,
+                        first_bit: first as u8,
+                        bits,
+                        style,
+                    },
+                    _ => PrettyOp::Unknown,
+                }
+            }
+        };
+        self.ops.push(op);
+    }
+
+    fn pointer(&mut self, target: Option<TypeId>, offset: u64) -> Result<(), Error> {
+        let target = match target {
+            Some(target) => Some(self.debug.resolve(target).map_err(|error| debug_error(error, self.span))?.1),
+            None => None,
+        };
+        let offset = offset as u32;
+        let style = match target {
+            // Names in the kernel are also `const unsigned char *` (struct qstr).
+            Some(CType::Base { name, .. }) if matches!(name.as_str(), "char" | "unsigned char") => {
+                self.ops.push(PrettyOp::StringPointer { offset });
+                return Ok(());
+            }
+            Some(CType::Function { .. }) => PrettyStyle::Function,
+            _ => PrettyStyle::Hex,
+        };
+        self.ops.push(PrettyOp::Integer { offset, size: 8, first_bit: 0, bits: 0, style });
+        Ok(())
+    }
+
+    fn members(&mut self, members: &[Member], offset: u64, depth: usize) -> Result<(), Error> {
+        if depth >= self.levels {
+            self.text("{...}");
+            return Ok(());
+        }
+        self.text("{");
+        for (index, member) in members.iter().enumerate() {
+            self.affordable(self.budget.bytes(member.name.as_ref().map_or(8, String::len)))?;
+            if index > 0 {
+                self.text(", ");
+            }
+            let mut inner = depth + 1;
+            match &member.name {
+                Some(name) => self.text(&format!(".{name}=")),
+                None => {
+                    // The members of an anonymous struct or union are those of the enclosing one.
+                    inner = depth;
+                    let resolved = self.debug.resolve(member.type_id).map_err(|error| debug_error(error, self.span))?;
+                    let union = matches!(resolved.1, CType::Struct { union: true, .. });
+                    self.text(if union { "<union>=" } else { "<class>=" });
+                }
+            }
+            let bits = member.bits.map(|bits| (bits.first, bits.bits));
+            self.value(member.type_id, offset.wrapping_add(member.offset), bits, inner.max(usize::from(member.name.is_some())))?;
+        }
+        self.text("}");
+        Ok(())
+    }
+
+    fn array(&mut self, id: TypeId, element: TypeId, counts: &[Option<u64>], offset: u64, depth: usize) -> Result<(), Error> {
+        let failed = |error| debug_error(error, self.span);
+        let count = counts.first().copied().flatten().unwrap_or(0);
+        let base = self.debug.resolve(element).map_err(failed)?.1;
+        if counts.len() == 1 && matches!(&base, CType::Base { name, .. } if name == "char") {
+            self.ops.push(PrettyOp::Chars { offset: offset as u32, length: count as u32 });
+            return Ok(());
+        }
+        if depth >= self.levels {
+            self.text("[...]");
+            return Ok(());
+        }
+        let rest = self.debug.array_element(id, element, counts).map_err(failed)?;
+        let stride = self.debug.size_of(rest).map_err(failed)?.unwrap_or(0);
+        self.text("[");
+        if count > 0 && stride > 0 {
+            let outer = std::mem::take(&mut self.ops);
+            self.value(rest, 0, None, depth + 1)?;
+            let body = std::mem::replace(&mut self.ops, outer);
+            self.ops.push(PrettyOp::Repeat { offset: offset as u32, count: count as u32, stride: stride as u32, body });
+        }
+        self.text("]");
+        Ok(())
+    }
+}

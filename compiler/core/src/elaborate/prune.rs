@@ -1,0 +1,103 @@
+//! What of an alias's prologue a handler needs: a library alias sets all its variables, a script most often uses one.
+//!
+//! What is not used is neither resolved nor run. So a variable costs nothing until it is asked for, and a member that
+//! another kernel calls otherwise hurts only those who ask for it.
+
+use std::collections::HashSet;
+
+use super::Elaborator;
+use spile_source::Origin;
+use spile_syntax::ast::{AssignOp, Block, Expr, ExprKind, Index, Stmt, StmtKind};
+use spile_syntax::visit;
+
+/// Variables that statements mention.
+#[derive(Default)]
+struct Used<'a> {
+    names: HashSet<&'a str>,
+    /// Embedded C may use any.
+    all: bool,
+}
+
+impl<'a> Used<'a> {
+    fn add(&mut self, statement: &'a Stmt) {
+        visit::in_statement(statement, &mut |expr| match &expr.kind {
+            ExprKind::Ident(name) => {
+                self.names.insert(name);
+            }
+            ExprKind::EmbeddedC(_) => self.all = true,
+            _ => {}
+        });
+    }
+}
+
+impl<'a> Elaborator<'a> {
+    /// The statements of a handler in order: prologues, the body, epilogues; of the library's prologues only what those
+    /// after it use.
+    pub(super) fn needed(&self, prologues: &[&'a Block], body: &'a Block, epilogues: &[&'a Block]) -> Vec<&'a Stmt> {
+        let mut used = Used::default();
+        let after: Vec<&'a Stmt> = body.statements.iter().chain(epilogues.iter().flat_map(|block| &block.statements)).collect();
+        after.iter().for_each(|statement| used.add(statement));
+        let mut kept = Vec::new();
+        for statement in prologues.iter().flat_map(|block| &block.statements).rev() {
+            let mut assigned = Vec::new();
+            let plain = self.is_library(statement) && self.assigns(statement, &mut assigned);
+            if !plain || used.all || assigned.iter().any(|name| used.names.contains(name)) {
+                used.add(statement);
+                kept.push(statement);
+            }
+        }
+        kept.reverse();
+        kept.extend(after);
+        kept
+    }
+
+    fn is_library(&self, statement: &Stmt) -> bool {
+        self.sources.file(statement.span.file).origin == Origin::Tapset
+    }
+
+    /// Whether the statement does nothing but give values to local variables, whose names are added.
+    fn assigns<'s>(&self, statement: &'s Stmt, names: &mut Vec<&'s str>) -> bool {
+        match &statement.kind {
+            StmtKind::Empty => true,
+            StmtKind::Block(block) => block.statements.iter().all(|statement| self.assigns(statement, names)),
+            StmtKind::If { condition, then, otherwise } => {
+                is_value(condition)
+                    && self.assigns(then, names)
+                    && otherwise.as_ref().is_none_or(|otherwise| self.assigns(otherwise, names))
+            }
+            StmtKind::Expr(Expr { kind: ExprKind::Assign(AssignOp::Set, left, right), .. }) => match &left.kind {
+                ExprKind::Ident(name) if self.find_global(statement.span.file, name).is_none() => {
+                    names.push(name);
+                    is_value(right)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+/// Whether evaluating it has no effect; functions that the library calls for a value have none.
+fn is_value(expr: &Expr) -> bool {
+    let index = |index: &Index| match index {
+        Index::Expr(expr) => is_value(expr),
+        Index::Any(_) => true,
+    };
+    match &expr.kind {
+        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Ident(_) | ExprKind::Target(_) | ExprKind::Defined(_) => true,
+        ExprKind::Var { .. } | ExprKind::Const(_) | ExprKind::Enum(_) => true,
+        ExprKind::Member(base, _)
+        | ExprKind::Pretty(base, _)
+        | ExprKind::AddressOf(base)
+        | ExprKind::Unary(_, base)
+        | ExprKind::Entry(base)
+        | ExprKind::EnumName { value: base, .. }
+        | ExprKind::Cast { value: base, .. } => is_value(base),
+        ExprKind::Index(base, indices) => is_value(base) && indices.iter().all(index),
+        ExprKind::Call(_, arguments) => arguments.iter().all(is_value),
+        ExprKind::Binary(_, left, right) => is_value(left) && is_value(right),
+        ExprKind::Conditional(condition, then, otherwise) => [condition, then, otherwise].into_iter().all(|expr| is_value(expr)),
+        ExprKind::Print(print) => print.to_string && print.arguments.iter().all(is_value),
+        _ => false,
+    }
+}

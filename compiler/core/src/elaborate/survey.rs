@@ -1,0 +1,307 @@
+//! What a script asks of a kernel: the sites of each probe point that it names, and what its target expressions are there.
+//!
+//! Unlike [`super::elaborate`] it goes on where something is not there: that is an answer. Arms that are dead on this kernel
+//! are left out, as they are when the script is compiled.
+
+use super::error::Error;
+use super::functions::Reached;
+use super::points::Wrapping;
+use super::{Elaborator, Handler, Options, Unit};
+use spile_debuginfo::{Type as CType, TypeId};
+use spile_source::diagnostic::Diagnostic;
+use crate::probe::{Found, Resolver, Site};
+use spile_source::{SourceMap, Span};
+use spile_syntax::ast::{self, ExprKind, Index, StmtKind};
+use spile_syntax::print;
+use spile_debuginfo::target::Object;
+use std::rc::Rc;
+
+/// All that was asked.
+pub struct Survey {
+    /// In the order of the script.
+    pub points: Vec<Point>,
+    /// Functions with target expressions of their own, outside any probe's context: casts and typed pointers.
+    pub functions: Vec<Function>,
+}
+
+/// One probe point as the script has it.
+pub struct Point {
+    pub text: String,
+    pub span: Span,
+    /// `?` or `!`: its absence is no error.
+    pub optional: bool,
+    /// Empty where it has none, for the reasons in `problems`, or where one before it was sufficient.
+    pub sites: Vec<Surveyed>,
+    pub problems: Vec<Diagnostic>,
+}
+
+pub struct Surveyed {
+    pub site: Site,
+    pub targets: Vec<Target>,
+}
+
+pub struct Function {
+    pub name: String,
+    /// Of its name where it is declared.
+    pub span: Span,
+    pub targets: Vec<Target>,
+}
+
+/// A target expression: `$file->f_path->dentry`, `@cast(p, "inode")->i_ino`, `@var("jiffies")`.
+pub struct Target {
+    pub text: String,
+    pub span: Span,
+    pub found: Result<Found, Diagnostic>,
+    /// The members on the way, as far as they are there, outermost struct first.
+    pub members: Vec<Member>,
+}
+
+/// One `->member`.
+pub struct Member {
+    pub name: String,
+    pub object: Rc<Object>,
+    /// The struct or union that it is asked of.
+    pub container: TypeId,
+}
+
+/// Looks at the user's `scripts` and the library's behind them.
+pub fn survey<'a>(sources: &'a SourceMap, scripts: &'a [ast::Script], options: &Options, resolver: &'a mut Resolver<'a>) -> Survey {
+    let mut elaborator = Elaborator::new(sources, options, resolver);
+    elaborator.declare(scripts);
+    let mut points = Vec::new();
+    let mut handlers: Vec<Handler<'a>> = Vec::new();
+    let mut counts = Vec::new();
+    for probe in scripts.iter().flat_map(|script| &script.items).filter_map(|item| match item {
+        ast::Item::Probe(probe) => Some(probe),
+        _ => None,
+    }) {
+        elaborator.survey_points(probe, &mut points, &mut handlers, &mut counts);
+    }
+    elaborator.infer_all(&mut handlers);
+    elaborator.find_pointees(&handlers);
+    let mut rest = handlers.into_iter();
+    for (point, count) in points.iter_mut().zip(counts) {
+        point.sites = rest.by_ref().take(count).map(|handler| elaborator.survey_handler(handler)).collect();
+    }
+    let functions = elaborator.survey_functions();
+    Survey { points, functions }
+}
+
+impl<'a> Elaborator<'a> {
+    fn survey_points(&mut self, probe: &'a ast::Probe, points: &mut Vec<Point>, handlers: &mut Vec<Handler<'a>>, counts: &mut Vec<usize>) {
+        let mut satisfied = false;
+        for point in &probe.points {
+            let before = self.problems.len();
+            let mut found = Vec::new();
+            let present = !satisfied && self.expand_point(&point.components, point, &Wrapping::default(), &mut found);
+            counts.push(found.len());
+            for (site, wrapping) in found {
+                let number = handlers.len() as u32;
+                handlers.push(self.handler(site, number, wrapping, point, probe));
+            }
+            let mut problems = self.problems.split_off(before.min(self.problems.len()));
+            if !satisfied && !present && problems.is_empty() {
+                problems.extend(self.why_absent(point));
+            }
+            let text = crate::probe::spelling(&point.components);
+            let optional = point.optional || point.sufficient || satisfied;
+            points.push(Point { text, span: point.span, optional, sites: Vec::new(), problems });
+            satisfied |= present && point.sufficient;
+        }
+    }
+
+    /// What would be said of an optional point if it were none.
+    fn why_absent(&mut self, point: &'a ast::ProbePoint) -> Option<Diagnostic> {
+        if !self.matching_aliases(&point.components).is_empty() {
+            return None;
+        }
+        let error = crate::probe::resolve(&point.components, point.span, &[], self.resolver).err()?;
+        Some(error.diagnostic(point.span))
+    }
+
+    fn survey_handler(&mut self, handler: Handler<'a>) -> Surveyed {
+        let mut uses = Uses::default();
+        for condition in &handler.condition {
+            self.collect(&handler.unit, condition, &mut uses);
+        }
+        for statement in &handler.body {
+            self.collect_in(&handler.unit, statement, &mut uses);
+        }
+        let targets = uses.0.into_iter().map(|expr| self.survey_target(&handler.unit, expr)).collect();
+        Surveyed { site: handler.site, targets }
+    }
+
+    fn survey_functions(&mut self) -> Vec<Function> {
+        let mut functions = Vec::new();
+        for index in self.reached.clone() {
+            let (Reached::Function(index) | Reached::Wrapper(index)) = index;
+            let declared = self.functions[index].ast;
+            let ast::FunctionBody::Script(block) = &declared.body else { continue };
+            let unit = self.functions[index].unit.clone();
+            let mut uses = Uses::default();
+            for statement in &block.statements {
+                self.collect_in(&unit, statement, &mut uses);
+            }
+            let targets: Vec<Target> = uses.0.into_iter().map(|expr| self.survey_target(&unit, expr)).collect();
+            let known = functions.iter().any(|function: &Function| function.span == declared.name.span);
+            if !targets.is_empty() && !known {
+                functions.push(Function { name: declared.name.text.clone(), span: declared.name.span, targets });
+            }
+        }
+        functions
+    }
+
+    fn survey_target(&mut self, unit: &Unit, expr: &'a ast::Expr) -> Target {
+        let found = self.look_up(unit, expr).map_err(|error| error.diagnostic());
+        let mut members = Vec::new();
+        let mut inner = expr;
+        loop {
+            inner = match &inner.kind {
+                ExprKind::Member(base, name) => {
+                    if let Some((object, container)) = self.container(unit, base) {
+                        members.push(Member { name: name.text.clone(), object, container });
+                    }
+                    base
+                }
+                ExprKind::Index(base, _) => base,
+                _ => break,
+            };
+        }
+        members.reverse();
+        Target { text: print::expr(expr), span: expr.span, found, members }
+    }
+
+    fn look_up(&mut self, unit: &Unit, expr: &ast::Expr) -> Result<Found, Error> {
+        let mut zero = |_: &mut Elaborator<'a>, index: &ast::Expr| Ok(super::context::long(0, index.span));
+        self.find(unit, expr, &mut zero)
+    }
+
+    /// The struct that a member of `base` would be in.
+    fn container(&mut self, unit: &Unit, base: &ast::Expr) -> Option<(Rc<Object>, TypeId)> {
+        let found = self.look_up(unit, base).ok()?;
+        let debug = found.object.debug().ok()?;
+        let container = match debug.resolve(found.type_id).ok()? {
+            (_, CType::Pointer(target)) => debug.resolve(target?).ok()?.0,
+            (id, _) => id,
+        };
+        Some((found.object.clone(), container))
+    }
+
+    fn collect_in(&mut self, unit: &Unit, statement: &'a ast::Stmt, uses: &mut Uses<'a>) {
+        match &statement.kind {
+            StmtKind::Empty | StmtKind::Break | StmtKind::Continue | StmtKind::Next => {}
+            StmtKind::Block(block) => self.collect_all(unit, &block.statements, uses),
+            StmtKind::Expr(expr) | StmtKind::Delete(expr) => self.collect(unit, expr, uses),
+            StmtKind::If { condition, then, otherwise } => {
+                let known = self.fold(unit, condition);
+                if known.is_none() {
+                    self.collect(unit, condition, uses);
+                }
+                if known != Some(0) {
+                    self.collect_in(unit, then, uses);
+                }
+                if let Some(otherwise) = otherwise.as_ref().filter(|_| known.is_none_or(|value| value == 0)) {
+                    self.collect_in(unit, otherwise, uses);
+                }
+            }
+            StmtKind::While { condition, body } => {
+                self.collect(unit, condition, uses);
+                self.collect_in(unit, body, uses);
+            }
+            StmtKind::For { init, condition, step, body } => {
+                for expr in [init, condition, step].into_iter().flatten() {
+                    self.collect(unit, expr, uses);
+                }
+                self.collect_in(unit, body, uses);
+            }
+            StmtKind::Foreach(foreach) => {
+                for index in foreach.slice.iter().flatten() {
+                    self.collect_index(unit, index, uses);
+                }
+                if let Some(limit) = &foreach.limit {
+                    self.collect(unit, limit, uses);
+                }
+                self.collect_in(unit, &foreach.body, uses);
+            }
+            StmtKind::Return(value) => value.iter().for_each(|value| self.collect(unit, value, uses)),
+            StmtKind::Try { body, handler, .. } => {
+                self.collect_all(unit, &body.statements, uses);
+                self.collect_all(unit, &handler.statements, uses);
+            }
+        }
+    }
+
+    fn collect_all(&mut self, unit: &Unit, statements: &'a [ast::Stmt], uses: &mut Uses<'a>) {
+        statements.iter().for_each(|statement| self.collect_in(unit, statement, uses));
+    }
+
+    fn collect_index(&mut self, unit: &Unit, index: &'a Index, uses: &mut Uses<'a>) {
+        if let Index::Expr(expr) = index {
+            self.collect(unit, expr, uses);
+        }
+    }
+
+    /// Notes the outermost target expressions in an expression, and those in their indices.
+    fn collect(&mut self, unit: &Unit, expr: &'a ast::Expr, uses: &mut Uses<'a>) {
+        match &expr.kind {
+            ExprKind::Conditional(condition, then, otherwise) => match self.fold(unit, condition) {
+                Some(0) => self.collect(unit, otherwise, uses),
+                Some(_) => self.collect(unit, then, uses),
+                None => [condition, then, otherwise].into_iter().for_each(|expr| self.collect(unit, expr, uses)),
+            },
+            ExprKind::Defined(_) => {}
+            ExprKind::Target(name) if super::context::is_text(name) || self.text_variable(unit, expr).is_some() => {}
+            ExprKind::Target(_) | ExprKind::Var { .. } => uses.add(expr),
+            ExprKind::Member(base, _) => {
+                uses.add(expr);
+                self.collect_below(unit, base, uses);
+            }
+            ExprKind::Index(base, indices) => {
+                let variable = matches!(base.kind, ExprKind::Ident(_) | ExprKind::Histogram { .. });
+                match self.is_element(expr) || variable {
+                    true => indices.iter().for_each(|index| self.collect_index(unit, index, uses)),
+                    false => {
+                        uses.add(expr);
+                        self.collect_below(unit, expr, uses);
+                    }
+                }
+            }
+            ExprKind::Cast { value, .. } => {
+                uses.add(expr);
+                self.collect(unit, value, uses);
+            }
+            _ => {
+                let mut children = Vec::new();
+                spile_syntax::visit::children(expr, &mut |child| children.push(child));
+                children.into_iter().for_each(|child| self.collect(unit, child, uses));
+            }
+        }
+    }
+
+    /// What a target expression stands on is part of it; what is computed for it is not.
+    fn collect_below(&mut self, unit: &Unit, expr: &'a ast::Expr, uses: &mut Uses<'a>) {
+        match &expr.kind {
+            ExprKind::Member(base, _) => self.collect_below(unit, base, uses),
+            ExprKind::Index(base, indices) if !self.is_element(expr) => {
+                indices.iter().for_each(|index| self.collect_index(unit, index, uses));
+                self.collect_below(unit, base, uses);
+            }
+            ExprKind::Target(_) | ExprKind::Var { .. } => {}
+            ExprKind::Cast { value, .. } => self.collect(unit, value, uses),
+            _ => self.collect(unit, expr, uses),
+        }
+    }
+}
+
+/// Target expressions, each spelling once.
+#[derive(Default)]
+struct Uses<'a>(Vec<&'a ast::Expr>);
+
+impl<'a> Uses<'a> {
+    fn add(&mut self, expr: &'a ast::Expr) {
+        let text = print::expr(expr);
+        if !self.0.iter().any(|known| print::expr(known) == text) {
+            self.0.push(expr);
+        }
+    }
+}

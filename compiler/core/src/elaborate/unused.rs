@@ -1,0 +1,226 @@
+//! Warnings about what has no effect in the user's scripts: assignments that nothing reads, expressions whose value
+//! nothing uses, probes that do nothing. `-u` leaves them out.
+//!
+//! Looks at the trees as they are written, so that one mistake is told once for all sites of a probe.
+
+use std::collections::HashSet;
+
+use super::Elaborator;
+use super::effect::Effects;
+use super::error::Error;
+use spile_source::{Origin, Span};
+use spile_syntax::ast::{self, Block, Expr, ExprKind, Index, Item, PrintForm, Stmt, StmtKind};
+use spile_syntax::{print, visit};
+
+impl<'a> Elaborator<'a> {
+    pub(super) fn warn_of_unused(&mut self, scripts: &'a [ast::Script]) {
+        // A body's variables are also those of the aliases that it may go with.
+        let mut shared = Names::default();
+        for alias in &self.aliases {
+            alias.prologue.iter().chain(&alias.epilogue).for_each(|block| shared.block(block));
+        }
+        let (mut does_something, mut first) = (false, None);
+        for script in scripts.iter().filter(|script| self.sources.file(script.file).origin == Origin::User) {
+            for item in &script.items {
+                match item {
+                    Item::Probe(probe) => {
+                        self.warn_of_body(&probe.body, Some(&shared.read));
+                        let unread = self.unread_in(&probe.body, Some(&shared.read));
+                        let acts = Effects { elaborator: self, unread, within: Vec::new() }.any(&probe.body.statements);
+                        does_something |= acts || !probe.points.iter().all(happens_anyway);
+                        first.get_or_insert(probe.span);
+                        if !acts && !probe.points.iter().all(is_counter) {
+                            let points: Vec<String> = probe.points.iter().map(print::point).collect();
+                            let span = probe.points.first().map_or(probe.span, |point| point.span);
+                            self.report(Error::IdleProbe { points: points.join(", "), span });
+                        }
+                    }
+                    Item::Function(ast::Function { body: ast::FunctionBody::Script(block), .. }) => self.warn_of_body(block, None),
+                    Item::Alias(alias) => alias.prologue.iter().chain(&alias.epilogue).for_each(|block| self.warn_of_idle(block)),
+                    Item::Function(_) | Item::Global(_) | Item::EmbeddedC(_) => {}
+                }
+            }
+        }
+        if let (false, Some(span)) = (does_something, first) {
+            self.report(Error::NoProbes { span });
+        }
+    }
+
+    /// Locals of a body that it gives values and does not read; `read`: names that are read elsewhere.
+    pub(super) fn unread_in<'b>(&self, block: &'b Block, read: Option<&HashSet<&str>>) -> HashSet<&'b str> {
+        let mut names = Names::default();
+        names.block(block);
+        let unread = |(name, span): &(&'b str, Span)| {
+            let elsewhere = read.is_some_and(|read| read.contains(name));
+            let local = !names.read.contains(name) && !elsewhere && self.find_global(span.file, name).is_none();
+            local.then_some(*name)
+        };
+        names.written.iter().filter_map(unread).collect()
+    }
+
+    /// `read`: names that are read elsewhere.
+    fn warn_of_body(&mut self, block: &'a Block, read: Option<&HashSet<&'a str>>) {
+        let mut names = Names::default();
+        names.block(block);
+        for (name, span) in &names.written {
+            let elsewhere = read.is_some_and(|read| read.contains(name));
+            if !names.read.contains(name) && !elsewhere && self.find_global(span.file, name).is_none() && !read_by_c(block, name) {
+                self.report(Error::UnreadAssignment { name: name.to_string(), span: *span });
+            }
+        }
+        self.warn_of_idle(block);
+    }
+
+    fn warn_of_idle(&mut self, block: &Block) {
+        let mut idle = Vec::new();
+        idle_expressions(&block.statements, &mut idle);
+        for span in idle {
+            let text = self.sources.text(span);
+            let is_function = crate::builtin::all().any(|builtin| builtin.name == text)
+                || self.function_names.keys().any(|(_, name)| *name == text);
+            let function = is_function.then(|| text.to_string());
+            self.report(Error::IdleExpression { span, function });
+        }
+    }
+}
+
+/// Whether C among the statements names the argument.
+fn read_by_c(block: &Block, name: &str) -> bool {
+    let mut named = false;
+    for statement in &block.statements {
+        visit::in_statement(statement, &mut |expr| {
+            named |= matches!(&expr.kind, ExprKind::EmbeddedC(code) if super::embedded::names_argument(&code.text, name));
+        });
+    }
+    named
+}
+
+/// Whether nothing is learnt from the point being reached.
+fn happens_anyway(point: &ast::ProbePoint) -> bool {
+    point.components.first().is_some_and(|first| matches!(first.name.as_str(), "begin" | "end" | "error" | "never" | "timer"))
+}
+
+/// Whether the probe is there for others, which read its counter.
+fn is_counter(point: &ast::ProbePoint) -> bool {
+    point.components.last().is_some_and(|last| last.name == "counter")
+}
+
+/// Names of variables that are read, and those that are written with where.
+#[derive(Default)]
+pub(super) struct Names<'a> {
+    pub read: HashSet<&'a str>,
+    pub written: Vec<(&'a str, Span)>,
+    /// Of those written, the ones whose new value comes from the old: `+=`, `++`.
+    pub updated: HashSet<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn block(&mut self, block: &'a Block) {
+        block.statements.iter().for_each(|statement| self.statement(statement, &|_| false));
+    }
+
+    /// Adds those of a statement, without what `skip` says inside it.
+    pub fn statement(&mut self, statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool) {
+        // What an assignment stores into is met once as its place and once by itself: the second is no reading.
+        let mut places: HashSet<*const Expr> = HashSet::new();
+        each_value(statement, skip, &mut |expr, used| match &expr.kind {
+            ExprKind::Assign(_, place, _) | ExprKind::Step { target: place, .. } => {
+                if let ExprKind::Ident(name) = &place.kind {
+                    places.insert(&**place);
+                    self.written.push((name, place.span));
+                    if !matches!(expr.kind, ExprKind::Assign(ast::AssignOp::Set, ..)) {
+                        self.updated.insert(name);
+                    }
+                    if used {
+                        self.read.insert(name);
+                    }
+                }
+            }
+            ExprKind::Ident(name) if !places.contains(&std::ptr::from_ref(expr)) => {
+                self.read.insert(name);
+            }
+            // It may read any of them.
+            ExprKind::ProbeWrite(name) => {
+                self.read.insert(name);
+            }
+            _ => {}
+        });
+    }
+}
+
+/// Calls `visit` with every expression of a statement, and whether its value is used; without the statements inside it
+/// that `skip` says.
+fn each_value<'a>(statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool, visit: &mut dyn FnMut(&'a Expr, bool)) {
+    if skip(statement) {
+        return;
+    }
+    let mut within = |expr: &'a Expr, used: bool| {
+        visit::in_expression(expr, &mut |inner| visit(inner, used || !std::ptr::eq(inner, expr)));
+    };
+    match &statement.kind {
+        StmtKind::Empty | StmtKind::Break | StmtKind::Continue | StmtKind::Next => {}
+        StmtKind::Block(block) => block.statements.iter().for_each(|statement| each_value(statement, skip, visit)),
+        StmtKind::Expr(expr) | StmtKind::Delete(expr) => within(expr, false),
+        StmtKind::If { condition, then, otherwise } => {
+            within(condition, true);
+            each_value(then, skip, visit);
+            otherwise.iter().for_each(|otherwise| each_value(otherwise, skip, visit));
+        }
+        StmtKind::While { condition, body } => {
+            within(condition, true);
+            each_value(body, skip, visit);
+        }
+        StmtKind::For { init, condition, step, body } => {
+            init.iter().chain(step).for_each(|expr| within(expr, false));
+            condition.iter().for_each(|expr| within(expr, true));
+            each_value(body, skip, visit);
+        }
+        StmtKind::Foreach(foreach) => {
+            within(&foreach.array, true);
+            let slice = foreach.slice.iter().flatten().filter_map(|index| match index {
+                Index::Expr(expr) => Some(expr),
+                Index::Any(_) => None,
+            });
+            slice.chain(&foreach.limit).for_each(|expr| within(expr, true));
+            each_value(&foreach.body, skip, visit);
+        }
+        StmtKind::Return(value) => value.iter().for_each(|value| within(value, true)),
+        StmtKind::Try { body, handler, .. } => {
+            body.statements.iter().chain(&handler.statements).for_each(|statement| each_value(statement, skip, visit));
+        }
+    }
+}
+
+/// Whether the expression does something beside having a value.
+fn changes(expr: &Expr) -> bool {
+    let mut found = false;
+    visit::in_expression(expr, &mut |inner| {
+        found |= match &inner.kind {
+            ExprKind::Assign(..) | ExprKind::Step { .. } | ExprKind::Call(..) | ExprKind::EmbeddedC(_) | ExprKind::Matches { .. } => true,
+            ExprKind::Print(print) => !print.to_string || matches!(print.form, PrintForm::Char),
+            _ => false,
+        };
+    });
+    found
+}
+
+/// Places of expressions that stand as statements and change nothing.
+fn idle_expressions(statements: &[Stmt], found: &mut Vec<Span>) {
+    for statement in statements {
+        match &statement.kind {
+            StmtKind::Expr(expr) if !changes(expr) => found.push(expr.span),
+            StmtKind::Block(block) => idle_expressions(&block.statements, found),
+            StmtKind::If { then, otherwise, .. } => {
+                idle_expressions(std::slice::from_ref(then), found);
+                otherwise.iter().for_each(|otherwise| idle_expressions(std::slice::from_ref(otherwise), found));
+            }
+            StmtKind::While { body, .. } | StmtKind::For { body, .. } => idle_expressions(std::slice::from_ref(body), found),
+            StmtKind::Foreach(foreach) => idle_expressions(std::slice::from_ref(&foreach.body), found),
+            StmtKind::Try { body, handler, .. } => {
+                idle_expressions(&body.statements, found);
+                idle_expressions(&handler.statements, found);
+            }
+            _ => {}
+        }
+    }
+}

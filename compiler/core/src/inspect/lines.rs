@@ -1,0 +1,114 @@
+//! `--list-lines`: the source lines of functions, those that can be probed beside those that cannot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::probe::{self, PointError, Resolver, Site};
+use spile_source::Span;
+use spile_syntax::ast::{Component, Literal};
+
+/// The lines of the functions that a point such as `kernel.function("f")` names.
+///
+/// `sources`: directories that may have the source text. Each function has a heading, and a line for each from its own to
+/// the last one with code: `  452 *  $file:struct file*` can be probed, by `.statement("f@fs/x.c:452")`.
+pub fn listing(components: &[Component], span: Span, resolver: &mut Resolver, sources: &[PathBuf]) -> Result<Vec<String>, PointError> {
+    let mut functions: BTreeSet<(String, String, u32)> = BTreeSet::new();
+    for site in probe::resolve(components, span, &[], resolver)? {
+        let Some(code) = site.context.code() else { continue };
+        let function = code.object.debug().ok().and_then(|debug| debug.function(code.function).ok());
+        functions.extend(function.map(|function| (function.file, function.name, function.line)));
+    }
+    let mut lines = Vec::new();
+    for (file, name, line) in functions {
+        let text = format!("{name}@{file}:*");
+        let statements = Component { name: "statement".into(), argument: Some(Literal::String(text.into_bytes())), ..components[components.len() - 1].clone() };
+        // Of several functions one may have no line that is its own.
+        let Ok(sites) = probe::resolve(&[components[0].clone(), statements], span, &[], resolver) else { continue };
+        lines.extend(of_function(&name, &file, line, &sites, &Text::find(sources, &file)));
+    }
+    Ok(lines)
+}
+
+fn of_function(name: &str, file: &str, first: u32, sites: &[Site], text: &Text) -> Vec<String> {
+    let mut probed: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for site in sites {
+        let Some(line) = line_of(&site.point) else { continue };
+        let readable = probed.entry(line).or_default();
+        for variable in readable_at(site) {
+            if !readable.contains(&variable) {
+                readable.push(variable);
+            }
+        }
+    }
+    let last = probed.keys().next_back().copied().unwrap_or(first);
+    let mut lines = vec![format!("{name}@{file}:{first}")];
+    for line in first..=last {
+        let source = text.line(line);
+        let mark = if probed.contains_key(&line) { '*' } else { ' ' };
+        let variables = probed.get(&line).map(|variables| variables.join(" ")).unwrap_or_default();
+        match source {
+            Some(source) => {
+                lines.push(format!("{line:6} {mark} {source}").trim_end().to_string());
+                if !variables.is_empty() {
+                    lines.push(format!("         /* {variables} */"));
+                }
+            }
+            None => lines.push(format!("{line:6} {mark} {variables}").trim_end().to_string()),
+        }
+    }
+    lines
+}
+
+fn readable_at(site: &Site) -> Vec<String> {
+    let context = &site.context;
+    let mut readable = Vec::new();
+    for name in context.parameters().into_iter().chain(context.locals()) {
+        let Ok(found) = context.variable(&name) else { continue };
+        let Ok(debug) = found.object.debug() else { continue };
+        readable.push(format!("${name}:{}", debug.type_name(found.type_id)));
+    }
+    readable
+}
+
+/// `kernel.statement("f@fs/x.c:12")`
+fn line_of(point: &str) -> Option<u32> {
+    point.strip_suffix("\")")?.rsplit_once(':')?.1.parse().ok()
+}
+
+/// A source file, if it is installed.
+struct Text(Vec<String>);
+
+/// A source file is not larger.
+const MAX_SOURCE: u64 = 16 << 20;
+
+impl Text {
+    fn find(directories: &[PathBuf], file: &str) -> Text {
+        let absolute = Path::new(file);
+        let places = directories.iter().map(|directory| directory.join(file.trim_start_matches('/')));
+        let places = absolute.is_absolute().then(|| absolute.to_path_buf()).into_iter().chain(places);
+        let small = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_SOURCE);
+        let bytes = places.filter(small).find_map(|path| std::fs::read(path).ok()).unwrap_or_default();
+        Text(String::from_utf8_lossy(&bytes).lines().map(|line| line.replace('\t', "    ")).collect())
+    }
+
+    fn line(&self, line: u32) -> Option<&str> {
+        self.0.get((line as usize).checked_sub(1)?).map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_text_by_line() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("fs")).unwrap();
+        std::fs::write(directory.path().join("fs/x.c"), "int f(void)\n{\n\treturn 1;\n").unwrap();
+        let text = Text::find(&[directory.path().into()], "fs/x.c");
+        assert_eq!((text.line(3), text.line(4), text.line(0)), (Some("    return 1;"), None, None));
+        assert_eq!(line_of("kernel.statement(\"f@fs/x.c:12\")"), Some(12));
+        let lines = of_function("f", "fs/x.c", 1, &[], &text);
+        assert_eq!(lines, ["f@fs/x.c:1", "     1   int f(void)"]);
+    }
+}

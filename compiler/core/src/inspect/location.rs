@@ -1,0 +1,84 @@
+//! Where a value is, in words: `%rdi`, `[%rdi+0x18], 4 bytes`.
+
+use crate::probe::{Location, registers};
+use spile_syntax::print::binary_text;
+use crate::program::{BinaryOp, Expr, ExprKind};
+
+/// Of a value at a site whose registers are those of `struct pt_regs`; `words`: they are a tracepoint's arguments.
+pub(super) fn text(location: &Location, words: bool) -> String {
+    match location {
+        Location::Register { offset } => register(*offset, words),
+        Location::Memory { address, bits: None } => format!("[{}]", expr(address, words)),
+        Location::Memory { address, bits: Some(bits) } => {
+            format!("[{}], bits {}-{}", expr(address, words), bits.first, bits.first + u64::from(bits.bits).saturating_sub(1))
+        }
+        Location::Value(value) => expr(value, words),
+        Location::Told(location) => text(location, words),
+        Location::Parts(parts) => {
+            let each = parts.iter().map(|part| {
+                let place = part.location.as_ref().map_or_else(|| "nowhere".to_string(), |location| text(location, words));
+                format!("{} bits {place}", part.bits)
+            });
+            format!("in parts: {}", each.collect::<Vec<_>>().join(", "))
+        }
+        Location::Pointer(to) => format!("a pointer to {}", text(to, words)),
+    }
+}
+
+fn register(offset: u32, words: bool) -> String {
+    if words {
+        return format!("argument {}", offset / 8 + 1);
+    }
+    registers::name(offset).map_or_else(|| format!("word {offset:#x} of the registers"), |name| format!("%{name}"))
+}
+
+fn expr(value: &Expr, words: bool) -> String {
+    let inner = |value: &Expr| expr(value, words);
+    match &value.kind {
+        ExprKind::Long(number) => number_text(*number),
+        ExprKind::Register { offset } => register(*offset, words),
+        ExprKind::Read { address, size, .. } if *size == 8 => format!("[{}]", inner(address)),
+        ExprKind::Read { address, size, .. } => format!("[{}]:{size}", inner(address)),
+        ExprKind::KernelAddress { address, per_cpu: false } => format!("{address:#x}"),
+        ExprKind::KernelAddress { address, per_cpu: true } => format!("per-CPU {address:#x}"),
+        ExprKind::ModuleAddress { module, symbol, offset, per_cpu } => {
+            format!("{}{module}:{symbol}+{offset:#x}", if *per_cpu { "per-CPU " } else { "" })
+        }
+        ExprKind::Negate(value) => format!("-({})", inner(value)),
+        ExprKind::Complement(value) => format!("~({})", inner(value)),
+        ExprKind::SignExtend(value, bits) => format!("signed {bits} bits of {}", inner(value)),
+        ExprKind::Bits { value, first, bits } => format!("bits {first}-{} of {}", u32::from(*first) + u32::from(*bits).saturating_sub(1), inner(value)),
+        ExprKind::Binary(BinaryOp::Add, left, right) => match right.kind {
+            ExprKind::Long(number) if number < 0 => format!("{}-{}", inner(left), number_text(number.wrapping_neg())),
+            _ => format!("{}+{}", inner(left), inner(right)),
+        },
+        ExprKind::Binary(op, left, right) => format!("({}{}{})", inner(left), binary_text(*op), inner(right)),
+        _ => "computed".into(),
+    }
+}
+
+fn number_text(number: i64) -> String {
+    if (-9..=9).contains(&number) { number.to_string() } else { format!("{number:#x}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Type;
+    use spile_source::{FileId, Span};
+
+    fn make(kind: ExprKind) -> Expr {
+        Expr { kind, ty: Type::Long, span: Span::new(FileId(0), 0, 0) }
+    }
+
+    #[test]
+    fn registers_and_memory() {
+        let base = make(ExprKind::Register { offset: 112 });
+        let address = make(ExprKind::Binary(BinaryOp::Add, Box::new(base), Box::new(make(ExprKind::Long(0x18)))));
+        assert_eq!(text(&Location::Register { offset: 104 }, false), "%rsi");
+        assert_eq!(text(&Location::Register { offset: 8 }, true), "argument 2");
+        assert_eq!(text(&Location::Memory { address: address.clone(), bits: None }, false), "[%rdi+0x18]");
+        let read = make(ExprKind::Read { address: Box::new(address), size: 4, user: false });
+        assert_eq!(text(&Location::Value(read), false), "[%rdi+0x18]:4");
+    }
+}

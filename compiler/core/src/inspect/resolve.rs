@@ -1,0 +1,125 @@
+//! `--resolve`: each probe point of a script with its symbol, section and build-id, each variable with its place: what a host
+//! with debug information knows for those that have none.
+
+use serde::Serialize;
+
+use super::location;
+use crate::elaborate::survey::{Survey, Surveyed, Target};
+use crate::program::Attachment;
+use spile_source::SourceMap;
+
+/// One site.
+#[derive(Debug, Serialize)]
+pub struct Resolved {
+    /// As the script has it, and where.
+    pub written: String,
+    pub place: String,
+    /// Canonical spelling.
+    pub point: String,
+    /// Where its code is; None of what is attached otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodePlace>,
+    pub variables: Vec<ResolvedVariable>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct CodePlace {
+    /// `kernel` or a module's name.
+    pub object: String,
+    pub build_id: String,
+    pub symbol: String,
+    /// Bytes from the symbol.
+    pub offset: u64,
+    pub section: String,
+    /// Link-time address, or in a module the offset in the section.
+    pub address: u64,
+    pub inlined: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ResolvedVariable {
+    pub text: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub r#type: String,
+    /// Or why there is none.
+    pub location: String,
+    pub found: bool,
+}
+
+/// The sites of all points, in the order of the script.
+pub fn resolved(sources: &SourceMap, survey: &Survey) -> Vec<Resolved> {
+    let mut all = Vec::new();
+    for point in &survey.points {
+        for site in &point.sites {
+            all.push(Resolved {
+                written: point.text.clone(),
+                place: sources.place(point.span),
+                point: site.site.point.clone(),
+                code: code(site),
+                variables: site.targets.iter().map(|target| variable(target, is_tracepoint(site))).collect(),
+            });
+        }
+    }
+    all
+}
+
+fn is_tracepoint(site: &Surveyed) -> bool {
+    matches!(site.site.attachment, Attachment::Tracepoint { .. })
+}
+
+fn code(site: &Surveyed) -> Option<CodePlace> {
+    let code = site.site.context.code()?;
+    let object = &code.object;
+    let near = object.near(code.address);
+    let function = object.debug().ok()?.function(code.function).ok()?;
+    Some(CodePlace {
+        object: object.name().to_string(),
+        build_id: object.build_id().iter().map(|byte| format!("{byte:02x}")).collect(),
+        symbol: near.as_ref().map_or_else(|| function.name.clone(), |near| near.symbol.clone()),
+        offset: near.as_ref().map_or(0, |near| near.offset),
+        section: object.section_name(code.address).unwrap_or_default().to_string(),
+        address: code.address.offset,
+        inlined: function.inlined.iter().any(|instance| instance.address == code.address),
+    })
+}
+
+fn variable(target: &Target, words: bool) -> ResolvedVariable {
+    let text = target.text.clone();
+    match &target.found {
+        Ok(found) => ResolvedVariable {
+            text,
+            r#type: found.object.debug().map(|debug| debug.type_name(found.type_id)).unwrap_or_default(),
+            location: location::text(&found.location, words),
+            found: true,
+        },
+        Err(problem) => ResolvedVariable { text, r#type: String::new(), location: problem.message.clone(), found: false },
+    }
+}
+
+/// Lines for people.
+pub fn table(all: &[Resolved]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for site in all {
+        lines.push(site.point.clone());
+        if let Some(code) = &site.code {
+            let inlined = if code.inlined { ", inlined" } else { "" };
+            let build_id = if code.build_id.is_empty() { "none" } else { &code.build_id };
+            lines.push(format!(
+                "    {}+{:#x} in {} of {} ({:#x}{inlined}), build-id {build_id}",
+                code.symbol, code.offset, code.section, code.object, code.address
+            ));
+        }
+        for variable in &site.variables {
+            lines.push(match variable.found {
+                true => format!("    {}: {} in {}", variable.text, variable.r#type, variable.location),
+                false => format!("    {}: {}", variable.text, variable.location),
+            });
+        }
+    }
+    lines
+}
+
+/// One object: `{"release":...,"sites":[...]}`.
+pub fn json(release: &str, all: &[Resolved]) -> String {
+    serde_json::json!({ "release": release, "sites": all }).to_string()
+}

@@ -1,0 +1,94 @@
+//! What the files of library directories may define, kept from one run to the next.
+//!
+//! A line for each file: what tells a changed one, the outline, the path. A file that changed is read again.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use super::{Unreadable, unreadable};
+use spile_base::cache::{Cache, Entry, Key, Kind};
+use spile_syntax::outline::{Outline, outline};
+
+/// Counts changes of what lines hold and of how outlines are made.
+const FORMAT: u32 = 1;
+
+pub struct Index {
+    key: Key,
+    /// By path: the state of the file, and its outline.
+    known: HashMap<PathBuf, (String, Outline)>,
+    changed: bool,
+}
+
+impl Index {
+    /// The index of a set of directories: those that hold `paths`.
+    pub fn open(cache: &Cache, paths: &[PathBuf]) -> Index {
+        let mut directories: Vec<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
+        directories.dedup();
+        let mut hash = Sha256::new();
+        hash.update(format!("library {FORMAT} {} {directories:?}", env!("CARGO_PKG_VERSION")));
+        let key = Key::new(hash);
+        let entry = if paths.is_empty() { None } else { cache.get(Kind::Library, &key) };
+        let known = entry.as_ref().and_then(|entry| entry.text("outlines")).map(|text| text.lines().filter_map(from_line).collect());
+        Index { key, known: known.unwrap_or_default(), changed: false }
+    }
+
+    /// The outlines of these files.
+    pub fn outlines(&mut self, paths: &[PathBuf]) -> Result<Vec<Outline>, Unreadable> {
+        let states: Vec<String> = paths.iter().map(|path| state(path)).collect::<Result<_, _>>()?;
+        let known = |path: &PathBuf, state: &String| {
+            self.known.get(path).filter(|(known, _)| known == state).map(|(_, outline)| outline.clone())
+        };
+        let fresh: Vec<(usize, Outline)> = (0..paths.len())
+            .into_par_iter()
+            .filter(|&at| known(&paths[at], &states[at]).is_none())
+            .map(|at| {
+                let bytes = std::fs::read(&paths[at]).map_err(|error| unreadable(&paths[at], &error))?;
+                let macros = paths[at].extension().is_some_and(|extension| extension == "stpm");
+                Ok((at, if macros { Outline::default() } else { outline(&bytes) }))
+            })
+            .collect::<Result<_, Unreadable>>()?;
+        self.changed |= !fresh.is_empty();
+        for (at, outline) in fresh {
+            self.known.insert(paths[at].clone(), (states[at].clone(), outline));
+        }
+        Ok(paths.iter().map(|path| self.known.get(path).map(|(_, outline)| outline.clone()).unwrap_or_default()).collect())
+    }
+
+    /// Writes what is new to the cache.
+    pub fn keep(&self, cache: &Cache) {
+        if self.changed {
+            let mut lines: Vec<String> = self.known.iter().map(|(path, (state, outline))| to_line(path, state, outline)).collect();
+            lines.sort();
+            let entry = Entry::new(&format!("library scripts, {} files", lines.len())).with("outlines", lines.concat());
+            cache.put(Kind::Library, &self.key, &entry);
+        }
+    }
+}
+
+/// What changes with the file's text.
+fn state(path: &Path) -> Result<String, Unreadable> {
+    let file = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    Ok(format!("{}/{}.{:09}/{}", file.size(), file.mtime(), file.mtime_nsec(), file.ino()))
+}
+
+/// A path that is no text, or has a newline, is not found again: its file is read each time.
+fn to_line(path: &Path, state: &str, outline: &Outline) -> String {
+    let aliases: Vec<String> = outline.aliases.iter().map(|alias| alias.join(".")).collect();
+    let opaque = if outline.opaque { "opaque" } else { "" };
+    format!("{state}\t{opaque}\t{}\t{}\t{}\n", outline.names.join(" "), aliases.join(" "), path.display())
+}
+
+fn from_line(line: &str) -> Option<(PathBuf, (String, Outline))> {
+    let mut fields = line.splitn(5, '\t');
+    let (state, opaque, names, aliases, path) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let outline = Outline {
+        names: names.split_whitespace().map(str::to_string).collect(),
+        aliases: aliases.split_whitespace().map(|alias| alias.split('.').map(str::to_string).collect()).collect(),
+        opaque: opaque == "opaque",
+    };
+    Some((path.into(), (state.to_string(), outline)))
+}

@@ -1,0 +1,104 @@
+//! What the library offers, a line for each thing: `task_pid:long (task:long) /* the process of a task */`.
+//!
+//! The text is the comment `/** ... */` right above, its first sentence.
+
+use spile_source::{SourceMap, Span};
+use spile_syntax as syntax;
+use spile_syntax::ast::{Component, Function, Item, Script, TypeName};
+
+/// The functions of the scripts and the builtins, sorted; those that begin with `_` are the library's own business.
+pub fn functions(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
+    let mut lines: Vec<String> =
+        crate::builtin::all().filter(|builtin| is_public(builtin.name)).map(|builtin| documented(builtin.signature(), builtin.doc)).collect();
+    for function in scripts.iter().flat_map(|script| &script.items).filter_map(|item| match item {
+        Item::Function(function) if !function.private && is_public(&function.name.text) => Some(function),
+        _ => None,
+    }) {
+        lines.push(documented(signature(function), &doc(sources, function.span)));
+    }
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+/// The names of all probe aliases, sorted; those that begin with `_` are the library's own business.
+pub fn aliases(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for script in scripts {
+        for item in &script.items {
+            let Item::Alias(alias) = item else { continue };
+            let text = doc(sources, alias.span);
+            let shown = |name: &&Vec<Component>| name.iter().all(|component| is_public(&component.name));
+            found.extend(alias.names.iter().filter(shown).map(|name| {
+                let name = syntax::print::components(name);
+                // What returns needs no words of its own.
+                let text = match name.strip_suffix(".return") {
+                    Some(entry) if text.is_empty() => format!("The return of {entry}"),
+                    _ => text.clone(),
+                };
+                documented(name, &text)
+            }));
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn is_public(name: &str) -> bool {
+    !name.starts_with('_')
+}
+
+fn documented(what: String, text: &str) -> String {
+    if text.is_empty() { what } else { format!("{what} /* {text} */") }
+}
+
+fn signature(function: &Function) -> String {
+    let typed = |name: &str, ty: Option<TypeName>| match ty {
+        Some(ty) => format!("{name}:{}", type_name(ty)),
+        None => format!("{name}:unknown"),
+    };
+    let parameters: Vec<String> = function.parameters.iter().map(|parameter| typed(&parameter.name.text, parameter.type_name)).collect();
+    format!("{} ({})", typed(&function.name.text, function.returns), parameters.join(", "))
+}
+
+fn type_name(ty: TypeName) -> &'static str {
+    match ty {
+        TypeName::Long => "long",
+        TypeName::String => "string",
+    }
+}
+
+/// The first sentence of the comment right above a definition; empty where there is none.
+fn doc(sources: &SourceMap, span: Span) -> String {
+    let text = &sources.file(span.file).text;
+    let above = text.get(..span.start as usize).unwrap_or_default().trim_end();
+    let Some(comment) = above.strip_suffix("*/") else { return String::new() };
+    let Some((_, comment)) = comment.rsplit_once("/**") else { return String::new() };
+    let words: Vec<&str> = comment.split_whitespace().filter(|word| *word != "*").collect();
+    let comment = words.join(" ");
+    comment.split_once(". ").map_or(comment.trim_end_matches('.'), |(first, _)| first).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spile_source::Origin;
+    use spile_syntax::{Environment, Macros};
+
+    #[test]
+    fn signatures_with_the_first_sentence_above() {
+        let mut sources = SourceMap::new();
+        let text = "/** How many. Rarely\n    asked. */\nfunction f:long (a:string, b) { return strlen(a) + b }\nfunction g () { }\nfunction __h () { }\n\
+                    /** Opens. */\nprobe x.open = begin { }\n\nprobe x.open.return = end { }\nprobe x._y = begin { }";
+        let file = sources.add("t.stp", text.into(), Origin::Tapset);
+        let (script, wrong) = syntax::parse(&mut sources, file, &Environment::default(), &Macros::default());
+        assert_eq!(wrong, []);
+        let scripts = [script];
+        let lines = functions(&scripts, &sources);
+        assert!(lines.contains(&"f:long (a:string, b:unknown) /* How many */".to_string()), "{lines:?}");
+        assert!(lines.contains(&"g:unknown ()".to_string()) && !lines.iter().any(|line| line.starts_with('_')));
+        assert!(lines.iter().any(|line| line.starts_with("pid:long () /* ")));
+        assert_eq!(aliases(&scripts, &sources), ["x.open /* Opens */", "x.open.return /* The return of x.open */"]);
+    }
+}

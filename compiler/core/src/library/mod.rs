@@ -1,0 +1,241 @@
+//! Which library scripts a user's scripts need: those that define a name they lack, and what these need in turn.
+//!
+//! A file is taken whole, its probes included; files of which nothing is used are left out, and not even parsed: an
+//! [`index`] knows what each may define. A file that is needed and broken is an error; a broken one that nothing needs
+//! does no harm.
+
+mod embedded;
+mod directory;
+mod index;
+mod listing;
+mod uses;
+
+pub use embedded::{TAPSET_NAMES, embedded_tapset};
+
+pub use listing::{aliases, functions};
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use spile_base::cache::Cache;
+use spile_source::diagnostic::{Diagnostic, Severity};
+use spile_source::{Origin, SourceMap};
+use crate::syscalls;
+use spile_syntax::ast::{Item, ProbePoint, Script};
+use spile_syntax::outline::{Outline, outline};
+use spile_syntax::{self as syntax, Environment, Macros};
+
+use index::Index;
+use uses::Uses;
+
+/// Reading the library failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    pub path: PathBuf,
+    pub error: String,
+}
+
+/// Library scripts in the order of the search: the library's own, then those of each `-I`.
+#[derive(Debug, Default)]
+pub struct Library {
+    scripts: Vec<File>,
+    macros: Vec<File>,
+    /// The aliases of system calls are made when they are needed.
+    makes_syscalls: bool,
+}
+
+#[derive(Debug)]
+struct File {
+    name: String,
+    text: Text,
+    offers: Outline,
+}
+
+#[derive(Debug)]
+enum Text {
+    /// Part of this program.
+    Embedded(Vec<u8>),
+    Path(PathBuf),
+}
+
+impl File {
+    fn read(&self) -> Result<Vec<u8>, Unreadable> {
+        match &self.text {
+            Text::Embedded(bytes) => Ok(bytes.clone()),
+            Text::Path(path) => std::fs::read(path).map_err(|error| unreadable(path, &error)),
+        }
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Unreadable {
+    Unreadable { path: path.to_path_buf(), error: error.to_string() }
+}
+
+/// Where library scripts are looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Instead of the scripts that are part of this program.
+    pub instead: Option<PathBuf>,
+    /// `-I`.
+    pub further: Vec<PathBuf>,
+    pub release: String,
+    /// The kernel's word: x86_64.
+    pub arch: String,
+}
+
+impl Library {
+    /// Finds the files and what they may define; of those that did not change since the last time the cache knows it.
+    pub fn open(places: &Places, cache: &Cache) -> Result<Library, Unreadable> {
+        let mut library = Library::default();
+        if places.instead.is_none() {
+            library.makes_syscalls = true;
+            for (name, bytes) in embedded_tapset() {
+                let offers = if is_macros(&name) { Outline::default() } else { outline(&bytes) };
+                library.push(File { name, text: Text::Embedded(bytes), offers });
+            }
+        }
+        let mut paths = Vec::new();
+        for directory in places.instead.iter().chain(&places.further) {
+            paths.extend(directory::files(directory, &places.release, &places.arch)?);
+        }
+        let mut index = Index::open(cache, &paths);
+        let outlines = index.outlines(&paths)?;
+        for (path, offers) in paths.into_iter().zip(outlines) {
+            let file = File { name: path.display().to_string(), text: Text::Path(path), offers };
+            library.push(file);
+        }
+        index.keep(cache);
+        Ok(library)
+    }
+
+    fn push(&mut self, file: File) {
+        let files = if is_macros(&file.name) { &mut self.macros } else { &mut self.scripts };
+        files.push(file);
+    }
+
+    /// How many library scripts there are.
+    pub fn count(&self) -> usize {
+        self.scripts.len()
+    }
+
+    /// The macros of the library. A file with errors is left out, with a warning.
+    pub fn macros(&self, sources: &mut SourceMap, environment: &Environment, problems: &mut Vec<Diagnostic>) -> Result<Macros, Unreadable> {
+        let mut macros = Macros::default();
+        for file in &self.macros {
+            let id = sources.add(file.name.clone(), file.read()?, Origin::Tapset);
+            let wrong = syntax::collect_macros(sources, id, environment, &mut macros);
+            problems.extend(wrong.into_iter().map(|problem| Diagnostic { severity: Severity::Warning, ..problem }));
+        }
+        Ok(macros)
+    }
+
+    /// The library scripts that `scripts` and `points` need, in the order of the library; `all`: every one.
+    pub fn select(
+        &self,
+        sources: &mut SourceMap,
+        environment: &Environment,
+        macros: &Macros,
+        wanted: Wanted<'_>,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Script>, Unreadable> {
+        let mut uses = Uses::default();
+        let mut defined = HashSet::new();
+        for script in wanted.scripts {
+            defined.extend(names(script).map(str::to_string));
+            uses.script(script);
+        }
+        uses.points(wanted.points);
+        let mut files: Vec<State> = self.scripts.iter().map(|_| State::Unread).collect();
+        let mut made = None;
+        loop {
+            let mut grown = false;
+            for (file, state) in self.scripts.iter().zip(&mut files) {
+                if matches!(state, State::Unread) && (wanted.all || uses.may_need(&file.offers, &defined)) {
+                    let id = sources.add(file.name.clone(), file.read()?, Origin::Tapset);
+                    let (script, wrong) = syntax::parse(sources, id, environment, macros);
+                    *state = State::Read(script, wrong);
+                }
+                grown |= state.take(&mut uses, &defined, wanted.all, problems);
+            }
+            if !grown {
+                // Once all else is known: which of its parts are made depends on who mentions them.
+                let text = self.made(sources, wanted.all);
+                if text.is_none() || made.as_ref().map(|(text, _)| text) == text.as_ref() {
+                    break;
+                }
+                let text = text.unwrap_or_default();
+                let id = sources.add(SYSCALLS, text.clone().into_bytes(), Origin::Tapset);
+                let (script, wrong) = syntax::parse(sources, id, environment, macros);
+                let mut state = State::Read(script, wrong);
+                state.take(&mut uses, &defined, wanted.all, problems);
+                made = Some((text, state));
+            }
+        }
+        files.extend(made.map(|(_, state)| state));
+        let taken = files.into_iter().filter_map(|state| match state {
+            State::Taken(script) => Some(script),
+            State::Unread | State::Read(..) => None,
+        });
+        Ok(taken.collect())
+    }
+
+    /// The script with the aliases of system calls, if what has been read mentions them.
+    fn made(&self, sources: &SourceMap, all: bool) -> Option<String> {
+        let texts = sources.files().filter(|file| !file.name.starts_with(TAPSET_NAMES)).map(|file| file.bytes.as_slice());
+        let any: &[u8] = if all { b"syscall" } else { b"" };
+        let texts: Vec<&[u8]> = texts.chain([any]).collect();
+        self.makes_syscalls.then(|| syscalls::script(&texts)).flatten()
+    }
+}
+
+fn is_macros(name: &str) -> bool {
+    name.ends_with(".stpm")
+}
+
+/// Its file, as messages name it.
+const SYSCALLS: &str = "tapset/syscalls.stp";
+
+/// What a run asks of the library.
+#[derive(Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    pub scripts: &'a [Script],
+    /// Of `-l` and `-L`.
+    pub points: &'a [ProbePoint],
+    pub all: bool,
+}
+
+enum State {
+    Unread,
+    /// It may be needed, and turned out not to be, so far.
+    Read(Script, Vec<Diagnostic>),
+    Taken(Script),
+}
+
+impl State {
+    /// Takes what was read if it is needed; what it uses is then needed too.
+    fn take(&mut self, uses: &mut Uses, defined: &HashSet<String>, all: bool, problems: &mut Vec<Diagnostic>) -> bool {
+        let State::Read(script, wrong) = self else { return false };
+        // Nobody knows what else a broken file would have defined.
+        let broken = wrong.iter().any(|problem| problem.severity == Severity::Error);
+        if !broken && !all && !uses.needs(script, defined) {
+            return false;
+        }
+        uses.script(script);
+        problems.append(wrong);
+        let empty = Script { items: Vec::new(), arguments: Default::default(), ..*script };
+        *self = State::Taken(std::mem::replace(script, empty));
+        true
+    }
+}
+
+/// Functions and globals that a file gives to others.
+fn names(script: &Script) -> impl Iterator<Item = &str> {
+    script.items.iter().filter_map(|item| match item {
+        Item::Function(function) if !function.private => Some(function.name.text.as_str()),
+        Item::Global(global) if !global.private => Some(global.name.text.as_str()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! Which globals need a lock, and how a handler takes it.
+//!
+//! A global that no armed probe writes needs none: begin probes run before anything is armed, end probes after
+//! everything is disarmed. Nor does an aggregate, or an array of them, that armed probes only feed: each CPU has its own
+//! values, and making an element is safe by itself. So it is with a number that they only add to: a *counter*. Nor does a
+//! number that is *lone*: a flag, mostly, that one probe sets and another asks.
+
+use std::collections::BTreeSet;
+
+use crate::program::uses::{Access, Touches, Uses, Walk};
+use crate::program::{Attachment, Global, GlobalId, Holds, Program, Type};
+
+/// How a handler takes a lock (script.h, enum spile_lock_mode).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockMode {
+    Read,
+    Write,
+    /// Of an aggregate that the handler only feeds: on its own CPU.
+    Local,
+    /// Of one that it reads or deletes: over all CPUs.
+    All,
+}
+
+/// How a handler that does this with a global takes its lock.
+pub(super) fn mode(global: &Global, counter: Option<u32>, access: Access) -> LockMode {
+    let own = counter.is_some() || matches!(global.holds, Holds::Stats(_));
+    match (own, access) {
+        (true, Access::Feed) => LockMode::Local,
+        (true, _) => LockMode::All,
+        (false, Access::Read) => LockMode::Read,
+        (false, _) => LockMode::Write,
+    }
+}
+
+/// Whether the probe runs beside no other: before any is armed, or after all are disarmed.
+fn is_serial(attachment: &Attachment) -> bool {
+    matches!(attachment, Attachment::Begin { .. } | Attachment::End { .. } | Attachment::Error { .. } | Attachment::Never)
+}
+
+/// By global: its number among the counters, None where it is none. A counter is kept on each CPU by itself; reading one
+/// goes over all CPUs, so besides the probes that add to it only timers and files in /proc may use it. C text of the script has no counters.
+pub(super) fn counters(program: &Program, handlers: &[Uses]) -> Vec<Option<u32>> {
+    let mut counted = vec![false; program.globals.len()];
+    let mut other = vec![false; program.globals.len()];
+    for (probe, uses) in program.probes.iter().zip(handlers) {
+        for (global, &access) in uses {
+            match access {
+                _ if is_serial(&probe.attachment) => {}
+                Access::Feed => counted[global.index()] = true,
+                _ if matches!(probe.attachment, Attachment::Timer { .. } | Attachment::Procfs { .. }) => {}
+                _ => other[global.index()] = true,
+            }
+        }
+    }
+    for global in embedded_globals(program) {
+        other[global.index()] = true;
+    }
+    let mut next = 0..;
+    let of = |(index, global): (usize, &Global)| {
+        let is = global.scalar() == Some(Type::Long) && counted[index] && !other[index];
+        if is { next.next() } else { None }
+    };
+    program.globals.iter().enumerate().map(of).collect()
+}
+
+/// Globals that C text of the script says it uses.
+fn embedded_globals(program: &Program) -> impl Iterator<Item = GlobalId> {
+    let mut found = Vec::new();
+    let walks = Walk::of_functions(program).into_iter().chain(program.probes.iter().map(|probe| Walk::of(&probe.body)));
+    walks.for_each(|walk| found.extend(walk.embedded));
+    found.into_iter()
+}
+
+/// By global: whether armed probes use it in ways that exclude each other.
+pub(super) fn contended(program: &Program, handlers: &[Uses], counters: &[Option<u32>]) -> Vec<bool> {
+    let mut strongest: Vec<Option<Access>> = vec![None; program.globals.len()];
+    for (probe, uses) in program.probes.iter().zip(handlers) {
+        if is_serial(&probe.attachment) {
+            continue;
+        }
+        for (global, &access) in uses {
+            let before = &mut strongest[global.index()];
+            *before = Some(match *before {
+                // Some read and some feed: that needs exclusion.
+                Some(before) if before != access => Access::Write,
+                _ => access,
+            });
+        }
+    }
+    strongest
+        .into_iter()
+        .zip(program.globals.iter().zip(counters))
+        .map(|(access, (global, counter))| {
+            let own = counter.is_some() || matches!(global.holds, Holds::Stats(_));
+            match access {
+                None | Some(Access::Read) => false,
+                Some(Access::Feed) => !own,
+                Some(Access::Write) => true,
+            }
+        })
+        .collect()
+}
+
+/// By global: whether it is lone: contended, but a number that is read or written by one load or store, such that no run
+/// of an armed probe touches more than one of them, and that one once. Each such run has a moment at which it does, within
+/// the time for which it holds its locks; so all is as if runs came one after the other, in the order of these moments.
+/// `runs`: what each run touches, with its probe. `watched`: what conditions read, which take their locks when they look.
+pub(super) fn lone(program: &Program, runs: &[(&Attachment, Touches)], contended: &[bool], watched: &BTreeSet<GlobalId>) -> Vec<bool> {
+    let mut lone: Vec<bool> = program.globals.iter().map(|global| global.scalar() == Some(Type::Long)).collect();
+    lone.iter_mut().zip(contended).for_each(|(lone, &contended)| *lone &= contended);
+    watched.iter().for_each(|global| lone[global.index()] = false);
+    let armed = || runs.iter().filter(|(attachment, _)| !is_serial(attachment)).map(|(_, touches)| touches);
+    for (global, _) in armed().flatten().filter(|(_, times)| **times > 1) {
+        lone[global.index()] = false;
+    }
+    // Of two in one run the first stays.
+    for touches in armed() {
+        let more: Vec<GlobalId> = touches.keys().copied().filter(|global| lone[global.index()]).skip(1).collect();
+        more.iter().for_each(|global| lone[global.index()] = false);
+    }
+    lone
+}
+
+/// By global: the index of its lock, None where it needs none.
+pub(super) fn locks(contended: &[bool], lone: &[bool]) -> Vec<Option<u32>> {
+    let mut next = 0..;
+    contended.iter().zip(lone).map(|(&contended, &lone)| if contended && !lone { next.next() } else { None }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Probe, Place, TargetId, Target};
+    use spile_source::{FileId, Span};
+
+    fn span() -> Span {
+        Span::new(FileId(0), 0, 0)
+    }
+
+    fn program(attachments: Vec<Attachment>) -> Program {
+        let probe = |attachment| Probe {
+            point: String::new(),
+            script_point: String::new(),
+            function: String::new(),
+            module: String::new(),
+            attachment,
+            locals: Vec::new(),
+            saved: Vec::new(),
+            body: Vec::new(),
+            span: span(),
+        };
+        let global = Global {
+            name: "n".into(),
+            holds: Holds::Value(Type::Long),
+            keys: Vec::new(),
+            size: None,
+            wrap: false,
+            initial: None,
+            span: span(),
+        };
+        let target = Target { name: String::new(), build_id: Vec::new(), build_id_address: None, path: String::new() };
+        Program { globals: vec![global], probes: attachments.into_iter().map(probe).collect(), targets: vec![target], ..Program::default() }
+    }
+
+    /// Whether the globals are lone that runs of armed probes touch so often.
+    fn alone(runs: &[&[(u32, u8)]], watched: &[u32]) -> Vec<bool> {
+        let mut program = program(Vec::new());
+        program.globals = vec![program.globals[0].clone(); 3];
+        let entry = entry();
+        let runs: Vec<_> = runs.iter().map(|run| (&entry, run.iter().map(|&(id, times)| (GlobalId(id), times)).collect())).collect();
+        lone(&program, &runs, &[true; 3], &watched.iter().map(|&id| GlobalId(id)).collect())
+    }
+
+    #[test]
+    fn lone_ones_are_touched_once_and_one_in_a_run() {
+        assert_eq!(alone(&[&[(0, 1)], &[(0, 1)], &[(1, 1)], &[(2, 1)]], &[]), [true, true, true]);
+        assert_eq!(alone(&[&[(0, 1)], &[(0, 2)], &[(1, 1), (2, 1)]], &[]), [false, true, false]);
+        assert_eq!(alone(&[&[(0, 1)], &[(1, 1)]], &[1]), [true, false, true]);
+    }
+
+    #[test]
+    fn only_numbers_in_contention_are_lone() {
+        let mut program = program(vec![entry()]);
+        let run = || vec![(&program.probes[0].attachment, Touches::from([(GlobalId(0), 1)]))];
+        assert_eq!(lone(&program, &run(), &[false], &BTreeSet::new()), [false]);
+        assert_eq!(lone(&program, &run(), &[true], &BTreeSet::new()), [true]);
+        program.globals[0].holds = Holds::Value(Type::String);
+        let run = vec![(&program.probes[0].attachment, Touches::from([(GlobalId(0), 1)]))];
+        assert_eq!(lone(&program, &run, &[true], &BTreeSet::new()), [false]);
+    }
+
+    /// Whether the one global is a counter, and whether it has a lock.
+    fn planned(probes: Vec<(Attachment, Access)>) -> (bool, bool) {
+        let (attachments, accesses): (Vec<_>, Vec<_>) = probes.into_iter().unzip();
+        let program = program(attachments);
+        let uses: Vec<Uses> = accesses.into_iter().map(|access| Uses::from([(GlobalId(0), access)])).collect();
+        let counters = counters(&program, &uses);
+        let locks = locks(&contended(&program, &uses, &counters), &[false]);
+        (counters[0].is_some(), locks[0].is_some())
+    }
+
+    fn entry() -> Attachment {
+        Attachment::Kprobe(Place { target: TargetId(0), symbol: None, address: 16 })
+    }
+
+    fn timer() -> Attachment {
+        Attachment::Timer { period: 1000, random: 0, jiffies: false }
+    }
+
+    #[test]
+    fn what_is_only_added_to_is_a_counter() {
+        assert_eq!(planned(vec![(entry(), Access::Feed), (Attachment::End { order: 0 }, Access::Write)]), (true, false));
+        // A timer that prints it, or sets it back, waits for those that add.
+        assert_eq!(planned(vec![(entry(), Access::Feed), (timer(), Access::Read)]), (true, true));
+        assert_eq!(planned(vec![(entry(), Access::Feed), (timer(), Access::Write)]), (true, true));
+        // Reading is dear, so not where it may be frequent.
+        assert_eq!(planned(vec![(entry(), Access::Feed), (entry(), Access::Read)]), (false, true));
+        assert_eq!(planned(vec![(entry(), Access::Write)]), (false, true));
+        assert_eq!(planned(vec![(entry(), Access::Read)]), (false, false));
+    }
+}

@@ -1,0 +1,140 @@
+//! What routines refer to by number: formats and locations for the loader, bytecode for the module, embedded C.
+
+use std::collections::HashMap;
+
+use super::code::{LocationId, TableId};
+use crate::program::{EmbeddedC, Type};
+use spile_source::{SourceMap, Span};
+use spile_abi::format::{self, Directive, Flags, Piece, Pretty, Size};
+
+/// `%s` and nothing else.
+pub(super) fn plain_string() -> Directive {
+    Directive { conversion: b's', flags: Flags::default(), width: Size::None, precision: Size::None }
+}
+
+/// An expression `%{ %}` in a script: a function of the embedded unit.
+#[derive(Debug)]
+pub struct EmbeddedExpression {
+    pub symbol: String,
+    pub code: EmbeddedC,
+    /// What it names of the arguments of the function that it stands in.
+    pub parameters: Vec<(String, Type)>,
+    /// None: it stands as a statement.
+    pub ty: Option<Type>,
+}
+
+/// A symbol of a module, by which its variables are found when it is loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ModuleSymbol {
+    pub module: String,
+    pub name: String,
+}
+
+pub(super) struct Tables<'s> {
+    sources: &'s SourceMap,
+    pub(super) module_symbols: Vec<ModuleSymbol>,
+    pub(super) formats: Vec<Vec<u8>>,
+    format_ids: HashMap<Vec<u8>, u32>,
+    pub(super) tables: Vec<Vec<u8>>,
+    table_ids: HashMap<Vec<u8>, TableId>,
+    pub(super) locations: Vec<String>,
+    location_ids: HashMap<Span, LocationId>,
+    pub(super) expressions: Vec<EmbeddedExpression>,
+    /// Records hold addresses that the loader has named.
+    pub(super) defers_names: bool,
+    /// Largest payload that is formatted in the module.
+    pub(super) scratch_bytes: u32,
+    string_bytes: u32,
+}
+
+impl<'s> Tables<'s> {
+    pub(super) fn new(sources: &'s SourceMap, string_bytes: u32) -> Tables<'s> {
+        Tables {
+            sources,
+            module_symbols: Vec::new(),
+            formats: Vec::new(),
+            format_ids: HashMap::new(),
+            tables: Vec::new(),
+            table_ids: HashMap::new(),
+            locations: Vec::new(),
+            location_ids: HashMap::new(),
+            expressions: Vec::new(),
+            defers_names: false,
+            scratch_bytes: 0,
+            string_bytes,
+        }
+    }
+
+    /// The number of a format that the loader interprets.
+    pub(super) fn format(&mut self, pieces: &[Piece]) -> u32 {
+        let bytes = format::encode(pieces);
+        let next = self.formats.len() as u32;
+        let id = *self.format_ids.entry(bytes.clone()).or_insert(next);
+        if id == next {
+            self.formats.push(bytes);
+        }
+        id
+    }
+
+    /// A format that the module interprets itself.
+    pub(super) fn format_table(&mut self, pieces: &[Piece]) -> TableId {
+        self.scratch_bytes = self.scratch_bytes.max(format::max_payload(pieces, self.string_bytes));
+        self.table(format::encode(pieces))
+    }
+
+    pub(super) fn pretty_table(&mut self, description: &Pretty) -> TableId {
+        self.table(description.encode())
+    }
+
+    /// The number of a module's symbol.
+    pub(super) fn module_symbol(&mut self, module: &str, name: &str) -> u32 {
+        let symbol = ModuleSymbol { module: module.to_string(), name: name.to_string() };
+        let known = self.module_symbols.iter().position(|known| *known == symbol);
+        let index = known.unwrap_or_else(|| {
+            self.module_symbols.push(symbol);
+            self.module_symbols.len() - 1
+        });
+        index as u32
+    }
+
+    fn table(&mut self, bytes: Vec<u8>) -> TableId {
+        let next = TableId(self.tables.len() as u32);
+        let id = *self.table_ids.entry(bytes.clone()).or_insert(next);
+        if id == next {
+            self.tables.push(bytes);
+        }
+        id
+    }
+
+    /// `operator '/' at FILE:LINE:COLUMN`.
+    pub(super) fn location(&mut self, span: Span) -> LocationId {
+        if let Some(&id) = self.location_ids.get(&span) {
+            return id;
+        }
+        let text = self.sources.text(span);
+        let word: String = text.chars().take_while(|c| c.is_alphanumeric() || "_$@".contains(*c)).collect();
+        let (kind, token) = if word.is_empty() {
+            ("operator", text.chars().take_while(|c| !c.is_whitespace() && !c.is_alphanumeric()).take(3).collect())
+        } else if word.starts_with('@') {
+            ("operator", word)
+        } else if matches!(
+            word.as_str(),
+            "if" | "for" | "while" | "foreach" | "return" | "next" | "try" | "delete" | "function" | "probe"
+        ) {
+            ("keyword", word)
+        } else {
+            ("identifier", word)
+        };
+        let id = LocationId(self.locations.len() as u32);
+        self.locations.push(format!("{kind} '{token}' at {}", self.sources.place(span)));
+        self.location_ids.insert(span, id);
+        id
+    }
+
+    /// The function that an embedded expression becomes.
+    pub(super) fn embedded_expression(&mut self, code: &EmbeddedC, parameters: Vec<(String, Type)>, ty: Option<Type>) -> String {
+        let symbol = format!("spile_embedded_expression_{}", self.expressions.len());
+        self.expressions.push(EmbeddedExpression { symbol: symbol.clone(), code: code.clone(), parameters, ty });
+        symbol
+    }
+}

@@ -1,0 +1,327 @@
+//! `.callee("g")`, `.callees`, `.callees(N)`: the functions that a function calls, when it is this one that calls them.
+//!
+//! A call that is not inlined is probed at the instruction that calls, where the arguments lie in their registers already:
+//! calls from elsewhere cost nothing, and modules need no address at run time. What a callee calls in its turn is probed in
+//! the callee's code, and counts where the callee's own return address is that of one of the calls seen: that is the
+//! handler's guard. The return of a callee is a kretprobe with the same guard at its entry.
+//!
+//! With `-DSTAP_CALLEE_MATCHALL` a callee counts whoever calls it, and is probed at its own entry, once; so what is reached by a
+//! tail call is a callee too.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::function::{FunctionContext, owner_of, place_in};
+use super::inside::Failed;
+use super::location::{before_call, called_from, locate, unavailable};
+use super::{CodePlace, Context, ContextError, Found, PointError, Resolver, Site};
+use spile_debuginfo::{Address, Call, Function, FunctionId, InlinedCode};
+use spile_base::glob;
+use crate::program::{Attachment, Expr};
+use spile_source::Span;
+use spile_debuginfo::target::Object;
+
+/// Which callees a point asks for.
+pub(super) struct Wanted {
+    /// `NAME` or `NAME@FILE`, with wildcards.
+    pub pattern: String,
+    /// Callees of callees: 1 for those of the function alone.
+    pub depth: usize,
+    pub only_calls: bool,
+    pub returning: bool,
+    /// To blame where there are too many.
+    pub component: Span,
+}
+
+impl Wanted {
+    fn fits(&self, callee: &Function) -> bool {
+        let (name, file) = self.pattern.split_once('@').map_or((&*self.pattern, None), |(name, file)| (name, Some(file)));
+        // As a listing spells it: `g@fs/x.c:12`.
+        let file = file.map(|file| file.split(':').next().unwrap_or(file));
+        glob::matches(name, &callee.name) && file.is_none_or(|file| callee.file.ends_with(file))
+    }
+}
+
+/// Sites at the most that one point with a depth may have.
+const MAX_SITES: usize = 20_000;
+
+pub(super) struct Callees<'o, 'r, 'k> {
+    object: &'o Rc<Object>,
+    resolver: &'r mut Resolver<'k>,
+    wanted: &'o Wanted,
+    pub sites: Vec<Site>,
+    /// Names of callees that do not fit.
+    pub near: Vec<String>,
+    /// A callee fits whose return is asked for, and is inlined.
+    pub only_inlined: bool,
+    /// Callees that are probed at their own entries already.
+    entered: HashSet<FunctionId>,
+    functions: HashMap<FunctionId, Rc<Function>>,
+    calls: HashMap<FunctionId, Rc<Vec<Call>>>,
+}
+
+/// The calls that lead to some code.
+#[derive(Clone)]
+struct Path {
+    /// `function("f@x.c:1").callee("g@x.c:2")`.
+    spelling: String,
+    /// Name of the last function.
+    caller: String,
+    /// Where the frames on the stack return to, innermost first: each to one of several places. A callee that is inlined has
+    /// no frame of its own.
+    frames: Vec<Rc<Vec<Address>>>,
+}
+
+impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
+    pub fn new(object: &'o Rc<Object>, resolver: &'r mut Resolver<'k>, wanted: &'o Wanted) -> Callees<'o, 'r, 'k> {
+        Callees {
+            object,
+            resolver,
+            wanted,
+            sites: Vec::new(),
+            near: Vec::new(),
+            only_inlined: false,
+            entered: HashSet::new(),
+            functions: HashMap::new(),
+            calls: HashMap::new(),
+        }
+    }
+
+    /// Adds the sites of one function.
+    pub fn of(&mut self, id: FunctionId, function: &Function) -> Result<(), Failed> {
+        let spelling = format!("function(\"{}\")", placed(function));
+        let path = Path { spelling, caller: function.name.clone(), frames: Vec::new() };
+        let calls = self.object.debug()?.calls(id)?;
+        self.walk(&path, &calls, self.wanted.depth)
+    }
+
+    fn walk(&mut self, path: &Path, calls: &[Call], depth: usize) -> Result<(), Failed> {
+        // A callee has as many frames as one, however often it is called here.
+        let mut called: HashMap<FunctionId, Vec<Address>> = HashMap::new();
+        let any_caller = self.resolver.any_caller();
+        let counts = |call: &&Call| any_caller || !call.tail;
+        for call in calls.iter().filter(counts).filter(|call| call.inlined.is_none()) {
+            called.entry(call.callee).or_default().push(call.returns_to());
+        }
+        let called: HashMap<FunctionId, Rc<Vec<Address>>> = called.into_iter().map(|(id, at)| (id, Rc::new(at))).collect();
+        let mut entered: Vec<FunctionId> = Vec::new();
+        for call in calls.iter().filter(counts) {
+            let callee = self.function(call.callee)?;
+            if !self.wanted.fits(&callee) || (self.wanted.only_calls && call.inlined.is_some()) {
+                self.near.push(callee.name.clone());
+                continue;
+            }
+            let first = !entered.contains(&call.callee);
+            entered.push(call.callee);
+            let returns = called.get(&call.callee);
+            match (self.wanted.returning, returns) {
+                (_, Some(_)) if any_caller && call.inlined.is_none() => self.add_entries(path, call.callee, &callee)?,
+                (false, _) => self.add_call(path, call, &callee)?,
+                (true, Some(returns)) if first => self.add_return(path, call.callee, &callee, returns)?,
+                (true, _) => self.only_inlined |= call.inlined.is_some(),
+            }
+            if depth <= 1 {
+                continue;
+            }
+            let spelling = format!("{}.callee(\"{}\")", path.spelling, placed(&callee));
+            let mut inner = Path { spelling, caller: callee.name.clone(), frames: path.frames.clone() };
+            match (call.inlined, returns) {
+                (Some(copy), _) => {
+                    let calls = self.calls_of_copy(copy)?;
+                    self.walk(&inner, &calls, depth - 1)?;
+                }
+                (None, Some(returns)) if first => {
+                    if !any_caller {
+                        inner.frames.insert(0, returns.clone());
+                    }
+                    let calls = self.calls_of_bodies(call.callee)?;
+                    self.walk(&inner, &calls, depth - 1)?;
+                }
+                (None, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn function(&mut self, id: FunctionId) -> Result<Rc<Function>, Failed> {
+        if let Some(function) = self.functions.get(&id) {
+            return Ok(function.clone());
+        }
+        let function = Rc::new(self.object.debug()?.function(id)?);
+        self.functions.insert(id, function.clone());
+        Ok(function)
+    }
+
+    fn calls_of_bodies(&mut self, id: FunctionId) -> Result<Rc<Vec<Call>>, Failed> {
+        if let Some(calls) = self.calls.get(&id) {
+            return Ok(calls.clone());
+        }
+        let calls = Rc::new(self.object.debug()?.calls_of_bodies(id)?);
+        self.calls.insert(id, calls.clone());
+        Ok(calls)
+    }
+
+    fn calls_of_copy(&self, copy: InlinedCode) -> Result<Vec<Call>, Failed> {
+        Ok(self.object.debug()?.calls_of_copy(copy)?)
+    }
+
+    fn add_call(&mut self, path: &Path, call: &Call, callee: &Function) -> Result<(), Failed> {
+        let inlined = call.inlined.is_some();
+        // Without a body here the callee is another object's, and its variables are not known.
+        let address = if inlined { Some(call.address) } else { callee.bodies.first().map(|body| body.entry) };
+        let Some(address) = address else { return Ok(()) };
+        let guard = match self.object.debug()?.return_address(call.address)? {
+            _ if path.frames.is_empty() => None,
+            Some(at) => called_from(&at, &path.frames, self.object),
+            None => return Ok(()),
+        };
+        if guard.is_none() && !path.frames.is_empty() {
+            return Ok(());
+        }
+        let context = CalleeContext { at: self.context(path, call.callee, callee, address), before_call: !inlined, guard };
+        let place = self.place(call.address, &context.at)?;
+        let called = if self.wanted.only_calls { ".call" } else { "" };
+        self.add(path, callee, called, place.map(Attachment::Kprobe), context)
+    }
+
+    /// The callee whoever calls it.
+    fn add_entries(&mut self, path: &Path, id: FunctionId, callee: &Function) -> Result<(), Failed> {
+        if !self.entered.insert(id) {
+            return Ok(());
+        }
+        let returning = self.wanted.returning;
+        let suffix = match (returning, self.wanted.only_calls) {
+            (true, _) => ".return",
+            (false, true) => ".call",
+            (false, false) => "",
+        };
+        for body in &callee.bodies {
+            let mut at = self.context(path, id, callee, body.entry);
+            at.returning = returning;
+            let context = CalleeContext { at, before_call: false, guard: None };
+            let attachment = self.place(body.entry, &context.at)?.map(|place| match returning {
+                true => Attachment::Kretprobe { place, maxactive: 0 },
+                false => Attachment::Kprobe(place),
+            });
+            self.add(path, callee, suffix, attachment, context)?;
+        }
+        Ok(())
+    }
+
+    fn add_return(&mut self, path: &Path, id: FunctionId, callee: &Function, returns: &Rc<Vec<Address>>) -> Result<(), Failed> {
+        for body in &callee.bodies {
+            let Some(at) = self.object.debug()?.return_address(body.entry)? else { continue };
+            let Some(guard) = called_from(&at, std::slice::from_ref(returns), self.object) else { continue };
+            let mut at = self.context(path, id, callee, body.entry);
+            at.returning = true;
+            let context = CalleeContext { at, before_call: false, guard: Some(guard) };
+            let place = self.place(body.entry, &context.at)?;
+            let attachment = place.map(|place| Attachment::Kretprobe { place, maxactive: 0 });
+            self.add(path, callee, ".return", attachment, context)?;
+        }
+        Ok(())
+    }
+
+    fn context(&self, path: &Path, id: FunctionId, callee: &Function, address: Address) -> FunctionContext {
+        let place = format!("{} ({}:{}), called by {}", callee.name, callee.file, callee.line, path.caller);
+        FunctionContext { object: self.object.clone(), function: id, place, address, returning: false }
+    }
+
+    /// None, and that is told: no probe can be there.
+    fn place(&mut self, address: Address, at: &FunctionContext) -> Result<Option<crate::program::Place>, Failed> {
+        let target = self.resolver.target(self.object).map_err(Failed::Point)?;
+        match place_in(self.object, target, address) {
+            Ok(place) => Ok(Some(place)),
+            Err(why) => {
+                self.resolver.leave_out(&at.place, why);
+                Ok(None)
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        path: &Path,
+        callee: &Function,
+        suffix: &str,
+        attachment: Option<Attachment>,
+        context: CalleeContext,
+    ) -> Result<(), Failed> {
+        let Some(attachment) = attachment else { return Ok(()) };
+        if self.sites.len() >= MAX_SITES {
+            let (component, name) = (self.wanted.component, path.spelling.clone());
+            let why = format!("it has more than {MAX_SITES} calls to that depth: ask for a smaller one");
+            return Err(Failed::Point(PointError::NotProbeable { component, name, why }));
+        }
+        let point = format!("{}.{}.callee(\"{}\"){suffix}", owner_of(self.object), path.spelling, placed(callee));
+        let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
+        let function = callee.name.clone();
+        self.sites.push(Site { point, function, module, attachment, context: Rc::new(context) });
+        Ok(())
+    }
+}
+
+fn placed(function: &Function) -> String {
+    format!("{}@{}:{}", function.name, function.file, function.line)
+}
+
+/// The callee's variables: at its entry or inlined copy, or at the instruction that is about to call it.
+struct CalleeContext {
+    at: FunctionContext,
+    before_call: bool,
+    guard: Option<Expr>,
+}
+
+impl Context for CalleeContext {
+    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+        if !self.before_call {
+            return self.at.variable(name);
+        }
+        let failed = |error: spile_debuginfo::Error| ContextError::DebugInfo(error.to_string());
+        let FunctionContext { object, function, address, .. } = &self.at;
+        let debug = object.debug().map_err(failed)?;
+        let found = debug.variable(*function, *address, name).map_err(failed)?.map_err(unavailable)?;
+        let location = locate(&before_call(&found.location), object).map_err(|why| ContextError::NoValue(vec![why]))?;
+        Ok(Found { object: object.clone(), type_id: found.type_id, location })
+    }
+
+    fn elsewhere(&self, name: &str) -> Option<String> {
+        self.at.elsewhere(name)
+    }
+
+    fn parameters(&self) -> Vec<String> {
+        self.at.parameters()
+    }
+
+    fn locals(&self) -> Vec<String> {
+        self.at.locals()
+    }
+
+    fn is_return(&self) -> bool {
+        self.at.is_return()
+    }
+
+    fn has_registers(&self) -> bool {
+        true
+    }
+
+    fn has_variables(&self) -> bool {
+        true
+    }
+
+    fn object(&self) -> Option<Rc<Object>> {
+        self.at.object()
+    }
+
+    fn place(&self) -> String {
+        self.at.place()
+    }
+
+    fn code(&self) -> Option<CodePlace> {
+        self.at.code()
+    }
+
+    fn guard(&self) -> Option<Expr> {
+        self.guard.clone()
+    }
+}

@@ -1,0 +1,396 @@
+//! `kernel.function("f")`, `module("m").function("f")` and their `.call`, `.inline` and `.return`: functions by their
+//! debug information.
+
+use std::rc::Rc;
+
+use super::lines::{Beginnings, Lines, covers, parse};
+use super::location::{self, locate};
+use super::{CodePlace, Context, ContextError, Form, Found, Location, Part, Point, PointError, ProbeFamily, Resolver, Site, registers};
+use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern, Reason, Type, TypeId};
+use spile_source::diagnostic::suggest;
+use crate::program::{self, Attachment, Expr, ExprKind, Place, TargetId};
+use spile_source::{FileId, Span};
+use spile_debuginfo::target::Object;
+
+pub(super) static FAMILY: ProbeFamily = ProbeFamily {
+    forms: &[
+        Form { spelling: "kernel.function(string)", doc: "entry of a kernel function, inlined copies included" },
+        Form { spelling: "kernel.function(string).call", doc: "entry of a kernel function, inlined copies left out" },
+        Form { spelling: "kernel.function(string).inline", doc: "inlined copies of a kernel function" },
+        Form { spelling: "kernel.function(string).exported", doc: "entry of a kernel function that modules may call" },
+        Form { spelling: "module(string).function(string).exported", doc: "entry of a module's function that others may call" },
+        Form { spelling: "kernel.function(string).return", doc: "return of a kernel function" },
+        Form { spelling: "kernel.function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
+        Form { spelling: "module(string).function(string)", doc: "entry of a module's function, inlined copies included" },
+        Form { spelling: "module(string).function(string).call", doc: "entry of a module's function, inlined copies left out" },
+        Form { spelling: "module(string).function(string).inline", doc: "inlined copies of a module's function" },
+        Form { spelling: "module(string).function(string).return", doc: "return of a module's function" },
+        Form { spelling: "module(string).function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
+    ],
+    resolve,
+};
+
+fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let first = point.components[0].span;
+    let objects = objects(point, resolver)?;
+    let mut sites = Vec::new();
+    for object in &objects {
+        match resolve_in(point, object, resolver) {
+            Ok(found) => sites.extend(found),
+            Err(error) if objects.len() == 1 => return Err(error),
+            // Of many modules not each has the function.
+            Err(_) => {}
+        }
+    }
+    if sites.is_empty() {
+        let (pattern, component) = point.string("function").unwrap_or((String::new(), first));
+        return Err(PointError::NoMatch { component, pattern, object: "any of the modules".into() });
+    }
+    Ok(sites)
+}
+
+/// The objects that a point's first component names.
+pub(super) fn objects(point: &Point, resolver: &mut Resolver) -> Result<Vec<Rc<Object>>, PointError> {
+    let kernel = resolver.kernel()?;
+    let failed = |error| PointError::Target { component: point.components[0].span, error: Rc::new(error) };
+    Ok(match point.string("module") {
+        Some((name, _)) if name.contains(['*', '?', '[']) => {
+            let matching = kernel.module_names().into_iter().filter(|module| spile_base::glob::matches(&name, module));
+            matching.filter_map(|module| kernel.module(&module).ok()).collect()
+        }
+        Some((name, _)) => vec![resolver.module(&name).map_err(failed)?],
+        None => vec![kernel.vmlinux().map_err(failed)?],
+    })
+}
+
+/// What the suffix asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    All,
+    Call,
+    Inline,
+    /// Functions of external linkage.
+    Exported,
+    Return,
+}
+
+fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let (text, component) = point.string("function").unwrap_or((String::new(), point.components[0].span));
+    let debug_failed = |error: &dyn std::fmt::Display| PointError::DebugInfo { component, message: error.to_string() };
+    let wanted = match () {
+        () if point.has("return") => Wanted::Return,
+        () if point.has("call") => Wanted::Call,
+        () if point.has("inline") => Wanted::Inline,
+        () if point.has("exported") => Wanted::Exported,
+        () => Wanted::All,
+    };
+    let maxactive = match point.number("maxactive") {
+        None => 0,
+        Some((value, _)) if (0..=65535).contains(&value) => value as u32,
+        Some((_, component)) => return Err(PointError::Range { component, low: 0, high: 65535 }),
+    };
+    let (pattern, lines) = parse(&text).ok_or_else(|| no_place(&text, component))?;
+    let wild = pattern.name.contains(['*', '?', '[']);
+    let debug = object.debug().map_err(|error| debug_failed(&error))?;
+    let functions = debug.find_functions(&pattern).map_err(|error| debug_failed(&error))?;
+    if functions.is_empty() {
+        return Err(nothing(debug, &pattern, &text, component, &described(object)));
+    }
+    let target = resolver.target(object)?;
+    let mut finder = Finder { object, target, wanted, maxactive, sites: Vec::new(), inlined: 0, refused: None, left_out: Vec::new() };
+    let beginnings = match lines {
+        Lines::First => None,
+        _ => Some(Beginnings::new(debug, &pattern).map_err(|error| debug_failed(&error))?),
+    };
+    let mut covered = false;
+    for id in functions {
+        let function = debug.function(id).map_err(|error| debug_failed(&error))?;
+        if wild && function.name.starts_with("__pfx_") {
+            continue;
+        }
+        if let Some(beginnings) = &beginnings {
+            let statements = debug.statements(id).map_err(|error| debug_failed(&error))?;
+            if !covers(&lines, &function, &beginnings.own(&function, statements)) {
+                continue;
+            }
+        }
+        covered = true;
+        finder.add(id, &function);
+    }
+    if !covered {
+        return Err(PointError::NoMatch { component, pattern: text, object: described(object) });
+    }
+    if !finder.sites.is_empty() {
+        resolver.left_out.append(&mut finder.left_out);
+        return Ok(finder.sites);
+    }
+    Err(match finder.refused {
+        Some(why) => PointError::NotProbeable { component, name: pattern.name, why },
+        None if finder.inlined > 0 && wanted == Wanted::Return => {
+            PointError::OnlyInlined { component, name: pattern.name, copies: finder.inlined }
+        }
+        None if wanted == Wanted::Inline => {
+            let why = "no copy of it is inlined".to_string();
+            PointError::NotProbeable { component, name: pattern.name, why }
+        }
+        None => {
+            let why = format!("the compiler has left no copy of it in {}", described(object));
+            PointError::NotProbeable { component, name: pattern.name, why }
+        }
+    })
+}
+
+/// How a point in the object begins.
+pub(super) fn owner_of(object: &Object) -> String {
+    if object.is_kernel() { "kernel".into() } else { format!("module(\"{}\")", object.name()) }
+}
+
+pub(super) fn described(object: &Object) -> String {
+    if object.is_kernel() { "the kernel".into() } else { format!("module {}", object.name()) }
+}
+
+pub(super) fn no_place(text: &str, component: Span) -> PointError {
+    let what = format!("`{text}` as a place: FUNCTION@FILE:LINE is one, with :*, :LINE-LINE, :LINE,LINE or +LINES after the file");
+    PointError::Unsupported { component, what }
+}
+
+pub(super) fn nothing(debug: &DebugInfo, pattern: &FunctionPattern, text: &str, component: Span, object: &str) -> PointError {
+    if debug.is_btf() && pattern.file.is_some() {
+        let why = "without DWARF nothing is known of files and lines: leave out what follows the @, or install the debug package".to_string();
+        return PointError::NotProbeable { component, name: text.to_string(), why };
+    }
+    if pattern.name.contains(['*', '?', '[']) || pattern.file.is_some() {
+        return PointError::NoMatch { component, pattern: text.to_string(), object: object.to_string() };
+    }
+    let names = debug.function_names().unwrap_or_default();
+    let near = suggest::suggest(&pattern.name, names.iter().map(String::as_str));
+    let near = near.into_iter().map(str::to_string).collect();
+    PointError::NoFunction { component, name: pattern.name.clone(), object: object.to_string(), near }
+}
+
+struct Finder<'o> {
+    object: &'o Rc<Object>,
+    target: TargetId,
+    wanted: Wanted,
+    maxactive: u32,
+    sites: Vec<Site>,
+    /// Inlined copies that a return probe cannot use.
+    inlined: usize,
+    refused: Option<String>,
+    /// What is not probed, with the reason.
+    left_out: Vec<String>,
+}
+
+impl Finder<'_> {
+    fn add(&mut self, id: FunctionId, function: &Function) {
+        if self.wanted != Wanted::Inline && (self.wanted != Wanted::Exported || function.external) {
+            if !self.object.has_symbols() && self.object.is_kernel() {
+                self.add_named(id, function);
+            }
+            // Who gets to a part has been hit before.
+            let is_hit_before = function.bodies.iter().any(|body| !body.is_part())
+                || self.wanted == Wanted::All && !function.inlined.is_empty();
+            for body in function.bodies.iter().filter(|body| !is_hit_before || !body.is_part()) {
+                self.add_site(id, function, body.entry, false);
+            }
+        }
+        match self.wanted {
+            Wanted::All | Wanted::Inline => {
+                for instance in &function.inlined {
+                    self.add_site(id, function, instance.address, true);
+                }
+            }
+            Wanted::Return => self.inlined += function.inlined.len(),
+            Wanted::Call | Wanted::Exported => {}
+        }
+    }
+
+    fn add_site(&mut self, id: FunctionId, function: &Function, address: Address, inlined: bool) {
+        let returning = self.wanted == Wanted::Return;
+        let place = match place_in(self.object, self.target, address) {
+            Ok(_) if returning && function.name == NEVER_RETURNS => Err("it returns to another task than the one that called it"),
+            other => other,
+        };
+        let place = match place {
+            Ok(place) => place,
+            Err(why) => {
+                self.refused = Some(why.into());
+                self.left_out.push(format!("{} ({}:{}): {why}", function.name, function.file, function.line));
+                return;
+            }
+        };
+        let attachment = if returning {
+            Attachment::Kretprobe { place, maxactive: self.maxactive }
+        } else {
+            Attachment::Kprobe(place)
+        };
+        self.push(id, function, address, attachment, inlined);
+    }
+
+    /// Attached by the name alone, where no address is known.
+    fn add_named(&mut self, id: FunctionId, function: &Function) {
+        let returning = self.wanted == Wanted::Return;
+        let (symbol, maxactive) = (function.name.clone(), self.maxactive);
+        let attachment = Attachment::Symbol { symbol, address: 0, returning, maxactive };
+        self.push(id, function, Address { section: None, offset: 0 }, attachment, false);
+    }
+
+    fn push(&mut self, id: FunctionId, function: &Function, address: Address, attachment: Attachment, inlined: bool) {
+        let returning = self.wanted == Wanted::Return;
+        let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
+        let owner = owner_of(self.object);
+        let suffix = match (self.wanted, inlined) {
+            (Wanted::Return, _) => ".return",
+            (Wanted::Call, _) => ".call",
+            (Wanted::Exported, _) => ".exported",
+            (_, true) => ".inline",
+            (_, false) => "",
+        };
+        let (name, file, line) = (&function.name, &function.file, function.line);
+        // BTF knows of no files.
+        let (place, named) = match file.is_empty() {
+            true => (name.clone(), name.clone()),
+            false => (format!("{name} ({file}:{line})"), format!("{name}@{file}:{line}")),
+        };
+        let context = FunctionContext { object: self.object.clone(), function: id, place, address, returning };
+        self.sites.push(Site {
+            point: format!("{owner}.function(\"{named}\"){suffix}"),
+            function: name.clone(),
+            module,
+            attachment,
+            context: Rc::new(context),
+        });
+    }
+}
+
+/// How the running kernel finds an address; or why no probe can be there: in a module's code without a symbol near it, in the
+/// kernel's own that it has freed when it has booted (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT), where kprobes themselves run,
+/// and at an instruction that the kernel rewrites.
+pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place, &'static str> {
+    const NOWHERE: &str = "it is in code that is discarded after initialisation, or has no symbol near it";
+    let symbol = if object.is_kernel() {
+        let freed = object.section_name(address).is_some_and(|name| name.starts_with(".init") || name.starts_with(".exit"));
+        if freed { Err(NOWHERE) } else { Ok((None, address.offset)) }
+    } else {
+        object.anchor(address).map(|anchor| (Some(anchor.symbol), anchor.offset)).ok_or(NOWHERE)
+    };
+    let (symbol, offset) = symbol?;
+    match object.reserved(address) {
+        None => Ok(Place { target, symbol, address: offset }),
+        Some(Reason::Blacklisted) => Err("kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be"),
+        Some(Reason::JumpLabel) => Err("the kernel rewrites the instruction there as it runs (a jump label)"),
+        Some(Reason::StaticCall) => Err("the kernel rewrites the instruction there as it runs (a static call)"),
+        Some(Reason::Bug) => Err("the instruction there stands for a BUG() or WARN(), which the kernel finds by its address"),
+    }
+}
+
+/// Whose returns are not hooked: it returns to another task's stack (kretprobe_blacklist in arch/x86/kernel/kprobes/core.c).
+const NEVER_RETURNS: &str = "__switch_to";
+
+/// Variables at a function's entry or inlined copy, and the return value.
+pub(super) struct FunctionContext {
+    pub object: Rc<Object>,
+    pub function: FunctionId,
+    /// For messages.
+    pub place: String,
+    pub address: Address,
+    pub returning: bool,
+}
+
+impl FunctionContext {
+    fn debug(&self) -> Result<&DebugInfo, ContextError> {
+        self.object.debug().map_err(|error| ContextError::DebugInfo(error.to_string()))
+    }
+
+    fn return_value(&self) -> Result<Found, ContextError> {
+        if !self.returning {
+            return Err(ContextError::NotReturn);
+        }
+        let function = self.debug()?.function(self.function).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
+        let type_id = function.return_type.ok_or(ContextError::Void)?;
+        let location = returned(self.debug()?, type_id).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
+        Ok(Found { object: self.object.clone(), type_id, location })
+    }
+}
+
+/// Where a value of the type is returned (System V ABI, AMD64 supplement, 3.2.3, without floating point): in rax, a struct of
+/// up to 16 bytes in rax and rdx; a larger one in memory at rax, as one whose members are not aligned.
+fn returned(debug: &DebugInfo, type_id: TypeId) -> Result<Location, spile_debuginfo::Error> {
+    let low = Location::Register { offset: registers::RETURN_VALUE };
+    let (_, Type::Struct { size, members, .. }) = debug.resolve(type_id)? else { return Ok(low) };
+    let mut aligned = true;
+    for member in &members {
+        let bytes = debug.size_of(member.type_id)?.unwrap_or(0);
+        let offset = member.offset;
+        aligned &= !matches!(bytes, 1 | 2 | 4 | 8) || member.bits.is_some() || offset.is_multiple_of(bytes);
+    }
+    Ok(match size {
+        0..=8 if aligned => low,
+        9..=16 if aligned => {
+            let high = Location::Register { offset: registers::RETURN_VALUE_HIGH };
+            Location::Parts(vec![Part { location: Some(low), bits: 64 }, Part { location: Some(high), bits: (size - 8) * 8 }])
+        }
+        _ => {
+            let kind = ExprKind::Register { offset: registers::RETURN_VALUE };
+            let span = Span::new(FileId(0), 0, 0);
+            Location::Memory { address: Expr { kind, ty: program::Type::Long, span }, bits: None }
+        }
+    })
+}
+
+impl Context for FunctionContext {
+    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+        if name == "return" {
+            return self.return_value();
+        }
+        let debug = self.debug()?;
+        let found = debug.variable(self.function, self.address, name);
+        let found = found.map_err(|error| ContextError::DebugInfo(error.to_string()))?;
+        let found = found.map_err(location::unavailable)?;
+        let location = locate(&found.location, &self.object).map_err(|why| ContextError::NoValue(vec![why]))?;
+        Ok(Found { object: self.object.clone(), type_id: found.type_id, location })
+    }
+
+    fn elsewhere(&self, name: &str) -> Option<String> {
+        let debug = self.debug().ok()?;
+        let elsewhere = debug.elsewhere(self.function, self.address, name).ok()?;
+        let function = debug.function(self.function).ok()?;
+        let pattern = FunctionPattern { name: function.name.clone(), file: Some(function.file.clone()) };
+        let own = Beginnings::new(debug, &pattern).ok()?.lines_of(&function);
+        Some(location::elsewhere(&elsewhere, own))
+    }
+
+    fn parameters(&self) -> Vec<String> {
+        let parameters = self.debug().ok().and_then(|debug| debug.parameters(self.function).ok());
+        parameters.unwrap_or_default().into_iter().map(|variable| variable.name).collect()
+    }
+
+    fn locals(&self) -> Vec<String> {
+        let locals = self.debug().ok().and_then(|debug| debug.locals(self.function, self.address).ok());
+        locals.unwrap_or_default().into_iter().map(|variable| variable.name).collect()
+    }
+
+    fn is_return(&self) -> bool {
+        self.returning
+    }
+
+    fn has_registers(&self) -> bool {
+        true
+    }
+
+    fn has_variables(&self) -> bool {
+        true
+    }
+
+    fn object(&self) -> Option<Rc<Object>> {
+        Some(self.object.clone())
+    }
+
+    fn place(&self) -> String {
+        self.place.clone()
+    }
+
+    fn code(&self) -> Option<CodePlace> {
+        Some(CodePlace { object: self.object.clone(), function: self.function, address: self.address })
+    }
+}

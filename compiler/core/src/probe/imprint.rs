@@ -1,0 +1,103 @@
+//! What the functions that a program's probes are in look like, so that a workaround is not armed in code that is not what it
+//! was written for.
+//!
+//! Takes the resolved program, and asks the files of its targets. A function that no file has is left out: then the
+//! build-id alone stands for it.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use spile_debuginfo::Address;
+use crate::program::{Attachment, Imprint, Place, Program, Target};
+use spile_debuginfo::target::{Kernel, Object};
+
+/// Bytes of all functions together.
+pub const MOST: usize = 1 << 20;
+
+/// The functions of a program's probes, each once, in the order of the probes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Imprints {
+    pub taken: Vec<Imprint>,
+    /// So many more would have been more than [`MOST`] bytes.
+    pub left_out: usize,
+}
+
+pub fn imprints(program: &Program, kernel: &Kernel) -> Imprints {
+    let objects: Vec<_> = program.targets.iter().map(|target| object_of(target, kernel)).collect();
+    let (mut seen, mut room) = (HashSet::new(), MOST);
+    let mut found = Imprints { taken: Vec::new(), left_out: 0 };
+    for probe in &program.probes {
+        let (Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. }) = &probe.attachment else { continue };
+        let object = objects.get(place.target.index()).and_then(Option::as_ref);
+        let Some(imprint) = object.and_then(|object| object.imprint(address(place, object)?)) else { continue };
+        // An anchor may stand behind the function's start: the runtime adds with the same overflow.
+        let start = Place { address: place.address.wrapping_sub(imprint.offset), ..place.clone() };
+        if !seen.insert((start.target, start.symbol.clone(), start.address)) {
+            continue;
+        }
+        match room.checked_sub(imprint.bytes.len()) {
+            None => found.left_out += 1,
+            Some(left) => {
+                room = left;
+                found.taken.push(Imprint { place: start, function: imprint.function, bytes: imprint.bytes, patched: imprint.patched });
+            }
+        }
+    }
+    found
+}
+
+fn object_of(target: &Target, kernel: &Kernel) -> Option<std::rc::Rc<Object>> {
+    let object = match target.name.as_str() {
+        "" => kernel.vmlinux(),
+        _ if Path::new(&target.path).is_file() => kernel.module(&target.path),
+        name => kernel.module(name),
+    };
+    object.ok().filter(|object| object.build_id() == target.build_id)
+}
+
+fn address(place: &Place, object: &Object) -> Option<Address> {
+    match &place.symbol {
+        None => Some(Address { section: None, offset: place.address }),
+        Some(symbol) => {
+            let anchor = object.symbol_place(symbol)?;
+            Some(Address { offset: anchor.offset.checked_add(place.address)?, ..anchor })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Probe, TargetId};
+    use spile_source::{FileId, Span};
+    use spile_debuginfo::target::SearchOptions;
+
+    #[test]
+    fn each_function_of_the_kernel_comes_once_and_from_its_start() {
+        let Some(release) = std::fs::read_dir("/usr/lib/debug/lib/modules").ok().and_then(|mut all| all.next()?.ok()?.file_name().into_string().ok()) else {
+            println!("skipped: no kernel with debug information");
+            return;
+        };
+        let kernel = Kernel::open(&release, SearchOptions::default()).unwrap();
+        let vmlinux = kernel.vmlinux().unwrap();
+        let start = vmlinux.symbol_address("vfs_read").unwrap();
+        let probe = |address| Probe {
+            point: String::new(),
+            script_point: String::new(),
+            function: String::new(),
+            module: String::new(),
+            attachment: Attachment::Kprobe(Place { target: TargetId(0), symbol: None, address }),
+            locals: Vec::new(),
+            saved: Vec::new(),
+            body: Vec::new(),
+            span: Span::new(FileId(0), 0, 0),
+        };
+        let target = Target { name: String::new(), build_id: vmlinux.build_id().to_vec(), build_id_address: None, path: String::new() };
+        let mut program = Program { probes: vec![probe(start), probe(start + 9)], targets: vec![target], ..Program::default() };
+        let found = imprints(&program, &kernel);
+        assert_eq!(found.taken.iter().map(|one| (one.function.as_str(), one.place.address)).collect::<Vec<_>>(), [("vfs_read", start)]);
+        assert_eq!(found.left_out, 0);
+        program.targets[0].build_id = vec![1];
+        assert_eq!(imprints(&program, &kernel), Imprints { taken: Vec::new(), left_out: 0 });
+    }
+}

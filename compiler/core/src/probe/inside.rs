@@ -1,0 +1,167 @@
+//! What is inside a function: the functions that it calls (see [`super::callees`]) and `.label("l")`.
+
+use std::rc::Rc;
+
+use super::callees::{Callees, Wanted};
+use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of, place_in};
+use super::lines::parse;
+use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
+use spile_debuginfo::{Function, FunctionId};
+use spile_base::glob;
+use crate::program::Attachment;
+use spile_source::Span;
+use spile_debuginfo::target::Object;
+
+pub(super) static FAMILY: ProbeFamily = ProbeFamily {
+    forms: &[
+        Form { spelling: "kernel.function(string).callee(string)", doc: "a function, where the other one calls it or has it inlined" },
+        Form { spelling: "kernel.function(string).callee(string).call", doc: "the same, inlined calls left out" },
+        Form { spelling: "kernel.function(string).callee(string).return", doc: "its return, where the other one has called it" },
+        Form { spelling: "kernel.function(string).callees", doc: "every function that it calls" },
+        Form { spelling: "kernel.function(string).callees(number)", doc: "the same, and what those call, to that depth; only when called so" },
+        Form { spelling: "kernel.function(string).label(string)", doc: "a label in a kernel function" },
+        Form { spelling: "module(string).function(string).callee(string)", doc: "a function, where the module's one calls it or has it inlined" },
+        Form { spelling: "module(string).function(string).callee(string).call", doc: "the same, inlined calls left out" },
+        Form { spelling: "module(string).function(string).callee(string).return", doc: "its return, where the other one has called it" },
+        Form { spelling: "module(string).function(string).callees", doc: "every function of the module that it calls" },
+        Form { spelling: "module(string).function(string).callees(number)", doc: "the same, and what those call, to that depth; only when called so" },
+        Form { spelling: "module(string).function(string).label(string)", doc: "a label in a module's function" },
+    ],
+    resolve,
+};
+
+/// Calls within calls that are followed: the guard asks for as many frames.
+const MAX_DEPTH: i64 = 16;
+
+fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    if let Some((depth, component)) = point.number("callees") {
+        if !(1..=MAX_DEPTH).contains(&depth) {
+            return Err(PointError::Range { component, low: 1, high: MAX_DEPTH });
+        }
+    }
+    let mut sites = Vec::new();
+    let objects = objects(point, resolver)?;
+    for object in &objects {
+        match resolve_in(point, object, resolver) {
+            Ok(found) => sites.extend(found),
+            Err(error) if objects.len() == 1 => return Err(error),
+            Err(_) => {}
+        }
+    }
+    if sites.is_empty() {
+        let component = point.components.last().map_or(point.components[0].span, |component| component.span);
+        return Err(PointError::NoMatch { component, pattern: point.spelling(), object: "any of the modules".into() });
+    }
+    Ok(sites)
+}
+
+fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let (text, component) = point.string("function").unwrap_or((String::new(), point.components[0].span));
+    let failed = |error: spile_debuginfo::Error| PointError::DebugInfo { component, message: error.to_string() };
+    let (pattern, _) = parse(&text).ok_or_else(|| no_place(&text, component))?;
+    let debug = object.debug().map_err(failed)?;
+    let functions = debug.find_functions(&pattern).map_err(failed)?;
+    if functions.is_empty() {
+        return Err(nothing(debug, &pattern, &text, component, &described(object)));
+    }
+    if let Some((wanted, inner)) = point.string("label") {
+        let mut labels = Labels { object, resolver, sites: Vec::new(), near: Vec::new() };
+        for id in functions {
+            let function = debug.function(id).map_err(failed)?;
+            labels.of(id, &function, &wanted).map_err(|error| error.at(inner))?;
+        }
+        return found(labels.sites, labels.near, "labels", &pattern.name, wanted, inner);
+    }
+    let (callee, inner) = point.string("callee").unwrap_or(("*".to_string(), component));
+    let depth = point.number("callees").and_then(|(depth, _)| usize::try_from(depth).ok()).unwrap_or(1);
+    let (only_calls, returning) = (point.has("call"), point.has("return"));
+    let wanted = Wanted { pattern: callee.clone(), depth, only_calls, returning, component: inner };
+    let mut callees = Callees::new(object, resolver, &wanted);
+    for id in functions {
+        let function = debug.function(id).map_err(failed)?;
+        callees.of(id, &function).map_err(|error| error.at(inner))?;
+    }
+    let (sites, near) = (callees.sites, callees.near);
+    if sites.is_empty() && callees.only_inlined {
+        let why = format!("what `{}` calls by that name is inlined, and does not return", pattern.name);
+        return Err(PointError::NotProbeable { component: inner, name: callee, why });
+    }
+    found(sites, near, "calls", &pattern.name, callee, inner)
+}
+
+/// The sites; without any, what there is instead. `near`: names of that kind in the function.
+fn found(sites: Vec<Site>, mut near: Vec<String>, kind: &str, function: &str, name: String, component: Span) -> Result<Vec<Site>, PointError> {
+    if !sites.is_empty() {
+        return Ok(sites);
+    }
+    near.sort();
+    near.dedup();
+    let why = match near.is_empty() {
+        true => format!("`{function}` has no {kind} that debug information knows of"),
+        false => format!("the {kind} of `{function}` are {}", near.join(", ")),
+    };
+    Err(PointError::NotProbeable { component, name, why })
+}
+
+/// What can fail, before it is known which component is to blame.
+pub(super) enum Failed {
+    Debug(spile_debuginfo::Error),
+    Point(PointError),
+}
+
+impl Failed {
+    fn at(self, component: Span) -> PointError {
+        match self {
+            Failed::Debug(error) => PointError::DebugInfo { component, message: error.to_string() },
+            Failed::Point(error) => error,
+        }
+    }
+}
+
+impl From<spile_debuginfo::Error> for Failed {
+    fn from(error: spile_debuginfo::Error) -> Failed {
+        Failed::Debug(error)
+    }
+}
+
+struct Labels<'o, 'r, 'k> {
+    object: &'o Rc<Object>,
+    resolver: &'r mut Resolver<'k>,
+    sites: Vec<Site>,
+    /// Names of what is there.
+    near: Vec<String>,
+}
+
+impl Labels<'_, '_, '_> {
+    fn of(&mut self, id: FunctionId, function: &Function, wanted: &str) -> Result<(), Failed> {
+        // As a listing spells it: `out@fs/x.c:12`.
+        let wanted = wanted.split('@').next().unwrap_or(wanted);
+        for label in self.object.debug()?.labels(id)? {
+            if !glob::matches(wanted, &label.name) {
+                self.near.push(label.name);
+                continue;
+            }
+            let (name, file, line) = (&function.name, &function.file, function.line);
+            let context = FunctionContext {
+                object: self.object.clone(),
+                function: id,
+                place: format!("{name} ({file}:{}), label {}", label.line, label.name),
+                address: label.address,
+                returning: false,
+            };
+            let suffix = format!("function(\"{name}@{file}:{line}\").label(\"{}@{file}:{}\")", label.name, label.line);
+            let target = self.resolver.target(self.object).map_err(Failed::Point)?;
+            let place = match place_in(self.object, target, label.address) {
+                Ok(place) => place,
+                Err(why) => {
+                    self.resolver.leave_out(&context.place, why);
+                    continue;
+                }
+            };
+            let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
+            let (point, attachment) = (format!("{}.{suffix}", owner_of(self.object)), Attachment::Kprobe(place));
+            self.sites.push(Site { point, function: name.clone(), module, attachment, context: Rc::new(context) });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! `kprobe.function("f")`, `kprobe.module("m").function("f")` and `kprobe.statement(N).absolute`: kernel code by its symbol
+//! or address, without debug information; arguments are to be had by `int_arg(N)` and the like.
+//!
+//! Where the kernel's symbols are at hand, a name is looked up in them, so that `?` and `!` know what there is.
+
+use std::rc::Rc;
+
+use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site};
+use spile_source::diagnostic::suggest;
+use spile_base::glob;
+use crate::program::Attachment;
+use spile_source::Span;
+use spile_debuginfo::target::Object;
+
+pub(super) static FAMILY: ProbeFamily = ProbeFamily {
+    forms: &[
+        Form { spelling: "kprobe.function(string)", doc: "entry of a kernel function, by its symbol" },
+        Form { spelling: "kprobe.function(string).call", doc: "the same" },
+        Form { spelling: "kprobe.function(string).return", doc: "return of a kernel function, by its symbol" },
+        Form { spelling: "kprobe.function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
+        Form { spelling: "kprobe.module(string).function(string)", doc: "entry of a function of a loaded module" },
+        Form { spelling: "kprobe.module(string).function(string).call", doc: "the same" },
+        Form { spelling: "kprobe.module(string).function(string).return", doc: "return of a function of a loaded module" },
+        Form { spelling: "kprobe.module(string).function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
+        Form { spelling: "kprobe.statement(number).absolute", doc: "the instruction at an address of the running kernel" },
+    ],
+    resolve,
+};
+
+fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let maxactive = match point.number("maxactive") {
+        None => 0,
+        Some((value, _)) if (0..=65535).contains(&value) => value as u32,
+        Some((_, component)) => return Err(PointError::Range { component, low: 0, high: 65535 }),
+    };
+    let returning = point.has("return");
+    if let Some((address, component)) = point.number("statement") {
+        // As kernel.statement(N).absolute: nothing tells whether an instruction begins there.
+        if !resolver.is_guru() {
+            return Err(PointError::Guru { component, what: "a probe at an absolute address" });
+        }
+        let attachment = Attachment::Symbol { symbol: String::new(), address: address as u64, returning: false, maxactive: 0 };
+        return Ok(vec![site(point.spelling(), "", "kernel", attachment)]);
+    }
+    let (pattern, component) = point.string("function").unwrap_or((String::new(), point.components[0].span));
+    let module = point.string("module").map(|(name, _)| name.replace('-', "_"));
+    let object = match &module {
+        Some(name) => resolver.module(name).ok(),
+        None => resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok()),
+    };
+    let owner = module.as_ref().map_or("kprobe".to_string(), |module| format!("kprobe.module(\"{module}\")"));
+    let suffix = if returning { ".return" } else { "" };
+    let names = names(&pattern, object.as_deref(), component)?;
+    let sites = names.into_iter().map(|name| {
+        let symbol = module.as_ref().map_or(name.clone(), |module| format!("{module}:{name}"));
+        let attachment = Attachment::Symbol { symbol, address: 0, returning, maxactive };
+        site(format!("{owner}.function(\"{name}\"){suffix}"), &name, module.as_deref().unwrap_or("kernel"), attachment)
+    });
+    Ok(sites.collect())
+}
+
+fn site(point: String, function: &str, module: &str, attachment: Attachment) -> Site {
+    let returning = matches!(attachment, Attachment::Symbol { returning: true, .. });
+    let context = Rc::new(SymbolContext { returning });
+    Site { point, function: function.into(), module: module.into(), attachment, context }
+}
+
+struct SymbolContext {
+    returning: bool,
+}
+
+impl Context for SymbolContext {
+    fn is_return(&self) -> bool {
+        self.returning
+    }
+
+    fn has_registers(&self) -> bool {
+        true
+    }
+
+    fn place(&self) -> String {
+        "a kprobe without debug information, whose arguments are had by long_arg(N)".into()
+    }
+}
+
+/// The functions that a name or pattern means; without an object the name itself.
+fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<String>, PointError> {
+    let Some(object) = object else {
+        if glob::is_pattern(pattern) {
+            let what = "a pattern of functions, where neither debug information nor symbols are at hand".to_string();
+            return Err(PointError::Unsupported { component, what });
+        }
+        return Ok(vec![pattern.to_string()]);
+    };
+    if !glob::is_pattern(pattern) && object.symbol_address(pattern).is_some() {
+        return Ok(vec![pattern.to_string()]);
+    }
+    let known = object.debug().ok().and_then(|debug| debug.function_names().ok()).unwrap_or_default();
+    let described = if object.is_kernel() { "the kernel".to_string() } else { format!("module {}", object.name()) };
+    if !glob::is_pattern(pattern) {
+        let near = suggest::suggest(pattern, known.iter().map(String::as_str)).into_iter().map(str::to_string).collect();
+        return Err(PointError::NoFunction { component, name: pattern.to_string(), object: described, near });
+    }
+    // What is inlined everywhere has no symbol.
+    let there = |name: &String| !name.starts_with("__pfx_") && glob::matches(pattern, name) && object.symbol_address(name).is_some();
+    let names: Vec<String> = known.into_iter().filter(there).collect();
+    if names.is_empty() {
+        return Err(PointError::NoMatch { component, pattern: pattern.to_string(), object: described });
+    }
+    Ok(names)
+}

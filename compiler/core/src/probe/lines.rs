@@ -1,0 +1,142 @@
+//! The text in `function("...")` and `statement("...")`: which functions by name and file, which lines of them.
+
+use std::collections::BTreeMap;
+
+use spile_debuginfo::{self as debuginfo, DebugInfo, Function, FunctionPattern, Statement};
+
+/// Which lines of a function are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lines {
+    /// Not said: the function's first.
+    First,
+    All,
+    /// Counted from the function's line.
+    Relative(u32),
+    /// Ranges, both ends included.
+    Some(Vec<(u32, u32)>),
+}
+
+/// `FUNCTION[@FILE[:LINE | +LINES | :* | :A-B | :A,B,...]]`.
+pub(super) fn parse(text: &str) -> Option<(FunctionPattern, Lines)> {
+    let pattern = |name: &str, file: Option<&str>| FunctionPattern { name: name.to_string(), file: file.map(str::to_string) };
+    let Some((name, rest)) = text.split_once('@') else {
+        return Some((pattern(text, None), Lines::First));
+    };
+    let Some(at) = rest.rfind([':', '+']) else {
+        return Some((pattern(name, Some(rest)), Lines::First));
+    };
+    let (file, lines) = (rest.get(..at)?, rest.get(at + 1..)?);
+    let lines = match (rest.as_bytes().get(at), lines) {
+        (Some(b'+'), lines) => Lines::Relative(lines.parse().ok()?),
+        (_, "*") => Lines::All,
+        (_, lines) => {
+            let range = |part: &str| match part.split_once('-') {
+                None => part.parse().ok().map(|line| (line, line)),
+                Some((low, high)) => Some((low.parse().ok()?, high.parse().ok()?)),
+            };
+            Lines::Some(lines.split(',').map(range).collect::<Option<Vec<(u32, u32)>>>()?)
+        }
+    };
+    Some((pattern(name, Some(file)), lines))
+}
+
+/// Where the functions of files begin, to tell a function's own lines from those of code inlined into it.
+pub(super) struct Beginnings(BTreeMap<String, Vec<u32>>);
+
+impl Beginnings {
+    /// Of the functions in the files that the pattern names; of none where it names no file.
+    pub(super) fn new(debug: &DebugInfo, pattern: &FunctionPattern) -> Result<Beginnings, debuginfo::Error> {
+        let mut lines: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        if pattern.file.is_some() {
+            for id in debug.find_functions(&FunctionPattern { name: "*".into(), file: pattern.file.clone() })? {
+                let function = debug.function(id)?;
+                lines.entry(function.file).or_default().push(function.line);
+            }
+        }
+        Ok(Beginnings(lines))
+    }
+
+    /// The statements from a function's line to where the next one begins.
+    pub(super) fn own(&self, function: &Function, mut statements: Vec<Statement>) -> Vec<Statement> {
+        let own = self.lines_of(function);
+        statements.retain(|statement| statement.file == function.file && own.contains(&statement.line));
+        statements
+    }
+
+    /// From the function's own line to where the next one of its file begins.
+    pub(super) fn lines_of(&self, function: &Function) -> std::ops::Range<u32> {
+        let others = self.0.get(&function.file).into_iter().flatten();
+        let next = others.copied().filter(|line| *line > function.line).min().unwrap_or(u32::MAX);
+        function.line..next
+    }
+}
+
+/// The line that one is asked for: what is near is counted from it.
+pub(super) fn asked_line(lines: &Lines) -> Option<u32> {
+    match lines {
+        Lines::Some(ranges) => ranges.first().map(|range| range.0),
+        _ => None,
+    }
+}
+
+/// Whether a function's text, from its own line to its last statement, has one of the lines.
+pub(super) fn covers(lines: &Lines, function: &Function, statements: &[Statement]) -> bool {
+    let last = statements.iter().map(|statement| statement.line).max().unwrap_or(function.line);
+    match lines {
+        Lines::First | Lines::All => true,
+        Lines::Relative(more) => function.line.saturating_add(*more) <= last,
+        Lines::Some(ranges) => ranges.iter().any(|&(low, high)| low <= last && high >= function.line),
+    }
+}
+
+/// Lines that are meant and have code, of one function; where one is asked for that has none, the ones next to it that do go
+/// into `near`, and with `nearest` the closest is taken.
+pub(super) fn wanted_lines(lines: &Lines, function: &Function, statements: &[Statement], nearest: bool, near: &mut Vec<u32>) -> Vec<u32> {
+    let mut there: Vec<u32> = statements.iter().map(|statement| statement.line).collect();
+    there.sort_unstable();
+    there.dedup();
+    let one = |line: u32, near: &mut Vec<u32>| {
+        if there.binary_search(&line).is_ok() {
+            return vec![line];
+        }
+        let below = there.iter().rev().find(|other| **other < line).copied();
+        let above = there.iter().find(|other| **other > line).copied();
+        near.extend(below.into_iter().chain(above));
+        let closest = below.into_iter().chain(above).min_by_key(|other| other.abs_diff(line));
+        if nearest { closest.into_iter().collect() } else { Vec::new() }
+    };
+    match lines {
+        Lines::All => there,
+        Lines::First => statements.first().map(|statement| statement.line).into_iter().collect(),
+        Lines::Relative(more) => one(function.line.saturating_add(*more), near),
+        Lines::Some(ranges) => {
+            let mut wanted = Vec::new();
+            for &(low, high) in ranges {
+                match low == high {
+                    true => wanted.extend(one(low, near)),
+                    false => wanted.extend(there.iter().filter(|line| (low..=high).contains(line))),
+                }
+            }
+            wanted
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places() {
+        let parsed = |text| parse(text).map(|(pattern, lines)| (pattern.name, pattern.file, lines));
+        let file = || Some("fs/a.c".to_string());
+        assert_eq!(parsed("f"), Some(("f".into(), None, Lines::First)));
+        assert_eq!(parsed("f@fs/a.c"), Some(("f".into(), file(), Lines::First)));
+        assert_eq!(parsed("f@fs/a.c:*"), Some(("f".into(), file(), Lines::All)));
+        assert_eq!(parsed("*@fs/a.c:12"), Some(("*".into(), file(), Lines::Some(vec![(12, 12)]))));
+        assert_eq!(parsed("f@fs/a.c:1,5-7"), Some(("f".into(), file(), Lines::Some(vec![(1, 1), (5, 7)]))));
+        assert_eq!(parsed("f@fs/a.c+3"), Some(("f".into(), file(), Lines::Relative(3))));
+        assert_eq!(parsed("f@fs/a.c:x"), None);
+        assert_eq!(parsed("f@fs/a.c:"), None);
+    }
+}

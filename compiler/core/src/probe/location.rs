@@ -1,0 +1,346 @@
+//! DWARF locations as expressions of a handler: registers are words of struct pt_regs, memory is read fault-safe.
+
+use spile_abi::budget::{Budget, Limits, USUAL};
+
+use super::{ContextError, Location, Part, beyond, registers};
+use crate::builtin;
+use spile_debuginfo::{self as debuginfo, Address, Op, Unavailable};
+use crate::program::{Expr, ExprKind, Type};
+use spile_source::{FileId, Span};
+use spile_syntax::ast::BinaryOp;
+use spile_debuginfo::target::Object;
+
+/// Why a variable has no value, for the user.
+pub(super) fn unavailable(reason: Unavailable) -> ContextError {
+    match reason {
+        Unavailable::Unknown => ContextError::Unknown,
+        Unavailable::OptimizedOut => ContextError::OptimizedOut,
+        reason => ContextError::NoValue(why_unavailable(reason)),
+    }
+}
+
+/// The same in lines.
+pub fn why_unavailable(reason: Unavailable) -> Vec<String> {
+    match reason {
+        Unavailable::Unknown => Vec::new(),
+        Unavailable::OptimizedOut => vec!["the compiler has optimised it out".into()],
+        Unavailable::Unsupported(what) => vec![what],
+    }
+}
+
+/// Lines that are named at the most.
+const MAX_LINES: usize = 6;
+
+/// Where a variable has none and where it has a value: `line 451; available at lines 455-460`.
+/// `own`: the lines that are the function's own.
+pub(super) fn elsewhere(elsewhere: &debuginfo::Elsewhere, own: std::ops::Range<u32>) -> String {
+    // The line of what is inlined there would say nothing of the function.
+    let line = elsewhere.line.filter(|line| own.contains(line));
+    let out = line.map_or_else(|| "this place".to_string(), |line| format!("line {line}"));
+    let mut available: Vec<(u32, u32)> = Vec::new();
+    let mut joins = false;
+    for &(line, there) in elsewhere.lines.iter().filter(|(line, _)| own.contains(line)) {
+        match available.last_mut() {
+            // What lies between the two has no code.
+            Some((_, last)) if there && joins => *last = line,
+            _ if there => available.push((line, line)),
+            _ => {}
+        }
+        joins = there;
+    }
+    if available.is_empty() {
+        return format!("{out}; no line has it at its beginning");
+    }
+    let named = available.iter().take(MAX_LINES);
+    let spans: Vec<String> = named.map(|(low, high)| if low == high { low.to_string() } else { format!("{low}-{high}") }).collect();
+    let several = available.len() > 1 || available.iter().any(|(low, high)| low != high);
+    let more = if available.len() > MAX_LINES { " and others" } else { "" };
+    format!("{out}; available at line{} {}{more}", if several { "s" } else { "" }, spans.join(", "))
+}
+
+/// Expressions made of debug information have no place in a script; their reads are given one where they are used.
+fn nowhere() -> Span {
+    Span::new(FileId(0), 0, 0)
+}
+
+fn expr(kind: ExprKind) -> Expr {
+    Expr { kind, ty: Type::Long, span: nowhere() }
+}
+
+fn long(value: i64) -> Expr {
+    expr(ExprKind::Long(value))
+}
+
+/// The location as an expression; the message says what cannot be had.
+pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Location, String> {
+    match location {
+        debuginfo::Location::Register(number) => match registers::pt_regs_offset(*number) {
+            Some(offset) => Ok(Location::Register { offset }),
+            None => Err(format!("it is in register {number}, which a probe does not see")),
+        },
+        debuginfo::Location::Memory(ops) => Ok(Location::Memory { address: evaluate(ops, object)?, bits: None }),
+        debuginfo::Location::Value(ops) => Ok(Location::Value(evaluate(ops, object)?)),
+        debuginfo::Location::Bytes(bytes) if bytes.len() <= 8 => {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            Ok(Location::Value(long(i64::from_le_bytes(word))))
+        }
+        debuginfo::Location::Bytes(bytes) => {
+            let word = |bytes: &[u8]| {
+                let value = bytes.iter().rev().fold(0, |value, byte| value << 8 | i64::from(*byte));
+                Part { location: Some(Location::Value(long(value))), bits: bytes.len() as u64 * 8 }
+            };
+            Ok(Location::Parts(bytes.chunks(8).map(word).collect()))
+        }
+        debuginfo::Location::Pieces(pieces) => {
+            let part = |piece: &debuginfo::Piece| {
+                let location = piece.location.as_ref().and_then(|location| locate(location, object).ok());
+                let location = location.and_then(|location| beyond(&location, piece.first_bit));
+                Part { location, bits: piece.bits }
+            };
+            Ok(Location::Parts(pieces.iter().map(part).collect()))
+        }
+        debuginfo::Location::Pointer { to, offset } => {
+            let inside = u64::try_from(*offset).ok().and_then(|offset| beyond(&locate(to, object).ok()?, offset.checked_mul(8)?));
+            let nowhere = "it is a pointer to something that the compiler has optimised out";
+            inside.map(|to| Location::Pointer(Box::new(to))).ok_or_else(|| nowhere.to_string())
+        }
+        debuginfo::Location::ByCaller { return_address, cases } => by_caller(return_address, cases, object),
+    }
+}
+
+/// What the caller makes of it that the return address tells; an error at run time where it tells of none of them.
+fn by_caller(return_address: &[Op], cases: &[(Vec<Address>, debuginfo::Location)], object: &Object) -> Result<Location, String> {
+    let at = Box::new(evaluate(return_address, object)?);
+    let word = expr(ExprKind::Read { address: at, size: 8, user: false });
+    let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
+    let unknown = builtin::find("__untold_by_caller", 0).ok_or("its value is only known at the function's entry")?;
+    let mut value = expr(ExprKind::Builtin(unknown, Vec::new()));
+    let mut told = false;
+    for (places, location) in cases.iter().rev() {
+        let (debuginfo::Location::Memory(ops) | debuginfo::Location::Value(ops)) = location else { continue };
+        let places = places.iter().filter_map(|place| code(*place, object)).collect();
+        let (Some(here), Ok(there)) = (one_of(&word, places), evaluate(ops, object)) else { continue };
+        value = expr(ExprKind::Conditional(Box::new(here), Box::new(there), Box::new(value)));
+        told = true;
+    }
+    match told {
+        true if in_memory => Ok(Location::Told(Box::new(Location::Memory { address: value, bits: None }))),
+        true => Ok(Location::Told(Box::new(Location::Value(value)))),
+        false => Err("its value is only known at the function's entry".into()),
+    }
+}
+
+/// DWARF's number of the stack pointer.
+const STACK_POINTER: u16 = 7;
+
+/// A location at a function's first instruction, as it is at the instruction that is about to call it: the return address is
+/// not on the stack yet.
+pub(super) fn before_call(location: &debuginfo::Location) -> debuginfo::Location {
+    let moved = |ops: &[Op]| -> Vec<Op> {
+        let each = |op: &Op| match op {
+            Op::Register(STACK_POINTER) => vec![*op, Op::Const(8), Op::Sub],
+            _ => vec![*op],
+        };
+        ops.iter().flat_map(each).collect()
+    };
+    match location {
+        debuginfo::Location::Memory(ops) => debuginfo::Location::Memory(moved(ops)),
+        debuginfo::Location::Value(ops) => debuginfo::Location::Value(moved(ops)),
+        other => other.clone(),
+    }
+}
+
+/// Addresses that the kernel writes over a return address to hook the return, by the symbols they have had
+/// (arch/x86/kernel/kprobes/core.c, rethook.c, ftrace_64.S).
+const TRAMPOLINES: [&str; 4] = ["kretprobe_trampoline", "__kretprobe_trampoline", "arch_rethook_trampoline", "return_to_handler"];
+
+/// Whether the stack's frames, innermost first, return to one of those places each. `at`: where the innermost return address
+/// is; the others are asked of the kernel's unwinder, as is one that somebody hooks. None: a place has no name at run time.
+pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], object: &Object) -> Option<Expr> {
+    let address = evaluate(at, object).ok()?;
+    let word = expr(ExprKind::Read { address: Box::new(address), size: 8, user: false });
+    let unwind = builtin::find("__stack_at", 2)?;
+    let mut whole: Option<Expr> = None;
+    for (frame, places) in (1i64..).zip(frames) {
+        let places: Option<Vec<Expr>> = places.iter().map(|place| code(*place, object)).collect();
+        let unwound = expr(ExprKind::Builtin(unwind, vec![long(0), long(frame)]));
+        let mut fits = one_of(&unwound, places.clone()?)?;
+        if frame == 1 {
+            let hooks = TRAMPOLINES.iter().filter_map(|name| object.symbol_address(name));
+            let hooks = hooks.map(|address| expr(ExprKind::KernelAddress { address, per_cpu: false }));
+            if let Some(hooked) = object.is_kernel().then(|| one_of(&word, hooks.collect())).flatten() {
+                fits = binary(BinaryOp::And, hooked, fits);
+            }
+            fits = binary(BinaryOp::Or, one_of(&word, places?)?, fits);
+        }
+        whole = Some(match whole {
+            Some(before) => binary(BinaryOp::And, before, fits),
+            None => fits,
+        });
+    }
+    whole
+}
+
+fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+    expr(ExprKind::Binary(op, Box::new(left), Box::new(right)))
+}
+
+fn one_of(value: &Expr, candidates: Vec<Expr>) -> Option<Expr> {
+    let equal = candidates.into_iter().map(|candidate| binary(BinaryOp::Equal, value.clone(), candidate));
+    equal.reduce(|left, right| binary(BinaryOp::Or, left, right))
+}
+
+/// An address of code as it is where it runs.
+fn code(address: Address, object: &Object) -> Option<Expr> {
+    if object.is_kernel() {
+        return Some(expr(ExprKind::KernelAddress { address: address.offset, per_cpu: false }));
+    }
+    let anchor = object.anchor(address)?;
+    let module = object.name().to_string();
+    Some(expr(ExprKind::ModuleAddress { module, symbol: anchor.symbol, offset: anchor.offset, per_cpu: false }))
+}
+
+/// Of one location as an expression. A value that is taken twice is there twice, so that thirty operations can make a billion
+/// nodes; later passes go down an expression by recursion.
+const LIMITS: Limits = Limits { depth: 256, work: 1 << 14, ..USUAL };
+
+/// Runs the operations on a stack of expressions.
+fn evaluate(ops: &[Op], object: &Object) -> Result<Expr, String> {
+    let mut stack = Stack { entries: Vec::new(), budget: Budget::new("its location as an expression", LIMITS) };
+    let run = ops.iter().try_for_each(|op| step(op, &mut stack, object));
+    run.map_err(|why| format!("{why} (debug information of {})", object.debug_path().display()))?;
+    stack.entries.pop().map(|entry| entry.expr).ok_or_else(|| "its location has no value".to_string())
+}
+
+/// An expression, with its nodes and levels counted.
+#[derive(Clone)]
+struct Counted {
+    expr: Expr,
+    nodes: usize,
+    levels: usize,
+}
+
+struct Stack {
+    entries: Vec<Counted>,
+    budget: Budget,
+}
+
+impl Stack {
+    fn pop(&mut self) -> Result<Counted, String> {
+        self.entries.pop().ok_or_else(underflow)
+    }
+
+    /// A copy of the entry so far below the top.
+    fn copy(&mut self, below: usize) -> Result<(), String> {
+        let at = self.entries.len().checked_sub(1 + below);
+        let entry = at.and_then(|at| self.entries.get(at)).ok_or_else(underflow)?;
+        self.budget.work(entry.nodes).map_err(|error| error.to_string())?;
+        self.entries.push(entry.clone());
+        Ok(())
+    }
+
+    /// A new node over those that have been popped.
+    fn push(&mut self, kind: ExprKind, over: [(usize, usize); 2]) -> Result<(), String> {
+        let [(first, deep), (second, deeper)] = over;
+        let (nodes, levels) = (1 + first + second, 1 + deep.max(deeper));
+        self.budget.work(1).and_then(|()| self.budget.reaches(levels)).map_err(|error| error.to_string())?;
+        self.entries.push(Counted { expr: expr(kind), nodes, levels });
+        Ok(())
+    }
+
+    /// Takes one, and puts what is made of it.
+    fn unary(&mut self, make: impl FnOnce(Box<Expr>) -> ExprKind) -> Result<(), String> {
+        let Counted { expr, nodes, levels } = self.pop()?;
+        self.push(make(Box::new(expr)), [(nodes, levels), (0, 0)])
+    }
+}
+
+fn underflow() -> String {
+    "its location uses more values than there are".to_string()
+}
+
+fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
+    let leaf = match op {
+        Op::Const(value) => ExprKind::Long(*value),
+        Op::Register(number) => match registers::pt_regs_offset(*number) {
+            Some(offset) => ExprKind::Register { offset },
+            None => return Err(format!("its address is in register {number}, which a probe does not see")),
+        },
+        Op::Address(address) if object.is_kernel() => {
+            ExprKind::KernelAddress { address: address.offset, per_cpu: object.is_per_cpu(*address) }
+        }
+        Op::Address(address) => match object.data_anchor(*address) {
+            Some(anchor) => ExprKind::ModuleAddress {
+                module: object.name().to_string(),
+                symbol: anchor.symbol,
+                offset: anchor.offset,
+                per_cpu: object.is_per_cpu(*address),
+            },
+            None => return Err("it is a variable of a module without a symbol near it, or one of its initialisation".into()),
+        },
+        Op::Deref(size) => return stack.unary(|address| ExprKind::Read { address, size: *size, user: false }),
+        Op::Neg => return stack.unary(ExprKind::Negate),
+        Op::Not => return stack.unary(ExprKind::Complement),
+        Op::Dup => return stack.copy(0),
+        Op::Over => return stack.copy(1),
+        Op::Pick(depth) => return stack.copy(usize::from(*depth)),
+        Op::Drop => return stack.pop().map(drop),
+        Op::Swap => {
+            let (top, below) = (stack.pop()?, stack.pop()?);
+            stack.entries.extend([top, below]);
+            return Ok(());
+        }
+        Op::Rot => {
+            let (top, second, third) = (stack.pop()?, stack.pop()?, stack.pop()?);
+            stack.entries.extend([top, third, second]);
+            return Ok(());
+        }
+        _ => {
+            let (right, left) = (stack.pop()?, stack.pop()?);
+            let op = operator(op).ok_or("its location has an operation that is not known")?;
+            let over = [(left.nodes, left.levels), (right.nodes, right.levels)];
+            return stack.push(ExprKind::Binary(op, Box::new(left.expr), Box::new(right.expr)), over);
+        }
+    };
+    stack.push(leaf, [(0, 0); 2])
+}
+
+fn operator(op: &Op) -> Option<BinaryOp> {
+    Some(match op {
+        Op::Add => BinaryOp::Add,
+        Op::Sub => BinaryOp::Subtract,
+        Op::Mul => BinaryOp::Multiply,
+        Op::Div => BinaryOp::Divide,
+        Op::Mod => BinaryOp::Modulo,
+        Op::And => BinaryOp::BitAnd,
+        Op::Or => BinaryOp::BitOr,
+        Op::Xor => BinaryOp::BitXor,
+        Op::Shl => BinaryOp::ShiftLeft,
+        Op::Shr => BinaryOp::ShiftRightLogical,
+        Op::Shra => BinaryOp::ShiftRight,
+        Op::Eq => BinaryOp::Equal,
+        Op::Ne => BinaryOp::NotEqual,
+        Op::Lt => BinaryOp::Less,
+        Op::Gt => BinaryOp::Greater,
+        Op::Le => BinaryOp::LessEqual,
+        Op::Ge => BinaryOp::GreaterEqual,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_with_a_value_in_words() {
+        let lines = vec![(379, true), (451, false), (455, true), (457, true), (460, true), (462, false), (470, true), (512, true)];
+        let text = |line| elsewhere(&debuginfo::Elsewhere { line, lines: lines.clone() }, 450..500);
+        assert_eq!(text(Some(451)), "line 451; available at lines 455-460, 470");
+        assert_eq!(text(None), "this place; available at lines 455-460, 470");
+        assert_eq!(text(Some(379)), "this place; available at lines 455-460, 470");
+        let none = debuginfo::Elsewhere { line: Some(451), lines: vec![(451, false)] };
+        assert_eq!(elsewhere(&none, 450..500), "line 451; no line has it at its beginning");
+    }
+}

@@ -1,0 +1,148 @@
+//! Objects that are not in one place: parts of locations, and values that are made of parts.
+
+use super::{BitRange, Location, Part};
+use crate::program::{Expr, ExprKind, Type};
+use spile_syntax::ast::BinaryOp;
+
+/// The location `bit` bits further; None where it has been optimised out, or does not begin at a byte.
+pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
+    if bit == 0 {
+        return Some(location.clone());
+    }
+    Some(match location {
+        Location::Memory { address, bits: None } if bit.is_multiple_of(8) => {
+            let (bytes, span) = (i64::try_from(bit / 8).ok()?, address.span);
+            let bytes = Expr { kind: ExprKind::Long(bytes), ty: Type::Long, span };
+            Location::Memory { address: binary(BinaryOp::Add, address.clone(), bytes), bits: None }
+        }
+        Location::Memory { .. } | Location::Pointer(_) => return None,
+        Location::Told(location) => Location::Told(Box::new(beyond(location, bit)?)),
+        Location::Register { offset } => {
+            let word = Expr { kind: ExprKind::Register { offset: *offset }, ty: Type::Long, span: nowhere() };
+            Location::Value(shifted(word, bit)?)
+        }
+        Location::Value(value) => Location::Value(shifted(value.clone(), bit)?),
+        Location::Parts(parts) => {
+            let mut left = bit;
+            let mut rest = Vec::new();
+            for part in parts {
+                if left >= part.bits {
+                    left -= part.bits;
+                    continue;
+                }
+                let location = part.location.as_ref().and_then(|location| beyond(location, left));
+                rest.push(Part { location, bits: part.bits - left });
+                left = 0;
+            }
+            // What is in one part whole needs not be joined.
+            match rest.as_slice() {
+                [] => return None,
+                [Part { location, .. }] => location.clone()?,
+                _ => Location::Parts(rest),
+            }
+        }
+    })
+}
+
+/// The first `bits` bits (at most 64) of what is there as a value, zero-extended; None where some have been optimised out.
+pub fn joined(location: &Location, bits: u64) -> Option<Expr> {
+    let taken = u8::try_from(bits).ok().filter(|bits| (1..=64).contains(bits))?;
+    match location {
+        Location::Register { offset } => {
+            Some(low(Expr { kind: ExprKind::Register { offset: *offset }, ty: Type::Long, span: nowhere() }, taken))
+        }
+        Location::Value(value) => Some(low(value.clone(), taken)),
+        Location::Told(location) => joined(location, bits),
+        Location::Memory { address, bits: None } => {
+            let size = taken.div_ceil(8).next_power_of_two();
+            let read = ExprKind::Read { address: Box::new(address.clone()), size, user: false };
+            Some(low(Expr { kind: read, ty: Type::Long, span: address.span }, taken))
+        }
+        Location::Memory { address, bits: Some(BitRange { first, bits }) } if first + u64::from(*bits) <= 64 => {
+            let read = Expr { kind: ExprKind::Read { address: Box::new(address.clone()), size: 8, user: false }, ty: Type::Long, span: address.span };
+            let (first, bits) = (u8::try_from(*first).ok()?, (*bits).min(taken));
+            Some(Expr { span: read.span, kind: ExprKind::Bits { value: Box::new(read), first, bits }, ty: Type::Long })
+        }
+        Location::Memory { .. } | Location::Pointer(_) => None,
+        Location::Parts(parts) => {
+            let (mut value, mut done): (Option<Expr>, u64) = (None, 0);
+            for part in parts {
+                if done >= bits {
+                    break;
+                }
+                let piece = joined(part.location.as_ref()?, part.bits.min(bits - done))?;
+                value = Some(match value {
+                    None => piece,
+                    Some(before) => {
+                        let by = Expr { kind: ExprKind::Long(done as i64), ty: Type::Long, span: piece.span };
+                        binary(BinaryOp::BitOr, before, binary(BinaryOp::ShiftLeft, piece, by))
+                    }
+                });
+                done += part.bits;
+            }
+            value.filter(|_| done >= bits)
+        }
+    }
+}
+
+fn shifted(value: Expr, by: u64) -> Option<Expr> {
+    let first = u8::try_from(by).ok().filter(|first| *first < 64)?;
+    let span = value.span;
+    Some(Expr { kind: ExprKind::Bits { value: Box::new(value), first, bits: 64 - first }, ty: Type::Long, span })
+}
+
+fn low(value: Expr, bits: u8) -> Expr {
+    let span = value.span;
+    match bits {
+        64 => value,
+        bits => Expr { kind: ExprKind::Bits { value: Box::new(value), first: 0, bits }, ty: Type::Long, span },
+    }
+}
+
+fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+    let span = left.span;
+    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty: Type::Long, span }
+}
+
+fn nowhere() -> spile_source::Span {
+    spile_source::Span::new(spile_source::FileId(0), 0, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn register(offset: u32) -> Part {
+        Part { location: Some(Location::Register { offset }), bits: 64 }
+    }
+
+    fn text(expr: &Expr) -> String {
+        match &expr.kind {
+            ExprKind::Long(value) => value.to_string(),
+            ExprKind::Register { offset } => format!("r{offset}"),
+            ExprKind::Bits { value, first, bits } => format!("{}[{first}+{bits}]", text(value)),
+            ExprKind::Binary(op, left, right) => format!("({} {op:?} {})", text(left), text(right)),
+            ExprKind::Read { address, size, .. } => format!("*{size}{}", text(address)),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_member_is_found_in_the_part_that_has_it() {
+        let pair = Location::Parts(vec![register(112), register(104)]);
+        let second = beyond(&pair, 64).expect("is there");
+        assert!(matches!(second, Location::Register { offset: 104 }), "{second:?}");
+        let high = beyond(&pair, 96).expect("is there");
+        assert_eq!(text(&joined(&high, 32).expect("a value")), "r104[32+32][0+32]");
+        assert!(beyond(&pair, 128).is_none());
+    }
+
+    #[test]
+    fn a_value_in_two_parts_is_joined_and_none_is_made_up() {
+        let half = |offset| Part { bits: 32, ..register(offset) };
+        let split = Location::Parts(vec![half(8), half(16)]);
+        assert_eq!(text(&joined(&split, 64).expect("a value")), "(r8[0+32] BitOr (r16[0+32] ShiftLeft 32))");
+        let gap = Location::Parts(vec![half(8), Part { location: None, bits: 32 }]);
+        assert!(joined(&gap, 64).is_none() && joined(&gap, 32).is_some());
+    }
+}

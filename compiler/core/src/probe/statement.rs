@@ -1,0 +1,136 @@
+//! `kernel.statement("f@file:line")`, `module("m").statement("...")`: the statements of functions by the lines they are on.
+//!
+//! What follows the file says which: `:452` a line, `+3` a line counted from the function's, `:*` every line, `:450-460` and
+//! `:450,455` some. Without a line it is the function's first.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::function::{FunctionContext, described, no_place, nothing, objects, place_in};
+use super::lines::{Beginnings, Lines, asked_line, parse, wanted_lines};
+use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
+use spile_debuginfo::{Address, Function, FunctionId, FunctionPattern, Statement};
+use crate::program::Attachment;
+use spile_source::Span;
+use spile_debuginfo::target::Object;
+
+pub(super) static FAMILY: ProbeFamily = ProbeFamily {
+    forms: &[
+        Form { spelling: "kernel.statement(string)", doc: "a source line of the kernel" },
+        Form { spelling: "kernel.statement(string).nearest", doc: "the source line nearest to it that has code" },
+        Form { spelling: "module(string).statement(string)", doc: "a source line of a module" },
+        Form { spelling: "module(string).statement(string).nearest", doc: "the source line nearest to it that has code" },
+    ],
+    resolve,
+};
+
+/// So many lines with code are named where there is none.
+const NEAR: usize = 4;
+
+fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let (text, component) = point.string("statement").unwrap_or((String::new(), point.components[0].span));
+    let (pattern, lines) = parse(&text).ok_or_else(|| no_place(&text, component))?;
+    let objects = objects(point, resolver)?;
+    let mut sites = Vec::new();
+    for object in &objects {
+        match resolve_in(point, object, &pattern, &lines, &text, component, resolver) {
+            Ok(found) => sites.extend(found),
+            Err(error) if objects.len() == 1 => return Err(error),
+            Err(_) => {}
+        }
+    }
+    if sites.is_empty() {
+        return Err(PointError::NoMatch { component, pattern: text, object: "any of the modules".into() });
+    }
+    Ok(sites)
+}
+
+fn resolve_in(
+    point: &Point,
+    object: &Rc<Object>,
+    pattern: &FunctionPattern,
+    lines: &Lines,
+    text: &str,
+    component: Span,
+    resolver: &mut Resolver,
+) -> Result<Vec<Site>, PointError> {
+    let debug_failed = |error: &dyn std::fmt::Display| PointError::DebugInfo { component, message: error.to_string() };
+    let debug = object.debug().map_err(|error| debug_failed(&error))?;
+    let functions = debug.find_functions(pattern).map_err(|error| debug_failed(&error))?;
+    if functions.is_empty() {
+        return Err(nothing(debug, pattern, text, component, &described(object)));
+    }
+    let target = resolver.target(object)?;
+    let beginnings = Beginnings::new(debug, pattern).map_err(|error| debug_failed(&error))?;
+    let mut sites = Vec::new();
+    let mut near = Vec::new();
+    let mut refused = None;
+    for id in functions {
+        let function = debug.function(id).map_err(|error| debug_failed(&error))?;
+        let statements = beginnings.own(&function, debug.statements(id).map_err(|error| debug_failed(&error))?);
+        let wanted = wanted_lines(lines, &function, &statements, point.has("nearest"), &mut near);
+        for (line, address) in first_addresses(object, &function, &statements, &wanted) {
+            match place_in(object, target, address) {
+                Ok(place) => sites.push(site(object, id, &function, line, address, Attachment::Kprobe(place))),
+                Err(why) => {
+                    resolver.leave_out(&format!("{} ({}:{line})", function.name, function.file), why);
+                    refused = Some(why);
+                }
+            }
+        }
+    }
+    if let Some(why) = refused.filter(|_| sites.is_empty()) {
+        return Err(PointError::NotProbeable { component, name: text.to_string(), why: why.into() });
+    }
+    if sites.is_empty() {
+        near.sort_unstable();
+        near.dedup();
+        if let Some(asked) = asked_line(lines) {
+            near.sort_by_key(|line| line.abs_diff(asked));
+            near.truncate(NEAR);
+            near.sort_unstable();
+        }
+        return Err(PointError::NoLine { component, pattern: text.to_string(), near });
+    }
+    Ok(sites)
+}
+
+/// Where each line begins, in each body and inlined copy of the function: the lowest address that can be probed.
+fn first_addresses(object: &Object, function: &Function, statements: &[Statement], wanted: &[u32]) -> Vec<(u32, Address)> {
+    let mut first: BTreeMap<(u32, usize), (bool, Address)> = BTreeMap::new();
+    for statement in statements.iter().filter(|statement| wanted.contains(&statement.line)) {
+        let copy = copy_of(function, statement.address);
+        let rank = (object.reserved(statement.address).is_some(), statement.address);
+        let at = first.entry((statement.line, copy)).or_insert(rank);
+        *at = (*at).min(rank);
+    }
+    first.into_iter().map(|((line, _), (_, address))| (line, address)).collect()
+}
+
+/// The number of the body or inlined copy that an address is in, as far as their beginnings tell.
+fn copy_of(function: &Function, address: Address) -> usize {
+    let bodies = function.bodies.iter().enumerate();
+    let inside = |entry: Address, size: u64| {
+        entry.section == address.section && (entry.offset..entry.offset.saturating_add(size)).contains(&address.offset)
+    };
+    if let Some((index, _)) = bodies.clone().find(|(_, body)| inside(body.entry, body.size)) {
+        return index;
+    }
+    let before = function.inlined.iter().filter(|instance| instance.address <= address).count();
+    function.bodies.len() + before
+}
+
+fn site(object: &Rc<Object>, id: FunctionId, function: &Function, line: u32, address: Address, attachment: Attachment) -> Site {
+    let (name, file) = (&function.name, &function.file);
+    let module = if object.is_kernel() { "kernel".to_string() } else { object.name().to_string() };
+    let owner = if object.is_kernel() { "kernel".to_string() } else { format!("module(\"{module}\")") };
+    let place = format!("{name} ({file}:{line})");
+    let context = FunctionContext { object: object.clone(), function: id, place, address, returning: false };
+    Site {
+        point: format!("{owner}.statement(\"{name}@{file}:{line}\")"),
+        function: name.clone(),
+        module,
+        attachment,
+        context: Rc::new(context),
+    }
+}

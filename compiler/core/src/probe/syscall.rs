@@ -1,0 +1,206 @@
+//! System calls by name: what the aliases `syscall.*` stand on ([`crate::syscalls`]).
+//!
+//! The numbers are the kernel's ABI and never change: `runtime-c/syscalls_*.h`, which the runtime takes names from.
+//! Of a 32-bit program, the runtime gives the arguments as a 64-bit one would have them (`runtime-c/syscall_compat.c`).
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
+use spile_debuginfo::{FunctionPattern, TypeId, Variable};
+use spile_source::diagnostic::suggest;
+use crate::program::{Attachment, Expr, ExprKind, Type};
+use spile_source::{FileId, Span};
+use spile_debuginfo::target::Object;
+
+pub(super) static FAMILY: ProbeFamily = ProbeFamily {
+    forms: &[
+        Form { spelling: "__syscall", doc: "every system call; arguments by longlong_arg()" },
+        Form { spelling: "__syscall.return", doc: "the return of every system call; the result by returnval()" },
+        Form { spelling: "__syscall(string)", doc: "the system call of that name, as the kernel's ABI calls it; after `native:` or `compat:` only of 64-bit or 32-bit programs" },
+        Form { spelling: "__syscall(string).return", doc: "its return" },
+    ],
+    resolve,
+};
+
+/// Numbers by name, of 64-bit and of 32-bit programs.
+fn numbers() -> &'static HashMap<&'static str, (Option<u32>, Option<u32>)> {
+    static NUMBERS: OnceLock<HashMap<&'static str, (Option<u32>, Option<u32>)>> = OnceLock::new();
+    NUMBERS.get_or_init(|| {
+        let mut numbers: HashMap<_, (Option<u32>, Option<u32>)> = HashMap::new();
+        for (number, name) in entries(include_str!("../../../../runtime-c/syscalls_x86_64.h")) {
+            numbers.entry(name).or_default().0 = Some(number);
+        }
+        let compat = [include_str!("../../../../runtime-c/syscalls_i386.h"), include_str!("../../../../runtime-c/syscalls_wrapped.h")];
+        for (number, name) in compat.into_iter().flat_map(entries) {
+            numbers.entry(name).or_default().1 = Some(number);
+        }
+        numbers
+    })
+}
+
+/// Lines `SPILE_SYSCALL(NUMBER, NAME)`.
+fn entries(text: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
+    text.lines().filter_map(|line| {
+        let (number, name) = line.strip_prefix("SPILE_SYSCALL(")?.strip_suffix(')')?.split_once(", ")?;
+        Some((number.parse().ok()?, name))
+    })
+}
+
+/// Numbers of a name, which may say whose programs are meant; both None if these have no such call.
+fn of(name: &str) -> Option<(Option<u32>, Option<u32>)> {
+    match name.split_once(':') {
+        Some(("native", name)) => numbers().get(name).map(|numbers| (numbers.0, None)),
+        Some(("compat", name)) => numbers().get(name).map(|numbers| (None, numbers.1)),
+        Some(_) => None,
+        None => numbers().get(name).copied(),
+    }
+}
+
+fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let returning = point.has("return");
+    let numbers = match point.string("__syscall") {
+        None => None,
+        Some((name, component)) => match of(&name) {
+            Some(numbers) => Some(numbers),
+            None => {
+                let near = suggest::suggest(&name, numbers().keys().copied()).into_iter().map(str::to_string).collect();
+                return Err(PointError::NoFunction { component, name, object: "the table of system calls".into(), near });
+            }
+        },
+    };
+    // Without a kernel's debug information calls can be probed as well: they have no variables then.
+    let kernel = resolver.kernel_at_hand();
+    let name = point.string("__syscall").map(|(name, _)| name.rsplit(':').next().unwrap_or_default().to_string());
+    Ok(vec![Site {
+        point: point.spelling(),
+        function: String::new(),
+        module: "kernel".into(),
+        attachment: Attachment::Syscall { numbers, returning },
+        context: Rc::new(CallContext { returning, kernel, name, prototype: OnceCell::new() }),
+    }])
+}
+
+/// Names that the function with a call's parameters may have, the likeliest first (include/linux/syscalls.h and
+/// linux/compat.h since 4.17). Of the calls of 32-bit programs that took wider numbers later, the function is that of 64-bit
+/// programs; some functions are called `new` since there was an old one.
+fn functions_of(name: &str) -> Vec<String> {
+    let otherwise = match name {
+        "umount2" => "umount",
+        "sendfile" => "sendfile64",
+        "_newselect" => "select",
+        "_llseek" => "llseek",
+        "mmap2" => "mmap_pgoff",
+        "readdir" => "old_readdir",
+        _ => name,
+    };
+    let shorter = ["_time64", "64", "32"].into_iter().filter_map(|tail| otherwise.strip_suffix(tail));
+    let names = std::iter::once(otherwise).chain(shorter);
+    names.flat_map(|name| [format!("__do_sys_{name}"), format!("__do_sys_new{name}"), format!("__do_compat_sys_{name}")]).collect()
+}
+
+/// Words that a handler has for registers (runtime-c/syscall.c): the arguments, then the result.
+const ARGUMENTS: usize = 6;
+
+struct CallContext {
+    returning: bool,
+    kernel: Option<Rc<Object>>,
+    /// None: any call.
+    name: Option<String>,
+    /// Looked for when a variable is asked for: few scripts do.
+    prototype: OnceCell<Option<Prototype>>,
+}
+
+struct Prototype {
+    arguments: Vec<Variable>,
+    returns: Option<TypeId>,
+}
+
+impl CallContext {
+    fn prototype(&self) -> Option<&Prototype> {
+        self.prototype.get_or_init(|| self.find_prototype()).as_ref()
+    }
+
+    /// That of the function; for any call, a `long` is returned. None: the kernel's debug information has none.
+    fn find_prototype(&self) -> Option<Prototype> {
+        let debug = self.kernel.as_ref()?.debug().ok()?;
+        let Some(name) = &self.name else {
+            return Some(Prototype { arguments: Vec::new(), returns: debug.find_type("long int").ok()? });
+        };
+        let find = |name| debug.find_functions(&FunctionPattern { name, file: None }).ok()?.first().copied();
+        let Some(id) = functions_of(name).into_iter().find_map(find) else {
+            return Some(Prototype { arguments: Vec::new(), returns: debug.find_type("long int").ok()? });
+        };
+        let mut arguments = debug.parameters(id).ok()?;
+        // What calls without arguments are given.
+        arguments.retain(|argument| argument.name != "__unused");
+        arguments.truncate(ARGUMENTS);
+        Some(Prototype { arguments, returns: debug.function(id).ok()?.return_type.or(debug.find_type("long int").ok()?) })
+    }
+
+    /// The word of that number, as an object of the type.
+    fn word(&self, index: usize, type_id: TypeId) -> Result<Found, ContextError> {
+        let object = self.kernel.clone().ok_or(ContextError::None)?;
+        let kind = ExprKind::Register { offset: index as u32 * 8 };
+        let value = Expr { kind, ty: Type::Long, span: Span::new(FileId(0), 0, 0) };
+        Ok(Found { object, type_id, location: Location::Value(value) })
+    }
+}
+
+impl Context for CallContext {
+    fn variable(&self, name: &str) -> Result<Found, ContextError> {
+        let prototype = self.prototype().ok_or(ContextError::None)?;
+        if name == "return" {
+            let returns = if self.returning { prototype.returns } else { None };
+            return self.word(ARGUMENTS, returns.ok_or(ContextError::NotReturn)?);
+        }
+        let index = prototype.arguments.iter().position(|argument| argument.name == name).ok_or(ContextError::Unknown)?;
+        self.word(index, prototype.arguments.get(index).ok_or(ContextError::Unknown)?.type_id)
+    }
+
+    fn parameters(&self) -> Vec<String> {
+        let arguments = self.prototype().map(|prototype| prototype.arguments.as_slice()).unwrap_or_default();
+        arguments.iter().map(|argument| argument.name.clone()).collect()
+    }
+
+    fn has_variables(&self) -> bool {
+        self.kernel.is_some()
+    }
+
+    fn object(&self) -> Option<Rc<Object>> {
+        self.kernel.clone()
+    }
+
+    fn is_return(&self) -> bool {
+        self.returning
+    }
+
+    fn place(&self) -> String {
+        "a system call, whose arguments are had by long_arg(N)".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_functions() {
+        assert_eq!(functions_of("read")[0], "__do_sys_read");
+        assert!(functions_of("futex_time64").contains(&"__do_sys_futex".to_string()));
+        assert!(functions_of("fstatat64").contains(&"__do_sys_newfstatat".to_string()));
+    }
+
+    #[test]
+    fn numbers_of_the_abi() {
+        assert_eq!(numbers().get("read"), Some(&(Some(0), Some(3))));
+        assert_eq!(numbers().get("execve"), Some(&(Some(59), Some(11))));
+        assert_eq!(numbers().get("waitpid"), Some(&(None, Some(7))));
+        assert_eq!(of("compat:execve"), Some((None, Some(11))));
+        assert_eq!(of("native:chown"), Some((Some(92), None)));
+        assert_eq!((of("native:none"), of("other:read")), (None, None));
+        assert_eq!(numbers().get("openat2"), Some(&(Some(437), Some(437))));
+    }
+}

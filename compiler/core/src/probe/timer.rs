@@ -1,0 +1,100 @@
+//! `timer.*`: a handler every so often, on some CPU (`timer.profile`: on each), in interrupt context.
+
+use std::rc::Rc;
+
+use super::perf::{self, HIGHEST_FREQUENCY};
+use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
+use crate::program::{Attachment, Sample};
+use spile_source::Span;
+
+pub(super) static FAMILY: ProbeFamily = ProbeFamily {
+    forms: &[
+        Form { spelling: "timer.s(number)", doc: "every N seconds" },
+        Form { spelling: "timer.sec(number)", doc: "every N seconds" },
+        Form { spelling: "timer.ms(number)", doc: "every N milliseconds" },
+        Form { spelling: "timer.msec(number)", doc: "every N milliseconds" },
+        Form { spelling: "timer.us(number)", doc: "every N microseconds, 100 at least" },
+        Form { spelling: "timer.usec(number)", doc: "every N microseconds, 100 at least" },
+        Form { spelling: "timer.ns(number)", doc: "every N nanoseconds, 100000 at least" },
+        Form { spelling: "timer.nsec(number)", doc: "every N nanoseconds, 100000 at least" },
+        Form { spelling: "timer.hz(number)", doc: "N times a second" },
+        Form { spelling: "timer.jiffies(number)", doc: "every N ticks of the kernel's timer" },
+        Form { spelling: "timer.jiffies(number).randomize(number)", doc: "every N ticks, give or take up to M" },
+        Form { spelling: "timer.profile", doc: "on every CPU, at each tick of the kernel's timer; the interrupted registers" },
+        Form { spelling: "timer.profile.tick", doc: "on every CPU, at each tick of the kernel's timer" },
+        Form { spelling: "timer.profile.freq.hz(number)", doc: "on every CPU, N times a second; the interrupted registers" },
+        Form { spelling: "timer.s(number).randomize(number)", doc: "every N seconds, give or take up to M" },
+        Form { spelling: "timer.sec(number).randomize(number)", doc: "every N seconds, give or take up to M" },
+        Form { spelling: "timer.ms(number).randomize(number)", doc: "every N milliseconds, give or take up to M" },
+        Form { spelling: "timer.msec(number).randomize(number)", doc: "every N milliseconds, give or take up to M" },
+        Form { spelling: "timer.us(number).randomize(number)", doc: "every N microseconds, give or take up to M" },
+        Form { spelling: "timer.usec(number).randomize(number)", doc: "every N microseconds, give or take up to M" },
+        Form { spelling: "timer.ns(number).randomize(number)", doc: "every N nanoseconds, give or take up to M" },
+        Form { spelling: "timer.nsec(number).randomize(number)", doc: "every N nanoseconds, give or take up to M" },
+    ],
+    resolve,
+};
+
+/// Shortest and longest interval, in ns: 100 us and a day.
+const RANGE: (i64, i64) = (100_000, 86_400_000_000_000);
+
+/// Shortest and longest interval in ticks.
+const TICKS: (i64, i64) = (1, 1_000_000);
+
+fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let component = &point.components[1];
+    let (value, span) = point.number(&component.name).unwrap_or((0, component.span));
+    let unit = match component.name.as_str() {
+        "s" | "sec" => 1_000_000_000,
+        "ms" | "msec" => 1_000_000,
+        "us" | "usec" => 1_000,
+        "ns" | "nsec" => 1,
+        "jiffies" => {
+            let (period, random) = interval(point, value, span, TICKS)?;
+            return Ok(site(point, Attachment::Timer { period: period as u64, random: random as u64, jiffies: true }));
+        }
+        "profile" => return profile(point),
+        _ => return hz(point, value, span),
+    };
+    let (value, random) = interval(point, value, span, ((RANGE.0 + unit - 1) / unit, RANGE.1 / unit))?;
+    Ok(timer(point, (value * unit) as u64, (random * unit) as u64))
+}
+
+/// The interval and what may be added to it, both in the unit they are given in.
+fn interval(point: &Point, value: i64, span: Span, (low, high): (i64, i64)) -> Result<(i64, i64), PointError> {
+    if !(low..=high).contains(&value) {
+        return Err(PointError::Range { component: span, low, high });
+    }
+    match point.number("randomize") {
+        None => Ok((value, 0)),
+        Some((random, _)) if (0..=value).contains(&random) => Ok((value, random)),
+        Some((_, component)) => Err(PointError::Range { component, low: 0, high: value }),
+    }
+}
+
+fn hz(point: &Point, value: i64, component: Span) -> Result<Vec<Site>, PointError> {
+    let (low, high) = (1, 1_000_000_000 / RANGE.0);
+    if !(low..=high).contains(&value) {
+        return Err(PointError::Range { component, low, high });
+    }
+    Ok(timer(point, (1_000_000_000 / value) as u64, 0))
+}
+
+/// The kernel's clock event of perf, because a tick's own registers are to be had from nowhere else.
+fn profile(point: &Point) -> Result<Vec<Site>, PointError> {
+    let sample = match point.number("hz") {
+        None => Sample::Tick,
+        Some((value, _)) if (1..=HIGHEST_FREQUENCY).contains(&value) => Sample::Frequency(value as u64),
+        Some((_, component)) => return Err(PointError::Range { component, low: 1, high: HIGHEST_FREQUENCY }),
+    };
+    Ok(site(point, Attachment::Perf { event: perf::TYPE_SOFTWARE, config: perf::CPU_CLOCK, sample }))
+}
+
+fn timer(point: &Point, period: u64, random: u64) -> Vec<Site> {
+    site(point, Attachment::Timer { period, random, jiffies: false })
+}
+
+fn site(point: &Point, attachment: Attachment) -> Vec<Site> {
+    let (function, module) = (String::new(), String::new());
+    vec![Site { point: point.spelling(), function, module, attachment, context: Rc::new(NoContext) }]
+}

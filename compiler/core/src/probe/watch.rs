@@ -1,0 +1,89 @@
+//! `kernel.data("SYMBOL").write` and `.rw`: hardware watchpoints on data of the kernel, on every CPU.
+
+use std::rc::Rc;
+
+use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site};
+use spile_debuginfo::Address;
+use crate::program::{Attachment, Place};
+use spile_debuginfo::target::Object;
+
+pub(super) static FAMILY: ProbeFamily = ProbeFamily {
+    forms: &[
+        Form { spelling: "kernel.data(string).write", doc: "a global variable of the kernel is written" },
+        Form { spelling: "kernel.data(string).rw", doc: "a global variable of the kernel is read or written" },
+        Form { spelling: "kernel.data(string).length(number).write", doc: "its first 1, 2, 4 or 8 bytes are written" },
+        Form { spelling: "kernel.data(string).length(number).rw", doc: "its first 1, 2, 4 or 8 bytes are read or written" },
+        Form { spelling: "kernel.data(number).write", doc: "data at an address of the running kernel is written" },
+        Form { spelling: "kernel.data(number).rw", doc: "data at an address of the running kernel is read or written" },
+        Form { spelling: "kernel.data(number).length(number).write", doc: "1, 2, 4 or 8 bytes at that address are written" },
+        Form { spelling: "kernel.data(number).length(number).rw", doc: "1, 2, 4 or 8 bytes at that address are read or written" },
+    ],
+    resolve,
+};
+
+/// Bytes that a debug register can watch.
+const LENGTHS: [u64; 4] = [8, 4, 2, 1];
+
+fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let asked = match point.number("length") {
+        None => None,
+        Some((length, _)) if LENGTHS.iter().any(|known| *known as i64 == length) => Some(length as u64),
+        Some((_, component)) => return Err(PointError::Argument { component, expected: "a length of 1, 2, 4 or 8 bytes".into() }),
+    };
+    let reads = point.has("rw");
+    let (place, address, size) = match point.string("data") {
+        None => {
+            let address = point.number("data").map_or(0, |(address, _)| address as u64);
+            (None, address, None)
+        }
+        Some((name, component)) => {
+            let kernel = resolver.kernel()?.vmlinux().map_err(|error| PointError::Target { component, error: Rc::new(error) })?;
+            let Some(address) = kernel.symbol_address(&name) else {
+                return Err(PointError::NotProbeable { component, name, why: "the kernel has no variable of this name".into() });
+            };
+            if kernel.is_per_cpu(Address { section: None, offset: address }) {
+                let why = "each CPU has its own copy of it: name one by its address".to_string();
+                return Err(PointError::NotProbeable { component, name, why });
+            }
+            let target = resolver.target(&kernel)?;
+            (Some(Place { target, symbol: None, address }), address, size_of(&kernel, &name))
+        }
+    };
+    // A debug register watches bytes that are aligned as they are long.
+    let fits = |length: &u64| address % length == 0 && size.is_none_or(|size| *length <= size);
+    let length = match asked {
+        Some(length) if address % length == 0 => length,
+        Some(length) => {
+            let component = point.number("length").map_or(point.components[0].span, |(_, span)| span);
+            let expected = format!("a length that divides the address 0x{address:x}, as {length} does not");
+            return Err(PointError::Argument { component, expected });
+        }
+        None => LENGTHS.into_iter().find(fits).unwrap_or(1),
+    };
+    Ok(vec![Site {
+        point: point.spelling(),
+        function: String::new(),
+        module: "kernel".into(),
+        attachment: Attachment::Watch { place, address, length: length as u32, reads },
+        context: Rc::new(WatchContext),
+    }])
+}
+
+/// Bytes of the variable, where debug information tells.
+fn size_of(kernel: &Object, name: &str) -> Option<u64> {
+    let debug = kernel.debug().ok()?;
+    let found = debug.global(name, None).ok()?.ok()?;
+    debug.size_of(found.type_id).ok()?
+}
+
+struct WatchContext;
+
+impl Context for WatchContext {
+    fn has_registers(&self) -> bool {
+        true
+    }
+
+    fn place(&self) -> String {
+        "a watchpoint, which may be hit anywhere".into()
+    }
+}

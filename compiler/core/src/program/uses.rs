@@ -1,0 +1,389 @@
+//! What statements do with globals, and which functions they call: for locks, and for what must not change under a
+//! `foreach`.
+
+use std::collections::BTreeMap;
+
+use super::{
+    BinaryOp, Element, EmbeddedC, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece, Program, Slice, Stmt, StmtKind,
+    Variable,
+};
+use spile_source::Span;
+
+/// The strongest thing that is done with a global.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    Read,
+    /// An aggregate is only fed, a number only added to.
+    Feed,
+    /// Written, or an aggregate fed and read.
+    Write,
+}
+
+impl Access {
+    /// Of both together.
+    fn and(self, other: Access) -> Access {
+        match (self, other) {
+            (Access::Read, Access::Feed) | (Access::Feed, Access::Read) => Access::Write,
+            _ => self.max(other),
+        }
+    }
+}
+
+/// Globals that some code uses, and how.
+pub type Uses = BTreeMap<GlobalId, Access>;
+
+/// Globals that a run of some code touches, and how often at the most: once or, [`OFTEN`], more than that.
+pub type Touches = BTreeMap<GlobalId, u8>;
+
+/// More than once.
+pub const OFTEN: u8 = 2;
+
+fn touched<K: Ord>(times: &mut BTreeMap<K, u8>, key: K, more: u8) {
+    let times = times.entry(key).or_insert(0);
+    *times = times.saturating_add(more).min(OFTEN);
+}
+
+/// The larger of both for each key.
+fn at_least<K: Ord>(times: &mut BTreeMap<K, u8>, other: BTreeMap<K, u8>) {
+    for (key, other) in other {
+        let times = times.entry(key).or_insert(0);
+        *times = other.max(*times);
+    }
+}
+
+/// What code does by itself, without what it calls.
+#[derive(Clone, Debug, Default)]
+pub struct Walk {
+    pub uses: Uses,
+    pub touches: Touches,
+    /// How often a run calls each function at the most, as [`Touches`] says it.
+    called: BTreeMap<FunctionId, u8>,
+    /// Whether what is being walked may run more than once.
+    in_loop: bool,
+    /// Sorted, each once.
+    pub calls: Vec<FunctionId>,
+    /// The first place that changes a global, other than by emptying it.
+    pub changes: BTreeMap<GlobalId, Span>,
+    /// Words of the probed registers that may be looked at: bit N for word N.
+    pub registers: u64,
+    /// Globals that C text of the script says it uses.
+    pub embedded: Vec<GlobalId>,
+}
+
+/// Which [`Walk::registers`] there are: all, and whatever else the kernel has of them.
+const ALL_REGISTERS: u64 = u64::MAX;
+
+impl Walk {
+    pub fn of(statements: &[Stmt]) -> Walk {
+        let mut walk = Walk::default();
+        statements.iter().for_each(|statement| walk.statement(statement));
+        walk.calls.sort_unstable();
+        walk.calls.dedup();
+        walk
+    }
+
+    /// The same of values that are worked out before, as those that a return probe saves at its function's entry.
+    pub fn of_values(values: &[Expr]) -> Walk {
+        let mut walk = Walk::default();
+        values.iter().for_each(|value| walk.expr(value));
+        walk.calls.sort_unstable();
+        walk.calls.dedup();
+        walk
+    }
+
+    /// What each function of a program does by itself; embedded C, what it says it does.
+    pub fn of_functions(program: &Program) -> Vec<Walk> {
+        let of = |body: &FunctionBody| match body {
+            FunctionBody::Script(statements) => Walk::of(statements),
+            FunctionBody::EmbeddedC(code) => {
+                let mut walk = Walk::default();
+                walk.embedded(code);
+                walk
+            }
+        };
+        program.functions.iter().map(|function| of(&function.body)).collect()
+    }
+
+    /// What this does with all that it calls; `functions` as [`function_uses`] gives it.
+    pub fn with_calls(&self, functions: &[Uses]) -> Uses {
+        let mut uses = self.uses.clone();
+        for callee in &self.calls {
+            merge(&mut uses, &functions[callee.index()]);
+        }
+        uses
+    }
+
+    /// The same for what a run touches; `functions` as [`function_touches`] gives it.
+    pub fn touches_with_calls(&self, functions: &[Touches]) -> Touches {
+        let mut touches = self.touches.clone();
+        for (callee, &calls) in &self.called {
+            for (&global, &times) in &functions[callee.index()] {
+                touched(&mut touches, global, calls.saturating_mul(times));
+            }
+        }
+        touches
+    }
+
+    /// The registers that this looks at with all that it calls.
+    pub fn registers_with_calls(&self, functions: &[Walk]) -> u64 {
+        let mut registers = self.registers;
+        let mut seen = vec![false; functions.len()];
+        let mut open = self.calls.clone();
+        while let Some(callee) = open.pop() {
+            if !std::mem::replace(&mut seen[callee.index()], true) {
+                registers |= functions[callee.index()].registers;
+                open.extend(&functions[callee.index()].calls);
+            }
+        }
+        registers
+    }
+
+    /// How often what is being walked runs at the most.
+    fn times(&self) -> u8 {
+        if self.in_loop { OFTEN } else { 1 }
+    }
+
+    /// Both ways of a condition, of which a run takes one. Functions that they call count together, if they are not the same.
+    fn branches(&mut self, then: impl FnOnce(&mut Walk), otherwise: impl FnOnce(&mut Walk)) {
+        let before = (self.touches.clone(), self.called.clone());
+        then(self);
+        let taken = (std::mem::replace(&mut self.touches, before.0), std::mem::replace(&mut self.called, before.1));
+        otherwise(self);
+        at_least(&mut self.touches, taken.0);
+        at_least(&mut self.called, taken.1);
+    }
+
+    /// What may run again and again.
+    fn repeated(&mut self, walk: impl FnOnce(&mut Walk)) {
+        let outer = std::mem::replace(&mut self.in_loop, true);
+        walk(self);
+        self.in_loop = outer;
+    }
+
+    fn global(&mut self, id: GlobalId, access: Access, span: Span) {
+        // Adding to it is reading and writing.
+        let times = if access == Access::Feed { OFTEN } else { self.times() };
+        touched(&mut self.touches, id, times);
+        self.uses.entry(id).and_modify(|before| *before = before.and(access)).or_insert(access);
+        if access != Access::Read {
+            self.changes.entry(id).or_insert(span);
+        }
+    }
+
+    fn variable(&mut self, variable: Variable, access: Access, span: Span) {
+        if let Variable::Global(id) = variable {
+            self.global(id, access, span);
+        }
+    }
+
+    fn element(&mut self, element: &Element, access: Access, span: Span) {
+        element.keys.iter().for_each(|key| self.expr(key));
+        self.global(element.global, access, span);
+    }
+
+    /// An expression whose value nobody uses.
+    fn effect(&mut self, expr: &Expr) {
+        match counted(expr) {
+            Some((global, value)) => {
+                self.expr(value);
+                self.global(global, Access::Feed, expr.span);
+            }
+            None => self.expr(expr),
+        }
+    }
+
+    fn embedded(&mut self, code: &EmbeddedC) {
+        self.registers = ALL_REGISTERS;
+        self.embedded.extend(code.globals.iter().map(|&(global, _)| global));
+        for &(global, access) in &code.globals {
+            self.global(global, access, code.span);
+            touched(&mut self.touches, global, OFTEN);
+        }
+    }
+
+    fn slice(&mut self, slice: &Slice) {
+        slice.iter().flatten().for_each(|key| self.expr(key));
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        let span = statement.span;
+        match &statement.kind {
+            StmtKind::Block(statements) => statements.iter().for_each(|statement| self.statement(statement)),
+            StmtKind::Expr(expr) => self.effect(expr),
+            StmtKind::If { condition, then, otherwise } => {
+                self.expr(condition);
+                self.branches(|walk| walk.statement(then), |walk| otherwise.iter().for_each(|otherwise| walk.statement(otherwise)));
+            }
+            StmtKind::Loop { condition, step, body } => self.repeated(|walk| {
+                condition.iter().for_each(|expr| walk.expr(expr));
+                step.iter().for_each(|expr| walk.effect(expr));
+                walk.statement(body);
+            }),
+            StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
+            StmtKind::Try { body, message, handler } => {
+                body.iter().chain(handler).for_each(|statement| self.statement(statement));
+                message.iter().for_each(|&variable| self.variable(variable, Access::Write, span));
+            }
+            StmtKind::Delete(variable) => self.variable(*variable, Access::Write, span),
+            StmtKind::DeleteElements { global, keys } => {
+                self.slice(keys);
+                self.global(*global, Access::Write, span);
+            }
+            StmtKind::Clear(global) => {
+                self.uses.insert(*global, Access::Write);
+            }
+            StmtKind::Foreach(foreach) => {
+                match &foreach.over {
+                    Iterated::Array(global) => self.global(*global, Access::Read, span),
+                    Iterated::Histogram(element) => self.element(element, Access::Read, span),
+                }
+                self.slice(&foreach.slice);
+                foreach.limit.iter().for_each(|limit| self.expr(limit));
+                self.repeated(|walk| {
+                    foreach.keys.iter().chain(&foreach.value).for_each(|&variable| walk.variable(variable, Access::Write, span));
+                    walk.statement(&foreach.body);
+                });
+            }
+            StmtKind::Break | StmtKind::Continue | StmtKind::Next | StmtKind::Filter => {}
+        }
+    }
+
+    fn place(&mut self, place: &LValue, span: Span) {
+        match place {
+            LValue::Variable(variable) => self.variable(*variable, Access::Write, span),
+            LValue::Element(element) => self.element(element, Access::Write, span),
+            LValue::Memory { address, .. } => self.expr(address),
+            // Writing needs the place where they are put back from.
+            LValue::Register { .. } => self.registers = ALL_REGISTERS,
+        }
+    }
+
+    fn print(&mut self, pieces: &[PrintPiece]) {
+        for piece in pieces {
+            if let PrintPiece::Directive { width, precision, argument, .. } = piece {
+                width.iter().chain(precision).for_each(|expr| self.expr(expr));
+                self.expr(argument);
+            }
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Variable(variable) => self.variable(*variable, Access::Read, span),
+            ExprKind::Binary(_, left, right) => {
+                self.expr(left);
+                self.expr(right);
+            }
+            ExprKind::Negate(operand)
+            | ExprKind::Not(operand)
+            | ExprKind::Complement(operand)
+            | ExprKind::SignExtend(operand, _)
+            | ExprKind::Bits { value: operand, .. }
+            | ExprKind::Read { address: operand, .. }
+            | ExprKind::Matches { text: operand, .. }
+            | ExprKind::Pretty { address: operand, .. } => self.expr(operand),
+            ExprKind::Conditional(condition, then, otherwise) => {
+                self.expr(condition);
+                self.branches(|walk| walk.expr(then), |walk| walk.expr(otherwise));
+            }
+            ExprKind::Call(function, arguments) => {
+                self.calls.push(*function);
+                let times = self.times();
+                touched(&mut self.called, *function, times);
+                arguments.iter().for_each(|argument| self.expr(argument));
+            }
+            ExprKind::Builtin(builtin, arguments) => {
+                if builtin.registers {
+                    self.registers = ALL_REGISTERS;
+                }
+                arguments.iter().for_each(|argument| self.expr(argument));
+            }
+            ExprKind::Assign(left, value) => {
+                self.expr(value);
+                self.place(left, span);
+            }
+            ExprKind::Update { left, value, .. } => {
+                self.expr(value);
+                if let LValue::Variable(variable) = **left {
+                    self.variable(variable, Access::Read, span);
+                }
+                self.place(left, span);
+            }
+            ExprKind::Print(print) | ExprKind::Format(print) => self.print(&print.pieces),
+            ExprKind::Element(element) | ExprKind::Extract { aggregate: element, .. } | ExprKind::Chart(element) => {
+                self.element(element, Access::Read, span);
+            }
+            ExprKind::Contains { global, keys } => {
+                self.slice(keys);
+                self.global(*global, Access::Read, span);
+            }
+            ExprKind::Feed { aggregate, value } => {
+                self.expr(value);
+                self.element(aggregate, Access::Feed, span);
+            }
+            ExprKind::Bucket { aggregate, index } | ExprKind::HasBucket { aggregate, index } => {
+                self.expr(index);
+                self.element(aggregate, Access::Read, span);
+            }
+            ExprKind::Long(_) | ExprKind::String(_) | ExprKind::Saved(_) | ExprKind::TookNext => {}
+            ExprKind::KernelAddress { .. } | ExprKind::ModuleAddress { .. } => {}
+            ExprKind::Register { offset } => self.registers |= 1u64.checked_shl(offset / 8).unwrap_or(ALL_REGISTERS),
+            ExprKind::EmbeddedC(code) => self.embedded(code),
+        }
+    }
+}
+
+/// `global += value` and its kin, as an expression whose value nobody uses: the global, and what is added or taken off.
+pub fn counted(expr: &Expr) -> Option<(GlobalId, &Expr)> {
+    match &expr.kind {
+        ExprKind::Update { left, op: BinaryOp::Add | BinaryOp::Subtract, value, .. } => match **left {
+            LValue::Variable(Variable::Global(global)) => Some((global, value)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What each function does with all that it calls.
+pub fn function_uses(walks: &[Walk]) -> Vec<Uses> {
+    let mut all: Vec<Uses> = walks.iter().map(|walk| walk.uses.clone()).collect();
+    // Until nothing is added any more: functions may call each other in circles.
+    loop {
+        let mut grown = false;
+        for (index, walk) in walks.iter().enumerate() {
+            for callee in &walk.calls {
+                let callee = all[callee.index()].clone();
+                grown |= merge(&mut all[index], &callee);
+            }
+        }
+        if !grown {
+            return all;
+        }
+    }
+}
+
+/// What a run of each function touches, with all that it calls.
+pub fn function_touches(walks: &[Walk]) -> Vec<Touches> {
+    let mut all: Vec<Touches> = walks.iter().map(|walk| walk.touches.clone()).collect();
+    // As above; what calls itself does all of it often.
+    loop {
+        let more: Vec<Touches> = walks.iter().map(|walk| walk.touches_with_calls(&all)).collect();
+        if more == all {
+            return all;
+        }
+        all = more;
+    }
+}
+
+/// Adds what is in `more`; whether that changed anything.
+fn merge(uses: &mut Uses, more: &Uses) -> bool {
+    let mut grown = false;
+    for (&global, &access) in more {
+        let before = uses.get(&global).copied();
+        let after = before.map_or(access, |before| before.and(access));
+        grown |= before != Some(after);
+        uses.insert(global, after);
+    }
+    grown
+}

@@ -1,0 +1,386 @@
+//! Debug information from debuginfod servers: an object's build-id to the file that has its DWARF, over HTTP, once.
+//!
+//! `GET URL/buildid/HEX/debuginfo`, as debuginfod(8) has it. What comes is kept in the cache, as an entry whose only part
+//! is the file. `https` is spoken by curl(1), which knows the machine's certificates and proxies.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use spile_base::cache::{Cache, Key, Kind, size_text};
+use crate::Elf;
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// elfutils' default for DEBUGINFOD_TIMEOUT: a server unpacks a package before it answers.
+const ANSWER: Duration = Duration::from_secs(90);
+/// A vmlinux over a slow line takes so long at the most.
+const WHOLE: Duration = Duration::from_secs(3600);
+/// Nothing larger is taken: the largest vmlinux with debug information have some 1 GB.
+const MAX_FILE: u64 = 2 << 30;
+/// Bytes in a second, over the time of an answer, that a server must send at least.
+const SLOWEST: u64 = 1024;
+/// Steps of the bar.
+const BAR: u64 = 24;
+
+/// Servers that may be asked.
+pub struct Servers {
+    urls: Vec<String>,
+    answer: Duration,
+    /// Is told what is going on.
+    say: Box<dyn Fn(&str)>,
+}
+
+/// Why nothing came: a line for each server.
+pub(super) type Asked = Vec<String>;
+
+impl Servers {
+    /// Those of `$DEBUGINFOD_URLS`, in their order; None if it names none. `$DEBUGINFOD_TIMEOUT` is in seconds.
+    pub fn from_environment(say: Box<dyn Fn(&str)>) -> Option<Servers> {
+        let urls = std::env::var("DEBUGINFOD_URLS").ok()?;
+        let answer = std::env::var("DEBUGINFOD_TIMEOUT").ok().and_then(|text| text.trim().parse().ok());
+        Servers::new(&urls, answer.map_or(ANSWER, Duration::from_secs), say)
+    }
+
+    fn new(urls: &str, answer: Duration, say: Box<dyn Fn(&str)>) -> Option<Servers> {
+        let urls: Vec<String> = urls.split_whitespace().map(|url| url.trim_end_matches('/').to_string()).collect();
+        (!urls.is_empty()).then_some(Servers { urls, answer, say })
+    }
+
+    /// The file with the debug information of the object of that build-id, from the cache or else from a server. `name` is
+    /// for messages.
+    ///
+    /// What comes is looked at before it is kept: the note in it, its being whole, and `own`, the file that is loaded, whose
+    /// code it must be about. Over `http` nobody vouches for more than that.
+    pub(super) fn find(&self, build_id: &[u8], name: &str, own: Option<&Elf>, cache: Option<&Arc<Cache>>) -> Result<PathBuf, Asked> {
+        let Some(cache) = cache.filter(|cache| cache.directory().is_some()) else {
+            return Err(vec!["debuginfod is asked only where there is a cache to keep the answer".into()]);
+        };
+        let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = Key::new(Sha256::new_with_prefix(format!("debuginfod {hex}")));
+        let path = cache.path(Kind::Debug, &key).ok_or_else(Vec::new)?;
+        // One fetches, the others wait for it.
+        let _lock = cache.lock(Kind::Debug, &key);
+        if cache.use_file(Kind::Debug, &key) && check(&path, build_id, own).is_ok() {
+            return Ok(path);
+        }
+        let mut asked = Vec::new();
+        for url in &self.urls {
+            let whole = format!("{url}/buildid/{hex}/debuginfo");
+            let about = format!("debug information of {name}, from {url}");
+            let fetch = |file: &mut dyn Write| self.fetch(&whole, name, file);
+            let sound = |file: &Path| check(file, build_id, own).map_err(|why| io::Error::other(format!("what it sent {why}")));
+            match cache.put_streamed(Kind::Debug, &key, &about, fetch, sound) {
+                Ok(()) => return Ok(path),
+                Err(error) => asked.push(format!("{url}: {error}")),
+            }
+        }
+        Err(asked)
+    }
+
+    fn fetch(&self, url: &str, name: &str, file: &mut dyn Write) -> io::Result<()> {
+        (self.say)(&format!("asking {url}"));
+        if url.starts_with("https:") {
+            return self.fetch_by_curl(url, name, file);
+        }
+        if !url.starts_with("http:") {
+            return Err(io::Error::other("only http: and https: are known"));
+        }
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .timeout_connect(Some(CONNECT))
+            .timeout_recv_response(Some(self.answer))
+            .timeout_recv_body(Some(WHOLE))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("spile/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .into();
+        let response = agent.get(url).call().map_err(io::Error::other)?;
+        match response.status().as_u16() {
+            200 => {}
+            404 => return Err(io::Error::other("it does not have it")),
+            status @ 300..=399 => {
+                let to = response.headers().get("location").and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
+                let to: String = to.chars().filter(|letter| !letter.is_control()).take(200).collect();
+                return Err(io::Error::other(format!("it redirects (status {status}) to {to}: name the server that has the file")));
+            }
+            status => return Err(io::Error::other(format!("status {status}"))),
+        }
+        let length = response.headers().get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
+        self.copy(response.into_body().into_reader(), length, name, file)
+    }
+
+    fn fetch_by_curl(&self, url: &str, name: &str, file: &mut dyn Write) -> io::Result<()> {
+        let seconds = |time: Duration| time.as_secs().to_string();
+        let mut curl = Command::new("curl");
+        curl.args(["--fail", "--silent", "--show-error", "--location", "--max-redirs", "5", "--proto", "=https", "--proto-redir", "=https"]);
+        curl.args(["--connect-timeout", &seconds(CONNECT), "--max-filesize", &MAX_FILE.to_string()]);
+        curl.args(["--speed-limit", "1024", "--speed-time", &seconds(self.answer), "--max-time", &seconds(WHOLE), "--", url]);
+        let mut child = curl.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::other("https takes curl, which is not installed"),
+            _ => error,
+        })?;
+        let mut copied = match child.stdout.take() {
+            Some(out) => self.copy(out, None, name, file),
+            None => Ok(()),
+        };
+        if copied.is_err() {
+            let _ = child.kill();
+        }
+        let mut said = String::new();
+        if let Some(errors) = child.stderr.take() {
+            let _ = errors.take(1000).read_to_string(&mut said);
+        }
+        let status = child.wait()?;
+        if !status.success() && (copied.is_ok() || !said.trim().is_empty()) {
+            copied = Err(io::Error::other(said.trim().trim_start_matches("curl: ").to_string()));
+        }
+        copied
+    }
+
+    fn copy(&self, from: impl Read + Send + 'static, length: Option<u64>, name: &str, to: &mut dyn Write) -> io::Result<()> {
+        let too_much = || io::Error::other(format!("it sends more than the {} that are taken", size_text(MAX_FILE)));
+        if length.is_some_and(|length| length > MAX_FILE) {
+            return Err(too_much());
+        }
+        let blocks = read_beside(from);
+        let too_slow = || io::Error::other(format!("it sends less than {} in {} seconds", size_text(SLOWEST * self.answer.as_secs().max(1)), self.answer.as_secs()));
+        let (mut done, mut since, mut then) = (0u64, Instant::now(), 0u64);
+        loop {
+            let block = match blocks.recv_timeout(self.answer) {
+                Ok(block) => block?,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => return Err(too_slow()),
+            };
+            done += block.len() as u64;
+            if done > MAX_FILE {
+                return Err(too_much());
+            }
+            if since.elapsed() > self.answer {
+                if done - then < SLOWEST * self.answer.as_secs().max(1) {
+                    return Err(too_slow());
+                }
+                (since, then) = (Instant::now(), done);
+            }
+            to.write_all(&block)?;
+            (self.say)(&bar(name, done, length));
+        }
+        match length {
+            Some(length) if length != done => Err(io::Error::other(format!("it ended after {done} of {length} bytes"))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads in a thread of its own, for a server that says nothing more must not be waited for longer than is right. The thread
+/// ends with the next block that nobody takes, or at the connection's own time limit.
+fn read_beside(mut from: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
+    let (sender, receiver) = sync_channel(4);
+    std::thread::spawn(move || {
+        loop {
+            let mut block = vec![0; 1 << 17];
+            let read = match from.read(&mut block) {
+                Ok(0) => return,
+                Ok(read) => Ok(read),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+            let failed = read.is_err();
+            let sent = sender.send(read.map(|read| {
+                block.truncate(read);
+                block
+            }));
+            if failed || sent.is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// `fetching nfs [=====     ] 2.0 of 4.0 MiB`.
+fn bar(name: &str, done: u64, length: Option<u64>) -> String {
+    match length.filter(|length| *length > 0) {
+        Some(length) => {
+            let filled = (done.min(length).saturating_mul(BAR) / length) as usize;
+            format!("fetching {name} [{}{}] {} of {}", "=".repeat(filled), " ".repeat(BAR as usize - filled), size_text(done), size_text(length))
+        }
+        None => format!("fetching {name}, {}", size_text(done)),
+    }
+}
+
+/// Whether a file is the debug information of what has that build-id; what it is instead, behind "what it sent".
+fn check(path: &Path, build_id: &[u8], own: Option<&Elf>) -> Result<(), String> {
+    let hex = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let elf = Elf::open(path).map_err(|_| format!("is not of build-id {}: it is no object file", hex(build_id)))?;
+    if elf.build_id() != build_id {
+        let says = if elf.build_id().is_empty() { "none".to_string() } else { hex(elf.build_id()) };
+        return Err(format!("is not of build-id {}: the note in it says {says}", hex(build_id)));
+    }
+    if !elf.has_section(".debug_info") {
+        return Err("has no debug information".into());
+    }
+    if !elf.is_whole() {
+        return Err("is cut short".into());
+    }
+    if own.is_some_and(|own| own.code_sizes() != elf.code_sizes()) {
+        return Err(format!("has the build-id {}, and other code than the file that has it here", hex(build_id)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::net::TcpListener;
+
+    use super::*;
+    use spile_base::cache::Settings;
+
+    /// A server of one answer for each of the connections that are made to it, in their order.
+    fn serve(answers: Vec<Vec<u8>>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+                let _ = stream.write_all(&answer);
+            }
+        });
+        format!("http://{address}")
+    }
+
+    fn answer(status: &str, length: usize, body: &[u8]) -> Vec<u8> {
+        let mut bytes = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n").into_bytes();
+        bytes.extend(body);
+        bytes
+    }
+
+    fn find(urls: &str, build_id: &[u8], directory: &std::path::Path) -> Result<PathBuf, Asked> {
+        let cache = Arc::new(Cache::open(&Settings { directory: Some(directory.join("cache")), limit: 1 << 30, poisoned: false }));
+        let servers = Servers::new(urls, Duration::from_secs(5), Box::new(|_| {})).unwrap();
+        servers.find(build_id, "it", None, Some(&cache))
+    }
+
+    fn kept(directory: &Path) -> usize {
+        std::fs::read_dir(directory.join("cache/debug")).unwrap().count()
+    }
+
+    /// What is wrong with each answer is told, none is kept; the next server is asked.
+    #[test]
+    fn answers_that_are_no_debug_information() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = serve(vec![answer("404 Not Found", 0, b""), answer("200 OK", 3, b"abc"), answer("200 OK", 100, b"abc"), answer("500 Oh", 0, b"")]);
+        let urls = format!("{url} {url}/ {url} {url} ftp://x http://127.0.0.1:1");
+        let asked = find(&urls, &[1, 2, 3], directory.path()).unwrap_err();
+        assert_eq!(asked.len(), 6, "{asked:?}");
+        assert!(asked[0].ends_with("it does not have it") && asked[1].contains("not of build-id 010203"), "{asked:?}");
+        assert!(asked[3].ends_with("status 500") && asked[4].contains("only http:"), "{asked:?}");
+        assert_eq!(kept(directory.path()), 0);
+    }
+
+    /// The object that gcc makes of a line, with a build-id and debug information.
+    fn object(directory: &Path, text: &str) -> Option<(Vec<u8>, Elf)> {
+        let (source, object) = (directory.join("x.c"), directory.join("x"));
+        std::fs::write(&source, text).unwrap();
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-g", "-shared", "-nostdlib", "-Wl,--build-id=0x0102030405060708", "-o"]).arg(&object).arg(&source);
+        let made = gcc.status().is_ok_and(|status| status.success());
+        made.then(|| (std::fs::read(&object).unwrap(), Elf::open(&object).unwrap()))
+    }
+
+    /// Servers that mean ill: nothing of what they send is kept.
+    #[test]
+    fn servers_that_lie() {
+        let directory = tempfile::tempdir().unwrap();
+        let Some((bytes, elf)) = object(directory.path(), "int f(int a) { return a; }\n") else { return println!("skipped: no gcc") };
+        let id = elf.build_id().to_vec();
+        assert_eq!(id, [1, 2, 3, 4, 5, 6, 7, 8]);
+        // The section table is the last of the file: without the bytes in its middle it is whole at first sight.
+        let moved = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let without_length = |body: &[u8]| [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", body].concat();
+        let url = serve(vec![
+            answer("200 OK", bytes.len(), &bytes),
+            moved.into(),
+            answer("200 OK", 3 << 30, b"x"),
+            without_length(&bytes[..bytes.len() - 100]),
+        ]);
+        let asked = find(&url, &[9, 9], directory.path()).unwrap_err();
+        assert!(asked[0].ends_with("what it sent is not of build-id 0909: the note in it says 0102030405060708"), "{asked:?}");
+        let asked = find(&format!("{url} {url} {url}"), &id, directory.path()).unwrap_err();
+        assert!(asked[0].contains("it redirects (status 302) to http://127.0.0.1:1/x"), "{asked:?}");
+        assert!(asked[1].ends_with("it sends more than the 2.0 GiB that are taken"), "{asked:?}");
+        assert!(asked[2].contains("what it sent is"), "{asked:?}");
+        assert_eq!(kept(directory.path()), 0);
+        // Another file that claims the same build-id.
+        let Some((other, _)) = object(directory.path(), "int f(int a) { return a * a + 7; }\nint g(int a) { return a; }\n") else { return };
+        let url = serve(vec![answer("200 OK", other.len(), &other)]);
+        let cache = Arc::new(Cache::open(&Settings { directory: Some(directory.path().join("cache")), limit: 1 << 30, poisoned: false }));
+        let servers = Servers::new(&url, Duration::from_secs(5), Box::new(|_| {})).unwrap();
+        let asked = servers.find(&id, "it", Some(&elf), Some(&cache)).unwrap_err();
+        assert!(asked[0].contains("and other code than the file that has it here"), "{asked:?}");
+        assert_eq!(kept(directory.path()), 0);
+    }
+
+    /// One says nothing more after its first bytes, one sends a byte now and then.
+    #[test]
+    fn servers_that_are_slow() {
+        for pause in [None, Some(Duration::from_millis(200))] {
+            let directory = tempfile::tempdir().unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}", listener.local_addr().unwrap());
+            std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nx");
+                while let Some(pause) = pause {
+                    std::thread::sleep(pause);
+                    if stream.write_all(b"x").is_err() {
+                        return;
+                    }
+                }
+                std::thread::sleep(Duration::from_secs(20));
+            });
+            let cache = Arc::new(Cache::open(&Settings { directory: Some(directory.path().join("cache")), limit: 1 << 30, poisoned: false }));
+            let servers = Servers::new(&url, Duration::from_secs(1), Box::new(|_| {})).unwrap();
+            let begun = Instant::now();
+            let asked = servers.find(&[1], "it", None, Some(&cache)).unwrap_err();
+            assert!(asked[0].ends_with("it sends less than 1.0 KiB in 1 seconds"), "{asked:?}");
+            assert!(begun.elapsed() < Duration::from_secs(15));
+            assert_eq!(kept(directory.path()), 0);
+        }
+    }
+
+    /// The program that is running has debug information, and perhaps a build-id.
+    #[test]
+    fn fetched_once() {
+        let own = std::env::current_exe().unwrap();
+        let elf = Elf::open(&own).unwrap();
+        if elf.build_id().is_empty() || !elf.has_section(".debug_info") {
+            return println!("skipped: no build-id");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let bytes = std::fs::read(&own).unwrap();
+        let url = serve(vec![answer("200 OK", bytes.len(), &bytes)]);
+        let path = find(&url, elf.build_id(), directory.path()).unwrap();
+        assert_eq!(Elf::open(&path).unwrap().build_id(), elf.build_id());
+        // Nobody listens any more.
+        assert_eq!(find(&url, elf.build_id(), directory.path()), Ok(path.clone()));
+        assert!(find(&url, &[1], directory.path()).is_err());
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(1000).unwrap();
+        assert!(find(&url, elf.build_id(), directory.path()).is_err());
+    }
+
+    #[test]
+    fn how_far_it_is() {
+        assert_eq!(bar("nfs", 1 << 20, Some(2 << 20)), format!("fetching nfs [{}{}] 1.0 MiB of 2.0 MiB", "=".repeat(12), " ".repeat(12)));
+        assert_eq!(bar("nfs", 1 << 20, None), "fetching nfs, 1.0 MiB");
+    }
+}

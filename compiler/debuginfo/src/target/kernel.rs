@@ -1,0 +1,532 @@
+//! One kernel release, and where its files are.
+//!
+//! The places are those of Debian, Fedora and of a kernel's own build directory. `sysroot` is put before every one of
+//! them, also before what a symbolic link such as `/lib/modules/R/build` points to.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::debuginfod::{Asked, Servers};
+use super::error::TargetError;
+use super::module::{self, Modules};
+use super::object::Object;
+use super::packed::Packed;
+use spile_base::cache::Cache;
+use crate::Elf;
+
+/// Where to look besides the usual places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchOptions {
+    /// Directory in which the kernel's system is installed; None: `/`.
+    pub sysroot: Option<PathBuf>,
+    /// Directories that are searched as `/usr/lib/debug` is, before it.
+    pub debug_dirs: Vec<PathBuf>,
+    /// Directory with the kernel's build (`.config`, `Makefile`); None: `/lib/modules/R/build`.
+    pub build_dir: Option<PathBuf>,
+}
+
+/// One release.
+pub struct Kernel {
+    release: String,
+    options: SearchOptions,
+    build_dir: PathBuf,
+    /// `-r` named the build directory: its own files come first.
+    own_build: bool,
+    modules: Modules,
+    opened: RefCell<HashMap<PathBuf, Rc<Object>>>,
+    /// Where indexes of debug information are kept.
+    cache: Option<Arc<Cache>>,
+    /// All that is known of it is in this file.
+    packed: Option<Packed>,
+    /// Who may have what is not here.
+    servers: Option<Servers>,
+    /// What they said, by build-id.
+    fetched: RefCell<HashMap<Vec<u8>, Result<PathBuf, Asked>>>,
+}
+
+impl Kernel {
+    /// `release` as `uname -r` says it, or the path of a kernel's build directory.
+    pub fn open(release: &str, options: SearchOptions) -> Result<Kernel, TargetError> {
+        let own_build = release.contains('/');
+        let (release, build_dir) = if own_build { built(Path::new(release))? } else { (release.to_string(), None) };
+        let root = Root(options.sysroot.clone());
+        let modules_dir = root.at(&format!("/lib/modules/{release}"));
+        let build_dir =
+            build_dir.or_else(|| options.build_dir.clone()).unwrap_or_else(|| root.resolve(&modules_dir.join("build")));
+        // Where the debug package alone is installed its files stand for the modules.
+        let debug_dirs = options.debug_dirs.iter().cloned().chain([root.at("/usr/lib/debug")]);
+        let debug_dirs = debug_dirs.flat_map(|dir| ["lib", "usr/lib"].map(|lib| dir.join(lib).join("modules").join(&release)));
+        let modules = Modules::new(modules_dir.clone(), own_build.then(|| build_dir.clone()), debug_dirs.collect());
+        let kernel = Kernel { release, options, build_dir, own_build, modules, opened: RefCell::default(), cache: None, packed: None, servers: None, fetched: RefCell::default() };
+        let there = modules_dir.is_dir() || kernel.build_dir.is_dir() || kernel.vmlinux_path().is_ok();
+        if there {
+            return Ok(kernel);
+        }
+        let mut looked = vec![modules_dir, kernel.build_dir.clone()];
+        looked.extend(kernel.vmlinux_places());
+        Err(TargetError::NoSuchKernel { release: kernel.release, looked })
+    }
+
+    /// A kernel that is known by what was exported of its debug information.
+    pub fn from_index(path: &Path) -> Result<Kernel, TargetError> {
+        let packed = Packed::open(path)?;
+        let (release, modules) = (packed.release().to_string(), Modules::new(PathBuf::new(), None, Vec::new()));
+        let (options, build_dir, opened) = (SearchOptions::default(), PathBuf::new(), RefCell::default());
+        Ok(Kernel { release, options, build_dir, own_build: false, modules, opened, cache: None, packed: Some(packed), servers: None, fetched: RefCell::default() })
+    }
+
+    /// What `--kernel` names: a release, the path of a build tree, of a directory that holds one kernel's system as `/` does,
+    /// or of an index.
+    pub fn named(name: &str, options: SearchOptions) -> Result<Kernel, TargetError> {
+        let directory = Path::new(name);
+        if directory.is_file() {
+            return Kernel::from_index(directory);
+        }
+        if !name.contains('/') || directory.join("include/config/kernel.release").is_file() || !directory.is_dir() {
+            return Kernel::open(name, options);
+        }
+        let mut releases = Vec::new();
+        for below in ["lib/modules", "usr/lib/modules", "usr/lib/debug/lib/modules", "usr/lib/debug/usr/lib/modules"] {
+            let entries = fs::read_dir(directory.join(below)).into_iter().flatten().flatten();
+            releases.extend(entries.map(|entry| entry.file_name().to_string_lossy().into_owned()));
+        }
+        releases.sort();
+        releases.dedup();
+        match releases.as_slice() {
+            [release] => Kernel::open(release, SearchOptions { sysroot: Some(directory.into()), ..options }),
+            _ => Err(TargetError::NotOneKernel { directory: directory.into(), releases }),
+        }
+    }
+
+    /// The same; what debug information is found to hold is kept in `cache` from run to run.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Cache) -> Kernel {
+        self.cache = Some(Arc::new(cache));
+        self
+    }
+
+    /// The same; debug information that is not here is asked of servers, and what comes kept in the cache.
+    #[must_use]
+    pub fn with_servers(mut self, servers: Option<Servers>) -> Kernel {
+        self.servers = servers;
+        self
+    }
+
+    fn fetch(&self, build_id: &[u8], name: &str, own: Option<&Elf>) -> Result<PathBuf, Asked> {
+        let Some(servers) = self.servers.as_ref().filter(|_| !build_id.is_empty()) else { return Err(Vec::new()) };
+        if let Some(known) = self.fetched.borrow().get(build_id) {
+            return known.clone();
+        }
+        let found = servers.find(build_id, name, own, self.cache.as_ref());
+        self.fetched.borrow_mut().insert(build_id.to_vec(), found.clone());
+        found
+    }
+
+    /// Of what the kernel was started from, or of one without debug information.
+    fn build_id(&self) -> Vec<u8> {
+        let places = self.btf_places().into_iter().filter_map(|path| Elf::open(&path).ok());
+        places.map(|elf| elf.build_id().to_vec()).find(|id| !id.is_empty()).unwrap_or_default()
+    }
+
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
+    /// The architecture as the kernel calls it in `uname -m`.
+    pub fn arch(&self) -> &'static str {
+        "x86_64"
+    }
+
+    /// Where modules are built; need not be there.
+    pub fn build_dir(&self) -> PathBuf {
+        self.build_dir.clone()
+    }
+
+    /// Kernel configuration, `CONFIG_X` to `y`, `m`, a number or a text without its quotes; empty if there is none here.
+    pub fn config(&self) -> HashMap<String, String> {
+        if let Some(packed) = &self.packed {
+            return parse_config(packed.config());
+        }
+        let places = [
+            self.build_dir.join(".config"),
+            self.root().at(&format!("/boot/config-{}", self.release)),
+            self.modules.dir.join("config"),
+        ];
+        let text = places.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        parse_config(&text)
+    }
+
+    /// The kernel itself.
+    pub fn vmlinux(&self) -> Result<Rc<Object>, TargetError> {
+        if let Some(packed) = &self.packed {
+            let missing = || TargetError::NoIndex { path: packed.path.clone(), message: "it has no kernel".into() };
+            return self.opened(Path::new(""), || {
+                Ok(Object::new("kernel".into(), packed.path.clone(), true, packed.object(None).ok_or_else(missing)??, None, None))
+            });
+        }
+        let path = self.vmlinux_path()?;
+        self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None)))
+    }
+
+    /// The same if it can be had without asking anybody: for what is good to know and not needed.
+    pub fn vmlinux_here(&self) -> Option<Rc<Object>> {
+        if self.packed.is_some() {
+            return self.vmlinux().ok();
+        }
+        let path = self.installed().or_else(|| self.with_btf())?;
+        self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None))).ok()
+    }
+
+    /// A module by its name, in which `-` and `_` are the same, or by the path of its file.
+    pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
+        if let Some(packed) = &self.packed {
+            let name = name.replace('-', "_");
+            let missing = || TargetError::NoSuchModule { name: name.clone(), near: packed.modules(), looked: vec![packed.path.clone()] };
+            return self.opened(Path::new(&name), || {
+                Ok(Object::new(name.clone(), packed.path.clone(), false, packed.object(Some(&name)).ok_or_else(missing)??, None, None))
+            });
+        }
+        let path = self.modules.find(name)?;
+        self.opened(&path, || self.open_module(&path))
+    }
+
+    /// Directories that may have the kernel's sources, as paths in its debug information begin below them.
+    pub fn source_dirs(&self) -> Vec<PathBuf> {
+        let version = self.release.split(['-', '+']).next().unwrap_or(&self.release);
+        let series: Vec<&str> = version.split('.').take(2).collect();
+        let root = self.root();
+        let mut places = vec![self.build_dir.clone(), root.resolve(&self.modules.dir.join("source"))];
+        for name in [self.release.as_str(), version, &series.join(".")] {
+            places.extend([format!("/usr/src/linux-source-{name}"), format!("/usr/src/linux-{name}")].map(|path| root.at(&path)));
+            places.push(root.at(&format!("/usr/src/debug/kernel-{version}/linux-{name}")));
+        }
+        places
+    }
+
+    /// Names of all modules of the release, sorted; as the kernel spells them, with `_`.
+    pub fn module_names(&self) -> Vec<String> {
+        if let Some(packed) = &self.packed {
+            return packed.modules();
+        }
+        self.modules.names()
+    }
+
+    /// The files that answers came from so far, and those that would have been taken before them had they been there.
+    pub fn consulted(&self) -> Vec<PathBuf> {
+        let opened = self.opened.borrow();
+        let mut files: Vec<PathBuf> = opened.keys().cloned().collect();
+        files.extend(opened.values().map(|object| object.debug_path().to_path_buf()));
+        if opened.values().any(|object| object.is_kernel()) {
+            files.extend(self.vmlinux_places());
+        }
+        // What changes when a module is installed or goes.
+        let listing = ["", "modules.dep", "extra", "updates", "updates/dkms", "weak-updates", "kernel"];
+        files.extend(listing.map(|name| self.modules.dir.join(name)));
+        files
+    }
+
+    fn opened(
+        &self,
+        path: &Path,
+        open: impl FnOnce() -> Result<Object, TargetError>,
+    ) -> Result<Rc<Object>, TargetError> {
+        if let Some(object) = self.opened.borrow().get(path) {
+            return Ok(object.clone());
+        }
+        let object = Rc::new(open()?);
+        self.opened.borrow_mut().insert(path.into(), object.clone());
+        Ok(object)
+    }
+
+    fn root(&self) -> Root {
+        Root(self.options.sysroot.clone())
+    }
+
+    fn debug_dirs(&self) -> Vec<PathBuf> {
+        self.options.debug_dirs.iter().cloned().chain([self.root().at("/usr/lib/debug")]).collect()
+    }
+
+    /// Debian's package with the debug information, if the release looks like one of Debian's.
+    fn debug_package(&self) -> Option<String> {
+        self.release.ends_with("64").then(|| format!("linux-image-{}-dbg", self.release))
+    }
+
+    fn vmlinux_places(&self) -> Vec<PathBuf> {
+        let release = &self.release;
+        let mut places = Vec::new();
+        if self.own_build {
+            places.push(self.build_dir.join("vmlinux"));
+        }
+        for dir in self.debug_dirs() {
+            places.push(dir.join(format!("boot/vmlinux-{release}")));
+            places.push(dir.join(format!("lib/modules/{release}/vmlinux")));
+            places.push(dir.join(format!("vmlinux-{release}")));
+        }
+        places.push(self.modules.dir.join("build/vmlinux"));
+        places.push(self.modules.dir.join("vmlinux"));
+        places.push(self.root().at(&format!("/boot/vmlinux-{release}")));
+        places
+    }
+
+    /// Where the kernel's BTF may be: in memory if it is the one that runs, in a vmlinux, in the boot image.
+    fn btf_places(&self) -> Vec<PathBuf> {
+        let mut places = Vec::new();
+        let running = nix::sys::utsname::uname().is_ok_and(|name| name.release().to_str() == Some(self.release.as_str()));
+        if running && self.options.sysroot.is_none() {
+            places.push(PathBuf::from("/sys/kernel/btf/vmlinux"));
+        }
+        places.extend(self.vmlinux_places());
+        places.push(self.root().at(&format!("/boot/vmlinuz-{}", self.release)));
+        places.push(self.modules.dir.join("vmlinuz"));
+        places
+    }
+
+    /// What answers came from so far that had no DWARF: a sentence each.
+    pub fn remarks(&self) -> Vec<String> {
+        let opened = self.opened.borrow();
+        let without = opened.values().filter(|object| object.is_btf());
+        let mut remarks: Vec<String> = without
+            .map(|object| format!("{}: no DWARF; functions and types are those of its BTF, in {}", object.name(), object.debug_path().display()))
+            .collect();
+        remarks.extend(self.packed.iter().map(|packed| format!("{}: known by the index {} alone", packed.release(), packed.path.display())));
+        remarks.sort();
+        remarks
+    }
+
+    /// The first place with debug information.
+    fn vmlinux_path(&self) -> Result<PathBuf, TargetError> {
+        if let Some(path) = self.installed() {
+            return Ok(path);
+        }
+        let fetched = match &self.servers {
+            Some(_) => self.fetch(&self.build_id(), &format!("the kernel {}", self.release), None),
+            None => Err(Vec::new()),
+        };
+        let asked = match fetched {
+            Ok(path) => return Ok(path),
+            Err(asked) => asked,
+        };
+        self.with_btf().ok_or_else(|| TargetError::NoDebugInfo {
+            object: format!("the kernel {}", self.release),
+            looked: self.vmlinux_places(),
+            asked,
+            package: self.debug_package(),
+        })
+    }
+
+    /// The installed file with DWARF.
+    fn installed(&self) -> Option<PathBuf> {
+        self.vmlinux_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_section(".debug_info")))
+    }
+
+    fn with_btf(&self) -> Option<PathBuf> {
+        self.btf_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_btf()))
+    }
+
+    fn open_module(&self, path: &Path) -> Result<Object, TargetError> {
+        let own = Elf::open(path)?;
+        let name = module::name_of(path);
+        if own.has_section(".debug_info") {
+            return Ok(Object::new(name, path.into(), false, own, self.cache.clone(), None));
+        }
+        let looked = self.debug_places(path, &own);
+        for debug in looked.iter().filter(|debug| debug.is_file()) {
+            let elf = Elf::open(debug)?;
+            if !elf.has_section(".debug_info") {
+                continue;
+            }
+            if elf.build_id() != own.build_id() {
+                return Err(TargetError::BuildIdMismatch {
+                    object: path.into(),
+                    build_id: own.build_id().to_vec(),
+                    debug: debug.clone(),
+                    debug_build_id: elf.build_id().to_vec(),
+                });
+            }
+            return Ok(Object::new(name, path.into(), false, elf, self.cache.clone(), None));
+        }
+        let asked = match self.fetch(own.build_id(), &format!("module {name}"), Some(&own)) {
+            Ok(debug) => return Ok(Object::new(name, path.into(), false, Elf::open(&debug)?, self.cache.clone(), None)),
+            Err(asked) => asked,
+        };
+        if let Some(kernel) = self.vmlinux().ok().filter(|_| own.has_btf()) {
+            return Ok(Object::new(name, path.into(), false, own, self.cache.clone(), Some(kernel)));
+        }
+        Err(TargetError::NoDebugInfo { object: format!("module {name}"), looked, asked, package: self.debug_package() })
+    }
+
+    /// Files that may have the debug information of the module at `path`.
+    fn debug_places(&self, path: &Path, own: &Elf) -> Vec<PathBuf> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        let below = match &self.options.sysroot {
+            Some(root) => directory.strip_prefix(root).unwrap_or(directory),
+            None => directory,
+        };
+        let below = below.strip_prefix("/").unwrap_or(below);
+        let file = path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
+        // The debug file of a compressed module is not compressed.
+        let plain = file.rsplit_once(".ko").map_or(file.clone(), |(stem, _)| format!("{stem}.ko"));
+        let link = own.debug_link();
+        let mut places = Vec::new();
+        if let [first, rest @ ..] = own.build_id() {
+            let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+            places.extend(self.debug_dirs().iter().map(|dir| dir.join(format!(".build-id/{first:02x}/{rest}.debug"))));
+        }
+        for dir in self.debug_dirs() {
+            // With /usr merged into /, either path may be the package's.
+            for below in [
+                below.to_path_buf(),
+                below.strip_prefix("usr").unwrap_or(below).to_path_buf(),
+                Path::new("usr").join(below),
+            ] {
+                let dir = dir.join(below);
+                places.push(dir.join(&plain));
+                places.push(dir.join(format!("{plain}.debug")));
+                places.extend(link.iter().map(|link| dir.join(link)));
+            }
+        }
+        places.extend(link.iter().flat_map(|link| [directory.join(link), directory.join(".debug").join(link)]));
+        places.retain(|place| place != path);
+        let mut seen = std::collections::HashSet::new();
+        places.retain(|place| seen.insert(place.clone()));
+        places
+    }
+}
+
+/// The directory below which the system lies.
+struct Root(Option<PathBuf>);
+
+impl Root {
+    fn at(&self, path: &str) -> PathBuf {
+        match &self.0 {
+            Some(root) => root.join(path.trim_start_matches('/')),
+            None => PathBuf::from(path),
+        }
+    }
+
+    /// What a symbolic link stands for, with an absolute target taken to be below the root.
+    fn resolve(&self, link: &Path) -> PathBuf {
+        let Some(root) = &self.0 else {
+            return link.into();
+        };
+        match fs::read_link(link) {
+            Ok(target) if target.is_absolute() => {
+                let below: PathBuf = target.components().filter(|part| !matches!(part, Component::RootDir)).collect();
+                root.join(below)
+            }
+            _ => link.into(),
+        }
+    }
+}
+
+/// Release and path of a build directory. The header is what modules carry in their vermagic; `kernel.release` of a
+/// distribution's headers may say another one (Debian: 6.1.192 for 6.1.0-56-cloud-amd64).
+fn built(directory: &Path) -> Result<(String, Option<PathBuf>), TargetError> {
+    let header = directory.join("include/generated/utsrelease.h");
+    let file = directory.join("include/config/kernel.release");
+    let by_header = || release_defined(&fs::read_to_string(&header).ok()?);
+    let by_file = || Some(fs::read_to_string(&file).ok()?.trim().to_string()).filter(|release| !release.is_empty());
+    match by_header().or_else(by_file) {
+        Some(release) => Ok((release, Some(directory.into()))),
+        None => Err(TargetError::NoSuchKernel { release: directory.display().to_string(), looked: vec![header, file] }),
+    }
+}
+
+/// From `#define UTS_RELEASE "6.1.0-56-cloud-amd64"`.
+fn release_defined(header: &str) -> Option<String> {
+    let value = header.lines().find_map(|line| line.trim().strip_prefix("#define UTS_RELEASE"))?;
+    value.split('"').nth(1).filter(|release| !release.is_empty()).map(str::to_string)
+}
+
+fn parse_config(text: &str) -> HashMap<String, String> {
+    let settings = text.lines().filter(|line| line.starts_with("CONFIG_")).filter_map(|line| line.split_once('='));
+    settings.map(|(name, value)| (name.to_string(), value.trim().trim_matches('"').to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_directory_is_of_the_release_in_its_header() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let below = |name: &str| directory.path().join(name);
+        assert!(built(directory.path()).is_err());
+        fs::create_dir_all(below("include/config")).expect("made");
+        fs::write(below("include/config/kernel.release"), "6.1.192\n").expect("written");
+        let release = || built(directory.path()).expect("a release").0;
+        assert_eq!(release(), "6.1.192");
+        fs::create_dir_all(below("include/generated")).expect("made");
+        fs::write(below("include/generated/utsrelease.h"), "#define UTS_RELEASE \"6.1.0-56-cloud\"\n").expect("written");
+        assert_eq!(release(), "6.1.0-56-cloud");
+    }
+
+    #[test]
+    fn configuration() {
+        let config =
+            parse_config("# comment\nCONFIG_SMP=y\n# CONFIG_X is not set\nCONFIG_HZ=250\nCONFIG_NAME=\"a b\"\n");
+        assert_eq!(config.len(), 3);
+        assert_eq!((config["CONFIG_SMP"].as_str(), config["CONFIG_NAME"].as_str()), ("y", "a b"));
+    }
+
+    #[test]
+    fn a_missing_kernel_names_the_places() {
+        let root = tempfile::tempdir().expect("a directory");
+        let options = SearchOptions { sysroot: Some(root.path().into()), ..SearchOptions::default() };
+        let error = Kernel::open("1.2.3", options).err().expect("not there");
+        let TargetError::NoSuchKernel { looked, .. } = &error else { panic!("{error:?}") };
+        assert!(looked.contains(&root.path().join("lib/modules/1.2.3")));
+        assert!(looked.contains(&root.path().join("usr/lib/debug/boot/vmlinux-1.2.3")));
+        assert!(error.notes().iter().any(|note| note.contains("linux-image-1.2.3-dbg")));
+    }
+
+    #[test]
+    fn a_kernel_without_debug_information_can_be_opened() {
+        let root = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(root.path().join("lib/modules/1.2-amd64/kernel")).expect("made");
+        fs::create_dir_all(root.path().join("usr/src/headers")).expect("made");
+        std::os::unix::fs::symlink("/usr/src/headers", root.path().join("lib/modules/1.2-amd64/build")).expect("made");
+        fs::write(root.path().join("usr/src/headers/.config"), "CONFIG_SMP=y\n").expect("written");
+        let options = SearchOptions { sysroot: Some(root.path().into()), ..SearchOptions::default() };
+        let kernel = Kernel::open("1.2-amd64", options).expect("is there");
+        assert_eq!(kernel.build_dir(), root.path().join("usr/src/headers"));
+        assert_eq!(kernel.config()["CONFIG_SMP"], "y");
+        let error = kernel.vmlinux().err().expect("no vmlinux");
+        assert!(
+            matches!(&error, TargetError::NoDebugInfo { package: Some(package), .. } if package == "linux-image-1.2-amd64-dbg")
+        );
+    }
+
+    /// Over the installed kernel, without what its debug package has.
+    #[test]
+    fn a_boot_image_has_types_and_prototypes() {
+        let images = fs::read_dir("/boot").into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let Some(release) = images.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max() else {
+            return println!("skipped: no boot image");
+        };
+        let root = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(root.path().join("lib/modules")).expect("made");
+        fs::create_dir_all(root.path().join("boot")).expect("made");
+        for path in [format!("lib/modules/{release}"), format!("boot/vmlinuz-{release}")] {
+            std::os::unix::fs::symlink(Path::new("/").join(&path), root.path().join(&path)).expect("made");
+        }
+        let options = SearchOptions { sysroot: Some(root.path().into()), ..SearchOptions::default() };
+        let kernel = Kernel::open(&release, options).expect("is there");
+        let image = kernel.vmlinux().expect("has BTF");
+        let debug = image.debug().expect("is whole");
+        assert!(debug.is_btf() && !image.has_symbols() && !image.build_id().is_empty());
+        assert!(debug.find_type("struct task_struct").expect("is whole").is_some());
+        assert_eq!(kernel.remarks().len(), 1);
+        // A module's types go on where the kernel's end.
+        let Some(module) = kernel.module_names().into_iter().find_map(|name| kernel.module(&name).ok().filter(|object| object.debug().is_ok())) else {
+            return println!("skipped: no module with BTF");
+        };
+        let debug = module.debug().expect("is whole");
+        assert!(debug.is_btf() && debug.find_type("struct task_struct").expect("is whole").is_some());
+        assert!(!debug.function_names().expect("is whole").is_empty());
+    }
+}

@@ -1,0 +1,162 @@
+//! vmlinux or one module: the file that is loaded, and the one with its debug information.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use spile_base::cache::Cache;
+use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, Imprint, Patched, Reason, Reserved};
+
+/// One object of the kernel.
+pub struct Object {
+    name: String,
+    path: PathBuf,
+    kernel: bool,
+    /// The file with debug information; it has the symbols and sections of the loaded one too.
+    elf: Arc<Elf>,
+    debug: OnceCell<Result<DebugInfo, debuginfo::Error>>,
+    cache: Option<Arc<Cache>>,
+    /// The kernel, of a module without DWARF.
+    base: Option<Rc<Object>>,
+    /// The file that has the code, with where it changes in memory; None: no file has it.
+    code: OnceCell<Option<(Arc<Elf>, Patched)>>,
+    /// Where no probe may stand, by the addresses of the file with debug information; None: no file says it.
+    reserved: OnceCell<Option<Reserved>>,
+}
+
+impl Object {
+    pub(super) fn new(name: String, path: PathBuf, kernel: bool, elf: Elf, cache: Option<Arc<Cache>>, base: Option<Rc<Object>>) -> Object {
+        Object { name, path, kernel, elf: Arc::new(elf), debug: OnceCell::new(), cache, base, code: OnceCell::new(), reserved: OnceCell::new() }
+    }
+
+    /// `kernel`, or the module's name as the kernel spells it (`_`, never `-`).
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file that is loaded, for a module; for the kernel the vmlinux with debug information.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file with debug information.
+    pub fn debug_path(&self) -> &Path {
+        self.elf.path()
+    }
+
+    /// Empty where the object was linked without one.
+    pub fn build_id(&self) -> &[u8] {
+        self.elf.build_id()
+    }
+
+    /// Link-time address of the build-id's bytes, in the kernel's `.notes`; None for modules.
+    pub fn build_id_address(&self) -> Option<u64> {
+        if self.kernel { self.elf.build_id_address() } else { None }
+    }
+
+    pub fn is_kernel(&self) -> bool {
+        self.kernel
+    }
+
+    /// Whether addresses are known; a boot image has no symbols, and the running kernel finds functions by name.
+    pub fn has_symbols(&self) -> bool {
+        self.elf.has_symbols()
+    }
+
+    /// Whether there is BTF alone, of what has been read.
+    pub fn is_btf(&self) -> bool {
+        matches!(self.debug.get(), Some(Ok(debug)) if debug.is_btf())
+    }
+
+    /// The symbol's link-time address (of a module: its offset in its section); None if there is no such symbol.
+    pub fn symbol_address(&self, name: &str) -> Option<u64> {
+        self.elf.symbol_address(name).ok()?.map(|address| address.offset)
+    }
+
+    /// The same with its section.
+    pub fn symbol_place(&self, name: &str) -> Option<Address> {
+        self.elf.symbol_address(name).ok()?
+    }
+
+    /// A place in the code by a link-time address, or of a module by the offset in `.text`; None if no code is there.
+    pub fn code_address(&self, number: u64) -> Option<Address> {
+        self.elf.code_address(number)
+    }
+
+    /// How the running kernel can find a place in a module's code: see [`Elf::anchor`].
+    pub fn anchor(&self, address: Address) -> Option<Anchor> {
+        self.elf.anchor(address).ok()?
+    }
+
+    /// How the running kernel can find a variable of a module: see [`Elf::data_anchor`].
+    pub fn data_anchor(&self, address: Address) -> Option<Anchor> {
+        self.elf.data_anchor(address).ok()?
+    }
+
+    /// The function's symbol at or nearest before the address.
+    pub fn near(&self, address: Address) -> Option<Anchor> {
+        self.elf.near(address)
+    }
+
+    /// The code of the function that has the address, as it is linked; None if that is not known here.
+    pub fn imprint(&self, address: Address) -> Option<Imprint> {
+        let read = || {
+            let elf = self.open_code(address)?;
+            let patched = Patched::of(&elf)?;
+            Some((elf, patched))
+        };
+        let (elf, patched) = self.code.get_or_init(read).as_ref()?;
+        patched.imprint(elf, self.same_in(elf, address)?)
+    }
+
+    /// Why the kernel lets no probe stand at the address; None if it may, or the object's code is not known here.
+    pub fn reserved(&self, address: Address) -> Option<Reason> {
+        self.reserved_places()?.at(&self.elf, address)
+    }
+
+    /// All of them.
+    pub fn reserved_places(&self) -> Option<&Reserved> {
+        let read = || {
+            if let Some(exported) = self.debug().ok().and_then(DebugInfo::reserved) {
+                return Some(exported);
+            }
+            let elf = self.open_code(self.elf.first_code()?)?;
+            Some(Reserved::of(&elf)?.moved(&elf, &self.elf))
+        };
+        self.reserved.get_or_init(read).as_ref()
+    }
+
+    /// The address in the file that has the code.
+    fn same_in(&self, elf: &Elf, address: Address) -> Option<Address> {
+        match address.section {
+            Some(_) => elf.code_in(self.elf.section_of(address)?.name.as_str(), address.offset),
+            None => Some(address),
+        }
+    }
+
+    /// Some files with debug information have the sections of the loaded one without their contents.
+    fn open_code(&self, address: Address) -> Option<Arc<Elf>> {
+        if self.elf.has_contents(address) {
+            return Some(self.elf.clone());
+        }
+        let own = Elf::open(&self.path).ok().filter(|own| !self.kernel && own.build_id() == self.elf.build_id())?;
+        Some(Arc::new(own))
+    }
+
+    /// Name of the section that the address is in.
+    pub fn section_name(&self, address: Address) -> Option<&str> {
+        self.elf.section_of(address).map(|section| section.name.as_str())
+    }
+
+    /// Whether the address is in the section of which each CPU has a copy (vmlinux.lds.h, PERCPU_SECTION).
+    pub fn is_per_cpu(&self, address: Address) -> bool {
+        self.elf.section_of(address).is_some_and(|section| section.name.starts_with(".data..percpu"))
+    }
+
+    /// The debug information, opened when first asked for.
+    pub fn debug(&self) -> Result<&DebugInfo, debuginfo::Error> {
+        let base = self.base.as_ref().map(|base| &*base.elf);
+        self.debug.get_or_init(|| DebugInfo::open(self.elf.clone(), self.cache.clone(), base)).as_ref().map_err(Clone::clone)
+    }
+}

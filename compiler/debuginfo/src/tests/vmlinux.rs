@@ -1,0 +1,178 @@
+//! Over the installed kernel with debug information, whichever release that is; skipped with a line if there is none.
+
+use super::*;
+
+pub(in crate) fn installed() -> Option<PathBuf> {
+    let entries = std::fs::read_dir("/usr/lib/debug/boot").ok()?;
+    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    found.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinux-")));
+    found.sort();
+    if found.is_empty() {
+        println!("skipped: no vmlinux in /usr/lib/debug/boot");
+    }
+    found.pop()
+}
+
+fn kernel() -> Option<DebugInfo> {
+    Some(open(&installed()?))
+}
+
+#[test]
+fn vfs_read() {
+    let Some(debug) = kernel() else { return };
+    let id = only(&debug, "vfs_read");
+    let function = debug.function(id).expect("is whole");
+    assert_eq!(
+        (function.name.as_str(), function.file.as_str(), function.external),
+        ("vfs_read", "fs/read_write.c", true)
+    );
+    assert_eq!(function.bodies.len(), 1);
+    let body = &function.bodies[0];
+    assert_eq!(body.symbol.as_deref(), Some("vfs_read"));
+    assert_eq!(debug.elf.symbol_address("vfs_read").expect("symbols"), Some(body.entry));
+    let returned = function.return_type.expect("not void");
+    assert_eq!(debug.type_name(returned), "ssize_t");
+    match debug.resolve(returned).expect("a type").1 {
+        Type::Base { size: 8, encoding: BaseEncoding::Signed, .. } => {}
+        other => panic!("{other:?}"),
+    }
+    let parameters = debug.parameters(id).expect("parameters");
+    let names: Vec<(String, String)> =
+        parameters.iter().map(|parameter| (parameter.name.clone(), debug.type_name(parameter.type_id))).collect();
+    let expected = [("file", "struct file*"), ("buf", "char*"), ("count", "size_t"), ("pos", "loff_t*")];
+    assert_eq!(names, expected.map(|(name, of)| (name.to_string(), of.to_string())));
+    for (index, parameter) in parameters.iter().enumerate() {
+        let found = debug.variable(id, body.entry, &parameter.name).expect("is whole").expect("is there");
+        assert_eq!(Some(found.location), parameter_register(index).map(Location::Register), "{}", parameter.name);
+        assert_eq!(found.type_id, parameter.type_id);
+    }
+    assert_eq!(debug.variable(id, body.entry, "nothing").expect("is whole"), Err(Unavailable::Unknown));
+    let locals: Vec<String> =
+        debug.locals(id, body.entry).expect("locals").into_iter().map(|local| local.name).collect();
+    assert_eq!(locals, ["ret"]);
+}
+
+#[test]
+fn struct_file() {
+    let Some(debug) = kernel() else { return };
+    let file = debug.find_type("struct file").expect("an index").expect("is there");
+    let Type::Struct { name, union: false, size, members } = debug.get(file).expect("a type") else { panic!() };
+    assert_eq!((name.as_deref(), debug.size_of(file).expect("a size")), (Some("file"), Some(size)));
+    assert!(members.iter().any(|member| member.name.is_none()), "struct file has an anonymous union");
+    let path = debug.member(file, "f_path").expect("a member");
+    let dentry = debug.member(path.type_id, "dentry").expect("a member");
+    assert_eq!(debug.type_name(dentry.type_id), "struct dentry*");
+    assert_eq!(dentry.offset, 8);
+    match debug.member(file, "f_modee") {
+        Err(MemberError::NoMember { candidates }) => {
+            assert!(candidates.iter().any(|name| name == "f_mode"))
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(debug.find_type("struct no_such_thing").expect("an index").is_none());
+    let size_t = debug.find_type("size_t").expect("an index").expect("is there");
+    assert_eq!(debug.size_of(size_t).expect("a size"), Some(8));
+}
+
+#[test]
+fn every_function_near_the_system_calls() {
+    let Some(debug) = kernel() else { return };
+    let pattern = FunctionPattern { name: "*".into(), file: Some("fs/read_write.c".into()) };
+    let found = debug.find_functions(&pattern).expect("an index");
+    assert!(found.len() > 50, "{}", found.len());
+    for id in found {
+        let function = debug.function(id).expect("is whole");
+        let parameters = debug.parameters(id).expect("parameters");
+        let entries = function.bodies.iter().map(|body| body.entry);
+        for at in entries.chain(function.inlined.iter().map(|instance| instance.address)) {
+            for variable in parameters.iter().chain(&debug.locals(id, at).expect("locals")) {
+                let _ = debug.variable(id, at, &variable.name).expect("is whole");
+                assert!(!debug.type_name(variable.type_id).is_empty());
+            }
+        }
+    }
+}
+
+/// What is read of all functions is whole, and few parameters have no location at the entry. What gcc has split off comes behind
+/// what is left.
+#[test]
+fn the_whole_kernel() {
+    let Some(debug) = kernel() else { return };
+    let found = debug.find_functions(&FunctionPattern { name: "*".into(), file: None }).expect("an index");
+    let (mut bodies, mut located, mut missing, mut parts) = (0, 0, 0, 0);
+    for id in found {
+        let function = debug.function(id).unwrap_or_else(|error| panic!("{id:?}: {error}"));
+        bodies += function.bodies.len();
+        let Some(body) = function.bodies.first() else { continue };
+        assert!(function.bodies.is_sorted_by_key(|body| body.is_part()), "{}", function.name);
+        parts += usize::from(!body.is_part() && function.bodies.iter().any(|body| body.is_part()));
+        assert!(body.symbol.is_some(), "{}", function.name);
+        for variable in debug.parameters(id).expect("parameters") {
+            match debug.variable(id, body.entry, &variable.name).expect("is whole") {
+                Ok(_) => located += 1,
+                Err(_) => missing += 1,
+            }
+        }
+    }
+    assert!(bodies > 10_000 && located > 20_000 && parts > 50, "{bodies} {located} {parts}");
+    assert!(missing * 50 < located, "{missing} of {located}");
+}
+
+/// What is left of a function calls what gcc has split off it: no call of itself.
+#[test]
+fn a_part_is_not_called() {
+    let Some(debug) = kernel() else { return };
+    let mut parts = 0;
+    for name in ["put_pid", "synchronize_rcu", "getname_flags", "dqput", "vfs_kern_mount", "tcp_xmit_retransmit_queue"] {
+        for id in debug.find_functions(&FunctionPattern { name: name.into(), file: None }).expect("an index") {
+            let function = debug.function(id).expect("is whole");
+            parts += function.bodies.iter().filter(|body| body.is_part()).count();
+            let calls = debug.calls(id).expect("is whole");
+            assert!(calls.iter().all(|call| call.callee != id), "{name} calls itself");
+        }
+    }
+    assert!(parts > 0);
+}
+
+/// What is kept says what is read; a kept index that is cut short or of zeros is made again.
+#[test]
+fn what_is_kept_of_the_kernel() {
+    let Some(path) = installed() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("set");
+    let settings = spile_base::cache::Settings { directory: Some(directory.path().into()), limit: 1 << 30, poisoned: false };
+    let open = || {
+        let cache = Arc::new(Cache::open(&settings));
+        DebugInfo::open(Arc::new(Elf::open(&path).expect("an ELF file")), Some(cache), None).expect("has DWARF")
+    };
+    let all = FunctionPattern { name: "*".into(), file: None };
+    let first = open().find_functions(&all).expect("an index");
+    let kept = || -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(directory.path().join("index")).expect("is there");
+        entries.map(|entry| entry.expect("an entry").path()).collect()
+    };
+    assert_eq!(kept().len(), 2);
+    let check = |debug: &DebugInfo| {
+        assert_eq!(debug.find_functions(&all).expect("an index"), first);
+        assert!(debug.known.get().is_some_and(Option::is_some) || debug.made.get().is_some());
+        for id in first.iter().step_by(211) {
+            assert_eq!(debug.function(*id).expect("is kept"), debug.read_function(*id).expect("is whole"));
+        }
+        let filed = FunctionPattern { name: "vfs_*".into(), file: Some("read_write.c".into()) };
+        let filed = debug.find_functions(&filed).expect("an index");
+        let names: Vec<Function> = filed.iter().map(|id| debug.read_function(*id).expect("is whole")).collect();
+        assert!(names.len() > 10 && names.iter().all(|function| function.file == "fs/read_write.c"), "{names:?}");
+    };
+    check(&open());
+    for path in kept() {
+        let length = std::fs::metadata(&path).expect("is there").len();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).expect("opens");
+        file.set_len(length / 2).expect("cut");
+    }
+    check(&open());
+    for path in kept() {
+        let length = std::fs::metadata(&path).expect("is there").len();
+        std::fs::write(&path, vec![0; length as usize]).expect("written");
+    }
+    check(&open());
+}

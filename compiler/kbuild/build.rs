@@ -1,0 +1,6 @@
+//! include_dir! sees the files of a directory change, but none come or go.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../../runtime-c");
+}

@@ -1,0 +1,125 @@
+//! The object of a script's own C: made with kernel headers, so it costs as much as all the rest ten times over, and kept.
+//!
+//! It is kept by its text alone, not by the module's name, which is different for each script: it is compiled as part of
+//! a module of a name of no meaning, and only where that got into the object (by `pr_fmt`, a `static_key` of dynamic debug,
+//! ...) once more under the right one, and then not kept.
+
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSection};
+use sha2::Digest;
+
+use super::recipe::Steps;
+use super::replay::{Complaint, Failure, Shelf, Shop, run_all};
+use super::{BuildError, make};
+use spile_base::cache::{Entry, Inputs, Key, Kind};
+
+/// The module that a kept object was made for.
+const ANY_MODULE: &str = "spile_any_module";
+/// Where the compiler lists the headers.
+const HEADERS: &str = ".embedded.d";
+
+/// What came out: `embedded.o` in the work directory.
+pub(super) struct Made {
+    pub(super) cached: bool,
+    /// Headers outside the work directory.
+    pub(super) headers: Vec<PathBuf>,
+}
+
+/// Makes `embedded.o` in the shop's work directory, from the shelf if it is there and no header changed since.
+pub(super) fn make(steps: &Steps, text: &[u8], name: &str, shop: &Shop, shelf: Option<&Shelf>) -> Result<Made, Failure> {
+    let source = shop.work.join("embedded.c");
+    let object = shop.work.join("embedded.o");
+    make::write(&source, text)?;
+    let key = shelf.map(|shelf| key(shelf, text));
+    let kept = shelf.zip(key.as_ref()).and_then(|(shelf, key)| shelf.cache.get(Kind::Embedded, key));
+    let kept = kept.and_then(|entry| Some((Inputs::from_text(entry.text("headers")?), entry.part("o").map(<[u8]>::to_vec))));
+    let kept = kept.filter(|(headers, _)| headers.is_unchanged());
+    if let Some((headers, Some(bytes))) = &kept {
+        make::write(&object, bytes)?;
+        return Ok(Made { cached: true, headers: headers.paths().map(Path::to_path_buf).collect() });
+    }
+    let mut commands = steps.embedded.clone();
+    if let Some(compile) = commands.first_mut() {
+        compile.push(format!("-Wp,-MMD,\u{1}/{HEADERS}"));
+    }
+    // An entry without object: it is known that the name gets into it.
+    let named = kept.is_some() || shelf.is_none();
+    run_all(&commands, if named { name } else { ANY_MODULE }, &[], shop).map_err(refused)?;
+    let headers = read_headers(shop);
+    let mut bytes = make::read(&object)?;
+    let anonymous = !named && !has_name(&bytes);
+    if let (Some(shelf), Some(key), false) = (shelf, &key, named) {
+        let first = String::from_utf8_lossy(text).lines().next().unwrap_or_default().to_string();
+        let entry = Entry::new(&first).with("headers", Inputs::of(headers.clone()).to_text());
+        let entry = if anonymous { entry.with("o", std::mem::take(&mut bytes)) } else { entry };
+        shelf.cache.put(Kind::Embedded, key, &entry);
+    }
+    if !named && !anonymous {
+        run_all(&commands, name, &[], shop).map_err(refused)?;
+    }
+    Ok(Made { cached: false, headers })
+}
+
+fn key(shelf: &Shelf, text: &[u8]) -> Key {
+    let mut hash = sha2::Sha256::new();
+    hash.update(shelf.key.text());
+    hash.update(text);
+    Key::new(hash)
+}
+
+fn refused(complaint: Complaint) -> Failure {
+    match make::errors_in(&complaint.text) {
+        lines if lines.is_empty() => Failure::Unable(format!("{}: {}", complaint.program, complaint.text)),
+        lines => Failure::Refused(BuildError::Compile { lines }),
+    }
+}
+
+/// Whether the meaningless name is in what is loaded, or in a symbol.
+fn has_name(bytes: &[u8]) -> bool {
+    let holds = |data: &[u8]| data.windows(ANY_MODULE.len()).any(|window| window == ANY_MODULE.as_bytes());
+    match object::File::parse(bytes) {
+        Ok(file) => file.sections().any(|section| {
+            let debug = section.name().is_ok_and(|name| name.starts_with(".debug_"));
+            !debug && section.data().map_or(true, holds)
+        }),
+        Err(_) => true,
+    }
+}
+
+/// From a rule for make: `embedded.o: a.h \` and so on. A path with a space is one that is never found again, which makes
+/// the object again each time.
+fn read_headers(shop: &Shop) -> Vec<PathBuf> {
+    let text = std::fs::read_to_string(shop.work.join(HEADERS)).unwrap_or_default();
+    let words = text.split_whitespace().filter(|word| *word != "\\" && !word.ends_with(':'));
+    words.map(|word| shop.directory.join(word)).filter(|path| !path.starts_with(shop.work)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_a_rule() {
+        let directory = tempfile::tempdir().unwrap();
+        let work = directory.path();
+        let shop = Shop { work, directory: Path::new("/k"), environment: Vec::new(), verbosity: 0, stages: Default::default() };
+        let text = format!("{0}/embedded.o: {0}/embedded.c \\\n /usr/h.h ./include/a.h \\\n {0}/runtime-c/script.h\n", work.display());
+        std::fs::write(work.join(HEADERS), text).unwrap();
+        assert_eq!(read_headers(&shop), [Path::new("/usr/h.h"), Path::new("/k/./include/a.h")]);
+    }
+
+    #[test]
+    fn the_name_in_an_object() {
+        let object = |section: &[u8], data: &[u8]| {
+            let mut object = object::write::Object::new(object::BinaryFormat::Elf, object::Architecture::X86_64, object::Endianness::Little);
+            let id = object.add_section(Vec::new(), section.to_vec(), object::SectionKind::ReadOnlyData);
+            object.append_section_data(id, data, 1);
+            object.write().unwrap()
+        };
+        assert!(has_name(&object(b".rodata", b"x spile_any_module: y")));
+        assert!(!has_name(&object(b".debug_str", b"spile_any_module")));
+        assert!(!has_name(&object(b".rodata", b"spile_any")));
+        assert!(has_name(b"junk"));
+    }
+}

@@ -1,0 +1,175 @@
+//! Finished modules, kept from one run to the next by what went into them.
+//!
+//! The key is known after pass 1: the texts of the script and its library, the options, the kernel's build tree, the
+//! compiler, the environment, this program itself. What else pass 2 looked at (debug information, modules, headers of
+//! embedded C) is known only when the module is made: it stands in the entry, and the entry holds as long as none of it
+//! changed.
+//!
+//! A module that is run at once has a number in its name, so that the same script can run twice. It is kept with the
+//! number 0, and given its own when it is taken out: both have as many bytes ([`numbered`]).
+
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+
+use spile_base::cache::{Cache, Entry, Inputs, Key, Kind};
+use spile_source::SourceMap;
+
+/// A module and what its first build said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finished {
+    /// The `.ko`.
+    pub module: Vec<u8>,
+    /// Warnings of pass 2 and of the compiler, as they were shown.
+    pub warnings: String,
+    /// Names of the modules that it probes.
+    pub modules: Vec<String>,
+}
+
+/// What decides about a module before pass 2.
+pub struct Facts<'a> {
+    /// The options that decide about it, as text.
+    pub options: &'a str,
+    /// All that pass 1 read.
+    pub sources: &'a SourceMap,
+    pub release: &'a str,
+    /// From [`crate::identity`].
+    pub build: &'a str,
+    /// The script's name as the module tells it.
+    pub title: &'a str,
+    /// The name will have a number.
+    pub numbered: bool,
+}
+
+/// Variables that passes 2 to 4 look at, or the programs that they run.
+const ENVIRONMENT: [&str; 8] =
+    ["PATH", "ARCH", "CROSS_COMPILE", "CPATH", "C_INCLUDE_PATH", "SYSTEMTAP_DEBUGINFO_PATH", "DEBUGINFOD_URLS", "SYSROOT"];
+
+/// The key of the module that these facts lead to.
+pub fn key(facts: &Facts) -> Key {
+    let mut hash = Sha256::new();
+    let mut add = |text: &[u8]| {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    };
+    add(itself().as_bytes());
+    add(facts.options.as_bytes());
+    for text in [facts.release, facts.build, facts.title, if facts.numbered { "numbered" } else { "" }] {
+        add(text.as_bytes());
+    }
+    for name in ENVIRONMENT {
+        add(std::env::var_os(name).unwrap_or_default().as_encoded_bytes());
+    }
+    for file in facts.sources.files() {
+        add(file.name.as_bytes());
+        add(&file.bytes);
+    }
+    Key::new(hash)
+}
+
+/// This program: its version, and what tells one build of it from another.
+fn itself() -> String {
+    let state = std::fs::metadata("/proc/self/exe").map(|file| format!("{} {}.{} {}", file.size(), file.mtime(), file.mtime_nsec(), file.ino()));
+    format!("{} {}", env!("CARGO_PKG_VERSION"), state.unwrap_or_default())
+}
+
+/// The kept module, if nothing that it depends on changed.
+pub fn find(cache: &Cache, key: &Key) -> Option<Finished> {
+    let entry = cache.get(Kind::Module, key)?;
+    if !Inputs::from_text(entry.text("inputs")?).is_unchanged() {
+        return None;
+    }
+    let modules = entry.text("modules")?.lines().map(str::to_string).collect();
+    Some(Finished { module: entry.part("ko")?.to_vec(), warnings: entry.text("warnings")?.to_string(), modules })
+}
+
+/// Keeps a module; `about` is for `--cache show`.
+pub fn keep(cache: &Cache, key: &Key, finished: &Finished, inputs: impl IntoIterator<Item = PathBuf>, about: &str) {
+    let entry = Entry::new(about)
+        .with("ko", finished.module.as_slice())
+        .with("warnings", finished.warnings.as_bytes())
+        .with("modules", finished.modules.join("\n"))
+        .with("inputs", Inputs::of(inputs).to_text());
+    cache.put(Kind::Module, key, &entry);
+}
+
+/// The largest process number is 4194304 (PID_MAX_LIMIT, include/linux/threads.h).
+const DIGITS: usize = 7;
+
+/// The name of the module with that number.
+pub fn numbered(stem: &str, number: u32) -> String {
+    format!("{stem}_{number:0DIGITS$}")
+}
+
+/// Gives the module another name of as many bytes, in all its sections.
+pub fn rename(module: &mut [u8], from: &str, to: &str) {
+    if from.len() != to.len() || from.is_empty() {
+        return;
+    }
+    let mut at = 0;
+    while let Some(rest) = module.get(at..) {
+        let Some(found) = find_bytes(rest, from.as_bytes()) else { return };
+        module[at + found..at + found + to.len()].copy_from_slice(to.as_bytes());
+        at += found + to.len();
+    }
+}
+
+/// By the first byte, which is rare in machine code and debug information alike when the whole is.
+fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    let (first, rest) = wanted.split_first()?;
+    let mut at = 0;
+    loop {
+        at += bytes.get(at..)?.iter().position(|byte| byte == first)?;
+        if bytes[at + 1..].starts_with(rest) {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
+/// Whether nothing but `inputs` decides what these points mean: not so where files are found by a pattern.
+pub fn is_decided<'a>(points: impl IntoIterator<Item = &'a str>) -> bool {
+    let by_pattern = |point: &str| {
+        let path = point.strip_prefix("process(\"").and_then(|rest| rest.split('"').next());
+        path.is_some_and(|path| path.contains(['*', '?', '[']))
+    };
+    !points.into_iter().any(by_pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_until_an_input_changes() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = spile_base::cache::Settings { directory: Some(directory.path().join("cache")), limit: 1 << 20, poisoned: false };
+        let cache = Cache::open(&settings);
+        let input = directory.path().join("vmlinux");
+        std::fs::write(&input, "1").unwrap();
+        let key = key(&Facts { options: "", sources: &SourceMap::new(), release: "6.1", build: "b", title: "x.stp", numbered: true });
+        let finished = Finished { module: vec![1, 2], warnings: "w\n".into(), modules: vec!["lustre".into(), "ptlrpc".into()] };
+        keep(&cache, &key, &finished, [input.clone()], "about");
+        assert_eq!(find(&cache, &key), Some(finished));
+        std::fs::write(&input, "12").unwrap();
+        assert_eq!(find(&cache, &key), None);
+    }
+
+    #[test]
+    fn names_of_as_many_bytes() {
+        let (kept, own) = (numbered("spile_ab", 0), numbered("spile_ab", 4_194_304));
+        assert_eq!((kept.as_str(), own.as_str()), ("spile_ab_0000000", "spile_ab_4194304"));
+        let mut module = b"s spile_ab_0000000\0name=spile_ab_0000000".to_vec();
+        rename(&mut module, &kept, &own);
+        assert_eq!(module, b"s spile_ab_4194304\0name=spile_ab_4194304");
+        rename(&mut module, "spile_ab_4194304", "x");
+        assert_eq!(module, b"s spile_ab_4194304\0name=spile_ab_4194304");
+    }
+
+    #[test]
+    fn patterns_of_files_are_not_kept() {
+        assert!(is_decided(["begin", "process(\"/bin/ls\").function(\"*\")", "kernel.function(\"vfs_*\")"]));
+        assert!(!is_decided(["begin", "process(\"/usr/bin/*\").begin"]));
+    }
+}

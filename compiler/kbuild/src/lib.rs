@@ -1,0 +1,234 @@
+//! Pass 4: C text to a loadable `.ko`.
+//!
+//! The runtime is compiled once for each kernel, compiler and version of spile, by the kernel's own Kbuild through
+//! Makefile.kbuild. The same build shows how Kbuild makes a module ([`record`]), and modules of scripts are made by
+//! following that ([`replay`]) in a twentieth of the time. Where it cannot be followed they are left to Kbuild, as with
+//! `--kbuild`; [`Built::notes`] says why.
+
+pub mod finished;
+mod compare;
+mod compiler;
+mod embed;
+mod embedded;
+mod error;
+mod make;
+mod modpost;
+mod recipe;
+mod record;
+mod replay;
+mod shell;
+mod sign;
+mod symvers;
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub use compare::differences;
+pub use error::BuildError;
+pub use sign::{Keys, sign};
+
+use compiler::Compiler;
+use embed::Runtime;
+use recipe::Recipe;
+
+use spile_base::cache::{Cache, Key, Kind};
+
+/// The C of one module.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    pub script: String,
+    pub embedded: Option<String>,
+}
+
+/// What is to be built.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub release: String,
+    /// Headers and Makefiles of the kernel.
+    pub build_dir: PathBuf,
+    /// Module name.
+    pub module: String,
+    pub sources: Sources,
+    /// Instead of the runtime that is part of this program; its Makefile.kbuild stands beside the directory.
+    pub runtime: Option<PathBuf>,
+    /// Make the module by Kbuild itself.
+    pub kbuild: bool,
+    /// `NAME=VALUE` for make.
+    pub make: Vec<String>,
+    pub verbosity: u8,
+}
+
+/// Told what is going on, for people who wait.
+pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// Something that was done, and the time it took.
+pub type Stage = (String, Duration);
+
+/// A module, and how it came about.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// `NAME.ko` in the work directory.
+    pub module: PathBuf,
+    /// For people, with `-v`.
+    pub notes: Vec<String>,
+    pub warnings: Vec<String>,
+    /// Files outside that went into it and that were only known then.
+    pub inputs: Vec<PathBuf>,
+    /// What the compiler says of the stack that the script's functions use (GCC manual, -fstack-usage), if it does.
+    pub stack: Option<String>,
+    /// What took how long; programs that ran at the same time both count in full.
+    pub stages: Vec<Stage>,
+}
+
+/// Builds in `work`, which exists and is private.
+pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<Built, BuildError> {
+    let looked = request.build_dir.join("Makefile");
+    if !looked.exists() {
+        return Err(BuildError::NoHeaders { release: request.release.clone(), looked });
+    }
+    let compiler = compiler::choose(&request.build_dir)?;
+    let runtime = Runtime::read(request.runtime.as_deref())?;
+    let mut built = Built { module: PathBuf::new(), notes: Vec::new(), warnings: compiler.warning.iter().cloned().collect(), inputs: Vec::new(), stack: None, stages: Vec::new() };
+    let key = key(request, &runtime, &compiler);
+    let started = Instant::now();
+    let recipe = recipe(request, &runtime, &compiler, &key, work, cache, &mut built.notes, say)?;
+    built.stages.push(("runtime".into(), started.elapsed()));
+    say("compiling the script");
+    let Some(recipe) = recipe else {
+        built.notes.push("without a cache, the runtime is compiled with each script".into());
+        let started = Instant::now();
+        built.module = by_kbuild(request, &runtime, &compiler, None, work)?;
+        built.stages.push(("kbuild".into(), started.elapsed()));
+        built.stack = stack_usage(&work.join(APART));
+        return Ok(built);
+    };
+    if !request.kbuild {
+        match recipe.steps {
+            Ok(ref steps) => {
+                let source = replay::Source {
+                    name: &request.module,
+                    script: request.sources.script.as_bytes(),
+                    embedded: request.sources.embedded.as_ref().map(String::as_bytes),
+                };
+                let shelf = replay::Shelf { cache, key: &key };
+                match replay::follow_with(steps, &recipe.plain, &source, &runtime, request, work, Some(&shelf)) {
+                    Ok(made) => {
+                        if made.embedded_cached {
+                            built.notes.push("embedded C: cached".into());
+                        }
+                        built.inputs = made.headers;
+                        built.module = made.module;
+                        built.stages.extend(made.stages);
+                        built.stack = stack_usage(work);
+                        return Ok(built);
+                    }
+                    Err(replay::Failure::Refused(error)) => return Err(error),
+                    Err(replay::Failure::Unable(reason)) => built.notes.push(format!("left to Kbuild: {}", first_lines(&reason))),
+                }
+            }
+            Err(ref why) => built.notes.push(format!("modules for this kernel are left to Kbuild: {}", first_lines(why))),
+        }
+    }
+    let started = Instant::now();
+    built.module = by_kbuild(request, &runtime, &compiler, Some(&recipe.plain), work)?;
+    built.stages.push(("kbuild".into(), started.elapsed()));
+    built.stack = stack_usage(&work.join(APART));
+    Ok(built)
+}
+
+/// Where Kbuild works, below the work directory.
+const APART: &str = "kbuild";
+
+/// Beside the script's object. None: a compiler that does not write it.
+fn stack_usage(directory: &Path) -> Option<String> {
+    std::fs::read_to_string(directory.join("script.su")).ok()
+}
+
+/// Everything that the runtime's object and the way modules are made depend on, and that is known without building.
+pub fn identity(build_dir: &Path, runtime: Option<&Path>) -> Result<String, BuildError> {
+    let compiler = compiler::choose(build_dir)?;
+    let digest = sha2::Digest::finalize(Runtime::read(runtime)?.digest());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{}\n{:?}\n{digest}\n{}", compiler.identity, compiler.make, tree(build_dir)))
+}
+
+/// What tells one build tree of a release from another: by size and time, as of the compiler. Not by their places on a disk:
+/// a system that is copied, an image or a container, keeps what was built for its kernels.
+fn tree(build_dir: &Path) -> String {
+    let files = [".config", "Module.symvers", "Makefile", "include/generated/utsrelease.h", "scripts/mod/modpost", "tools/objtool/objtool"];
+    let states = files.map(|file| {
+        let path = build_dir.join(file);
+        let state = std::fs::metadata(&path).map(|metadata| format!("{} {}.{:09}", metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
+        format!("{} {}\n", path.display(), state.unwrap_or_default())
+    });
+    states.concat()
+}
+
+fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
+    let mut hash = runtime.digest();
+    let environment = ["ARCH", "CROSS_COMPILE"].map(|name| std::env::var(name).unwrap_or_default());
+    let facts = format!("{FORMAT}\n{}\n{}\n{:?}\n{:?}\n{environment:?}\n", request.release, compiler.identity, compiler.make, request.make);
+    sha2::Digest::update(&mut hash, facts);
+    sha2::Digest::update(&mut hash, tree(&request.build_dir));
+    Key::new(hash)
+}
+
+/// Counts changes of what entries hold, and of how a recipe is learnt.
+const FORMAT: u32 = 2;
+
+/// The recipe for the request's kernel: kept, or learnt now. None: there is no cache, and to learn it would take as long
+/// each time as Kbuild does.
+#[allow(clippy::too_many_arguments)]
+fn recipe(request: &Request, runtime: &Runtime, compiler: &Compiler, key: &Key, work: &Path, cache: &Cache, notes: &mut Vec<String>, say: Say) -> Result<Option<Recipe>, BuildError> {
+    let kept = || cache.get(Kind::Runtime, key).and_then(|entry| Recipe::from_entry(&entry));
+    if let Some(recipe) = kept() {
+        notes.push("runtime: cached".into());
+        return Ok(Some(recipe));
+    }
+    if cache.directory().is_none() {
+        return Ok(None);
+    }
+    say(&format!("compiling the runtime for {}, once for each kernel", request.release));
+    // Of several that need the same recipe one learns it, the others wait.
+    let _lock = cache.lock(Kind::Runtime, key);
+    if let Some(recipe) = kept() {
+        notes.push("runtime: cached".into());
+        return Ok(Some(recipe));
+    }
+    let apart = work.join("runtime");
+    std::fs::create_dir(&apart).map_err(|error| BuildError::File { path: apart.clone(), error: error.to_string() })?;
+    let recipe = record::record(request, runtime, compiler, &apart)?;
+    let about = format!("runtime for {} by {}", request.release, compiler.make.join(" "));
+    cache.put(Kind::Runtime, key, &recipe.to_entry(&about));
+    notes.push("runtime: built".into());
+    Ok(Some(recipe))
+}
+
+/// By Makefile.kbuild, with the runtime's object or compiling that too.
+fn by_kbuild(request: &Request, runtime: &Runtime, compiler: &Compiler, plain: Option<&[u8]>, work: &Path) -> Result<PathBuf, BuildError> {
+    let apart = work.join(APART);
+    runtime.unpack(&apart)?;
+    make::write(&apart.join("script.c"), request.sources.script.as_bytes())?;
+    let mut variables = vec![format!("SPILE_MODULE={}", request.module)];
+    if let Some(embedded) = &request.sources.embedded {
+        make::write(&apart.join("embedded.c"), embedded.as_bytes())?;
+        variables.push("SPILE_EMBEDDED=1".into());
+    }
+    if let Some(plain) = plain {
+        make::write(&apart.join("spile_plain.o_shipped"), plain)?;
+        variables.push("SPILE_PREBUILT=1".into());
+    }
+    make::run(request, compiler, &apart, &variables, &["modules"])?;
+    let made = apart.join(format!("{}.ko", request.module));
+    let module = work.join(format!("{}.ko", request.module));
+    match std::fs::rename(&made, &module) {
+        Ok(()) => Ok(module),
+        Err(_) => Err(BuildError::Failed { log: "make ended well but made no module".into() }),
+    }
+}
+
+/// Enough of a compiler's messages for a note.
+fn first_lines(text: &str) -> String {
+    text.lines().filter(|line| !line.trim().is_empty()).take(3).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,70 @@
+//! Runs the kernel's Kbuild.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::compiler::Compiler;
+use super::{BuildError, Request};
+
+/// Writes a file, its directory made first.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
+    let failed = |error: std::io::Error| BuildError::File { path: path.to_path_buf(), error: error.to_string() };
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(failed)?;
+    }
+    std::fs::write(path, bytes).map_err(failed)
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
+    std::fs::read(path).map_err(|error| BuildError::File { path: path.to_path_buf(), error: error.to_string() })
+}
+
+/// What every program of a build gets: messages in English, temporary files where they go with the work directory, and
+/// nothing that a make around us may have set.
+pub(super) fn environment(command: &mut Command, work: &Path) {
+    for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES", "KBUILD_OUTPUT", "KCFLAGS", "KBUILD_EXTRA_SYMBOLS", "LOCALVERSION"] {
+        command.env_remove(name);
+    }
+    command.env("LC_ALL", "C").env("TMPDIR", work);
+}
+
+/// `make -C BUILD_DIR M=work VARIABLES TARGETS`; gives what it said.
+pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables: &[String], targets: &[&str]) -> Result<String, BuildError> {
+    let mut make = Command::new("make");
+    environment(&mut make, work);
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    make.arg("-C").arg(&request.build_dir).arg(format!("M={}", work.display())).arg(format!("-j{jobs}")).args(&compiler.make).args(&request.make);
+    // A tree with a vmlinux would have BTF made of its types for each module, by programs that may not be built there.
+    make.arg("CONFIG_DEBUG_INFO_BTF_MODULES=");
+    make.arg("--no-print-directory").args(variables).args(targets).stdin(Stdio::null());
+    let output = make.output().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => BuildError::NoMake,
+        _ => BuildError::Failed { log: format!("running make: {error}") },
+    })?;
+    let log = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if request.verbosity >= 3 {
+        eprint!("{}", spile_abi::escape::lines(&log));
+    }
+    if output.status.success() {
+        return Ok(log);
+    }
+    match errors_in(&log) {
+        lines if lines.is_empty() => Err(BuildError::Failed { log }),
+        lines => Err(BuildError::Compile { lines }),
+    }
+}
+
+/// Messages of the compiler and of modpost that are errors. Commands, which make shows too, are indented.
+pub(super) fn errors_in(log: &str) -> Vec<String> {
+    let is_error = |line: &&str| !line.starts_with(' ') && line.contains("error:") || line.starts_with("ERROR: modpost:");
+    log.lines().filter(is_error).map(str::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn commands_are_no_errors() {
+        let log = "  gcc -c x.c | grep ': error: '\nx.c: In function 'f':\nx.c:2:7: error: 'y' undeclared\n    2 |  error: y;\nERROR: modpost: \"z\" undefined!\n";
+        assert_eq!(super::errors_in(log), ["x.c:2:7: error: 'y' undeclared", "ERROR: modpost: \"z\" undefined!"]);
+    }
+}

@@ -1,0 +1,20 @@
+//! The page behind each code, as `--explain CODE` prints it.
+//!
+//! A page stands in `pages/CODE.md`: a headline, what the message means and why, a wrong script and a right one.
+
+use include_dir::{Dir, include_dir};
+
+static PAGES: Dir = include_dir!("$CARGO_MANIFEST_DIR/src/diagnostic/pages");
+
+/// The page of a code, however it is spelled: `E0101`, `e101`.
+pub fn page(code: &str) -> Option<&'static str> {
+    let code = code.trim().to_ascii_uppercase();
+    let (letter, digits) = code.split_at_checked(1)?;
+    let name = format!("{letter}{digits:0>4}.md");
+    PAGES.get_file(name)?.contents_utf8()
+}
+
+/// All pages: code and text.
+pub fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PAGES.files().filter_map(|file| Some((file.path().file_stem()?.to_str()?, file.contents_utf8()?)))
+}

@@ -1,0 +1,209 @@
+//! Shows diagnostics with codespan-reporting.
+//!
+//! Takes a [`Diagnostic`] and the texts its spans point into, gives the text for a terminal:
+//!
+//!     error[E0033]: expected an expression after `+`
+//!       ┌─ trace.stp:1:20
+//!
+//! A label in text that came out of a macro or script argument gets further labels where that was called.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use codespan_reporting::diagnostic as codespan;
+use codespan_reporting::files::{Error, Files};
+use codespan_reporting::term;
+use spile_abi::escape;
+
+use super::{Diagnostic, Label, Severity};
+use crate::{FileId, SourceMap, Span};
+
+/// Calls shown for one label, innermost first; a longer chain says nothing new.
+pub(super) const MAX_CALLS: usize = 8;
+
+/// The text of a diagnostic, with a newline at its end; with terminal colours if `color`.
+pub fn render(sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> String {
+    let files = Texts(sources);
+    let shown = convert(sources, diagnostic);
+    let config = term::Config { tab_width: 8, ..term::Config::default() };
+    let text = if color {
+        let mut buffer = term::termcolor::Buffer::ansi();
+        term::emit_to_write_style(&mut buffer, &config, &files, &shown)
+            .map(|()| String::from_utf8_lossy(buffer.as_slice()).into_owned())
+    } else {
+        term::emit_into_string(&config, &files, &shown)
+    };
+    match text {
+        Ok(text) => format!("{}\n", text.trim_end()),
+        // Only a span of another source map can lead here.
+        Err(_) => format!("{}[{}]: {}\n", word(diagnostic.severity), diagnostic.code.0, escape::line(&diagnostic.message)),
+    }
+}
+
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+fn convert(sources: &SourceMap, diagnostic: &Diagnostic) -> codespan::Diagnostic<FileId> {
+    let severity = match diagnostic.severity {
+        Severity::Warning => codespan::Severity::Warning,
+        Severity::Error => codespan::Severity::Error,
+    };
+    let mut labels: Vec<codespan::Label<FileId>> = Vec::new();
+    let mut calls = Vec::new();
+    for label in &diagnostic.labels {
+        labels.push(convert_label(label));
+        calls.extend(calls_to(sources, label.span));
+    }
+    for call in calls {
+        if !labels.iter().any(|label| label.file_id == call.file_id && label.range == call.range) {
+            labels.push(call);
+        }
+    }
+    codespan::Diagnostic::new(severity)
+        .with_code(diagnostic.code.0)
+        .with_message(printable(&diagnostic.message))
+        .with_labels(labels)
+        .with_notes(diagnostic.notes.iter().map(|note| printable(note).into_owned()).collect())
+}
+
+/// Text without what a terminal would obey: a file that is no script must not clear the screen, nor turn lines around. Offsets stay:
+/// as many bytes come in place of each such character as it has.
+fn printable(text: &str) -> Cow<'_, str> {
+    let obeyed = |character: char| !matches!(character, '\n' | '\t') && escape::is_obeyed(character);
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let replace = |character: char| match character {
+        // At the end of a line of other systems it is nothing; elsewhere the terminal would begin the line anew.
+        '\r' => " ".to_string(),
+        other if obeyed(other) => "?".repeat(other.len_utf8()),
+        other => other.to_string(),
+    };
+    Cow::Owned(text.chars().map(replace).collect())
+}
+
+fn convert_label(label: &Label) -> codespan::Label<FileId> {
+    let Span { file, start, end, .. } = label.span;
+    let range = start as usize..end as usize;
+    let converted = match label.primary {
+        true => codespan::Label::primary(file, range),
+        false => codespan::Label::secondary(file, range),
+    };
+    converted.with_message(printable(&label.message))
+}
+
+/// Where the text at `span` was asked for, innermost first.
+fn calls_to(sources: &SourceMap, span: Span) -> Vec<codespan::Label<FileId>> {
+    let expansions = std::iter::successors(sources.expansion(span.via), |inner| sources.expansion(inner.call.via));
+    let label = |expansion: &crate::Expansion| {
+        let Span { file, start, end, .. } = expansion.call;
+        let message = match expansion.name.starts_with('$') {
+            true => format!("script argument {} stands here", expansion.name),
+            false => format!("in expansion of macro {}", expansion.name),
+        };
+        codespan::Label::secondary(file, start as usize..end as usize).with_message(message)
+    };
+    expansions.take(MAX_CALLS).map(label).collect()
+}
+
+/// The texts as codespan asks for them.
+struct Texts<'a>(&'a SourceMap);
+
+impl<'a> Files<'a> for Texts<'a> {
+    type FileId = FileId;
+    type Name = Cow<'a, str>;
+    type Source = Cow<'a, str>;
+
+    fn name(&'a self, id: FileId) -> Result<Cow<'a, str>, Error> {
+        Ok(escape::line(&self.0.file(id).name))
+    }
+
+    fn source(&'a self, id: FileId) -> Result<Cow<'a, str>, Error> {
+        Ok(printable(&self.0.file(id).text))
+    }
+
+    fn line_index(&'a self, id: FileId, byte: usize) -> Result<usize, Error> {
+        let text = self.0.file(id).text.as_bytes();
+        Ok(text[..byte.min(text.len())].iter().filter(|&&byte| byte == b'\n').count())
+    }
+
+    fn line_range(&'a self, id: FileId, line: usize) -> Result<Range<usize>, Error> {
+        let text = &self.0.file(id).text;
+        let mut starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).skip(line);
+        match starts.next() {
+            Some(start) => Ok(start..starts.next().unwrap_or(text.len())),
+            None => Err(Error::LineTooLarge { given: line, max: text.matches('\n').count() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Code;
+    use crate::Origin;
+
+    #[test]
+    fn no_terminal_obeys_a_script_or_its_name() {
+        let mut sources = SourceMap::new();
+        let text = "probe \u{9b}2J\u{202e}x\x1b[2J\r\n";
+        let script = sources.add("a\x1b[2J\n.stp", text.as_bytes().to_vec(), Origin::User);
+        let at = text.find('x').unwrap();
+        let diagnostic = Diagnostic::error(Code("E0100"), "about \u{9b}2J\r").at(Span::new(script, at, at + 1), "here\x07");
+        let shown = render(&sources, &diagnostic, false);
+        assert!(!shown.contains(|character| character != '\n' && escape::is_obeyed(character)), "{shown:?}");
+        assert!(shown.contains(r"a\x1b[2J\n.stp:1:"), "{shown}");
+    }
+
+    #[test]
+    fn labels_in_two_files_and_notes() {
+        let mut sources = SourceMap::new();
+        let script = sources.add("a.stp", b"probe begin {\n\tx = y\n}\n".to_vec(), Origin::User);
+        let library = sources.add("lib.stp", b"global y\n".to_vec(), Origin::Tapset);
+        let diagnostic = Diagnostic::error(Code("E0100"), "something about y")
+            .at(Span::new(script, 19, 20), "used here")
+            .also(Span::new(library, 7, 8), "declared here")
+            .note("one note")
+            .note("another note");
+        insta::assert_snapshot!(render(&sources, &diagnostic, false));
+        assert!(render(&sources, &diagnostic, true).contains("\u{1b}["));
+    }
+
+    #[test]
+    fn a_label_in_a_macro_shows_all_calls() {
+        let mut sources = SourceMap::new();
+        let script = sources.add(
+            "a.stp",
+            b"@define in %( 1 + %)\n@define out %( @in %)\nprobe x { @out }\n".to_vec(),
+            Origin::User,
+        );
+        let outer = sources.add_expansion("@out", Span::new(script, 53, 57));
+        let inner = sources.add_expansion("@in", Span { via: outer, ..Span::new(script, 36, 39) });
+        let diagnostic =
+            Diagnostic::warning(Code("W0100"), "a sum").at(Span { via: inner, ..Span::new(script, 16, 17) }, "this");
+        insta::assert_snapshot!(render(&sources, &diagnostic, false));
+    }
+
+    #[test]
+    fn control_characters_stay_out_of_the_terminal() {
+        let mut sources = SourceMap::new();
+        let script = sources.add("a.stp", b"x \x1b[2J y\n".to_vec(), Origin::User);
+        let diagnostic = Diagnostic::error(Code("E0001"), "`\x1b`").at(Span::new(script, 7, 8), "\x07").note("\x00");
+        let shown = render(&sources, &diagnostic, false);
+        assert!(shown.contains("x ?[2J y") && !shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
+    }
+
+    #[test]
+    fn no_place_and_places_at_the_end() {
+        let mut sources = SourceMap::new();
+        let script = sources.add("a.stp", b"x\n".to_vec(), Origin::User);
+        let bare = Diagnostic::error(Code("E0500"), "gcc failed");
+        assert_eq!(render(&sources, &bare, false), "error[E0500]: gcc failed\n");
+        let end = Diagnostic::error(Code("E0500"), "the end").at(Span::new(script, 2, 2), "here");
+        assert!(render(&sources, &end, false).contains("a.stp:2:1"));
+    }
+}

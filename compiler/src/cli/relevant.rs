@@ -1,0 +1,63 @@
+//! Which options decide about a module, for the key that it is kept by.
+
+use spile_source::{Origin, SourceMap};
+
+use super::options::Options;
+
+/// The options without those that do not change the module, all of them by default: an option that is added is relevant.
+pub fn relevant(options: &Options, sources: &SourceMap) -> Options {
+    let mut options = options.clone();
+    options.last_pass = None;
+    options.verbose = 0;
+    options.output = None;
+    options.seconds = None;
+    options.buffer = None;
+    options.color = String::new();
+    options.guest = false;
+    options.no_warnings = false;
+    options.disable_cache = false;
+    options.poison_cache = false;
+    options.time_report = None;
+    // What is kept has no signature.
+    options.sign_module = None;
+    options.sign_key = None;
+    options.sign_cert = None;
+    // Their program can be what process probes without a path mean.
+    let process = sources.files().any(|file| file.origin == Origin::User && file.bytes.windows(7).any(|window| window == b"process"));
+    if !process {
+        options.command = None;
+        options.pid = None;
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use spile_base::cache::Key;
+    use spile_kbuild::finished::{Facts, key};
+
+    use super::*;
+
+    fn key_of(arguments: &[&str], text: &str, numbered: bool) -> Key {
+        let options = Options::try_parse_from(std::iter::once(&"spile").chain(arguments)).unwrap();
+        let mut sources = SourceMap::new();
+        sources.add("x.stp", text.as_bytes().to_vec(), Origin::User);
+        let relevant = format!("{:?}", relevant(&options, &sources));
+        key(&Facts { options: &relevant, sources: &sources, release: "6.1", build: "b", title: "x.stp", numbered })
+    }
+
+    #[test]
+    fn what_decides_about_a_module() {
+        let plain = key_of(&["x.stp"], "probe begin {}", true);
+        for arguments in [&["-v", "x.stp"][..], &["-p4", "x.stp"], &["-T", "3", "x.stp"], &["-o", "f", "x.stp"], &["-c", "ls", "x.stp"], &["-x", "1", "x.stp"], &["-w", "x.stp"], &["--poison-cache", "x.stp"]] {
+            assert_eq!(key_of(arguments, "probe begin {}", true), plain, "{arguments:?}");
+        }
+        for arguments in [&["-g", "x.stp"][..], &["-m", "n", "x.stp"], &["x.stp", "1"], &["-DMAXERRORS=3", "x.stp"], &["-W", "x.stp"], &["--kbuild", "x.stp"], &["-I", "d", "x.stp"]] {
+            assert_ne!(key_of(arguments, "probe begin {}", true), plain, "{arguments:?}");
+        }
+        assert_ne!(key_of(&["x.stp"], "probe begin { }", true), plain);
+        assert_ne!(key_of(&["x.stp"], "probe begin {}", false), plain);
+        assert_ne!(key_of(&["-c", "ls", "x.stp"], "probe process.begin {}", true), key_of(&["-c", "w", "x.stp"], "probe process.begin {}", true));
+    }
+}

@@ -1,0 +1,568 @@
+//! What can be wrong with a script's text: facts, and the diagnostic of each.
+
+use super::preprocess::condition_words;
+use spile_source::diagnostic::{Code, Diagnostic, suggest};
+use spile_source::Span;
+
+/// Mistakes after which reading a file stops: nobody mends more in one go.
+pub const MAX_PROBLEMS: usize = 100;
+
+/// Why some bytes are no token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LexicalError {
+    UnclosedString,
+    UnclosedComment,
+    UnclosedEmbeddedC,
+    /// `%}` without `%{`.
+    StrayEmbeddedEnd,
+    BadNumber(String),
+    /// More than two behind a name.
+    TooManyDollars,
+    Character(String),
+}
+
+/// What is wrong with a `@define`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefinitionProblem {
+    /// No name follows.
+    Name,
+    /// The name is `define`.
+    Reserved,
+    /// No `%(` follows the macro's name or parameters.
+    Body(String),
+    Parameter,
+    ParameterTwice(String),
+    ParametersUnclosed,
+    Unclosed(String),
+    /// Inside the body of another, or made by one.
+    Nested,
+}
+
+/// What is wrong with the condition of a `%( %? %)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionProblem {
+    Left,
+    Operator,
+    EqualityOnly,
+    RightString,
+    RightNumber,
+    RightConfig,
+    /// `CONFIG_X > 5` of a configuration word that is no number.
+    NoNumber,
+    PatternOrdered,
+    /// Neither `&&`, `||` nor `%?` follows.
+    End,
+}
+
+/// A word that the grammar did not expect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unexpected {
+    pub span: Span,
+    /// As a message names it; `None` at the end of the script.
+    pub found: Option<String>,
+    /// The word before, and where it stands.
+    pub after: Option<(String, Span)>,
+    /// "an expression", "`)`".
+    pub expected: Vec<String>,
+    pub hint: Option<&'static str>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SyntaxError {
+    Lexical {
+        error: LexicalError,
+        span: Span,
+    },
+    TooLong {
+        span: Span,
+    },
+    ArgumentOutOfRange {
+        span: Span,
+        number: u32,
+        quoted: bool,
+        given: usize,
+    },
+    ArgumentNested {
+        span: Span,
+    },
+    UnknownMacro {
+        name: String,
+        span: Span,
+        candidates: Vec<String>,
+        /// It is an operator, of a later version than `--compatible` names.
+        since: Option<&'static str>,
+    },
+    /// `given` is `None` without parentheses.
+    MacroArguments {
+        name: String,
+        span: Span,
+        parameters: Vec<String>,
+        given: Option<usize>,
+        defined: Span,
+    },
+    MacroArgumentsUnclosed {
+        name: String,
+        span: Span,
+    },
+    MacroRecursion {
+        name: String,
+        span: Span,
+        defined: Span,
+    },
+    MacroDefinition {
+        span: Span,
+        problem: DefinitionProblem,
+    },
+    MacroRedefined {
+        name: String,
+        span: Span,
+        first: Span,
+    },
+    /// A warning.
+    MacroHidesOperator {
+        name: String,
+        span: Span,
+    },
+    ExpansionTooLarge {
+        span: Span,
+    },
+    NotAMacro {
+        span: Span,
+        found: String,
+    },
+    Condition {
+        span: Span,
+        found: String,
+        problem: ConditionProblem,
+        open: Span,
+        after_operand: bool,
+    },
+    ConditionalUnclosed {
+        span: Span,
+    },
+    ConditionalStray {
+        span: Span,
+        op: &'static str,
+    },
+    ExpectedItem {
+        span: Span,
+        found: String,
+    },
+    StrayBrace {
+        span: Span,
+    },
+    /// `stopped` is what stands where the brace is missing; `None` at the end of the script.
+    UnclosedBody {
+        open: Span,
+        stopped: Option<(Span, String)>,
+    },
+    Unexpected(Unexpected),
+    TooDeep {
+        span: Span,
+        limit: u16,
+    },
+    TooManyPoints {
+        span: Span,
+        limit: usize,
+    },
+    AliasName {
+        span: Span,
+    },
+    SecondHandler {
+        span: Span,
+        appends: bool,
+    },
+    ArraySize {
+        span: Span,
+        name: String,
+    },
+    ArrayInitial {
+        span: Span,
+        name: String,
+    },
+    SortTwice {
+        span: Span,
+        first: Span,
+    },
+    /// `name` of the operator; it is no extractor, or the mark is missing.
+    SortOperator {
+        span: Span,
+        name: &'static str,
+    },
+    DeleteTarget {
+        span: Span,
+    },
+    /// A histogram that is neither printed alone nor indexed.
+    HistogramValue {
+        span: Span,
+    },
+    /// Of an overload; not above 0.
+    Priority {
+        span: Span,
+    },
+    /// `*` as an index where one element is meant.
+    AnyIndex {
+        span: Span,
+    },
+    NotAssignable {
+        span: Span,
+        place: &'static str,
+    },
+    AfterPretty {
+        span: Span,
+    },
+    PrintWithoutArguments {
+        span: Span,
+        name: String,
+    },
+    PrintLiteral {
+        span: Span,
+        name: String,
+        format: bool,
+    },
+    PrintCount {
+        span: Span,
+        name: String,
+        least: usize,
+        most: usize,
+        given: usize,
+    },
+    AtArguments {
+        span: Span,
+        name: &'static str,
+        usage: &'static str,
+    },
+    NotIndexable {
+        span: Span,
+        name: &'static str,
+    },
+    /// A warning: `given` script arguments, this one (1-based) is not used.
+    UnusedArgument {
+        number: usize,
+        text: String,
+    },
+}
+
+impl SyntaxError {
+    /// As a user sees it.
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            SyntaxError::Lexical { error, span } => lexical(error, *span),
+            SyntaxError::TooLong { span } => error("E0002", "this file is too long for a script").at(*span, ""),
+            SyntaxError::ArgumentOutOfRange { span, number, quoted, given } => {
+                argument_out_of_range(*span, *number, *quoted, *given)
+            }
+            SyntaxError::ArgumentNested { span } => {
+                error("E0004", "a script argument may not refer to script arguments itself").at(*span, "")
+            }
+            SyntaxError::UnknownMacro { name, span, candidates: _, since: Some(since) } => {
+                error("E0010", format!("no macro or operator @{name}")).at(*span, "").note(format!("SystemTap has it since {since}; --compatible asks for an older language"))
+            }
+            SyntaxError::UnknownMacro { name, span, candidates, since: None } => unknown_macro(name, *span, candidates),
+            SyntaxError::MacroArguments { name, span, parameters, given, defined } => {
+                macro_arguments(name, *span, parameters, *given, *defined)
+            }
+            SyntaxError::MacroArgumentsUnclosed { name, span } => {
+                error("E0011", format!("the arguments of macro @{name} are not closed"))
+                    .at(*span, "no `)` follows that belongs to this call")
+            }
+            SyntaxError::MacroRecursion { name, span, defined } => {
+                error("E0012", format!("macro @{name} calls itself, so its expansion would never end"))
+                    .at(*span, "called again here")
+                    .also(*defined, "defined here")
+            }
+            SyntaxError::MacroDefinition { span, problem } => macro_definition(*span, problem),
+            SyntaxError::MacroRedefined { name, span, first } => {
+                error("E0014", format!("macro @{name} is defined twice")).at(*span, "again here").also(*first, "first here")
+            }
+            SyntaxError::MacroHidesOperator { name, span } => {
+                Diagnostic::warning(Code("W0001"), format!("macro @{name} hides the built-in operator of that name"))
+                    .at(*span, "")
+            }
+            SyntaxError::ExpansionTooLarge { span } => {
+                error("E0015", "macros and script arguments expand to too much text").at(*span, "given up here")
+            }
+            SyntaxError::NotAMacro { span, found } => {
+                error("E0016", format!("a macro library (.stpm) holds @define alone, found {found}"))
+                    .at(*span, "")
+                    .note("functions, probes and globals belong in a file named *.stp")
+            }
+            SyntaxError::Condition { span, found, problem, open, after_operand } => {
+                condition(*span, found, *problem, *open, *after_operand)
+            }
+            SyntaxError::ConditionalUnclosed { span } => {
+                error("E0021", "this conditional is not closed").at(*span, "no `%)` follows that belongs to it")
+            }
+            SyntaxError::ConditionalStray { span, op } => {
+                error("E0022", format!("`{op}` without a conditional")).at(*span, "no `%(` is open here")
+            }
+            SyntaxError::ExpectedItem { span, found } => {
+                error("E0030", "expected `probe`, `function`, `global`, `private`, `@define` or `%{`")
+                    .at(*span, format!("found {found}"))
+                    .note("statements stand inside the braces of a probe or function")
+            }
+            SyntaxError::StrayBrace { span } => {
+                error("E0031", "`}` without `{`").at(*span, "everything is closed already before this")
+            }
+            SyntaxError::UnclosedBody { open, stopped } => unclosed_body(*open, stopped),
+            SyntaxError::Unexpected(unexpected) => unexpected_word(unexpected),
+            SyntaxError::TooDeep { span, limit } => {
+                error("E0034", format!("statements and expressions are nested too deeply (more than {limit} levels)"))
+                    .at(*span, "the limit is reached here")
+                    .note("split it: put inner parts into functions or variables of their own")
+            }
+            SyntaxError::TooManyPoints { span, limit } => {
+                error("E0035", format!("the braces of this probe point make more than {limit} points")).at(*span, "")
+            }
+            SyntaxError::AliasName { span } => error("E0036", "this cannot be the name of a probe alias").at(*span, "")
+                .note("a name is components joined by dots, without `?`, `!`, `if`, braces or commas: probe my.alias = ..."),
+            SyntaxError::SecondHandler { span, appends } => second_handler(*span, *appends),
+            SyntaxError::ArraySize { span, name } => {
+                error("E0038", format!("the size of array `{name}` must be 1 to {}", i32::MAX)).at(*span, "")
+            }
+            SyntaxError::ArrayInitial { span, name } => {
+                error("E0038", format!("array `{name}` cannot have an initial value"))
+                    .at(*span, "only scalars can")
+                    .note("set elements in `probe begin` or `probe init`")
+            }
+            SyntaxError::SortTwice { span, first } => {
+                error("E0039", "a foreach sorts by one thing").at(*span, "second mark").also(*first, "first mark")
+            }
+            SyntaxError::SortOperator { span, name } => error("E0039", format!("foreach cannot sort by @{name} like this"))
+                .at(*span, "")
+                .note("write @count, @sum, @min, @max, @avg or @variance with `+` or `-` behind it: foreach (k in a @count-)"),
+            SyntaxError::DeleteTarget { span } => error("E0040", "only a variable or an array element can be deleted")
+                .at(*span, "neither of them"),
+            SyntaxError::HistogramValue { span } => error("E0049", "a histogram is no value")
+                .at(*span, "")
+                .note("print it alone, println(@hist_log(x)), or take a bucket, @hist_log(x)[i]"),
+            SyntaxError::Priority { span } => error("E0050", "the priority of a function must be 1 or more")
+                .at(*span, "")
+                .note("overloads are tried by rising priority; without one a script's own comes first"),
+            SyntaxError::AnyIndex { span } => error("E0048", "`*` cannot be an index here")
+                .at(*span, "one element is meant, not all")
+                .note("`*` stands for any key in delete a[1, *], [1, *] in a and foreach ([k, l] in a[1, *])"),
+            SyntaxError::NotAssignable { span, place } => {
+                let diagnostic = error("E0041", format!("a variable, array element or target must stand {place}"))
+                    .at(*span, "this cannot be assigned to");
+                match place.starts_with("with") {
+                    true => diagnostic.note("`++` and `--` belong to the operand before them, even over a newline; put a `;` between"),
+                    false => diagnostic,
+                }
+            }
+            SyntaxError::AfterPretty { span } => {
+                error("E0042", "nothing can follow a pretty-printing `$` or `$$`").at(*span, "")
+            }
+            SyntaxError::PrintWithoutArguments { span, name } => {
+                error("E0043", format!("`{name}` prints its arguments in parentheses and cannot be a variable"))
+                    .at(*span, "expected `(` after this")
+            }
+            SyntaxError::PrintLiteral { span, name, format } => print_literal(*span, name, *format),
+            SyntaxError::PrintCount { span, name, least, most, given } => print_count(*span, name, *least, *most, *given),
+            SyntaxError::AtArguments { span, name, usage } => {
+                error("E0046", format!("wrong arguments for @{name}")).at(*span, "").note(format!("write {usage}"))
+            }
+            SyntaxError::NotIndexable { span, name } => {
+                error("E0047", format!("@{name} has no keys")).at(*span, "expected an array, @hist_log(x) or @hist_linear(...)")
+            }
+            SyntaxError::UnusedArgument { number, text } => {
+                Diagnostic::warning(Code("W0002"), format!("script argument {number} ({text:?}) is not used"))
+                    .note(format!("the script reads its arguments as ${number} (as it is) or @{number} (as a string)"))
+            }
+        }
+    }
+}
+
+fn error(code: &'static str, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(Code(code), message)
+}
+
+fn lexical(problem: &LexicalError, span: Span) -> Diagnostic {
+    match problem {
+        LexicalError::UnclosedString => error("E0001", "this string is not closed")
+            .at(span, "no `\"` before the end of the line")
+            .note("write \\n for a newline; literals next to each other are joined: \"one \" \"string\""),
+        LexicalError::UnclosedComment => error("E0001", "this comment is not closed").at(span, "no `*/` follows"),
+        LexicalError::UnclosedEmbeddedC => error("E0001", "this embedded C is not closed")
+            .at(span, "no `%}` follows")
+            .note("`%{` begins embedded C even after an operand; for a remainder leave a space behind the `%`"),
+        LexicalError::StrayEmbeddedEnd => error("E0001", "`%}` without `%{`").at(span, "no embedded C ends here"),
+        LexicalError::BadNumber(text) => {
+            let diagnostic = error("E0001", "this number is invalid or out of range").at(span, "");
+            let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+            if !hexadecimal && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit()) {
+                diagnostic.note("a leading 0 makes a number octal, with digits 0 to 7")
+            } else if !hexadecimal && text.bytes().any(|byte| !byte.is_ascii_digit()) {
+                diagnostic.note("numbers are integers without a unit: 10, 017, 0xff")
+            } else {
+                diagnostic.note("integers are 0 to 18446744073709551615 (2^64-1)")
+            }
+        }
+        LexicalError::TooManyDollars => error("E0001", "at most two dollars ask for pretty-printing")
+            .at(span, "")
+            .note("$x$ prints one level, $x$$ all of them"),
+        LexicalError::Character(text) => {
+            let diagnostic = error("E0001", format!("`{text}` means nothing here")).at(span, "");
+            match text.as_str() {
+                _ if text.starts_with('\'') => diagnostic.note("strings stand in double quotes"),
+                _ if !text.is_ascii() => diagnostic
+                    .note("names and operators are ASCII; other characters stand in strings and comments alone"),
+                "@" => diagnostic.note("a name must follow: @count(x), @1"),
+                "\\" => diagnostic.note("a statement may go on over lines without a backslash"),
+                _ => diagnostic,
+            }
+        }
+    }
+}
+
+fn argument_out_of_range(span: Span, number: u32, quoted: bool, given: usize) -> Diagnostic {
+    let sigil = if quoted { '@' } else { '$' };
+    let shown = if number == u32::MAX { "this".to_string() } else { format!("{sigil}{number}") };
+    let have = match given {
+        0 => "no argument was given".to_string(),
+        1 => "one argument was given".to_string(),
+        _ => format!("{given} arguments were given"),
+    };
+    error("E0003", format!("script argument {shown} is out of range"))
+        .at(span, have)
+        .note("arguments stand behind the script on the command line; `%( $# >= 1 %? $1 %: 0 %)` has a default")
+}
+
+fn unknown_macro(name: &str, span: Span, candidates: &[String]) -> Diagnostic {
+    let near = suggest::suggest(name, candidates.iter().map(String::as_str));
+    let diagnostic = error("E0010", format!("no macro or operator @{name}")).at(span, "");
+    let near: Vec<String> = near.iter().map(|name| format!("@{name}")).collect();
+    diagnostic.near(span, &near)
+}
+
+fn macro_arguments(name: &str, span: Span, parameters: &[String], given: Option<usize>, defined: Span) -> Diagnostic {
+    let label = match given {
+        None => "no `(` follows".to_string(),
+        Some(given) => format!("{given} given"),
+    };
+    error("E0011", format!("macro @{name} takes {}", count(parameters.len(), "argument")))
+        .at(span, label)
+        .also(defined, format!("defined as @{name}({})", parameters.join(", ")))
+}
+
+fn macro_definition(span: Span, problem: &DefinitionProblem) -> Diagnostic {
+    let (message, label) = match problem {
+        DefinitionProblem::Name => ("a name must follow `@define`".to_string(), ""),
+        DefinitionProblem::Reserved => ("a macro cannot be named `define`".to_string(), ""),
+        DefinitionProblem::Body(name) => (format!("the body of macro @{name} is missing"), "expected `%(` after this"),
+        DefinitionProblem::Parameter => ("expected the name of a macro parameter".to_string(), ""),
+        DefinitionProblem::ParameterTwice(name) => (format!("macro parameter `{name}` is there twice"), ""),
+        DefinitionProblem::ParametersUnclosed => {
+            ("the parameters of this macro are not closed".to_string(), "expected `,` or `)` after this")
+        }
+        DefinitionProblem::Unclosed(name) => {
+            (format!("the body of macro @{name} is not closed"), "no `%)` follows that belongs to it")
+        }
+        DefinitionProblem::Nested => ("a macro cannot define macros".to_string(), ""),
+    };
+    error("E0013", message)
+        .at(span, label)
+        .note("write @define name %( body %) or @define name(a, b) %( ... @a ... @b ... %)")
+}
+
+fn condition(span: Span, found: &str, problem: ConditionProblem, open: Span, after_operand: bool) -> Diagnostic {
+    let (message, label) = match problem {
+        ConditionProblem::Left => ("expected the left side of a conditional's comparison", format!("found {found}")),
+        ConditionProblem::Operator => ("expected a comparison in this conditional", format!("found {found}")),
+        ConditionProblem::EqualityOnly => ("only == and != compare this", String::new()),
+        ConditionProblem::RightString => ("expected a string to compare with", format!("found {found}")),
+        ConditionProblem::RightNumber => ("expected a number to compare with", format!("found {found}")),
+        ConditionProblem::RightConfig => {
+            ("expected a string, a number or CONFIG_... to compare with", format!("found {found}"))
+        }
+        ConditionProblem::NoNumber => ("this kernel's value of the CONFIG_ word is no number", String::new()),
+        ConditionProblem::PatternOrdered => {
+            ("a version with `*`, `?` or `[` can be compared by == and != only", String::new())
+        }
+        ConditionProblem::End => {
+            ("expected `%?`, `&&` or `||` after this conditional's comparison", format!("found {found}"))
+        }
+    };
+    let diagnostic = error("E0020", message).at(span, label).also(open, "the conditional begins here");
+    if after_operand {
+        return diagnostic
+            .note("`%(` begins a conditional, even after an operand; for a remainder write `x % (y)`, with a space");
+    }
+    match problem {
+        ConditionProblem::RightString => diagnostic.note("for instance kernel_v >= \"6.1\", arch == \"x86_64\""),
+        ConditionProblem::Left => diagnostic.note(format!(
+            "it can be {}, CONFIG_..., a number or a string, for instance $# or @1",
+            condition_words().join(", ")
+        )),
+        _ => diagnostic,
+    }
+}
+
+fn unclosed_body(open: Span, stopped: &Option<(Span, String)>) -> Diagnostic {
+    let diagnostic = error("E0032", "this `{` is not closed");
+    match stopped {
+        Some((span, found)) => {
+            diagnostic.at(open, "").also(*span, format!("{found} cannot stand inside; a `}}` is missing before it"))
+        }
+        None => diagnostic.at(open, "the script ends without its `}`"),
+    }
+}
+
+fn unexpected_word(unexpected: &Unexpected) -> Diagnostic {
+    let Unexpected { span, found, after, expected, hint } = unexpected;
+    let expected = match expected.split_last() {
+        None => "nothing more".to_string(),
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+    };
+    let message = match after {
+        Some((after, _)) => format!("expected {expected} after {after}"),
+        None => format!("expected {expected}"),
+    };
+    let found = found.as_ref().map_or("the script ends here".to_string(), |found| format!("found {found}"));
+    let mut diagnostic = error("E0033", message).at(*span, found);
+    if let Some((_, after)) = after
+        && after.via != span.via
+    {
+        // What is missing is missing in the macro.
+        diagnostic = diagnostic.also(*after, "after this");
+    }
+    match hint {
+        Some(hint) => diagnostic.note(*hint),
+        None => diagnostic,
+    }
+}
+
+fn second_handler(span: Span, appends: bool) -> Diagnostic {
+    let diagnostic = error("E0037", "a second handler has no meaning here").at(span, "");
+    diagnostic.note(match appends {
+        true => "`+=` has an epilogue alone; for both write: probe NAME = POINTS { prologue }, { epilogue }",
+        false => "only a probe alias has a prologue and an epilogue: probe NAME = POINTS { prologue }, { epilogue }",
+    })
+}
+
+fn print_literal(span: Span, name: &str, format: bool) -> Diagnostic {
+    let what = if format { "format" } else { "delimiter" };
+    let diagnostic = error("E0044", format!("the {what} of {name} must be a string literal")).at(span, "");
+    match format {
+        true => diagnostic.note(format!("write {name}(\"%s\", value)")),
+        false => diagnostic.note(format!("write {name}(\", \", first, second)")),
+    }
+}
+
+fn print_count(span: Span, name: &str, least: usize, most: usize, given: usize) -> Diagnostic {
+    let takes = match (least, most) {
+        (least, most) if least == most => count(least, "value"),
+        _ if given > most => format!("at most {}", count(most, "value")),
+        _ => format!("at least {}", count(least, "value")),
+    };
+    error("E0045", format!("{name} prints {takes}")).at(span, format!("{given} given"))
+}
+
+fn count(number: usize, what: &str) -> String {
+    match number {
+        0 => format!("no {what}s"),
+        1 => format!("one {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}

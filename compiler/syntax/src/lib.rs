@@ -1,0 +1,192 @@
+//! Script text to [`ast`].
+//!
+//!     bytes -lexer-> tokens -preprocess-> tokens of the language -items-> items -operand-> terminals -grammar-> tree
+//!
+//! Takes text that was read already and an [`Environment`] that answers what the text may ask; opens no file. Gives as
+//! much of the tree as could be made, with everything that was wrong: each top-level item fails alone.
+//!
+//! Terms: a *token* is a word of the text; a *terminal* a token whose part in the grammar is settled; an *item* stands at
+//! the top level (probe, alias, function, global, embedded C).
+
+pub mod ast;
+mod construct;
+pub mod environment;
+pub mod error;
+mod expected;
+mod items;
+pub mod layout;
+mod lexer;
+pub mod macros;
+mod operand;
+pub mod outline;
+mod preprocess;
+pub mod print;
+mod token;
+pub mod visit;
+
+#[cfg(test)]
+mod tests;
+
+#[allow(clippy::all, unused_imports, unused_parens)]
+mod grammar {
+    include!(concat!(env!("OUT_DIR"), "/grammar.rs"));
+}
+
+use std::collections::BTreeSet;
+
+pub use construct::MAX_DEPTH;
+pub use environment::Environment;
+pub use macros::{Macro, Macros};
+pub use preprocess::compare_versions;
+
+use spile_source::diagnostic::Diagnostic;
+use spile_source::{FileId, SourceMap, Span};
+use construct::Builder;
+use error::{MAX_PROBLEMS, SyntaxError};
+use token::{Kind, Token};
+
+/// The version of SystemTap whose language is spoken, unless `--compatible` asks for an older one.
+pub const LANGUAGE_VERSION: &str = "5.6";
+
+/// Bytes of a file that is still taken for a script; spans count in 32 bits.
+const MAX_LENGTH: usize = 1 << 28;
+
+/// Parses one file: what could be understood, and everything wrong with it, in the order of the text.
+pub fn parse(
+    sources: &mut SourceMap,
+    file: FileId,
+    environment: &Environment,
+    macros: &Macros,
+) -> (ast::Script, Vec<Diagnostic>) {
+    let (script, problems) = parse_script(sources, file, environment, macros);
+    (script, diagnostics(problems))
+}
+
+/// [`parse`], with its errors as facts.
+pub fn parse_script(
+    sources: &mut SourceMap,
+    file: FileId,
+    environment: &Environment,
+    macros: &Macros,
+) -> (ast::Script, Vec<SyntaxError>) {
+    let mut script = ast::Script { file, items: Vec::new(), arguments: BTreeSet::new() };
+    let Some(tokens) = read_tokens(sources, file) else {
+        return (script, vec![SyntaxError::TooLong { span: Span::new(file, 0, 0) }]);
+    };
+    let preprocessed = preprocess::preprocess(sources, tokens, environment, macros);
+    let tokens = preprocessed.tokens;
+    let mut problems = preprocessed.problems;
+    script.arguments = preprocessed.arguments;
+    let is_poison = |token: &Token| token.kind == Kind::Poison;
+    // Behind a mistake that the preprocessor found braces need not match.
+    let reliable = tokens.iter().position(is_poison).unwrap_or(usize::MAX);
+    let parser = grammar::TopItemParser::new();
+    let mut failed = None;
+    for piece in items::split(&tokens) {
+        if problems.len() >= MAX_PROBLEMS {
+            break;
+        }
+        let range = match piece {
+            items::Piece::Item(range) => range,
+            items::Piece::Problem { error, found } => {
+                // What stands directly behind a broken item is probably a part of it.
+                if found < reliable && failed != Some(found) {
+                    problems.push(error);
+                }
+                continue;
+            }
+        };
+        let end = range.end;
+        // What is wrong there has been said.
+        if tokens[range.clone()].iter().any(is_poison) {
+            failed = Some(end);
+            continue;
+        }
+        let terminals = operand::settle(sources, &tokens, range);
+        let builder = Builder::new(sources, &tokens);
+        match parser.parse(&builder, terminals) {
+            Ok(items) => script.items.extend(items),
+            Err(fail) => {
+                problems.push(expected::explain(fail, &tokens, end));
+                failed = Some(end);
+            }
+        }
+        problems.extend(builder.into_problems());
+    }
+    (script, problems)
+}
+
+/// Probe points alone, as `-l` and `-L` take them: `vfs.{read,write}.return, timer.s(1)`.
+pub fn parse_probe_points(sources: &mut SourceMap, file: FileId) -> (Vec<ast::ProbePoint>, Vec<Diagnostic>) {
+    let Some(tokens) = read_tokens(sources, file) else {
+        return (Vec::new(), diagnostics(vec![SyntaxError::TooLong { span: Span::new(file, 0, 0) }]));
+    };
+    let preprocessed = preprocess::preprocess(sources, tokens, &Environment::default(), &Macros::default());
+    if !preprocessed.problems.is_empty() {
+        return (Vec::new(), diagnostics(preprocessed.problems));
+    }
+    let tokens = preprocessed.tokens;
+    let builder = Builder::new(sources, &tokens);
+    let terminals = operand::settle_points(sources, &tokens);
+    let parsed = grammar::PointsParser::new().parse(&builder, terminals);
+    let mut problems = builder.into_problems();
+    let points = parsed.unwrap_or_else(|fail| {
+        problems.push(expected::explain(fail, &tokens, tokens.len()));
+        Vec::new()
+    });
+    (points, diagnostics(problems))
+}
+
+/// Adds the macros of a library file (`.stpm`) to `macros`; gives what is wrong with it. A file with errors adds none.
+pub fn collect_macros(
+    sources: &mut SourceMap,
+    file: FileId,
+    environment: &Environment,
+    macros: &mut Macros,
+) -> Vec<Diagnostic> {
+    let Some(tokens) = read_tokens(sources, file) else {
+        return diagnostics(vec![SyntaxError::TooLong { span: Span::new(file, 0, 0) }]);
+    };
+    let preprocessed = preprocess::preprocess(sources, tokens, environment, macros);
+    let mut problems = preprocessed.problems;
+    if let Some(token) = preprocessed.tokens.iter().find(|token| token.kind != Kind::Poison) {
+        problems.push(SyntaxError::NotAMacro { span: token.span, found: token.kind.describe() });
+    }
+    let broken = problems.iter().any(|problem| problem.diagnostic().severity == spile_source::diagnostic::Severity::Error);
+    if !broken {
+        for definition in preprocessed.definitions {
+            let (name, span) = (definition.name.clone(), definition.span);
+            if let Err(first) = macros.add(definition) {
+                problems.push(SyntaxError::MacroRedefined { name, span, first });
+            }
+        }
+    }
+    diagnostics(problems)
+}
+
+/// A warning for each script argument that no script of this run uses.
+pub fn unused_arguments<'a>(
+    scripts: impl IntoIterator<Item = &'a ast::Script>,
+    environment: &Environment,
+) -> Vec<Diagnostic> {
+    let used: BTreeSet<u32> = scripts.into_iter().flat_map(|script| script.arguments.iter().copied()).collect();
+    let unused = |(at, text): (usize, &String)| {
+        let number = at + 1;
+        let used = u32::try_from(number).is_ok_and(|number| used.contains(&number));
+        (!used).then(|| SyntaxError::UnusedArgument { number, text: text.clone() }.diagnostic())
+    };
+    environment.arguments.iter().enumerate().filter_map(unused).collect()
+}
+
+/// The tokens of a file, unless it is too long for 32-bit spans.
+fn read_tokens(sources: &SourceMap, file: FileId) -> Option<Vec<Token>> {
+    let bytes = &sources.file(file).bytes;
+    (bytes.len() <= MAX_LENGTH).then(|| lexer::lex(file, bytes))
+}
+
+/// In the order of the text, as far as one file goes.
+fn diagnostics(problems: Vec<SyntaxError>) -> Vec<Diagnostic> {
+    let mut diagnostics: Vec<Diagnostic> = problems.iter().map(SyntaxError::diagnostic).collect();
+    diagnostics.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span));
+    diagnostics
+}

@@ -1,0 +1,53 @@
+//! Macros: `@define name(parameters) %( body %)`.
+//!
+//! A macro is a run of tokens. Those of a script live as long as its file is read; those of library files (`.stpm`)
+//! are collected once and hold for all scripts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::token::Token;
+use spile_source::Span;
+
+#[derive(Clone, Debug)]
+pub struct Macro {
+    pub name: String,
+    /// Of the name in the definition.
+    pub span: Span,
+    /// `None` without parentheses: then a `(` after the call is not the macro's.
+    pub parameters: Option<Vec<String>>,
+    pub body: Arc<[Token]>,
+}
+
+/// The library's macros by name, as [`super::collect_macros`] finds them.
+#[derive(Clone, Debug, Default)]
+pub struct Macros {
+    by_name: HashMap<String, Arc<Macro>>,
+}
+
+impl Macros {
+    pub fn get(&self, name: &str) -> Option<&Arc<Macro>> {
+        self.by_name.get(name)
+    }
+
+    /// Adds a macro; gives the span of an older one of this name, which stays.
+    pub fn add(&mut self, definition: Macro) -> Result<(), Span> {
+        if let Some(older) = self.by_name.get(&definition.name) {
+            return Err(older.span);
+        }
+        self.by_name.insert(definition.name.clone(), Arc::new(definition));
+        Ok(())
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+}

@@ -1,0 +1,223 @@
+//! What names may a library file define? Answered from its tokens, without parsing it.
+//!
+//! Takes the bytes of a file, gives the functions, globals and probe aliases that stand after their keywords in any branch
+//! of any conditional: never fewer than the file defines, sometimes more. Whoever needs one of the names parses the file.
+
+use super::lexer;
+use super::token::{AtOperator, Keyword, Kind, Op, Token};
+use spile_source::FileId;
+
+/// Names that a file may define.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// Functions and globals.
+    pub names: Vec<String>,
+    /// Names of the components of each alias, without arguments.
+    pub aliases: Vec<Vec<String>>,
+    /// A macro stands where it may make a definition: only parsing tells.
+    pub opaque: bool,
+}
+
+/// Reads a file's outline.
+pub fn outline(bytes: &[u8]) -> Outline {
+    let tokens = lexer::lex(FileId(0), bytes);
+    let mut found = Outline::default();
+    let mut at = 0;
+    let mut depth = 0usize;
+    while let Some(token) = tokens.get(at) {
+        let member = at > 0 && matches!(tokens[at - 1].kind, Kind::Op(Op::Arrow | Op::Dot));
+        at += 1;
+        match &token.kind {
+            Kind::Op(Op::BraceOpen) => depth += 1,
+            Kind::Op(Op::BraceClose) => depth = depth.saturating_sub(1),
+            Kind::AtWord(word) if word == "define" => at = skip_definition(&tokens, at),
+            Kind::AtWord(word) if depth == 0 && AtOperator::from_text(word).is_none() => found.opaque = true,
+            Kind::Keyword(_) if member => {}
+            // Braces of untaken branches need not match: a keyword of the top level begins anew.
+            Kind::Keyword(Keyword::Function) => {
+                depth = 0;
+                match name(tokens.get(at)) {
+                    Some(name) => found.names.push(name),
+                    None => found.opaque = true,
+                }
+                at = skip_to_body(&tokens, at);
+            }
+            Kind::Keyword(Keyword::Global | Keyword::Private) => {
+                depth = 0;
+                at = globals(&tokens, at, &mut found);
+            }
+            Kind::Keyword(Keyword::Probe) => {
+                depth = 0;
+                aliases(&tokens, at, &mut found);
+                at = skip_to_body(&tokens, at);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn name(token: Option<&Token>) -> Option<String> {
+    match &token?.kind {
+        Kind::Ident(name) => Some(name.clone()),
+        Kind::Keyword(keyword) => Some(keyword.text().to_string()),
+        _ => None,
+    }
+}
+
+fn is(token: Option<&Token>, op: Op) -> bool {
+    token.is_some_and(|token| token.kind == Kind::Op(op))
+}
+
+/// Behind the `%)` of a macro's body.
+fn skip_definition(tokens: &[Token], mut at: usize) -> usize {
+    let mut depth = 0usize;
+    while let Some(token) = tokens.get(at) {
+        at += 1;
+        match token.kind {
+            Kind::Op(Op::IfOpen) => depth += 1,
+            Kind::Op(Op::IfClose) if depth <= 1 => return at,
+            Kind::Op(Op::IfClose) => depth -= 1,
+            _ => {}
+        }
+    }
+    at
+}
+
+/// The `{` or the C of a definition's body, or the next definition.
+fn skip_to_body(tokens: &[Token], mut at: usize) -> usize {
+    let mut groups = 0usize;
+    while let Some(token) = tokens.get(at) {
+        let before = at.checked_sub(1).map(|before| &tokens[before].kind);
+        let member = matches!(before, Some(Kind::Op(Op::Arrow | Op::Dot)));
+        match &token.kind {
+            // Braces that group points stand where a component or a point does.
+            Kind::Op(Op::BraceOpen) if groups > 0 || member => groups += 1,
+            Kind::Op(Op::BraceOpen) if matches!(before, Some(Kind::Op(Op::Comma | Op::Assign | Op::AddAssign) | Kind::Keyword(Keyword::Probe))) => groups += 1,
+            Kind::Op(Op::BraceOpen) => return at,
+            Kind::Op(Op::BraceClose) => groups = groups.saturating_sub(1),
+            Kind::EmbeddedC(_) => return at,
+            Kind::Keyword(Keyword::Function | Keyword::Probe | Keyword::Global | Keyword::Private) if groups == 0 && !member => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    at
+}
+
+/// The names of `global a, b[10] = 1`; those of a private one are not offered.
+fn globals(tokens: &[Token], mut at: usize, found: &mut Outline) -> usize {
+    let private = at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|token| token.kind == Kind::Keyword(Keyword::Private));
+    if private {
+        if matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::Keyword(Keyword::Function))) {
+            return skip_to_body(tokens, at + 1);
+        }
+        return at + usize::from(matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::Keyword(Keyword::Global))));
+    }
+    loop {
+        match name(tokens.get(at)) {
+            Some(name) => found.names.push(name),
+            None => {
+                found.opaque |= matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::AtWord(_)));
+                return at;
+            }
+        }
+        at += 1;
+        // Up to the comma: `%`, a size, an initial value.
+        while let Some(token) = tokens.get(at) {
+            match token.kind {
+                Kind::Op(Op::Percent | Op::BracketOpen | Op::BracketClose | Op::Assign | Op::Minus | Op::Plus) => at += 1,
+                Kind::Number(_) | Kind::String(_) | Kind::Argument(_) => at += 1,
+                _ => break,
+            }
+        }
+        if !is(tokens.get(at), Op::Comma) {
+            return at;
+        }
+        at += 1;
+    }
+}
+
+/// The names in `probe a.b = c("x") += points`: chains of components before an `=`.
+fn aliases(tokens: &[Token], mut at: usize, found: &mut Outline) {
+    loop {
+        let mut components = Vec::new();
+        while let Some(component) = name(tokens.get(at)) {
+            components.push(component);
+            at += 1;
+            if is(tokens.get(at), Op::ParenOpen) {
+                while !is(tokens.get(at), Op::ParenClose) && at < tokens.len() {
+                    at += 1;
+                }
+                at += 1;
+            }
+            if !is(tokens.get(at), Op::Dot) {
+                break;
+            }
+            at += 1;
+        }
+        found.opaque |= matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::AtWord(_)));
+        if components.is_empty() || !(is(tokens.get(at), Op::Assign) || is(tokens.get(at), Op::AddAssign)) {
+            return;
+        }
+        found.aliases.push(components);
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_globals_and_aliases() {
+        let found = outline(
+            b"global a, b%[10], c = -1\nprivate global p\nprivate function q() {}\n%( kernel_v > \"3\" %? function f(x) { global_x = $function } %: function g:long() %{ %} %)\n\
+              probe s.open(\"x\") = t.open = kernel.{function(\"a\"), trace(\"b\")} { $x->probe = 1 }\nprobe begin { h.i = 2 }\nprobe e += end {}",
+        );
+        assert_eq!(found.names, ["a", "b", "c", "f", "g"]);
+        assert_eq!(found.aliases, [vec!["s", "open"], vec!["t", "open"], vec!["e"]]);
+        assert!(!found.opaque);
+    }
+
+    #[test]
+    fn what_branches_and_macros_can_hide() {
+        let found = outline(b"%( x %? probe a.b = c { %: probe d.e = f { %) } function g() {}");
+        assert_eq!(found.names, ["g"]);
+        assert_eq!(found.aliases, [["a", "b"], ["d", "e"]]);
+        assert!(outline(b"@make(a)").opaque && outline(b"function @f() {}").opaque && outline(b"probe @f = x {}").opaque);
+        assert!(!outline(b"@define m %( probe x = y {} %)\nfunction f() { @m }").opaque);
+    }
+
+    /// All that a file defines is in its outline, in SystemTap's library too where it is installed.
+    #[test]
+    fn never_fewer_than_parsing_finds() {
+        let mut files = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tapset"))];
+        files.push("/usr/share/systemtap/tapset/linux".into());
+        for directory in files {
+            for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+                let Ok(bytes) = std::fs::read(entry.path()) else { continue };
+                let found = outline(&bytes);
+                let mut sources = spile_source::SourceMap::new();
+                let file = sources.add("x.stp", bytes, spile_source::Origin::Tapset);
+                let (script, _) = crate::parse(&mut sources, file, &Default::default(), &Default::default());
+                for item in script.items {
+                    use crate::ast::Item;
+                    let name = match item {
+                        Item::Function(function) if !function.private => function.name.text,
+                        Item::Global(global) if !global.private => global.name.text,
+                        Item::Alias(alias) => {
+                            for name in alias.names {
+                                let components: Vec<String> = name.into_iter().map(|component| component.name).collect();
+                                assert!(found.opaque || found.aliases.contains(&components), "{components:?} in {:?}", entry.path());
+                            }
+                            continue;
+                        }
+                        _ => continue,
+                    };
+                    assert!(found.opaque || found.names.contains(&name), "{name} in {:?}", entry.path());
+                }
+            }
+        }
+    }
+}

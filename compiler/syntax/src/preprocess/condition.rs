@@ -1,0 +1,224 @@
+//! The condition of `%( condition %? ... %)`: comparisons joined by `&&` (tighter) and `||`.
+
+use std::cmp::Ordering;
+
+use super::expand::Expander;
+use spile_source::Span;
+use crate::error::{ConditionProblem, SyntaxError};
+use spile_base::glob;
+use crate::token::{Kind, Op, Token};
+
+/// The words that may stand on the left side, `CONFIG_X` apart.
+pub(super) const WORDS: [&str; 7] =
+    ["kernel_v", "kernel_vr", "arch", "systemtap_v", "systemtap_privilege", "guru_mode", "runtime"];
+
+/// Reads a condition and its `%?`. `open` is the span of the `%(`; an error has been noted when it fails.
+pub(super) fn evaluate(expander: &mut Expander, open: Span, after_operand: bool) -> Result<bool, ()> {
+    let mut reader = Reader { expander, open, after_operand };
+    let (mut any, mut all) = (false, true);
+    loop {
+        all &= reader.comparison()?;
+        let token = reader.next()?;
+        match token.kind {
+            Kind::Op(Op::AndAnd) => {}
+            Kind::Op(Op::OrOr) => {
+                any |= all;
+                all = true;
+            }
+            Kind::Op(Op::IfThen) => return Ok(any || all),
+            _ => return reader.fail(&token, ConditionProblem::End),
+        }
+    }
+}
+
+struct Reader<'r, 'a> {
+    expander: &'r mut Expander<'a>,
+    open: Span,
+    after_operand: bool,
+}
+
+/// One side of a comparison.
+enum Side {
+    /// Compared by version.
+    Version(String),
+    /// Compared by `==` and `!=` only.
+    Word(String),
+    Config(String),
+    /// 0 or 1; compared by `==` and `!=` only.
+    Switch(i64),
+    Number(i64),
+    Text(String),
+}
+
+impl Reader<'_, '_> {
+    fn next(&mut self) -> Result<Token, ()> {
+        match self.expander.next() {
+            // A mistake was noted where the poison was made.
+            Some(Token { kind: Kind::Poison, .. }) => Err(()),
+            Some(Token { kind: Kind::Junk(error), span }) => {
+                self.expander.problems.push(SyntaxError::Lexical { error, span });
+                Err(())
+            }
+            Some(token) => Ok(token),
+            None => {
+                self.expander.problems.push(SyntaxError::ConditionalUnclosed { span: self.open });
+                Err(())
+            }
+        }
+    }
+
+    fn fail<T>(&mut self, token: &Token, problem: ConditionProblem) -> Result<T, ()> {
+        self.expander.problems.push(SyntaxError::Condition {
+            span: token.span,
+            found: token.kind.describe(),
+            problem,
+            open: self.open,
+            after_operand: self.after_operand,
+        });
+        Err(())
+    }
+
+    fn comparison(&mut self) -> Result<bool, ()> {
+        let token = self.next()?;
+        let Some(left) = self.left(&token) else { return self.fail(&token, ConditionProblem::Left) };
+        let token = self.next()?;
+        let Kind::Op(op) = token.kind else { return self.fail(&token, ConditionProblem::Operator) };
+        if !matches!(op, Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual | Op::Equal | Op::NotEqual) {
+            return self.fail(&token, ConditionProblem::Operator);
+        }
+        let equality = matches!(op, Op::Equal | Op::NotEqual);
+        if matches!(left, Side::Word(_) | Side::Switch(_)) && !equality {
+            return self.fail(&token, ConditionProblem::EqualityOnly);
+        }
+        let token = self.next()?;
+        let right = self.right(&token);
+        match (left, right) {
+            (Side::Version(left), Some(Side::Text(right))) => {
+                if glob::is_pattern(&right) {
+                    match equality {
+                        true => Ok(glob::matches(&right, &left) == (op == Op::Equal)),
+                        false => self.fail(&token, ConditionProblem::PatternOrdered),
+                    }
+                } else {
+                    Ok(holds(op, compare_versions(&left, &right)))
+                }
+            }
+            (Side::Word(left), Some(Side::Text(right))) => Ok(glob::matches(&right, &left) == (op == Op::Equal)),
+            (Side::Config(left), Some(Side::Text(right))) if equality => {
+                Ok(glob::matches(&right, &left) == (op == Op::Equal))
+            }
+            (Side::Config(_), Some(Side::Text(_))) => self.fail(&token, ConditionProblem::EqualityOnly),
+            (Side::Text(left), Some(Side::Text(right))) => Ok(holds(op, left.cmp(&right))),
+            // Unset: only "differs" holds.
+            (Side::Config(left), Some(Side::Number(_))) if left.is_empty() => Ok(op == Op::NotEqual),
+            (Side::Config(left), Some(Side::Number(right))) => match parse_number(&left) {
+                Some(left) => Ok(holds(op, left.cmp(&right))),
+                None => self.fail(&token, ConditionProblem::NoNumber),
+            },
+            (Side::Config(left), Some(Side::Config(right))) => {
+                let ordering = match (parse_number(&left), parse_number(&right)) {
+                    (Some(left), Some(right)) => left.cmp(&right),
+                    _ => left.cmp(&right),
+                };
+                Ok(holds(op, ordering))
+            }
+            (Side::Number(left) | Side::Switch(left), Some(Side::Number(right))) => Ok(holds(op, left.cmp(&right))),
+            (Side::Number(_) | Side::Switch(_), _) => self.fail(&token, ConditionProblem::RightNumber),
+            (Side::Config(_), _) => self.fail(&token, ConditionProblem::RightConfig),
+            _ => self.fail(&token, ConditionProblem::RightString),
+        }
+    }
+
+    fn left(&self, token: &Token) -> Option<Side> {
+        let environment = self.expander.environment();
+        let Kind::Ident(name) = &token.kind else { return self.right(token) };
+        Some(match name.as_str() {
+            "kernel_v" => Side::Version(environment.kernel_version().to_string()),
+            "kernel_vr" => Side::Version(environment.kernel_release.clone()),
+            "systemtap_v" => Side::Version(environment.compatible.clone()),
+            "arch" => Side::Word(environment.arch.clone()),
+            "runtime" => Side::Word(environment.runtime.clone()),
+            "systemtap_privilege" => Side::Word(environment.privilege.clone()),
+            "guru_mode" => Side::Switch(i64::from(environment.guru)),
+            _ => return self.right(token),
+        })
+    }
+
+    fn right(&self, token: &Token) -> Option<Side> {
+        match &token.kind {
+            Kind::Number(number) => Some(Side::Number(*number)),
+            Kind::String(text) => Some(Side::Text(String::from_utf8_lossy(text).into_owned())),
+            Kind::Ident(name) if name.starts_with("CONFIG_") => {
+                Some(Side::Config(self.expander.environment().config.get(name).cloned().unwrap_or_default()))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn holds(op: Op, ordering: Ordering) -> bool {
+    match op {
+        Op::Less => ordering.is_lt(),
+        Op::LessEqual => ordering.is_le(),
+        Op::Greater => ordering.is_gt(),
+        Op::GreaterEqual => ordering.is_ge(),
+        Op::NotEqual => ordering.is_ne(),
+        _ => ordering.is_eq(),
+    }
+}
+
+fn parse_number(text: &str) -> Option<i64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// Runs of digits by value, everything else byte by byte: `6.9` before `6.10`, `6.1` before `6.1.0`.
+pub fn compare_versions(left: &str, right: &str) -> Ordering {
+    let (mut left, mut right) = (left.as_bytes(), right.as_bytes());
+    loop {
+        let (a, b) = (digits(left), digits(right));
+        if a > 0 && b > 0 {
+            let ordering = compare_digits(&left[..a], &right[..b]);
+            if ordering.is_ne() {
+                return ordering;
+            }
+            (left, right) = (&left[a..], &right[b..]);
+            continue;
+        }
+        match (left.split_first(), right.split_first()) {
+            (Some((a, left_rest)), Some((b, right_rest))) if a == b => (left, right) = (left_rest, right_rest),
+            (a, b) => return a.map(|(byte, _)| byte).cmp(&b.map(|(byte, _)| byte)),
+        }
+    }
+}
+
+fn digits(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+fn compare_digits(left: &[u8], right: &[u8]) -> Ordering {
+    fn significant(digits: &[u8]) -> &[u8] {
+        let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+        &digits[zeros..]
+    }
+    let (a, b) = (significant(left), significant(right));
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_number() {
+        let ascending = ["", "2.6", "2.6.9", "2.6.18", "5.10.0-rc1", "6.1", "6.1.0", "6.1.10", "10"];
+        for (at, left) in ascending.iter().enumerate() {
+            for (other, right) in ascending.iter().enumerate() {
+                assert_eq!(compare_versions(left, right), at.cmp(&other), "{left} {right}");
+            }
+        }
+        assert_eq!(compare_versions("6.01", "6.1"), Ordering::Equal);
+    }
+}

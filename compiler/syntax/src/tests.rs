@@ -1,0 +1,41 @@
+//! The language, construct by construct.
+
+mod diagnostics;
+mod examples;
+mod language;
+mod robustness;
+
+use super::*;
+use spile_source::diagnostic::render::render;
+use spile_source::Origin;
+
+/// What conditionals are told in tests.
+fn environment() -> Environment {
+    Environment {
+        kernel_release: "6.1.0-56-cloud-amd64".into(),
+        arch: "x86_64".into(),
+        config: [("CONFIG_SMP", "y"), ("CONFIG_HZ", "250")].map(|(name, value)| (name.into(), value.into())).into(),
+        guru: true,
+        compatible: "5.6".into(),
+        arguments: vec!["10".into(), "two words".into()],
+        privilege: "stapdev".into(),
+        runtime: "kernel".into(),
+    }
+}
+
+/// A script parsed alone: the tree and all messages as shown.
+fn try_parse(text: &str) -> (ast::Script, String) {
+    let mut sources = SourceMap::new();
+    let file = sources.add("test.stp", text.as_bytes().to_vec(), Origin::User);
+    let (script, diagnostics) = parse(&mut sources, file, &environment(), &Macros::default());
+    let shown: Vec<String> = diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, false)).collect();
+    (script, shown.join("\n"))
+}
+
+#[test]
+fn a_broken_item_leaves_the_others() {
+    let (script, shown) =
+        try_parse("global a\nprobe begin { a = }\nfunction f(x) { return x }\nprobe end { f( }\nglobal b");
+    assert_eq!(script.items.len(), 3);
+    assert_eq!(shown.matches("error[E0033]").count(), 2, "{shown}");
+}

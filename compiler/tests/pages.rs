@@ -1,0 +1,90 @@
+//! The page behind each code: there is one for each, and what its examples show is true.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use spile_source::diagnostic::explain::{page, pages};
+use spile_source::diagnostic::Severity;
+use spile_core::elaborate::{self, Options};
+use spile_core::probe::Resolver;
+use spile_source::{Origin, SourceMap};
+use spile_syntax::{self as syntax, Environment, Macros};
+
+/// The codes that the program's text has, without those that tests make up.
+fn codes() -> BTreeSet<String> {
+    let compiler = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = std::fs::read_dir(compiler).unwrap().map(|entry| entry.unwrap().path().join("src"));
+    let code = regex::Regex::new("\"([EW][0-9]{4})\"").unwrap();
+    let mut found = BTreeSet::new();
+    let mut open: Vec<_> = sources.filter(|source| source.is_dir()).chain([compiler.join("src")]).collect();
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let text = text.split("#[cfg(test)]").next().unwrap_or("");
+                found.extend(code.captures_iter(text).map(|found| found[1].to_string()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_code_has_its_page_and_every_page_its_code() {
+    let codes = codes();
+    let missing: Vec<&String> = codes.iter().filter(|code| page(code).is_none()).collect();
+    assert!(missing.is_empty(), "no page in diagnostic/pages for {missing:?}");
+    for (name, text) in pages() {
+        assert!(codes.contains(name), "{name} is no code");
+        assert!(text.starts_with(&format!("# {name}: ")), "{name}");
+    }
+    assert_eq!(page("e10"), page("E0010"));
+    assert_eq!((page("E9999"), page(""), page("é"), page("../E0010")), (None, None, None, None));
+}
+
+/// The script behind a word of a page.
+fn script(page: &str, word: &str) -> Option<String> {
+    let (_, rest) = page.split_once(&format!("\n{word}:\n\n"))?;
+    Some(rest.lines().take_while(|line| line.starts_with("    ")).map(|line| format!("{}\n", &line[4..])).collect())
+}
+
+/// What passes 1 and 2 say without a kernel: code and severity.
+fn said(script: &str) -> Vec<(&'static str, Severity)> {
+    let mut sources = SourceMap::new();
+    let file = sources.add("page.stp", script.into(), Origin::User);
+    let environment = Environment { kernel_release: "6.1.0".into(), arch: "x86_64".into(), ..Environment::default() };
+    let (script, mut problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
+    if problems.iter().all(|problem| problem.severity == Severity::Warning) {
+        let scripts = [script];
+        let mut resolver = Resolver::new(None, "6.1.0", &[]);
+        problems.extend(elaborate::elaborate(&sources, &scripts, &Options::default(), &mut resolver).1);
+    }
+    problems.iter().map(|problem| (problem.code.0, problem.severity)).collect()
+}
+
+#[test]
+fn the_examples_are_true() {
+    let mut tried = 0;
+    let mut untrue = String::new();
+    for (code, text) in pages() {
+        let (wrong, right) = (script(text, "Wrong"), script(text, "Right"));
+        for (example, mistaken) in [(wrong, true), (right, false)] {
+            // Those that need a kernel are tried in tests/.
+            let Some(example) = example.filter(|example| !example.contains("kernel.function")) else { continue };
+            let said = said(&example);
+            tried += 1;
+            let fine = match mistaken {
+                true => said.iter().any(|(other, _)| *other == code),
+                false => said.iter().all(|(other, severity)| *severity == Severity::Warning && *other != code),
+            };
+            if !fine {
+                untrue.push_str(&format!("{code}: {example}{said:?}\n"));
+            }
+        }
+    }
+    assert!(untrue.is_empty(), "{untrue}");
+    assert!(tried > 100, "{tried}");
+}
