@@ -8,7 +8,7 @@ mod fixtures;
 mod fuzz;
 mod guest;
 #[cfg(test)]
-mod house;
+mod layout;
 mod measure;
 mod model;
 mod package;

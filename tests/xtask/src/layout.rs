@@ -54,7 +54,7 @@ fn files_below(path: &Path, suffixes: &[&str]) -> Vec<PathBuf> {
 }
 
 fn none(lines: Vec<String>) {
-    assert!(lines.is_empty(), "the house has no room for:\n{}", lines.join("\n"));
+    assert!(lines.is_empty(), "what the layout does not allow:\n{}", lines.join("\n"));
 }
 
 #[test]
@@ -140,5 +140,5 @@ fn c_sources_name_their_licence() {
 fn the_search_itself_finds() {
     let text = "use crate::plan;\n// use crate::cli;\n#[cfg(test)]\nmod tests {\nuse crate::driver;\n}\n";
     assert_eq!(code_lines(text), [(1, "use crate::plan;")]);
-    assert!(!found(&["tests/xtask/src/main.rs"], &[".rs"], r"\bmod house;").is_empty());
+    assert!(!found(&["tests/xtask/src/main.rs"], &[".rs"], r"\bmod layout;").is_empty());
 }
