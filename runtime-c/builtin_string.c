@@ -143,15 +143,17 @@ unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
 			       struct spile_string delimiters, char *out)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
-	unsigned int start, end;
+	unsigned int start, end, left;
 
 	if (s.length) {
 		cpu->token_end = spile_string_copy(cpu->tokens, s);
 		cpu->token_at = 0;
 		c->stale |= SPILE_STALE_RUN;
 	}
+	/* A run begins with an end of 0, wherever the last one was. */
+	left = cpu->token_at < cpu->token_end ? cpu->token_end - cpu->token_at : 0;
 	/* Each byte may be compared with all delimiters. */
-	if (!spile_charge_steps(c, (1 + delimiters.length / 8) * (spile_ulong)(cpu->token_end - cpu->token_at) / 8)) {
+	if (!spile_charge_steps(c, (1 + delimiters.length / 8) * (spile_ulong)left / 8)) {
 		out[0] = 0;
 		return 0;
 	}
