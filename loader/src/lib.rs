@@ -219,7 +219,7 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
     let signals = signals::Signals::catch()?;
     let sinks = output::Sinks::open(options, cpus())?;
     // Held until the module's device is open: a module that another spilerun has just loaded is not a leftover.
-    let lock = load::Lock::take();
+    let lock = privileged(caller, || Ok(load::Lock::take()))?;
     privileged(caller, || {
         load::remove_leftovers(&lock, options.verbose);
         check::name_is_free(&file.description.meta.name)

@@ -190,7 +190,7 @@ impl Caller {
             Rank::Dev => return Ok(load::Stated { rank: RANK_DEV, ..load::Stated::default() }),
         };
         if !lock.is_held() {
-            let what = "another spilerun is loading a module, or somebody holds its lock (flock on /sys/class/misc)".to_string();
+            let what = "another spilerun has held the lock for ten seconds; look for one that is stopped".to_string();
             return Err(Error::System { doing: "waiting for other loaders", error: std::io::Error::other(what) });
         }
         let most_bytes = self.as_root(|| limits()?.room(self.uid(), &load::taken()))?;

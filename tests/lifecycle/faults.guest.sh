@@ -2,7 +2,7 @@
 # could not be had; the kernel has nothing to say, nothing stays behind, and its memory is back.
 # script: faulty -g tests/lifecycle/faults.stp
 # stdout: ^failed: .*vzalloc_node
-# stdout: ^failed each: vzalloc_node register_kprobe register_kretprobe tracepoint_probe_register perf_event_create_kernel_counter register_wide_hw_breakpoint nf_register_net_hook proc_create_data misc_register register_module_notifier$
+# stdout: ^failed each: vzalloc_node register_kprobe register_kretprobe tracepoint_probe_register perf_event_create_kernel_counter nf_register_net_hook proc_create_data misc_register register_module_notifier$
 # stdout: ^calls: [1-9][0-9]*$
 # stdout: ^memory: back$
 # stdout: ^kernel: quiet$

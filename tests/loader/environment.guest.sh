@@ -5,7 +5,7 @@
 # stdout: ^control: seen$
 # stdout: ^status 0: nothing opened$
 # stdout: ^status 8: nothing opened$
-# stdout: ^status 4: nothing opened$
+# stdout: ^status 9: nothing opened$
 # stdout: ^the command is the caller's: 5001$
 
 place=/lib/modules/$(uname -r)/spile

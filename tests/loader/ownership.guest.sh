@@ -59,7 +59,7 @@ echo "its user ends it: $(status usr suid -d asks)"
 gone asks
 
 spilerun -L asks.ko 2>/dev/null || spilerun -L "$place/asks.ko" 2>/dev/null
-exec 9</dev/spile-asks
+exec 9<>/dev/spile-asks
 echo "a descriptor of root's: $(su usr -c 'cat <&9' 2>&1 | tr -d '\000' | head -c 300)"
 exec 9<&-
 spilerun -d asks

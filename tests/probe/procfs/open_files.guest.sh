@@ -10,8 +10,12 @@ for number in $(seq 20); do
 	sleepers="$sleepers $!"
 done 2>refused
 sleep 1
-echo "opened $(pidof sleep | wc -w), refused $(grep -c 'too many\|Too many' refused)"
-kill $(pidof sleep)
+opened=0
+for sleeper in $sleepers; do
+	! kill -0 $sleeper 2>/dev/null || opened=$((opened + 1))
+done
+echo "opened $opened, refused $(grep -c 'too many\|Too many' refused)"
+kill $sleepers 2>/dev/null || true
 wait $sleepers 2>/dev/null || true
 cat /proc/systemtap/opened/large
 stop
