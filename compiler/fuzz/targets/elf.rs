@@ -19,19 +19,22 @@ impl Section {
 /// Where the code of [`executable`] is, and its length.
 pub const CODE: (u64, u64) = (0xffff_ffff_8100_0000, 0x1000);
 
-/// An executable for x86-64 with a section of code, a function `f` at its start, and these sections.
+/// An executable for x86-64 with a section of code, a function `f` at its start, `register_kprobe` (by which a
+/// kernel is known) behind it, and these sections.
 pub fn executable(more: Vec<Section>) -> Vec<u8> {
-    let mut symbol = vec![0u8; 24];
-    // st_name, st_info (a global function), st_other, st_shndx, st_value, st_size.
-    symbol.extend(1u32.to_le_bytes());
-    symbol.extend([0x12, 0, 1, 0]);
-    symbol.extend(CODE.0.to_le_bytes());
-    symbol.extend(0x100u64.to_le_bytes());
+    let mut symbols = vec![0u8; 24];
+    for (name, offset) in [(1u32, 0), (3, 0x100u64)] {
+        // st_name, st_info (a global function), st_other, st_shndx, st_value, st_size.
+        symbols.extend(name.to_le_bytes());
+        symbols.extend([0x12, 0, 1, 0]);
+        symbols.extend((CODE.0 + offset).to_le_bytes());
+        symbols.extend(0x100u64.to_le_bytes());
+    }
     let mut sections = vec![
         Section { name: "", kind: 0, flags: 0, address: 0, contents: Vec::new(), link: 0 },
         Section { name: ".text", kind: 1, flags: 6, address: CODE.0, contents: vec![0x90; CODE.1 as usize], link: 0 },
-        Section { name: ".strtab", kind: 3, flags: 0, address: 0, contents: b"\0f\0".to_vec(), link: 0 },
-        Section { name: ".symtab", kind: 2, flags: 0, address: 0, contents: symbol, link: 2 },
+        Section { name: ".strtab", kind: 3, flags: 0, address: 0, contents: b"\0f\0register_kprobe\0".to_vec(), link: 0 },
+        Section { name: ".symtab", kind: 2, flags: 0, address: 0, contents: symbols, link: 2 },
     ];
     sections.extend(more);
     sections.push(Section { name: ".shstrtab", kind: 3, flags: 0, address: 0, contents: Vec::new(), link: 0 });

@@ -23,8 +23,9 @@ look() {
 		}
 		/__fentry__|__mcount_loc/ { traced++ }
 		END { printf "%s: %d functions, elsewhere %d, traced %d\n", how, covered, elsewhere, traced }' how="$1" sections code -
-	# Nor is there code without symbols anywhere else, but for what replaces instructions.
-	readelf -SW "$2" | grep ' AX ' | grep -vE '\.(kprobes|init|exit)\.text|\.altinstr_replacement|\.text +PROGBITS +[0-9a-f]+ [0-9a-f]+ 000000 ' | sed 's/^/other code: /'
+	# Nor is there code without symbols anywhere else, but for what replaces instructions, and for what
+	# alternatives jump to until they are patched (.altinstr_aux), which is before the module's code runs.
+	readelf -SW "$2" | grep ' AX ' | grep -vE '\.(kprobes|init|exit)\.text|\.altinstr_(replacement|aux)|\.text +PROGBITS +[0-9a-f]+ [0-9a-f]+ 000000 ' | sed 's/^/other code: /'
 }
 "$SPILE" -r "$RELEASE" -g -p4 -m fast probes.stp >/dev/null && look fast fast.ko
 "$SPILE" -r "$RELEASE" -g -p4 --kbuild -m whole probes.stp >/dev/null && look Kbuild whole.ko

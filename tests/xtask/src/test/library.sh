@@ -31,9 +31,12 @@ start() {
 # than its loader, as far as NAME.pid says which it is.
 armed() {
 	end=$(($(date +%s) + 120 * PATIENCE))
+	# Each look takes a CPU's time from what it waits for.
+	pause=0.1
 	while [ "$(date +%s)" -le $end ] && { [ ! -f "$1.pid" ] || kill -0 "$(cat "$1.pid")" 2>/dev/null; }; do
 		! spilerun status "$1" 2>/dev/null | grep -q ': running, ' || return 0
-		sleep 0.1
+		sleep $pause
+		[ "$(date +%s)" -lt $((end - 120 * PATIENCE + 2)) ] || pause=1
 	done
 	echo "$1 does not run:"
 	cat "$1.err" 2>/dev/null || true
