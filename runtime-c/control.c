@@ -229,6 +229,9 @@ static long look_ioctl(struct file *file, unsigned int command, unsigned long ar
 
 static long control_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
+	/* Each time: a descriptor may have changed hands, or its process its user. */
+	if (!spile_owner_permits())
+		return -EPERM;
 	switch (command) {
 	case SPILE_SETUP:
 		return set_up((const void __user *)argument);

@@ -60,6 +60,7 @@ pub mod trust;
 pub mod watch;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -76,10 +77,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(caller) => caller,
         Err(error) => return told(&error),
     };
-    let result = match arguments.get(1).is_some_and(|word| word == "service") {
-        true => service::Service::parse(arguments.into_iter().skip(1)).map(|service| serve(&service, caller.as_ref())),
+    let is_service = arguments.get(1).is_some_and(|word| word == "service");
+    let shown: Vec<OsString> = arguments.iter().map(|word| spile_abi::escape::bytes(word.as_bytes()).into()).collect();
+    let service = |words: Vec<OsString>| service::Service::parse(words.into_iter().skip(1));
+    let result = match is_service {
+        true => service(arguments).map(|service| serve(&service, caller.as_ref())),
         false => Options::parse(arguments).map(|options| perform(&options, caller.as_ref())),
     };
+    // A mistake is told of the words as they are shown: a line end in one would begin a line of ours.
+    let result = result.map_err(|told| match is_service {
+        true => service(shown).err().unwrap_or(told),
+        false => Options::parse(shown).err().unwrap_or(told),
+    });
     match result {
         Ok(Ok(exit)) => exit.code(),
         Ok(Err(error)) => told(&error),
@@ -267,6 +276,7 @@ fn attach(name: &str, options: &Options, caller: Option<&Caller>) -> Result<Exit
     let signals = signals::Signals::catch()?;
     let sinks = output::Sinks::open(options, cpus())?;
     let device = privileged(caller, || load::attach(name))?;
+    remover.as_ref().map_or(Ok(()), Remover::loading)?;
     let description = file::Description::decode(Path::new(name), &device.meta()?)?;
     caller.map_or(Ok(()), Caller::drop)?;
     let subject = session::Subject { name, device: &device, description: &description, settings: &[], gate: None, attached: true };

@@ -81,6 +81,7 @@ impl Loaded {
         // The bytes that were checked: nobody can exchange the file in between.
         // SANITY: numbers have no NUL.
         let parameters = std::ffi::CString::new(stated.parameters()).unwrap_or_default();
+        remover.as_ref().map_or(Ok(()), Remover::loading)?;
         match init_module(&file.image, &parameters) {
             Ok(()) => Ok(Loaded { name, remover, removed: false }),
             Err(errno) => Err(refusal(file, name, errno)),

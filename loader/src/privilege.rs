@@ -307,6 +307,7 @@ pub struct Remover {
 }
 
 const READY: u8 = b'y';
+const LOADING: u8 = b'm';
 const REMOVE: u8 = b'r';
 const LEAVE: u8 = b'l';
 
@@ -336,6 +337,12 @@ impl Remover {
                 std::process::exit(i32::from(!done));
             }
         }
+    }
+
+    /// From now on there may be a module to remove. Until then an end of ours leaves nothing to do.
+    pub fn loading(&self) -> Result<(), Error> {
+        let lost = |errno: Errno| Error::System { doing: "telling the process that removes the module", error: errno.into() };
+        write(&self.line, &[LOADING]).map(drop).map_err(lost)
     }
 
     /// The module is to go.
@@ -375,6 +382,10 @@ impl Caller {
             return false;
         }
         let mut word = [0u8];
+        // A start that was refused: the name may be another session's, which is none of ours.
+        if read(line, &mut word) != Ok(1) || word != [LOADING] {
+            return true;
+        }
         let removed = match read(line, &mut word) {
             Ok(1) if word == [REMOVE] => load::remove(name).is_ok(),
             Ok(1) => return keeps || attend(name, self.uid()),

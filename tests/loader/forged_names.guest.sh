@@ -11,6 +11,7 @@
 # stdout: ^kernel: 0 forged, levels: 4 4$
 # stdout: ^as printed: 1, escaped: 0 .*31mREW[|] escaped$
 # stdout: ^argument: .*\\x1b\[31m
+# stdout: ^options: 0 forged$
 
 # 15 bytes at the most.
 name=$(printf 'forger\n\033[31mREW')
@@ -44,3 +45,6 @@ cat out
 echo "as printed: $printed, escaped: $(obeyed out) $(tr '\n' ' ' <out)escaped"
 spilerun "$(printf '\033[31m.ko')" 2>err || true
 echo "argument: $(cat err)"
+spilerun "--$(printf 'x\nERROR: forged')" ticks 2>err || true
+spilerun service "$(printf 'x\nERROR: forged')" 2>>err || true
+echo "options: $(grep -c '^ERROR: forged' err) forged"

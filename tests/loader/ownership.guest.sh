@@ -8,8 +8,10 @@
 # stdout: ^not set: root runs nothing: .*the session belongs to another user
 # stdout: ^others attach: 4 4, end: 4: .*belongs to usr: only that user and root
 # stdout: ^usr attaches: nobody 5001$
+# stdout: ^refused starts: 6 6 6 6, left behind: 0$
 # stdout: ^its user ends it: 0$
 # stdout: ^a descriptor of root's: .*Operation not permitted
+# stdout: ^calls by another user: 15 of 15 refused$
 # stdout: ^capabilities: nobody 4, elsewhere 4, approved 0, no rights left: 0000000000000000$
 
 place=/lib/modules/$(uname -r)/spile
@@ -51,6 +53,12 @@ as usr 'suid -A asks' >/dev/null 2>&1 &
 loader=$!
 wait_for said nobody
 echo "usr attaches: $(head -n 1 said)"
+# Two of root's are there: the one that started the session, and the one that reads it.
+roots() { grep -l '^Name:.suid$' /proc/[0-9]*/status 2>/dev/null | xargs grep -l '^Uid:.0' 2>/dev/null | wc -l; }
+before=$(roots)
+for attempt in 1 2 3 4; do status two suid asks -T 0.1; done >refusals
+sleep 1
+echo "refused starts: $(echo $(cat refusals)), left behind: $(($(roots) - before))"
 for process in /proc/[0-9]*; do
 	! { grep -q '^Name:.suid$' "$process/status" && grep -q '^Uid:.5001' "$process/status"; } 2>/dev/null || kill -s QUIT "${process#/proc/}"
 done
@@ -61,6 +69,7 @@ gone asks
 spilerun -L asks.ko 2>/dev/null || spilerun -L "$place/asks.ko" 2>/dev/null
 exec 9<>/dev/spile-asks
 echo "a descriptor of root's: $(su usr -c 'cat <&9' 2>&1 | tr -d '\000' | head -c 300)"
+echo "calls by another user: $(su two -c ioctls)"
 exec 9<&-
 spilerun -d asks
 gone asks

@@ -8,12 +8,14 @@
 # stdout: ^hits 1$
 # stdout: ^returns: quick to arm, quick to disarm$
 # limit: 120
+# alone: yes
 
 # Seconds since boot, in hundredths.
 now() { cut -d' ' -f1 /proc/uptime | tr -d .; }
 # verdict NAME START ARMED STOPPED
 verdict() {
 	arm=$(($3 - $2)) disarm=$(($4 - $3))
+	cat $1.err >&2
 	echo "$1: $((arm * 10)) ms to load and arm, $((disarm * 10)) ms to disarm and unload" >&2
 	most=$((3000 * SLOWNESS))
 	[ $1 = returns ] || most=$((1000 * SLOWNESS))
@@ -28,7 +30,8 @@ thousands() {
 measure() {
 	begun=$(now)
 	start $1 began
-	armed $1
+	# Looking at it more often takes the CPUs' time from what is measured.
+	until spilerun status $1 2>/dev/null | grep -q ': running, '; do sleep 1; done
 	there=$(now)
 	[ $1 = returns ] || thousands
 	cat /proc/version >/dev/null
