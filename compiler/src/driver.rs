@@ -157,7 +157,7 @@ impl Session {
         }
         if last_pass == 1 {
             let text: Vec<String> = scripts.iter().take(1 + self.options.more.len()).map(syntax::print::script).collect();
-            return self.print_lines(text.into_iter());
+            return self.print_text(text.into_iter());
         }
         let cache = Cache::open(&self.options.cache_settings());
         let title = title(&script);
@@ -193,7 +193,7 @@ impl Session {
         self.report.add("translate", clock.elapsed());
         self.pass(|| format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times()));
         if last_pass == 3 {
-            return self.print_lines([units.script].into_iter().chain(units.embedded));
+            return self.print_text([units.script].into_iter().chain(units.embedded));
         }
         if plan.embedded.is_empty() {
             for (name, _) in &plan.naming.defines {
@@ -388,10 +388,16 @@ impl Session {
         progress
     }
 
+    /// What is told of a kernel and of files: no terminal obeys anything in it.
     fn print_lines(&self, lines: impl Iterator<Item = String>) -> Result<Outcome, Failed> {
+        self.print_text(lines.map(|line| escape::lines(line.trim_end_matches('\n'))))
+    }
+
+    /// Source text, as it is.
+    fn print_text(&self, texts: impl Iterator<Item = String>) -> Result<Outcome, Failed> {
         let mut out = std::io::stdout().lock();
-        for line in lines {
-            if writeln!(out, "{}", escape::lines(line.trim_end_matches('\n'))).is_err() {
+        for text in texts {
+            if writeln!(out, "{}", text.trim_end_matches('\n')).is_err() {
                 return Err(WRONG);
             }
         }
