@@ -6,6 +6,11 @@
  * An entry of the kernel's that ftrace serves is no kprobe at all. Every other site is
  * registered as one, which looks at the address, refuses what must not be probed and
  * finds names in modules. If ftrace serves it, it stays disabled: it costs nothing then.
+ *
+ * All are registered disabled, and enabled together behind that. The kernel's optimizer
+ * begins five jiffies after the first is enabled and then holds the lock of all kprobes
+ * until every task has been scheduled, again and again while there are more: were each
+ * enabled as it is registered, thousands would take minutes.
  */
 #include <linux/module.h>
 
@@ -35,13 +40,12 @@ static int arm_kprobe_site(struct spile_site *site)
 	site->registered = false;
 	if (spile_entry_is_plain(site) && spile_entry_add(site))
 		return 0;
-	if (spile_entry_may_be(site))
-		site->kprobe.flags = KPROBE_FLAG_DISABLED;
+	site->kprobe.flags = KPROBE_FLAG_DISABLED;
 	error = register_kprobe(&site->kprobe);
 	site->registered = !error;
-	if (error || !(site->kprobe.flags & KPROBE_FLAG_DISABLED))
-		return error;
-	return spile_kprobe_serve(site);
+	if (!error)
+		spile_kprobe_serve(site);
+	return error;
 }
 
 static void unregister(struct spile_site *site)
@@ -69,17 +73,12 @@ static int enable(struct spile_site *site)
 	return error;
 }
 
-/* Of a site that is registered and disabled. A kretprobe's kprobe is in the same place. */
-int spile_kprobe_serve(struct spile_site *site)
+/* A kretprobe's kprobe is in the same place. */
+void spile_kprobe_serve(struct spile_site *site)
 {
-	int error;
+	bool is_entry = site->kprobe.flags & KPROBE_FLAG_FTRACE && spile_entry_may_be(site);
 
-	if (site->kprobe.flags & KPROBE_FLAG_FTRACE && spile_entry_add(site))
-		return 0;
-	error = enable(site);
-	if (error)
-		unregister(site);
-	return error;
+	site->to_enable = !is_entry || !spile_entry_add(site);
 }
 
 /* The entries that were added get their hits from here on, or become kprobes. */
@@ -111,6 +110,34 @@ static void arm_entries(void)
 		spile_site_unarmed(site, error);
 	}
 	spile_entry_forget_refused();
+}
+
+static void enable_registered(void)
+{
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < spile_script.probe_count; i++) {
+		struct spile_site *site = &spile_sites[i];
+
+		if (!site->to_enable)
+			continue;
+		site->to_enable = false;
+		/* Of arming that was ended the others stay disabled, and are unregistered together. */
+		if (!spile_arming_goes_on())
+			continue;
+		error = enable_kprobe(&site->kprobe);
+		if (!error)
+			continue;
+		unregister(site);
+		spile_site_unarmed(site, error);
+	}
+}
+
+static void arm_rest(void)
+{
+	arm_entries();
+	enable_registered();
 }
 
 static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int count)
@@ -145,6 +172,10 @@ void spile_kprobe_turn(struct spile_site *site, bool on)
 	}
 	if (site->by_entry && spile_entry_add(site))
 		return;
+	if (site->to_enable && !on) {
+		site->to_enable = false;
+		return;
+	}
 	/* Now ftrace may serve others at the function, in a way that does not suffice for this one. */
 	site->by_entry = false;
 	error = on ? enable(site) : disable_kprobe(&site->kprobe);
@@ -167,7 +198,7 @@ static u32 mechanism(const struct spile_site *site)
 const struct spile_family spile_kprobe_family = {
 	.mechanism = mechanism,
 	.arm = arm_kprobe_site,
-	.arm_rest = arm_entries,
+	.arm_rest = arm_rest,
 	.disarm = disarm_kprobe_sites,
 	.turn = spile_kprobe_turn,
 	.missed = count_missed_hits,

@@ -128,7 +128,6 @@ int spile_return_alone(struct spile_site *site)
 
 static int arm_return(struct spile_site *site)
 {
-	unsigned int flags;
 	int error;
 
 	spile_attach_place(&site->kretprobe.kp, site);
@@ -139,11 +138,10 @@ static int arm_return(struct spile_site *site)
 		spile_return_pool_leave(&site, 1);
 	}
 	spile_attach_place(&site->kretprobe.kp, site);
-	flags = spile_entry_may_be(site) ? KPROBE_FLAG_DISABLED : 0;
-	error = register_alone(site, flags);
-	if (error || !flags)
-		return error;
-	return spile_kprobe_serve(site);
+	error = register_alone(site, KPROBE_FLAG_DISABLED);
+	if (!error)
+		spile_kprobe_serve(site);
+	return error;
 }
 
 void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs)

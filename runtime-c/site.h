@@ -32,6 +32,7 @@ struct spile_site {
 	unsigned long stack_spare;	/* THREAD_SIZE less those */
 	bool armed;			/* under spile_session.lock */
 	bool registered;		/* of a kprobe or kretprobe: the kernel knows it as one */
+	bool to_enable;			/* of the same, registered: arm_rest() enables it */
 	bool by_entry;			/* of a kprobe or kretprobe: ftrace serves it (entry.c) */
 	bool off;			/* armed, and turned off because its condition does not hold (condition.c) */
 	struct spile_site *same;	/* entry.c: the next at the same function */
@@ -112,9 +113,8 @@ void spile_run_sampled(struct spile_site *site, unsigned long *regs);
 /* 0 for begin, end, error, never: they are not armed. */
 const struct spile_family *spile_site_family(const struct spile_site *site);
 
-/* Of a kprobe or kretprobe that is registered and disabled: has ftrace serve it, or enables it.
- * With an error it is registered no more. */
-int __must_check spile_kprobe_serve(struct spile_site *site);
+/* Of a kprobe or kretprobe that is registered and disabled: ftrace serves it, or arm_rest() enables it. */
+void spile_kprobe_serve(struct spile_site *site);
 
 /* spile_family.turn of kprobes and kretprobes. */
 void spile_kprobe_turn(struct spile_site *site, bool on);

@@ -32,7 +32,7 @@ use crate::record::Reader;
 use crate::report::{self, Losses};
 use crate::ring::Ring;
 use crate::setting::{self, Value};
-use crate::signals::Signals;
+use crate::signals::{LeftToOthers, Signals};
 use crate::status;
 use crate::system::Commands;
 use crate::tell::{After, Teller};
@@ -172,11 +172,14 @@ pub fn run(
             scope.spawn(move || exporter.serve(over, text));
         }
         let reading = scope.spawn(move || session.run(&Calls { ask, told }));
+        // From here on: the thread that reads is to be woken by them, also while a call arms thousands of probes.
+        let blocked = LeftToOthers::new();
         for call in asked {
             let _returned = Returned(&returned);
             // Who has asked waits for it.
             let _ = tell.send(call(device));
         }
+        drop(blocked);
         let end = reading.join();
         drop(Returned(&over));
         end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

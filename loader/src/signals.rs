@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nix::libc;
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
 
 use crate::error::Error;
 
@@ -97,6 +97,30 @@ impl AsFd for Signals {
     }
 }
 
+/// While it lives its thread gets none of the signals, which so go to another one of the process. A signal for the
+/// process that the kernel gives to a thread inside of a call that cannot be interrupted is not seen before that returns.
+#[derive(Debug)]
+pub struct LeftToOthers {
+    before: Option<SigSet>,
+}
+
+impl LeftToOthers {
+    /// For the calling thread. Threads that it starts from now on inherit it.
+    pub fn new() -> LeftToOthers {
+        let ours: SigSet = STOPPING.into_iter().chain(OTHERS).collect();
+        // It fails for a wrong argument alone.
+        LeftToOthers { before: ours.thread_swap_mask(SigmaskHow::SIG_BLOCK).ok() }
+    }
+}
+
+impl Drop for LeftToOthers {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            let _ = before.thread_set_mask();
+        }
+    }
+}
+
 /// In a child between fork and exec: as a program expects them.
 pub fn reset() {
     let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
@@ -120,6 +144,15 @@ mod tests {
     fn is_readable(signals: &Signals) -> bool {
         let mut descriptors = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         poll(&mut descriptors, PollTimeout::ZERO).unwrap() > 0
+    }
+
+    #[test]
+    fn a_thread_leaves_them_to_others_for_a_time() {
+        let ours = || SigSet::thread_get_mask().unwrap();
+        let blocked = LeftToOthers::new();
+        assert!(STOPPING.into_iter().chain(OTHERS).all(|signal| ours().contains(signal)));
+        drop(blocked);
+        assert!(!STOPPING.into_iter().chain(OTHERS).any(|signal| ours().contains(signal)));
     }
 
     #[test]
