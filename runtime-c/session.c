@@ -81,6 +81,8 @@ void spile_session_removed(void)
 
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
 		return;
+	/* The record may find no room; this is read when the loader ends. */
+	atomic_inc(&spile_session.errors);
 	cpu = spile_context_claim();
 	spile_ring_text(cpu, SPILE_RECORD_ERROR, SPILE_NO_LOCATION, text, sizeof(text) - 1);
 	spile_context_release(cpu);
