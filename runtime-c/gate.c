@@ -214,17 +214,24 @@ int spile_gate_set(const struct spile_gate *gate)
 {
 	const struct spile_gate *now = rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
 	struct spile_gate *next = now == &gates[0] ? &gates[1] : &gates[0];
+	bool is_over;
 	int error;
 
 	if (gate->mode > SPILE_GATE_OBSERVE || gate->reserved || gate->uid_count > SPILE_GATE_SCOPES ||
 	    gate->gid_count > SPILE_GATE_SCOPES || gate->pid_count > SPILE_GATE_SCOPES ||
 	    gate->cgroup_count > SPILE_GATE_SCOPES)
 		return -EINVAL;
+	/* An end that has come holds until another one is asked for, also if the clock is set back. */
+	is_over = gate->expires && (ktime_get_real_fast_ns() >= gate->expires ||
+				    (now && now->expires == gate->expires && has_expired(now)));
+	/* Whoever asks for it would take it to be enforced. */
+	if (is_over && now && gate->mode != SPILE_GATE_OBSERVE)
+		return -ETIME;
 	error = get_processes(gate, now, scoped[next - gates]);
 	if (error)
 		return error;
 	*next = *gate;
-	over[next - gates] = false;
+	over[next - gates] = is_over;
 	atomic_set(&told, 0);
 	rcu_assign_pointer(current_gate, next);
 	/* The other copy is nobody's when this returns, for the next change. */
@@ -253,8 +260,9 @@ void spile_gate_state(struct spile_gate_state *state)
 	memset(state, 0, sizeof(*state));
 	if (now) {
 		state->gate = *now;
-		/* The loader asks when it tells the end: it holds from then on, hit or not. */
-		has_expired(now);
+		/* The loader asks when it tells the end: it holds from then on, hit or not, and whatever the clock says later. */
+		if (has_expired(now))
+			state->gate.expires = min_t(u64, now->expires, ktime_get_real_fast_ns());
 	}
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < SPILE_GATE_COUNTS; i++)

@@ -144,6 +144,8 @@ pub enum Error {
     Locked,
     /// Nothing to remove.
     NotLoaded { name: String },
+    /// Rewriting ended at a time that was set, and was asked for without another.
+    Expired { name: String },
     Load { name: String, errno: Errno },
     /// The node of the module's device can neither be found nor made.
     Node { name: String, error: io::Error },
@@ -204,7 +206,7 @@ impl Error {
             | Error::Device { .. }
             | Error::Strange { .. }
             | Error::System { .. } => Exit::Kernel,
-            Error::NoProcess { .. } | Error::Setting { .. } | Error::RenameSigned { .. } | Error::Ungated { .. } => Exit::Usage,
+            Error::NoProcess { .. } | Error::Setting { .. } | Error::RenameSigned { .. } | Error::Ungated { .. } | Error::Expired { .. } => Exit::Usage,
             Error::Command { .. } | Error::OverBudget { .. } => Exit::Failed,
             Error::OpenOutput { .. } => Exit::Output,
         }
@@ -322,6 +324,9 @@ impl fmt::Display for Error {
             ),
             Error::InUse { name } => write!(f, "module {name} is in use by another spilerun: end that first"),
             Error::Locked => write!(f, "another spilerun has been loading a module for 10 s and more: look whether it is stopped, and try again"),
+            Error::Expired { name } => {
+                write!(f, "{name} has expired and rewrites nothing: spilerun enforce {name} --expires 1h has it rewrite for another hour")
+            }
             Error::NotLoaded { name } => write!(f, "no module {name} of spile is loaded"),
             Error::Load { name, errno } => write!(f, "the kernel does not load {name}: {}; dmesg may say why", errno.desc()),
             Error::Node { name, error } if error.kind() == io::ErrorKind::PermissionDenied => {

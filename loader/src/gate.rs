@@ -86,6 +86,11 @@ fn cgroup_id(path: &Path) -> Result<u64, String> {
     }
 }
 
+/// Whether the end that was set for rewriting has come; without one it never does.
+pub fn has_expired(gate: &Gate) -> bool {
+    gate.expires > 0 && now() >= gate.expires
+}
+
 /// `uid=N`, `gid=N`, `pid=N`, `cgroup=PATH`; users and groups by name too.
 pub fn parse_scope(text: &str) -> Result<Scope, String> {
     let (kind, value) = text.split_once('=').ok_or("KIND=VALUE is wanted")?;

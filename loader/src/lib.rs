@@ -64,7 +64,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use spile_abi::device::{Gate, OBSERVE};
+use nix::errno::Errno;
+use spile_abi::device::{ENFORCE, Gate, OBSERVE};
 
 use crate::error::{Error, Exit};
 use crate::options::{Options, Task};
@@ -330,8 +331,19 @@ fn change_gate(name: &str, mode: u32, expires: Option<u64>, harmless_c: bool) ->
     gate.expires = expires.unwrap_or(gate.expires);
     // What happens from now on is told anew.
     gate.tell = gate.tell.max(gate::TELL);
-    device.set_gate(gate)?;
-    Ok(Exit::Success)
+    let expired = || Error::Expired { name: name.to_string() };
+    if mode == ENFORCE && gate::has_expired(&gate) {
+        return Err(expired());
+    }
+    device.set_gate(gate).map_err(|error| match error {
+        Error::Device { errno: Errno::ETIME, .. } => expired(),
+        error => error,
+    })?;
+    let now = device.gate()?.gate;
+    match now.mode == mode && (mode == OBSERVE || !gate::has_expired(&now)) {
+        true => Ok(Exit::Success),
+        false => Err(expired()),
+    }
 }
 
 /// Unloaded first, then told: also when the session went wrong. A panic unloads by Drop.

@@ -88,9 +88,8 @@ impl Known<'_> {
     }
 
     fn mode(&self) -> &'static str {
-        let expires = self.gate.gate.expires;
         match self.gate.gate.mode {
-            _ if expires > 0 && gate::now() >= expires => "expired",
+            _ if gate::has_expired(&self.gate.gate) => "expired",
             OBSERVE => "observe",
             _ => "enforce",
         }

@@ -17,6 +17,8 @@
 # stdout: ^before: Resource temporarily unavailable$
 # stdout: ^after: Input/output error$
 # stdout: ^told$
+# stdout: ^still: Input/output error, refused 2$
+# stdout: ^renewed: Resource temporarily unavailable$
 # stdout: ^refused 2 2 9 2 2$
 # stderr: ^ERROR: lu_5642 cannot only observe: C of its own may write what is not held back \(syslog\); .*--harmless-c
 # stderr: ^WARNING: what lu_5642 writes by C of its own is not held back: syslog$
@@ -69,6 +71,18 @@ wait_for lu_5642.err 'REWRITE: lu_5642 has expired'
 echo "after: $(failure)"
 spilerun status lu_5642 | grep -q 'mode expired, rewritten 1, observed 0, expired 1,'
 echo told
+sixth=0
+spilerun enforce lu_5642 2>renewal || sixth=$?
+grep -q 'has expired and rewrites nothing: spilerun enforce lu_5642 --expires' renewal
+echo "still: $(failure), refused $sixth"
+# A clock that is set back does not bring it to life again.
+was=$(date +%s)
+date -s "@$((was - 3600))" >/dev/null
+spilerun status lu_5642 | grep -q 'mode expired'
+! spilerun enforce lu_5642 2>/dev/null
+date -s "@$was" >/dev/null
+spilerun enforce lu_5642 --expires 1h
+echo "renewed: $(failure)"
 stop INT
 
 first=0 second=0 third=0
