@@ -39,3 +39,17 @@ fn a_broken_item_leaves_the_others() {
     assert_eq!(script.items.len(), 3);
     assert_eq!(shown.matches("error[E0033]").count(), 2, "{shown}");
 }
+
+#[test]
+fn an_older_language_is_for_the_script_alone() {
+    let errors = |origin| {
+        let mut sources = SourceMap::new();
+        let text = "private global a\nprobe begin { a = @enum(\"A\") }";
+        let file = sources.add("test.stp", text.as_bytes().to_vec(), origin);
+        let old = Environment { compatible: "1.2".into(), ..environment() };
+        let (_, diagnostics) = parse(&mut sources, file, &old, &Macros::default());
+        diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, false)).collect::<Vec<_>>()
+    };
+    assert_eq!(errors(Origin::User).len(), 2);
+    assert_eq!(errors(Origin::Tapset), Vec::<String>::new());
+}

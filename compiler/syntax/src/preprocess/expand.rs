@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use spile_source::{ExpansionId, SourceMap, Span};
+use spile_source::{ExpansionId, Origin, SourceMap, Span};
 use crate::environment::Environment;
 use crate::error::{DefinitionProblem, MAX_PROBLEMS, SyntaxError};
 use crate::lexer;
@@ -142,7 +142,7 @@ impl<'a> Expander<'a> {
                 Kind::AtWord(name) => self.call(&name, span),
                 Kind::Argument(argument) => self.paste(&argument, span),
                 // A word like others before it was reserved.
-                Kind::Keyword(Keyword::Private) if !self.speaks("3.0") => Some(Kind::Ident("private".into())),
+                Kind::Keyword(Keyword::Private) if !self.speaks("3.0", span) => Some(Kind::Ident("private".into())),
                 kind => Some(kind),
             };
             if self.frames.is_empty() && replaced.is_none() {
@@ -216,7 +216,7 @@ impl<'a> Expander<'a> {
         }
         let Some(definition) = self.own.get(name).or_else(|| self.library.get(name)).cloned() else {
             let operator = AtOperator::from_text(name);
-            if let Some(operator) = operator.filter(|operator| self.speaks(operator.since())) {
+            if let Some(operator) = operator.filter(|operator| self.speaks(operator.since(), span)) {
                 return Some(Kind::At(operator));
             }
             let since = operator.map(AtOperator::since);
@@ -252,10 +252,11 @@ impl<'a> Expander<'a> {
         self.enter(run, span)
     }
 
-    /// Whether `--compatible` reaches this version.
-    fn speaks(&self, since: &str) -> bool {
+    /// Whether `--compatible` reaches this version, for what is written at `span`. The library is written in today's language.
+    fn speaks(&self, since: &str, span: Span) -> bool {
         let spoken = self.environment.compatible.as_str();
-        since.is_empty() || spoken.is_empty() || compare_versions(spoken, since).is_ge()
+        let is_library = self.sources.file(span.file).origin == Origin::Tapset;
+        is_library || since.is_empty() || spoken.is_empty() || compare_versions(spoken, since).is_ge()
     }
 
     fn enter(&mut self, run: Frame, span: Span) -> Option<Kind> {
