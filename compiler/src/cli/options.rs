@@ -29,9 +29,9 @@ pub struct Options {
     #[arg(value_name = "FILE", allow_negative_numbers = true)]
     pub words: Vec<OsString>,
 
-    /// The script's text
+    /// The script's text; of several, all together
     #[arg(short = 'e', value_name = "SCRIPT", allow_hyphen_values = true)]
-    pub text: Option<String>,
+    pub text: Vec<String>,
 
     /// Further script text, beside the script
     #[arg(short = 'E', value_name = "SCRIPT", allow_hyphen_values = true)]
@@ -455,9 +455,9 @@ impl Options {
     /// The script and its arguments; None if there is none.
     pub fn script(&self) -> Option<(Script, Vec<String>)> {
         let mut words = self.words.iter();
-        let script = match &self.text {
-            Some(text) => Script::Text(text.clone()),
-            None => match words.next()? {
+        let script = match self.text.is_empty() {
+            false => Script::Text(self.text.join("\n")),
+            true => match words.next()? {
                 word if word == "-" => Script::Stdin,
                 word => Script::File(PathBuf::from(word)),
             },
@@ -602,6 +602,13 @@ mod tests {
         assert_eq!(parse(&["-vp2", "--vp", "03", "x.stp"]).verbosity(2), 4);
         assert_eq!(parse(&["--vp=10203", "x.stp"]).verbosity(5), 3);
         assert_eq!(parse(&["-l", "a", "-l", "b"]).listing().as_deref(), Some("a, b"));
+    }
+
+    #[test]
+    fn texts_add_up() {
+        let (script, arguments) = parse(&["-e", "probe begin {}", "-e", "probe end {}", "word"]).script().unwrap();
+        assert!(matches!(script, Script::Text(text) if text == "probe begin {}\nprobe end {}"));
+        assert_eq!(arguments, ["word"]);
     }
 
     #[test]
