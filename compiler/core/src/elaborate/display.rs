@@ -1,11 +1,11 @@
-//! What a session shows at its end by itself: globals that are written and never read.
+//! What a session shows at its end by itself: globals of the script that are written and never read.
 
 use super::{Elaborator, lower::plain};
 use crate::program::{
     Attachment, Element, Expr, ExprKind, Extractor, Foreach, Global, GlobalId, Holds, Iterated, Local, LocalId, Order, Print,
     PrintPiece, Probe, SortBy, Stmt, StmtKind, Type, Variable,
 };
-use spile_source::Span;
+use spile_source::{Origin, Span};
 
 impl Elaborator<'_> {
     /// An end probe, after all others, that prints them; None if there are none.
@@ -14,7 +14,9 @@ impl Elaborator<'_> {
         let mut body = Vec::new();
         let mut first = None;
         for index in 0..self.globals.len() {
-            if !self.globals[index].written || self.globals[index].read {
+            let known = &self.globals[index];
+            let is_own = self.sources.file(known.ast.span.file).origin == Origin::User;
+            if !is_own || !known.written || known.read {
                 continue;
             }
             let global = self.lower_global(index);
