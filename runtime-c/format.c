@@ -104,7 +104,7 @@ static void write_character(struct spile_text *text, const struct directive *d, 
 	struct spile_text spelled = spile_text_in(buffer, sizeof(buffer));
 
 	if (d->flags & SPILE_FLAG_SHARP)
-		spile_text_escaped(&spelled, byte, 0);
+		spile_text_escaped(&spelled, byte, '\'');
 	else
 		spile_text_byte(&spelled, byte);
 	write_padded(text, d, buffer, spelled.at - spelled.start);

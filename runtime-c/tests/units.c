@@ -176,6 +176,9 @@ static void formats(void)
 	NUMBER("[%3c]", 'A', "[  A]");
 	NUMBER("[%#c]", '\n', "[\\n]");
 	NUMBER("[%#c]", 1, "[\\001]");
+	NUMBER("[%#c]", '\'', "[\\']");
+	NUMBER("[%#c]", '\\', "[\\\\]");
+	NUMBER("[%#c]", '"', "[\"]");
 	NUMBER("[%1b]", 0x4142, "[B]");
 	NUMBER("[%2b]", 0x4142, "[BA]");
 	NUMBER("[%b]", 0x4847464544434241, "[ABCDEFGH]");
