@@ -114,6 +114,7 @@ impl Session {
             return self.rehearse(&module, settings);
         }
         self.limit_resources()?;
+        self.check_places()?;
         if let Some(form) = self.options.check {
             return self.check(form);
         }
@@ -270,13 +271,13 @@ impl Session {
 
     /// What finds the module in the cache; None if it cannot be built, which pass 4 will say.
     fn module_key(&self, release: &str, kernel: Option<&Kernel>, title: &str, numbered: bool) -> Option<Key> {
-        let build = kbuild::identity(&build_dir(kernel, release), self.options.runtime.as_deref()).ok()?;
+        let build = kbuild::identity(&build_dir(kernel, release), cli::places::runtime(&self.options).as_deref()).ok()?;
         let options = format!("{:?}", relevant(&self.options, &self.sources));
         Some(finished::key(&finished::Facts { options: &options, sources: &self.sources, release, build: &build, title, numbered }))
     }
 
     fn scratch(&self) -> Result<Scratch, Failed> {
-        let place = self.options.tmpdir.clone().unwrap_or_else(std::env::temp_dir);
+        let place = cli::places::temporary(&self.options).map_err(|error| self.fail(&error, &[]))?.place;
         let fit = std::fs::create_dir_all(&place).and_then(|()| spile_base::cache::fit_for_scratch(&place).map_err(std::io::Error::other));
         let made = fit.and_then(|()| Scratch::below(&place));
         made.map_err(|error| self.fail(&format!("making a temporary directory in {}: {error}", place.display()), &[]))
@@ -317,6 +318,17 @@ impl Session {
         problems.extend(wrong);
         self.tell("Pass 1: parse", &problems)?;
         Ok(syntax::layout::layout(&self.sources.file(file).bytes))
+    }
+
+    /// What the environment says of directories is looked at before any pass.
+    fn check_places(&self) -> Result<(), Failed> {
+        let temporary = cli::places::temporary(&self.options).map_err(|error| self.fail(&error, &[]))?;
+        for warning in temporary.warning.into_iter().chain(cli::places::runtime_warning(&self.options)) {
+            if !self.options.no_warnings {
+                self.remark(&format!("WARNING: {}", escape::lines(&warning)));
+            }
+        }
+        Ok(())
     }
 
     /// `--rlimit-*`: for this process and the programs that it runs.
@@ -550,7 +562,7 @@ impl Session {
 
     fn open_library(&self, environment: &Environment) -> Result<Library, Failed> {
         let places = library::Places {
-            instead: self.options.tapset.clone(),
+            instead: cli::places::tapset(&self.options),
             further: self.options.library.clone(),
             release: environment.kernel_release.clone(),
             arch: environment.arch.clone(),
@@ -582,13 +594,15 @@ impl Session {
     }
 
     fn elaborate_options(&self) -> elaborate::Options {
+        // SANITY: what is wrong with them has been told before.
+        let limits = self.options.limits().map(|(limits, _)| limits).unwrap_or_default();
         elaborate::Options {
             guru: self.options.guru,
             display_globals: !self.options.no_global_var_display,
             unoptimised: self.options.unoptimised,
             skip_bad_variables: self.options.skip_badvars,
-            // SANITY: what is wrong with them has been told before.
-            struct_depth: self.options.limits().ok().and_then(|(limits, _)| limits.struct_depth),
+            struct_depth: limits.struct_depth,
+            counts_only: limits.counts_only,
         }
     }
 
@@ -676,7 +690,7 @@ impl Session {
             build_dir: build_dir(kernel, release),
             module: plan.naming.module.clone(),
             sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
-            runtime: self.options.runtime.clone(),
+            runtime: cli::places::runtime(&self.options),
             kbuild: self.options.kbuild,
             make: self.options.make_variables(),
             verbosity: self.options.verbosity(4),
@@ -816,7 +830,8 @@ impl Session {
         pair("-s", options.buffer.map(|buffer| buffer.to_string().into()));
         let account = options.verbosity(5).saturating_sub(1);
         arguments.extend(std::iter::repeat_n("-v".into(), usize::from(account)));
-        if let Some(form) = options.stats.as_deref().or(options.timing.then_some("table")) {
+        let counts_only = options.limits().is_ok_and(|(limits, _)| limits.counts_only);
+        if let Some(form) = options.stats.as_deref().or((options.timing || counts_only).then_some("table")) {
             arguments.push(format!("--stats={form}").into());
         }
         for (given, option) in [

@@ -5,6 +5,7 @@
 # stdout: ^last pass: saved\.ko$
 # stdout: ^named: last\.ko$
 # stdout: ^cleaned$
+# stdout: ^alibi: handlers print nothing, hits are counted$
 
 export SPILE_CACHE_DIR=$PWD/cache
 cat >defines.stp <<'EOS'
@@ -23,3 +24,5 @@ EOS
 echo "last pass: $("$SPILE" -r "$RELEASE" -p1 -m first -p4 -m saved -e 'probe begin { exit() }')"
 "$SPILE" --guest --save-module -r "$RELEASE" -m last -e 'probe begin { exit() }' && echo "named: $(ls last.ko)"
 "$SPILE" --clean-cache && echo cleaned
+"$SPILE" --guest -r "$RELEASE" -D STP_ALIBI -T 2 -e 'probe timer.ms(100) { println("ran") exit() } probe begin { println("began") }' >alibi 2>&1
+grep -Eq 'timer\.ms\(100\).*[1-9][0-9]*' alibi && ! grep -Eq '^(ran|began)' alibi && echo "alibi: handlers print nothing, hits are counted" || cat alibi

@@ -7,6 +7,7 @@ pub mod limits;
 pub mod options;
 pub mod relevant;
 pub mod passes;
+pub mod places;
 pub mod progress;
 pub mod report;
 pub mod rc;

@@ -20,6 +20,8 @@ use super::refused;
     disable_version_flag = true,
     override_usage = "spile [OPTIONS] FILE [ARGUMENT]...\n       spile [OPTIONS] -e SCRIPT [ARGUMENT]...\n       spile [OPTIONS] -l PROBE | -L PROBE",
     after_help = "Options may also stand in the file rc of $SYSTEMTAP_DIR or ~/.systemtap, a line for each set of them.\n\
+SYSTEMTAP_TAPSET names a library as --tapset does, SYSTEMTAP_RUNTIME a runtime as -R does (SystemTap's own is not used), TMPDIR the \
+place for temporary files.\n\
 Exit status: 0 the script ran and ended well; 1 the command line is wrong, the script has an error, could not be compiled, or \
 ended by a run-time error; others are spilerun's, see spilerun --help.\n\
 What the script prints goes to standard output (or -o); all else goes to standard error."

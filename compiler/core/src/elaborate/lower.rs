@@ -86,7 +86,8 @@ impl<'a> Elaborator<'a> {
             }
         }
         body.extend(self.lower_guard(&unit, handler.span));
-        for statement in &handler.body {
+        let statements = if self.options.counts_only { &[] } else { &handler.body[..] };
+        for statement in statements {
             body.extend(self.lower_statements(&mut unit, std::slice::from_ref(statement)));
         }
         let locals = self.locals(&unit);

@@ -60,6 +60,8 @@ pub struct Options {
     pub skip_bad_variables: bool,
     /// STRUCT_DEPTH: structs and arrays within each other that `$x$$` shows; None: all.
     pub struct_depth: Option<u32>,
+    /// STP_ALIBI: handlers do nothing, so that their hits alone are counted.
+    pub counts_only: bool,
 }
 
 /// Resolves `scripts`: the user's files first, then the library files they need.

@@ -58,6 +58,8 @@ pub struct Limits {
     pub active_returns: u32,
     /// STRUCT_DEPTH: structs and arrays within each other that `$x$$` shows; None: all.
     pub struct_depth: Option<u32>,
+    /// STP_ALIBI: handlers do nothing, so that their hits alone are counted.
+    pub counts_only: bool,
 }
 
 impl Default for Limits {
@@ -78,6 +80,7 @@ impl Default for Limits {
             least_stack: 2048,
             active_returns: 0,
             struct_depth: None,
+            counts_only: false,
         }
     }
 }

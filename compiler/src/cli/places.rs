@@ -1,0 +1,97 @@
+//! Directories that the environment names where the command line does not: SYSTEMTAP_TAPSET, SYSTEMTAP_RUNTIME, TMPDIR.
+
+use std::path::{Path, PathBuf};
+
+use super::options::Options;
+
+/// Where a run works, and what the user has to know of the choice.
+#[derive(Debug, PartialEq)]
+pub struct Temporary {
+    pub place: PathBuf,
+    pub warning: Option<String>,
+}
+
+/// The library to use instead of the built-in one: `--tapset`, or SYSTEMTAP_TAPSET.
+pub fn tapset(options: &Options) -> Option<PathBuf> {
+    options.tapset.clone().or_else(|| named("SYSTEMTAP_TAPSET"))
+}
+
+/// The runtime to use instead of the built-in one: `-R`, or SYSTEMTAP_RUNTIME if that is one of ours. SystemTap's is not.
+pub fn runtime(options: &Options) -> Option<PathBuf> {
+    options.runtime.clone().or_else(|| named("SYSTEMTAP_RUNTIME").filter(|directory| is_runtime(directory)))
+}
+
+/// A warning if SYSTEMTAP_RUNTIME is set and not used.
+pub fn runtime_warning(options: &Options) -> Option<String> {
+    let directory = named("SYSTEMTAP_RUNTIME").filter(|directory| options.runtime.is_none() && !is_runtime(directory))?;
+    Some(format!("SYSTEMTAP_RUNTIME={}: not used, there is no runtime of spile's in it", directory.display()))
+}
+
+/// The directory for temporary files: `--tmpdir`, TMPDIR or /tmp. An error says which one is no directory, or that the
+/// kernel's make could not work in it.
+pub fn temporary(options: &Options) -> Result<Temporary, String> {
+    temporary_of(options.tmpdir.as_deref(), named("TMPDIR").as_deref())
+}
+
+fn temporary_of(given: Option<&Path>, variable: Option<&Path>) -> Result<Temporary, String> {
+    if let Some(place) = given {
+        // Made where it is not there.
+        if !make_takes(place) {
+            return Err(format!("--tmpdir {}: the kernel's make takes no blanks nor signs like $ in a path", place.display()));
+        }
+        return Ok(Temporary { place: place.to_path_buf(), warning: None });
+    }
+    let standard = PathBuf::from("/tmp");
+    let Some(place) = variable else {
+        return Ok(Temporary { place: standard, warning: None });
+    };
+    match std::fs::metadata(place) {
+        Ok(found) if !found.is_dir() => Err(format!("TMPDIR={}: not a directory", place.display())),
+        Err(error) => Err(format!("TMPDIR={}: {error}", place.display())),
+        Ok(_) if make_takes(place) => Ok(Temporary { place: place.to_path_buf(), warning: None }),
+        Ok(_) => Ok(Temporary {
+            warning: Some(format!("TMPDIR={}: the kernel's make does not take this path, {} is used", place.display(), standard.display())),
+            place: standard,
+        }),
+    }
+}
+
+/// Whether make and the shell lines of Kbuild take a path as one word, without a meaning of their own.
+fn make_takes(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+@~".contains(byte))
+}
+
+fn is_runtime(directory: &Path) -> bool {
+    directory.join("script.h").is_file() && directory.join("features.h").is_file()
+}
+
+fn named(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_that_make_cannot_work_in() {
+        let above = tempfile::tempdir().unwrap();
+        let with_blank = above.path().join("a b");
+        std::fs::create_dir(&with_blank).unwrap();
+        let found = temporary_of(None, Some(&with_blank)).unwrap();
+        assert_eq!(found.place, Path::new("/tmp"));
+        assert!(found.warning.is_some_and(|text| text.contains("a b")));
+        assert!(temporary_of(Some(&with_blank), None).is_err());
+    }
+
+    #[test]
+    fn variables_that_name_no_directory() {
+        let above = tempfile::tempdir().unwrap();
+        let file = above.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(temporary_of(None, Some(&file)).is_err_and(|error| error.contains("not a directory")));
+        let gone = above.path().join("gone");
+        assert!(temporary_of(None, Some(&gone)).is_err_and(|error| error.contains("No such file")));
+        assert_eq!(temporary_of(Some(&gone), Some(&file)), Ok(Temporary { place: gone, warning: None }));
+    }
+}
