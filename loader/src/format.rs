@@ -87,7 +87,7 @@ impl Sized {
                 let byte = payload.long()? as u8;
                 let mut spelled = Text::new(8);
                 match self.flags.sharp {
-                    true => spelled.escaped(byte, 0),
+                    true => spelled.escaped(byte, b'\''),
                     false => spelled.push_byte(byte),
                 }
                 self.padded(text, spelled.as_bytes());

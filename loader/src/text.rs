@@ -85,12 +85,12 @@ impl Text {
     }
 
     /// As C spells it between quotes: `\a \b \t \n \v \f \r \\` and the quote itself with a backslash, other unprintable
-    /// bytes as three octal digits. `quote` 0: none.
+    /// bytes as three octal digits.
     pub fn escaped(&mut self, byte: u8, quote: u8) {
         match byte {
             7..=13 => self.push(&[b'\\', b"abtnvfr"[usize::from(byte - 7)]]),
             b'\\' => self.push(b"\\\\"),
-            _ if byte == quote && quote != 0 => self.push(&[b'\\', byte]),
+            _ if byte == quote => self.push(&[b'\\', byte]),
             32..=126 => self.push_byte(byte),
             _ => self.push(&[b'\\', b'0' + (byte >> 6), b'0' + (byte >> 3 & 7), b'0' + (byte & 7)]),
         }
