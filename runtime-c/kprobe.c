@@ -23,6 +23,9 @@
 #include "session.h"
 #include "site.h"
 
+enum { MANY = 500 };	/* probes at entries of functions that become kprobes: the user is warned */
+static unsigned int kprobes_at_entries;	/* of those being armed */
+
 /* Preemption is off. */
 static int handle_hit(struct kprobe *kprobe, struct pt_regs *regs)
 {
@@ -73,18 +76,36 @@ static int enable(struct spile_site *site)
 	return error;
 }
 
+/* Before or behind an endbr64. */
+static bool is_at_function_start(const void *place)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	snprintf(name, sizeof(name), "%pS", place);
+	return strstr(name, "+0x0/") || strstr(name, "+0x4/");
+}
+
+/* Who asks for entries of functions expects them to be cheap to arm: the kernel takes some milliseconds for a kprobe. */
+static void warn_of_many(const struct spile_site *site)
+{
+	if (kprobes_at_entries < MANY && is_at_function_start(site->kprobe.addr) && ++kprobes_at_entries == MANY)
+		spile_session_emit(SPILE_RECORD_WARN, "%u entries of functions and more are not served by ftrace, which their code was built without: they become kprobes one by one, which takes long",
+				   MANY);
+}
+
 /* A kretprobe's kprobe is in the same place. */
 void spile_kprobe_serve(struct spile_site *site)
 {
 	bool is_entry = site->kprobe.flags & KPROBE_FLAG_FTRACE && spile_entry_may_be(site);
 
 	site->to_enable = !is_entry || !spile_entry_add(site);
+	if (site->to_enable)
+		warn_of_many(site);
 }
 
 /* The entries that were added get their hits from here on, or become kprobes. */
 static void arm_entries(void)
 {
-	enum { MANY = 500 };	/* told: kprobes, each of which the kernel takes its time for */
 	int refusal = spile_entry_commit();
 	unsigned int refused = 0, i;
 	int error;
@@ -138,6 +159,7 @@ static void arm_rest(void)
 {
 	arm_entries();
 	enable_registered();
+	kprobes_at_entries = 0;
 }
 
 static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int count)
