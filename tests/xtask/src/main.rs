@@ -1,5 +1,6 @@
 //! `cargo xtask`: sets a machine up, shows what the project does, and tests it.
 
+mod attack;
 mod bench;
 mod compare;
 mod debug_kernel;
@@ -14,6 +15,7 @@ mod model;
 mod package;
 mod parallel;
 mod place;
+mod random;
 mod reference;
 mod setup;
 mod static_loader;
@@ -43,6 +45,8 @@ enum Task {
     Test(test::Options),
     /// Runs random programs against a model of the language, which knows what they print
     Model(model::Options),
+    /// Runs random hostile scripts in guests; none may harm the kernel
+    Attack(attack::Options),
     /// Gives random inputs to every reader of files that others wrote; what crashes one becomes a seed of the tests
     Fuzz(fuzz::Options),
     /// Measures, and writes what came out into docs/
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
         Task::Demo => demo::run(),
         Task::Test(options) => test::run(&options),
         Task::Model(options) => model::run(&options),
+        Task::Attack(options) => attack::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),

@@ -9,7 +9,6 @@
 
 mod generate;
 mod interpret;
-mod random;
 mod run;
 mod shrink;
 mod tree;
@@ -23,7 +22,7 @@ use anyhow::Result;
 
 use crate::place::Place;
 use interpret::Limits;
-use random::Random;
+use crate::random::Random;
 use run::{Module, Outcome};
 use tree::Program;
 

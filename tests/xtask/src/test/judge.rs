@@ -32,6 +32,11 @@ static TROUBLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&words.join("|")).expect("a regular expression")
 });
 
+/// The first line of a kernel log that a healthy kernel never has.
+pub fn trouble(log: &str) -> Option<&str> {
+    log.lines().find(|line| TROUBLE.is_match(line))
+}
+
 /// Everything that is not as expected, a line or more each; empty: passed.
 pub fn judge(header: &Header, observed: &Observed) -> Vec<String> {
     let mut faults = Vec::new();

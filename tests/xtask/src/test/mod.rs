@@ -30,6 +30,7 @@ use anyhow::{Context, Result, ensure};
 use alone::Alone;
 use build::Workshop;
 use find::Test;
+pub use judge::trouble;
 use judge::Observed;
 use timings::{Part, Timings};
 

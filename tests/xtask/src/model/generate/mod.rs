@@ -6,7 +6,7 @@ mod statement;
 
 use std::collections::BTreeSet;
 
-use super::random::Random;
+use crate::random::Random;
 use super::tree::*;
 
 /// The program of a seed.

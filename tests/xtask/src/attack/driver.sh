@@ -1,0 +1,82 @@
+# Runs hostile modules one after the other, beside a load.
+
+ifconfig lo 127.0.0.1 up
+echo 1 >/proc/sys/kernel/sysrq
+
+load() {
+	while [ ! -f /tmp/over ]; do
+		dd if=/dev/zero of=/tmp/block bs=4096 count=50 2>/dev/null
+		ls -lR /proc/self/ /sys/module >/dev/null 2>&1
+		cat /proc/interrupts /proc/vmstat >/dev/null
+		ping -c 1 -W 1 127.0.0.1 >/dev/null
+		sh -c 'kill -9 $$' 2>/dev/null
+		usleep 20000
+	done
+}
+
+# disturb KIND: something that happens to a machine, or to the loader, whose process is $loader.
+disturb() {
+	case $1 in
+	1) sleep 1; kill -INT $loader ;;
+	2) sleep 2; kill -KILL $loader ;;
+	3) kill -STOP $loader; sleep 2; kill -CONT $loader ;;
+	4)
+		for turn in 1 2; do
+			echo 0 >/sys/devices/system/cpu/cpu1/online
+			usleep 500000
+			echo 1 >/sys/devices/system/cpu/cpu1/online
+			usleep 300000
+		done
+		;;
+	5) dd if=/dev/zero of=/tmp/fill bs=1M count=600 2>/dev/null; echo 3 >/proc/sys/vm/drop_caches; rm /tmp/fill ;;
+	6) date -s '1971-01-01 00:00' >/dev/null; sleep 1; date -s '2037-01-01 00:00' >/dev/null ;;
+	7) modprobe lustre; mount -t lustre none /mnt; ls /mnt >/dev/null; umount /mnt; rmmod lustre ;;
+	8) echo +2 >/sys/class/rtc/rtc0/wakealarm; echo mem >/sys/power/state ;;
+	9) for key in l t w m; do echo $key >/proc/sysrq-trigger; done ;;
+	10) spilerun -R "$2" -T 1 & other=$!; sleep 1; wait $other ;;
+	esac >/dev/null 2>&1
+}
+
+# attack NUMBER KIND SECONDS PATIENCE: lets it run so long and hands over NUMBER.said, what the loader said; NUMBER.log, what the kernel said; NUMBER.end: the
+# loader's status, or `hangs`, and `left` if the module is still there.
+attack() {
+	name=attack_$1
+	dmesg -c >/dev/null
+	spilerun /root/$name.ko -T $3 >/tmp/out 2>/tmp/said </dev/null &
+	loader=$!
+	disturb $2 /root/$name.ko
+	waited=0
+	while kill -0 $loader 2>/dev/null && [ $waited -lt $((40 * $4)) ]; do
+		sleep 1
+		waited=$((waited + 1))
+	done
+	# Still arming, which may take long; but from now on it is to end.
+	kill -INT $loader 2>/dev/null
+	waited=0
+	while kill -0 $loader 2>/dev/null && [ $waited -lt $((8 * $4)) ]; do
+		sleep 1
+		waited=$((waited + 1))
+	done
+	if kill -0 $loader 2>/dev/null; then
+		end=hangs
+		kill -KILL $loader
+	fi
+	wait $loader
+	end=${end:-$?}
+	# A loader that was killed leaves its session to the next one's start.
+	for turn in 1 2 3 4 5 6 7 8 9 10; do
+		! grep -q "^$name" /proc/modules || { spilerun -d $name >/dev/null 2>&1; sleep 1; }
+	done
+	! grep -q "^$name" /proc/modules || end="$end left"
+	echo "$end" >/tmp/end
+	end=
+	head -c 20000 /tmp/said >/tmp/said.head
+	dmesg -c >/tmp/log
+	give /tmp/said.head $1.said
+	give /tmp/log $1.log
+	give /tmp/end $1.end
+	rm -f /root/$name.ko
+}
+
+load &
+load &

@@ -1,0 +1,144 @@
+//! `cargo xtask attack`: hostile scripts without guru mode, in guests that panic at the first warning, while CPUs go off and on, memory
+//! is short, the loader is stopped and killed, modules come and go and time is set. None may harm the kernel.
+//!
+//!     cargo xtask attack --seed 1 --hours 10 --seconds 3    # until then, or until --count scripts were tried
+//!     cargo xtask attack --seed 5017 --show                 # the script of that seed
+//!
+//! A script depends on its seed and the library alone. What breaks something is made smaller as long as it still does, and kept in
+//! target/attack; it belongs into tests/guard/attack then. A fixed number is part of `cargo xtask test`.
+
+mod generate;
+mod points;
+mod run;
+mod script;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::place::Place;
+use run::{Ground, Outcome};
+use script::{Function, Script};
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// Of the first script; the others have the numbers after it
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How many scripts
+    #[arg(long, default_value_t = USUAL, conflicts_with = "hours")]
+    count: u64,
+    /// Goes on for so long instead
+    #[arg(long, value_name = "H")]
+    hours: Option<f64>,
+    /// How long each session runs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seconds: u32,
+    /// Prints the first script, and runs nothing
+    #[arg(long)]
+    show: bool,
+    /// Leaves scripts that break something as they are
+    #[arg(long)]
+    no_shrink: bool,
+    /// Kernel release or line, as for `test`
+    #[arg(long, value_name = "RELEASE")]
+    kernel: Option<String>,
+}
+
+/// What `cargo xtask test` has the time for.
+const USUAL: u64 = 50;
+/// Scripts of one guest.
+const TOGETHER: u64 = 10;
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let root = crate::root();
+    let place = Place::find(options.kernel.as_deref())?;
+    crate::test::build_programs(&root)?;
+    let functions = functions(&place)?;
+    if options.show {
+        println!("{}", generate::script(options.seed, &functions).text());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let ground = Ground { place: &place, seconds: options.seconds, directory: directory().join("modules") };
+    let began = Instant::now();
+    let (mut tried, mut refused, mut broken) = (0, 0, 0);
+    let over = |tried: u64| match options.hours {
+        Some(hours) => began.elapsed() > Duration::from_secs_f64(hours * 3600.0),
+        None => tried >= options.count,
+    };
+    while !over(tried) {
+        let count = if options.hours.is_some() { TOGETHER } else { TOGETHER.min(options.count - tried) };
+        let scripts: Vec<Script> = (0..count).map(|at| generate::script(options.seed + tried + at, &functions)).collect();
+        for (script, outcome) in scripts.iter().zip(run::run(&ground, &scripts)?) {
+            match &outcome {
+                Outcome::Held => {}
+                Outcome::Refused(_) => refused += 1,
+                Outcome::Broken(_) => {
+                    broken += 1;
+                    let (script, outcome) = if options.no_shrink { (script.clone(), outcome) } else { smallest(&ground, script, outcome)? };
+                    report(&script, &outcome)?;
+                }
+            }
+        }
+        tried += count;
+        if options.hours.is_some() {
+            println!("seeds {} to {}: {broken} broken, {refused} refused", options.seed, options.seed + tried - 1);
+        }
+    }
+    println!("{tried} scripts, {refused} refused, {broken} broke something");
+    ensure!(refused * 2 < tried || tried < TOGETHER, "the generator writes scripts that the compiler refuses: nothing is attacked");
+    Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Those of the library that no script needs guru mode for and that do not end the session.
+fn functions(place: &Place) -> Result<Vec<Function>> {
+    const NOT: [&str; 6] = ["exit", "abort", "system", "error", "assert", "target_set_report"];
+    let mut command = Command::new(place.spile()?);
+    command.args(["-r", &place.kernel.release, "--dump-functions"]).stdin(Stdio::null());
+    let output = command.output().context("running spile --dump-functions")?;
+    let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let needs_guru = |name: &str| name.starts_with("set_") || spile_core::builtin::all().any(|builtin| builtin.guru && builtin.name == name);
+    let functions: Vec<Function> = listed
+        .lines()
+        .filter_map(Function::parse)
+        .filter(|function| !NOT.contains(&function.name.as_str()) && !needs_guru(&function.name))
+        .collect();
+    ensure!(functions.len() > 100, "spile --dump-functions lists no functions:\n{}", String::from_utf8_lossy(&output.stderr));
+    Ok(functions)
+}
+
+/// The smallest of a script's parts that still breaks something, each tried in guests of its own.
+fn smallest(ground: &Ground, script: &Script, outcome: Outcome) -> Result<(Script, Outcome)> {
+    let (mut script, mut outcome) = (script.clone(), outcome);
+    let ground = Ground { directory: directory().join("smaller"), place: ground.place, seconds: ground.seconds };
+    loop {
+        let mut found = None;
+        for smaller in script.smaller() {
+            let tried = run::run(&ground, std::slice::from_ref(&smaller))?;
+            if let Some(tried) = tried.into_iter().find(Outcome::is_broken) {
+                found = Some((smaller, tried));
+                break;
+            }
+        }
+        match found {
+            Some(smaller) => (script, outcome) = smaller,
+            None => return Ok((script, outcome)),
+        }
+    }
+}
+
+fn report(script: &Script, outcome: &Outcome) -> Result<()> {
+    let file = directory().join(format!("{}.stp", script.seed));
+    fs::write(&file, script.text())?;
+    let Outcome::Broken(what) = outcome else { return Ok(()) };
+    fs::write(file.with_extension("said"), what)?;
+    println!("seed {}: {}\n{what}", script.seed, file.display());
+    Ok(())
+}
+
+fn directory() -> PathBuf {
+    crate::root().join("target/attack")
+}

@@ -1,0 +1,169 @@
+//! Compiles hostile scripts, runs them in guests that panic at the first warning, and says what went wrong.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use spile_guest::Streams;
+
+use super::script::Script;
+use crate::place::Place;
+use crate::test::trouble;
+use crate::{guest, measure, parallel};
+
+const DRIVER: &str = include_str!("driver.sh");
+/// Ways in which `driver.sh` disturbs a session, the first of them none.
+const DISTURBANCES: u64 = 11;
+/// What ends a guest that goes wrong, so that nothing after it hides the first fault.
+const PARAMETERS: [&str; 4] = ["panic_on_warn=1", "softlockup_panic=1", "hung_task_panic=1", "oops=panic"];
+/// Seconds for one script to compile; and for one to run, before its guest is given up.
+const COMPILING: &str = "300";
+const RUNNING: Duration = Duration::from_secs(120);
+/// Exit statuses of a program that was ended by a signal of its own making begin here: SIGILL, SIGABRT, SIGBUS, SIGSEGV.
+const CRASHES: [i32; 4] = [132, 134, 135, 139];
+
+/// What became of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ran, and the kernel is well.
+    Held,
+    /// The compiler would not have it, and said so as it should.
+    Refused(String),
+    /// What is wrong.
+    Broken(String),
+}
+
+impl Outcome {
+    pub fn is_broken(&self) -> bool {
+        matches!(self, Outcome::Broken(_))
+    }
+}
+
+/// Where and how scripts are run.
+pub struct Ground<'a> {
+    pub place: &'a Place,
+    /// Of each session, from its start, in which it arms too.
+    pub seconds: u32,
+    /// For scripts and modules; it is emptied.
+    pub directory: PathBuf,
+}
+
+/// The outcomes of the scripts, in their order.
+pub fn run(ground: &Ground, scripts: &[Script]) -> Result<Vec<Outcome>> {
+    let Ground { place, directory, .. } = ground;
+    if directory.is_dir() {
+        fs::remove_dir_all(directory)?;
+    }
+    fs::create_dir_all(directory)?;
+    let spile = place.spile()?;
+    let compiled = parallel::map(scripts.len(), |index| compile(place, &spile, &scripts[index], directory, index));
+    let mut outcomes: Vec<Option<Outcome>> = compiled.into_iter().collect::<Result<_>>()?;
+    // A guest that dies has died of the first script without a result.
+    while outcomes.iter().any(Option::is_none) {
+        let open: Vec<usize> = (0..scripts.len()).filter(|index| outcomes[*index].is_none()).collect();
+        let (files, console) = one_guest(ground, scripts, &open)?;
+        for index in open {
+            let part = |part: &str| files.get(&format!("{index}.{part}")).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            let Some(end) = part("end") else {
+                outcomes[index] = Some(Outcome::Broken(format!("the guest died or hung\n{console}")));
+                break;
+            };
+            outcomes[index] = Some(judge(end.trim(), &part("said").unwrap_or_default(), &part("log").unwrap_or_default()));
+        }
+    }
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+fn module(directory: &Path, index: usize) -> PathBuf {
+    directory.join(format!("attack_{index}.ko"))
+}
+
+/// None if there is a module now.
+fn compile(place: &Place, spile: &Path, script: &Script, directory: &Path, index: usize) -> Result<Option<Outcome>> {
+    let name = format!("attack_{index}");
+    fs::write(directory.join(format!("{name}.stp")), script.text())?;
+    let mut command = place.command("timeout", directory);
+    command.args([COMPILING.as_ref(), spile.as_os_str()]).args(["-r", &place.kernel.release, "-p4", "-w", "-m", &name]);
+    let output = command.args(&script.options).arg(format!("{name}.stp")).output().context("running spile")?;
+    if output.status.success() {
+        return Ok(None);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Ok(Some(judge_refusal(output.status.code(), &said)))
+}
+
+/// A refusal has an error's code and status 1; that a step failed is none, but for a stack that is too deep.
+fn judge_refusal(status: Option<i32>, said: &str) -> Outcome {
+    let error = said.lines().find(|line| line.starts_with("error[")).unwrap_or_default();
+    let is_refusal = status == Some(1) && !error.is_empty() && (!error.starts_with("error[E0500]") || error.contains("stack"));
+    if is_refusal { Outcome::Refused(error.to_string()) } else { Outcome::Broken(format!("spile ended with {status:?}\n{said}")) }
+}
+
+fn judge(end: &str, said: &str, log: &str) -> Outcome {
+    let mut faults = Vec::new();
+    if let Some(line) = trouble(log) {
+        faults.push(format!("kernel log: {line}\n{log}"));
+    }
+    if end.contains("hangs") {
+        faults.push("did not end in time after SIGINT".to_string());
+    }
+    if end.contains("left") {
+        faults.push("the module stays".to_string());
+    }
+    if end.split(' ').next().and_then(|status| status.parse().ok()).is_some_and(|status| CRASHES.contains(&status)) || said.contains("panicked at") {
+        faults.push(format!("the loader crashed ({end})"));
+    }
+    if faults.is_empty() { Outcome::Held } else { Outcome::Broken(format!("{}\nloader: {end}\n{said}", faults.join("\n"))) }
+}
+
+/// What a guest hands over of the scripts, and the end of its console.
+fn one_guest(ground: &Ground, scripts: &[Script], open: &[usize]) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
+    let Ground { place, seconds, directory } = ground;
+    let mut guest = guest::equipped(&crate::root(), place)?;
+    guest.write("/root/driver.sh", DRIVER, 0o644);
+    for parameter in PARAMETERS {
+        guest.parameter(parameter);
+    }
+    let patience = place.slowness() * measure::busy();
+    let mut text = String::from("cd /root\n. /root/driver.sh\n");
+    for index in open {
+        guest.copy(module(directory, *index), format!("/root/attack_{index}.ko"))?;
+        text.push_str(&format!("attack {index} {} {seconds} {patience}\n", scripts[*index].seed % DISTURBANCES));
+    }
+    text.push_str("touch /tmp/over\n");
+    guest.memory_mib(2048).script(&text).time_limit(RUNNING * patience * u32::try_from(open.len()).unwrap_or(u32::MAX));
+    let outcome = guest.start(Streams::discard())?.wait()?;
+    let console: Vec<&str> = outcome.console.lines().collect();
+    Ok((outcome.files, console[console.len().saturating_sub(80)..].join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_compiler_may_answer() {
+        assert!(!judge_refusal(Some(1), "error[E0101]: type mismatch\n").is_broken());
+        assert!(!judge_refusal(Some(1), "error[E0500]: the probe needs 20000 bytes of stack\n").is_broken());
+        assert!(judge_refusal(Some(1), "error[E0500]: gcc failed\n").is_broken());
+        assert!(judge_refusal(Some(101), "thread 'main' panicked at\n").is_broken());
+        assert!(judge_refusal(Some(124), "").is_broken());
+    }
+
+    #[test]
+    fn what_a_session_may_leave() {
+        assert_eq!(judge("1", "ERROR: division by 0", ""), Outcome::Held);
+        assert_eq!(judge("137", "", "attack_1: loading out-of-tree module taints kernel."), Outcome::Held);
+        for (end, said, log) in [
+            ("0", "", "WARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1"),
+            ("0", "thread 'main' panicked at", ""),
+            ("hangs", "", ""),
+            ("1 left", "", ""),
+            ("139", "", ""),
+        ] {
+            assert!(judge(end, said, log).is_broken(), "{end} {said} {log}");
+        }
+    }
+}
