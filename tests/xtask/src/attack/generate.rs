@@ -105,7 +105,7 @@ fn statement(random: &mut Random, functions: &[Function]) -> String {
         11 => format!("while ({}) n++", random.pick(["1", "n < 100000", "a[n % 100] >= 0"])),
         12 => format!("n += {}({})", random.pick(["deep", "down", "endless", "even", "wide"]), random.pick(["3", "17", "60", "100000"])),
         13 => format!("text = {}; if (text =~ \"{}\") n++", string(random, functions, 3), random.pick(PATTERNS)),
-        14 => random.pick(["print_backtrace()", "print_ubacktrace()", "print_stack(backtrace())", "print_regs()", "dump_stack()"]).to_string(),
+        14 => random.pick(["print_backtrace()", "print_ubacktrace()", "print_stack(backtrace())", "print_regs()"]).to_string(),
         15 => format!("println({})", random.pick(["$$vars", "$$parms$$", "$$return$", "$$locals", "pp()", "callers(40)", "cmdline_str()", "env_var(\"PATH\")"])),
         16 => {
             let (name, path) = random.pick(STRUCTS);

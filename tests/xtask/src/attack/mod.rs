@@ -93,9 +93,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Those of the library that no script needs guru mode for and that do not end the session.
+/// Those of the library that no script needs guru mode for, that do not end the session and do not write to the kernel's log.
 fn functions(place: &Place) -> Result<Vec<Function>> {
-    const NOT: [&str; 6] = ["exit", "abort", "system", "error", "assert", "target_set_report"];
+    const NOT: [&str; 7] = ["exit", "abort", "system", "error", "assert", "target_set_report", "dump_stack"];
     let mut command = Command::new(place.spile()?);
     command.args(["-r", &place.kernel.release, "--dump-functions"]).stdin(Stdio::null());
     let output = command.output().context("running spile --dump-functions")?;

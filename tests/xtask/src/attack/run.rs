@@ -94,17 +94,23 @@ fn compile(place: &Place, spile: &Path, script: &Script, directory: &Path, index
     Ok(Some(judge_refusal(output.status.code(), &said)))
 }
 
-/// A refusal has an error's code and status 1; that a step failed is none, but for a stack that is too deep.
+/// A refusal has an error's code and status 1. E0500 is that of a step that failed, which is none, but for a stack that is too deep
+/// and for points that this kernel has none of.
 fn judge_refusal(status: Option<i32>, said: &str) -> Outcome {
     let error = said.lines().find(|line| line.starts_with("error[")).unwrap_or_default();
-    let is_refusal = status == Some(1) && !error.is_empty() && (!error.starts_with("error[E0500]") || error.contains("stack"));
+    let is_refusal = !error.starts_with("error[E0500]") || error.contains("stack") || error.contains("no probes");
+    let is_refusal = status == Some(1) && !error.is_empty() && is_refusal;
     if is_refusal { Outcome::Refused(error.to_string()) } else { Outcome::Broken(format!("spile ended with {status:?}\n{said}")) }
 }
 
 fn judge(end: &str, said: &str, log: &str) -> Outcome {
     let mut faults = Vec::new();
-    if let Some(line) = trouble(log) {
-        faults.push(format!("kernel log: {line}\n{log}"));
+    // Stacks alone are what was asked for by sysrq; those of a fault have its line before them.
+    let without_stacks: Vec<&str> = log.lines().filter(|line| !line.contains("Call Trace:")).collect();
+    if let Some(line) = trouble(&without_stacks.join("\n")) {
+        let from = log.find(line).unwrap_or(0);
+        let shown: Vec<&str> = log[from..].lines().take(60).collect();
+        faults.push(format!("kernel log: {}", shown.join("\n")));
     }
     if end.contains("hangs") {
         faults.push("did not end in time after SIGINT".to_string());
@@ -155,9 +161,9 @@ mod tests {
     #[test]
     fn what_a_session_may_leave() {
         assert_eq!(judge("1", "ERROR: division by 0", ""), Outcome::Held);
-        assert_eq!(judge("137", "", "attack_1: loading out-of-tree module taints kernel."), Outcome::Held);
+        assert_eq!(judge("137", "", "attack_1: loading out-of-tree module taints kernel.\nCall Trace:"), Outcome::Held);
         for (end, said, log) in [
-            ("0", "", "WARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1"),
+            ("0", "", "before\nWARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1\nCall Trace:"),
             ("0", "thread 'main' panicked at", ""),
             ("hangs", "", ""),
             ("1 left", "", ""),
