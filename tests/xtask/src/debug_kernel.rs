@@ -42,7 +42,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let kernel = Build { directory: crate::root().join("target/debug-kernel"), jobs: options.jobs };
     let root = kernel.installed()?;
     let place = Place::of_own_kernel(&root, &kernel.release()?)?;
-    let tests = crate::test::Options { names: options.names.clone(), kernel: None, keep: options.keep, kbuild: false, timings: false, quick: false };
+    let tests = crate::test::Options { names: options.names.clone(), kernel: None, keep: options.keep, kbuild: false, timings: false, quick: false, all: false };
     crate::test::run_in(&tests, place)
 }
 

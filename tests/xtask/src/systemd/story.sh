@@ -50,6 +50,7 @@ first)
 	fact 'the first use after the boot met the workaround' is "$(cat /root/first-use)" "$again"
 	fact 'it was there before the root file system' sh -c 'dmesg | grep -n "lu_5642: loading out-of-tree\|EXT4-fs (vda): mounted" | head -n 1 | grep lu_5642'
 	fact 'what it printed in the initramfs is in the journal' soon in_journal 'LU-5642 stap started'
+	fact 'the unit is hardened' systemd-analyze security --no-pager --threshold=30 $unit
 	fact 'no restart' is "$(systemctl show -P NRestarts $unit)" 0
 
 	before=$(rewritten)

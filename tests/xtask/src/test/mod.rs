@@ -7,6 +7,7 @@
 //! `N passed, N failed`. A machine with other work may be too slow for a test, so a few that failed are run once more, each
 //! alone; those that pass then are named at the end.
 
+mod all;
 mod alone;
 mod batch;
 mod build;
@@ -56,6 +57,9 @@ pub struct Options {
     /// The unit tests, and one script of each directory of tests/ in one guest
     #[arg(long, conflicts_with = "names")]
     pub quick: bool,
+    /// Then what takes hours: other kernels, the one with KASAN, torture, random inputs, the attack; docs/test-runs.md says what ran when
+    #[arg(long, conflicts_with_all = ["names", "kernel", "quick"])]
+    pub all: bool,
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -71,7 +75,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     let root = crate::root();
     let report = Report::default();
     let timings = Timings::new();
-    let _alone = Alone::in_tree(&root.join("target"), || println!("{}", alone::WAITING))?;
+    let alone = Alone::in_tree(&root.join("target"), || println!("{}", alone::WAITING))?;
     let whole = options.names.is_empty();
     if whole { whole::build(&root, &timings)? } else { build_programs(&root)? }
     let (mut tests, others): (Vec<Test>, Vec<Test>) =
@@ -117,6 +121,11 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     }
     if !by_chance.is_empty() {
         println!("NOT RELIABLE, passed only when run again: {}", by_chance.join(", "));
+    }
+    // The parts are runs of their own.
+    drop(alone);
+    if options.all {
+        all::run(&root, &report)?;
     }
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -1,0 +1,94 @@
+//! `cargo xtask test --all`: what takes hours, after the ordinary tests. Each part is a command as one would give it by hand;
+//! docs/test-runs.md says what ran when, on which commit, and how it ended.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::Report;
+
+/// A task of this program, or one of its tests for longer than usual.
+struct Part {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+}
+
+const PARTS: [Part; 9] = [
+    Part { name: "kernel 5.10", arguments: &["test", "--kernel", "5.10"], environment: &[] },
+    Part { name: "kernel 6.12", arguments: &["test", "--kernel", "6.12"], environment: &[] },
+    Part { name: "kernel of backports", arguments: &["test", "--kernel", "backports"], environment: &[] },
+    Part { name: "kernel with KASAN and lockdep", arguments: &["debug-kernel"], environment: &[] },
+    Part { name: "torture, ten minutes", arguments: &["test", "lifecycle/torture"], environment: &[("SPILE_TEST_SECONDS", "600")] },
+    Part { name: "random programs, 2000", arguments: &["model", "--seed", "100000", "--count", "2000"], environment: &[] },
+    Part { name: "random inputs, a million for each reader", arguments: &["fuzz", "--inputs", "1000000"], environment: &[] },
+    Part { name: "attack, ten hours", arguments: &["attack", "--seed", "1000", "--hours", "10", "--seconds", "3"], environment: &[] },
+    Part { name: "attack on 6.12, two hours", arguments: &["attack", "--kernel", "6.12", "--seed", "500000", "--hours", "2", "--seconds", "3"], environment: &[] },
+];
+
+const PAGE: &str = "docs/test-runs.md";
+const HEAD: &str = "# What ran when\n\nWritten by `cargo xtask test --all`, a row for each part of it.\n\n| part | command | when | commit | took | result |\n|---|---|---|---|---|---|\n";
+
+/// Runs the parts one after the other, each to its end.
+pub fn run(root: &Path, report: &Report) -> Result<()> {
+    for part in &PARTS {
+        println!("\n{}: cargo xtask {}", part.name, part.arguments.join(" "));
+        let began = Instant::now();
+        let mut command = Command::new(std::env::current_exe().context("this program's own path")?);
+        command.args(part.arguments).envs(part.environment.iter().copied()).current_dir(root).stdin(Stdio::null());
+        let status = command.status().with_context(|| format!("running the part {}", part.name))?;
+        report.tell_one(part.name, status.success(), "see above");
+        note(root, part, began.elapsed(), status.success())?;
+    }
+    Ok(())
+}
+
+/// The part's row, in the place of the one that it had.
+fn note(root: &Path, part: &Part, took: Duration, ok: bool) -> Result<()> {
+    let page = root.join(PAGE);
+    let before = fs::read_to_string(&page).unwrap_or_default();
+    let environment: String = part.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+    let command = format!("`{environment}cargo xtask {}`", part.arguments.join(" "));
+    let minutes = took.as_secs().div_ceil(60);
+    let cells = [part.name, &command, &said_by("date", &["-u", "+%F %R"]), &commit(root), &format!("{minutes} min"), if ok { "passed" } else { "failed" }];
+    fs::write(&page, with_row(&before, &cells)).with_context(|| format!("writing {}", page.display()))
+}
+
+/// The page with this row; others stay as they are.
+fn with_row(page: &str, cells: &[&str; 6]) -> String {
+    let start = format!("| {} |", cells[0]);
+    let row = format!("| {} |\n", cells.join(" | "));
+    let rows: Vec<&str> = page.strip_prefix(HEAD).unwrap_or_default().lines().collect();
+    let known = rows.iter().any(|line| line.starts_with(&start));
+    let rows = rows.into_iter().map(|line| if line.starts_with(&start) { row.clone() } else { format!("{line}\n") });
+    let last = (!known).then(|| row.clone());
+    HEAD.to_string() + &rows.chain(last).collect::<String>()
+}
+
+/// What was tested; with a `+` if it is not what was committed.
+fn commit(root: &Path) -> String {
+    let root = root.display().to_string();
+    let changed = !said_by("git", &["-C", &root, "status", "--porcelain", "--untracked-files=no"]).is_empty();
+    said_by("git", &["-C", &root, "rev-parse", "--short", "HEAD"]) + if changed { "+" } else { "" }
+}
+
+fn said_by(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_has_one_row() {
+        let page = with_row("", &["a", "`x`", "then", "c1", "1 min", "failed"]);
+        let page = with_row(&page, &["b", "`y`", "then", "c1", "2 min", "passed"]);
+        let page = with_row(&page, &["a", "`x`", "now", "c2", "3 min", "passed"]);
+        assert_eq!(page, format!("{HEAD}| a | `x` | now | c2 | 3 min | passed |\n| b | `y` | then | c1 | 2 min | passed |\n"));
+    }
+}
