@@ -21,7 +21,8 @@ use targets::{Random, TARGETS, Target};
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The readers; all of them if none is named
+    /// The readers; all of them if none is named. Or `device`: random calls of a module's device, for ten minutes each as root and
+    /// as a user, on a kernel with KASAN (SPILE_TEST_SECONDS for another time)
     targets: Vec<String>,
     /// Inputs of each
     #[arg(long, value_name = "N", default_value_t = 100_000)]
@@ -42,14 +43,19 @@ pub struct Options {
 
 /// A worker's exit status when an input took too long.
 const SLOW: i32 = 91;
+/// Not a reader: the test loader/device, longer than usual.
+const DEVICE: &str = "device";
 /// Failures of one reader after which it is given up.
 const ENOUGH: usize = 10;
 
 pub fn run(options: &Options) -> Result<ExitCode> {
+    if options.targets == [DEVICE] {
+        return fuzz_device();
+    }
     let unknown = options.targets.iter().find(|name| TARGETS.iter().all(|target| target.name != **name));
     if let Some(name) = unknown {
         let names = TARGETS.map(|target| target.name).join(", ");
-        bail!("{name}: no such reader; there are {names}");
+        bail!("{name}: no such reader; there are {names}, and {DEVICE} by itself");
     }
     let wanted = |target: &&Target| options.targets.is_empty() || options.targets.iter().any(|name| name == target.name);
     let wanted: Vec<&Target> = TARGETS.iter().filter(wanted).collect();
@@ -61,6 +67,17 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         failures += watch(target, options)?;
     }
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The test ends with the first thing that the kernel says.
+fn fuzz_device() -> Result<ExitCode> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["debug-kernel", "loader/device"]).stdin(Stdio::null());
+    if std::env::var_os("SPILE_TEST_SECONDS").is_none() {
+        command.env("SPILE_TEST_SECONDS", "600");
+    }
+    let status = command.status().context("running the test loader/device")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn seeds_of(target: &Target) -> PathBuf {

@@ -17,7 +17,7 @@ struct Part {
     environment: &'static [(&'static str, &'static str)],
 }
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     Part { name: "kernel 5.10", arguments: &["test", "--kernel", "5.10"], environment: &[] },
     Part { name: "kernel 6.12", arguments: &["test", "--kernel", "6.12"], environment: &[] },
     Part { name: "kernel of backports", arguments: &["test", "--kernel", "backports"], environment: &[] },
@@ -25,6 +25,7 @@ const PARTS: [Part; 9] = [
     Part { name: "torture, ten minutes", arguments: &["test", "lifecycle/torture"], environment: &[("SPILE_TEST_SECONDS", "600")] },
     Part { name: "random programs, 2000", arguments: &["model", "--seed", "100000", "--count", "2000"], environment: &[] },
     Part { name: "random inputs, a million for each reader", arguments: &["fuzz", "--inputs", "1000000"], environment: &[] },
+    Part { name: "random calls of the device, with KASAN", arguments: &["fuzz", "device"], environment: &[] },
     Part { name: "attack, ten hours", arguments: &["attack", "--seed", "1000", "--hours", "10", "--seconds", "3"], environment: &[] },
     Part { name: "attack on 6.12, two hours", arguments: &["attack", "--kernel", "6.12", "--seed", "500000", "--hours", "2", "--seconds", "3"], environment: &[] },
 ];

@@ -1,0 +1,17 @@
+# Shows: whoever opens a module's device can call it as he likes, right or wrong, from several threads and processes, write anything
+# into the rings and let the session go at any point: the kernel has nothing to say, and the module can be removed. Root, and a user
+# whose session it is. With SPILE_TEST_SECONDS=600 in the environment of cargo xtask test it goes on for that long.
+# script: fuzzed device.stp
+# stdout: ^root: .* sessions, .* calls
+# stdout: ^a user: .* sessions, .* calls
+# stdout: ^modules left: 0$
+# limit: 120
+
+while :; do cat /proc/version >/dev/null; ls /proc/self/ >/dev/null; done &
+load=$!
+seed=$(date +%s)
+echo "seed $seed"
+echo "root: $(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed)"
+echo "a user: $(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed 4242)"
+kill $load
+echo "modules left: $(grep -c '^fuzzed' /proc/modules)"
