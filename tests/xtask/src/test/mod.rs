@@ -99,6 +99,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
         }
         if options.kernel.is_none() && workshop.place.is_here() && !options.quick {
             beside.push(whole::systemd(&report, &timings));
+            beside.push(whole::attack(&report, &timings));
             beside.push(whole::demo(&report, &timings));
         }
     }

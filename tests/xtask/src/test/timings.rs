@@ -24,6 +24,7 @@ pub enum Part {
     Boot,
     GuestTest,
     Model,
+    Attack,
     Systemd,
     Demo,
 }
@@ -40,6 +41,7 @@ impl Part {
             Part::Boot => "of which: boots",
             Part::GuestTest => "of which: tests",
             Part::Model => "random programs",
+            Part::Attack => "attack",
             Part::Systemd => "systemd story",
             Part::Demo => "demonstration",
         }

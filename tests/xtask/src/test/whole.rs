@@ -1,5 +1,5 @@
-//! What the whole suite has besides the tests that are scripts: the build, the unit tests, the random programs, the story of a
-//! service with systemd, the demonstration. Each of the last three is the task of that name, as one would call it by hand.
+//! What the whole suite has besides the tests that are scripts: the build, the unit tests, the random programs, the attack, the
+//! story of a service with systemd, the demonstration. Each of the last four is the task of that name, as one would call it by hand.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -108,6 +108,16 @@ pub fn systemd<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
             }
             None => report.tell_one("systemd", false, &format!("{told}\n{}", ran.stderr)),
         }
+        Ok(())
+    })
+}
+
+/// Hostile scripts, the same ones each time.
+pub fn attack<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
+    Box::new(move || {
+        let ran = measure::output(&mut task(&["attack", "--no-shrink"])?)?;
+        timings.add(Part::Attack, "cargo xtask attack", ran.began, ran.processor);
+        report.tell_one("attack", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
         Ok(())
     })
 }
