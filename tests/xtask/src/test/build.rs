@@ -28,10 +28,12 @@ pub struct Workshop {
     pub work: PathBuf,
     /// Modules are made by Kbuild itself.
     pub kbuild: bool,
+    /// Tests on the host that have many cases of a kind try all of them: SPILE_TEST_ALL is set for them.
+    pub all: bool,
 }
 
 impl Workshop {
-    pub fn open(root: &Path, place: Place, kbuild: bool) -> Result<Workshop> {
+    pub fn open(root: &Path, place: Place, kbuild: bool, all: bool) -> Result<Workshop> {
         let modules: Result<Vec<_>> = [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, &place)).into_iter().collect();
         let work = root.join("target/tests");
         if work.is_dir() {
@@ -45,6 +47,7 @@ impl Workshop {
             modules: modules?,
             work,
             kbuild,
+            all,
         })
     }
 
@@ -105,6 +108,9 @@ impl Workshop {
                 command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
                 let modules: Vec<String> = self.modules.iter().map(|module| format!("-d {}", module.display())).collect();
                 command.env("MODULES", modules.join(" "));
+                if self.all {
+                    command.env("SPILE_TEST_ALL", "1");
+                }
                 observe(&mut command)
             }
         }

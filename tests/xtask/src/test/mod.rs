@@ -57,7 +57,7 @@ pub struct Options {
     /// The unit tests, and one script of each directory of tests/ in one guest
     #[arg(long, conflicts_with = "names")]
     pub quick: bool,
-    /// Then what takes hours: other kernels, the one with KASAN, torture, random inputs, the attack; docs/test-runs.md says what ran when
+    /// All cases of tests that otherwise try some; then what takes hours: other kernels, the one with KASAN, torture, random inputs, the attack; docs/test-runs.md says what ran when
     #[arg(long, conflicts_with_all = ["names", "kernel", "quick"])]
     pub all: bool,
 }
@@ -88,7 +88,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
         tests = find::one_of_each_area(tests);
     }
     let began = Instant::now();
-    let workshop = Workshop::open(&root, place, options.kbuild)?;
+    let workshop = Workshop::open(&root, place, options.kbuild, options.all)?;
     timings.add(Part::Fixtures, "all", began, Duration::ZERO);
     let run = Run { workshop: &workshop, report: &report, timings: &timings, keep: options.keep };
     // Guests are by far the longest: they have the CPUs first.
