@@ -17,11 +17,12 @@ struct Part {
     environment: &'static [(&'static str, &'static str)],
 }
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     Part { name: "kernel 5.10", arguments: &["test", "--kernel", "5.10"], environment: &[] },
     Part { name: "kernel 6.12", arguments: &["test", "--kernel", "6.12"], environment: &[] },
     Part { name: "kernel of backports", arguments: &["test", "--kernel", "backports"], environment: &[] },
     Part { name: "kernel with KASAN and lockdep", arguments: &["debug-kernel"], environment: &[] },
+    Part { name: "a service's whole life, with systemd", arguments: &["systemd"], environment: &[] },
     Part { name: "torture, ten minutes", arguments: &["test", "lifecycle/torture"], environment: &[("SPILE_TEST_SECONDS", "600")] },
     Part { name: "random programs, 2000", arguments: &["model", "--seed", "100000", "--count", "2000"], environment: &[] },
     Part { name: "random inputs, a million for each reader", arguments: &["fuzz", "--inputs", "1000000"], environment: &[] },
