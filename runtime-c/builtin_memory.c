@@ -58,8 +58,6 @@ static unsigned int string_quoted(struct spile_context *c, spile_long address, s
 	char *text = spile_cpu_of(c)->message;
 	int length;
 
-	if (!address)
-		return spile_string_copy(out, SPILE_LITERAL("NULL"));
 	length = spile_memory_string(text, clamp_t(spile_long, in, 0, spile_script.string_bytes - 1), address, user);
 	if (length < 0)
 		return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
@@ -83,16 +81,17 @@ static unsigned int buffer_quoted(struct spile_context *c, spile_long address, s
 	char *bytes = spile_cpu_of(c)->message;
 
 	out[0] = 0;
-	if (!address && !fails)
-		return spile_string_copy(out, SPILE_LITERAL("NULL"));
-	in = clamp_t(spile_long, in, 0, spile_script.string_bytes - 1);
+	/* The shortest is a text that was cut; behind it, a NUL. */
+	out_bytes = clamp_t(spile_long, out_bytes, 8, spile_script.string_bytes - 1);
+	/* What is cut off needs not be there. A length is unsigned. */
+	in = in < 0 ? out_bytes : min(in, out_bytes);
 	if (spile_memory_read(bytes, address, in, user)) {
 		if (!fails)
 			return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
 		spile_fail_text(c, "%s buffer copy fault at 0x%llx [man error::fault]", user ? "user" : "kernel", address);
 		return 0;
 	}
-	return spile_text_quote(out, clamp_t(spile_long, out_bytes, 8, spile_script.string_bytes), bytes, in);
+	return spile_text_quote(out, out_bytes + 1, bytes, in);
 }
 
 unsigned int spile_fn_kernel_string(struct spile_context *c, spile_long address, char *out)
