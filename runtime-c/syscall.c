@@ -142,9 +142,21 @@ static void handle_enter(void *data, struct pt_regs *regs, long number)
 	handle_call(false, regs, number, 0, run_list);
 }
 
+/*
+ * rt_sigreturn() has put back the registers of what the signal interrupted, and
+ * -1 for its own number, so that nothing is restarted. A 32-bit program has two
+ * calls that do.
+ */
+static long returned_from(struct pt_regs *regs)
+{
+	long number = syscall_get_nr(current, regs);
+
+	return number == -1 && !in_compat_syscall() ? 15 : number;
+}
+
 static void handle_exit(void *data, struct pt_regs *regs, long result)
 {
-	handle_call(true, regs, syscall_get_nr(current, regs), result, run_list);
+	handle_call(true, regs, returned_from(regs), result, run_list);
 }
 
 static void find_source(struct tracepoint *tracepoint, void *data)
