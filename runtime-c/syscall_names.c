@@ -36,7 +36,7 @@ static const struct syscall_name *const syscall_kinds[] = {
 unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, spile_long number, char *out)
 {
 	const struct syscall_name *name;
-	u32 value = number, rest = value;
+	u64 value = number, rest = value;
 	unsigned int length = 0;
 
 	out[0] = 0;
@@ -46,10 +46,10 @@ unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, 
 		/* What is named by no bit at all is looked for among all bits. */
 		if (((name->value ? rest : value) & name->mask) != name->value)
 			continue;
-		rest &= ~name->mask;
+		rest &= ~(u64)name->mask;
 		length += scnprintf(out + length, spile_script.string_bytes - length, "%s%s", length ? "|" : "", name->name);
 	}
 	if (rest || !length)
-		length += scnprintf(out + length, spile_script.string_bytes - length, "%s%#x", length ? "|" : "", rest);
+		length += scnprintf(out + length, spile_script.string_bytes - length, "%s%#llx", length ? "|" : "", rest);
 	return length;
 }

@@ -30,6 +30,7 @@ use spile_core::library::{self, Library};
 use spile_core::plan::{self, Limits, Naming, Plan};
 use spile_core::probe::{self, Resolver};
 use spile_core::program::Program;
+use spile_core::syscalls::Style;
 use spile_base::scratch::Scratch;
 use spile_source::{FileId, Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, ast};
@@ -566,6 +567,7 @@ impl Session {
             further: self.options.library.clone(),
             release: environment.kernel_release.clone(),
             arch: environment.arch.clone(),
+            syscall_style: if self.options.syscall_style == "strace" { Style::Strace } else { Style::SystemTap },
         };
         let cache = Cache::open(&self.options.cache_settings());
         Library::open(&places, &cache).map_err(|error| self.unreadable(&error))

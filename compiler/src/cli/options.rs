@@ -192,6 +192,10 @@ pub struct Options {
     #[arg(long, value_name = "VERSION", value_parser = language_version)]
     pub compatible: Option<String>,
 
+    /// Whose form argstr of syscall.* has: SystemTap's library or strace
+    #[arg(long, value_name = "FORM", value_parser = ["systemtap", "strace"], default_value = "systemtap")]
+    pub syscall_style: String,
+
     /// Run-time errors end the handler in silence, not the script
     #[arg(long)]
     pub suppress_handler_errors: bool,

@@ -40,8 +40,8 @@ pub struct Unreadable {
 pub struct Library {
     scripts: Vec<File>,
     macros: Vec<File>,
-    /// The aliases of system calls are made when they are needed.
-    makes_syscalls: bool,
+    /// The aliases of system calls are made when they are needed, with arguments in this form.
+    makes_syscalls: Option<syscalls::Style>,
 }
 
 #[derive(Debug)]
@@ -81,6 +81,7 @@ pub struct Places {
     pub release: String,
     /// The kernel's word: x86_64.
     pub arch: String,
+    pub syscall_style: syscalls::Style,
 }
 
 impl Library {
@@ -88,7 +89,7 @@ impl Library {
     pub fn open(places: &Places, cache: &Cache) -> Result<Library, Unreadable> {
         let mut library = Library::default();
         if places.instead.is_none() {
-            library.makes_syscalls = true;
+            library.makes_syscalls = Some(places.syscall_style);
             for (name, bytes) in embedded_tapset() {
                 let offers = if is_macros(&name) { Outline::default() } else { outline(&bytes) };
                 library.push(File { name, text: Text::Embedded(bytes), offers });
@@ -184,7 +185,7 @@ impl Library {
         let texts = sources.files().filter(|file| !file.name.starts_with(TAPSET_NAMES)).map(|file| file.bytes.as_slice());
         let any: &[u8] = if all { b"syscall" } else { b"" };
         let texts: Vec<&[u8]> = texts.chain([any]).collect();
-        self.makes_syscalls.then(|| syscalls::script(&texts)).flatten()
+        self.makes_syscalls.and_then(|style| syscalls::script(&texts, style))
     }
 }
 

@@ -6,10 +6,10 @@
 //!
 //! | kind | variables |
 //! |---|---|
-//! | `d` `u` `l` `x` `o` | NAME: int, unsigned or 64 bits, shown in decimal, hexadecimal, octal |
-//! | `p` | NAME_uaddr: an address in user space |
-//! | `s` | NAME: the text in quotes; NAME_uaddr; NAME_unquoted |
-//! | `buffer` | NAME_uaddr; NAME_str: the bytes in quotes, as many as the next argument says |
+//! | `d` `ud` `ui` `xi` `i16` `u` `l` `x` `o` | NAME: int, unsigned, 16 or 64 bits, shown in decimal, hexadecimal, octal |
+//! | `p` `out` | NAME_uaddr: an address in user space |
+//! | `s` `sp` | NAME: the text in quotes; NAME_uaddr; NAME_unquoted |
+//! | `buffer` `name` | NAME_uaddr; NAME_str: the bytes in quotes, as many as the next argument says |
 //! | `argv` `envp` | args, env_str: the texts; NAME_uaddr |
 //! | `sig` | NAME; NAME_name |
 //! | `sockaddr` | NAME_uaddr; uaddr_af, uaddr_ip, uaddr_ip_port, uaddr_ipv6_flowinfo, uaddr_ipv6_scope_id: the address, whose length follows |
@@ -18,8 +18,11 @@
 //! | another | NAME; NAME_str: by the function `__syscall_KIND`, of tapset/syscall_flags.stp or by `runtime-c/syscall_names.h` |
 //!
 //! And of all: `name`, `argstr`; `retval`, `retstr` at the return. `argstr` is one call with the kinds as a number, so that
-//! the handlers of all calls are alike but for it: the planner makes one routine of them.
+//! the handlers of all calls are alike but for it: the planner makes one routine of them. It is as SystemTap's library has it
+//! (`kinds.txt`, and `whole.txt` for calls that are shown by what one argument asks for) or as strace has it (`strace.txt`
+//! before `kinds.txt`): [`Style`]. The other variables are the same in both.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const TABLE: &str = include_str!("table.txt");
@@ -27,18 +30,55 @@ const TABLE: &str = include_str!("table.txt");
 const FURTHER: &str = include_str!("further.txt");
 /// Names of numbers, by kind: the runtime has them as tables.
 const NAMES: &str = include_str!("../../../../runtime-c/syscall_names.h");
-
-/// Kinds that `argstr` shows by expressions of their own.
+/// How SystemTap shows kinds, and how strace does where that differs.
 const KINDS: &str = include_str!("kinds.txt");
+const STRACE: &str = include_str!("strace.txt");
+/// Calls that SystemTap does not show argument by argument.
+const WHOLE: &str = include_str!("whole.txt");
 
-/// Kinds and their expressions.
-fn shown() -> impl Iterator<Item = (&'static str, &'static str)> {
-    KINDS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '))
+/// Whose form `argstr` and `name` have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    #[default]
+    SystemTap,
+    Strace,
 }
 
-/// The expression of a kind that shows what a pointer leads to.
+/// A line of the table.
+struct Row<'t> {
+    alias: &'t str,
+    /// The variable `name`.
+    name: &'t str,
+    calls: &'t str,
+    result: &'t str,
+    /// Names and kinds; after `-`, a kind that SystemTap's `argstr` lacks.
+    arguments: Vec<(&'t str, &'t str)>,
+}
+
+/// Lines of a table without its comments.
+fn lines(table: &str) -> impl Iterator<Item = &str> {
+    table.lines().filter(|line| !line.starts_with('#') && !line.is_empty())
+}
+
+fn rows() -> impl Iterator<Item = Row<'static>> {
+    lines(TABLE).filter_map(|line| {
+        let mut words = line.split(' ');
+        let (call, result) = (words.next()?, words.next()?);
+        let (title, calls) = call.split_once('=').unwrap_or((call, call));
+        let (alias, name) = title.split_once('/').unwrap_or((title, title));
+        let calls = if calls == call { alias } else { calls };
+        Some(Row { alias, name, calls, result, arguments: words.filter_map(|word| word.split_once(':')).collect() })
+    })
+}
+
+fn find(table: &'static str, kind: &str) -> Option<&'static str> {
+    lines(table).filter_map(|line| line.split_once(' ')).find(|(known, _)| *known == kind).map(|(_, expression)| expression)
+}
+
+/// The expression of a kind that shows what a pointer leads to: that of SystemTap, or else strace's.
 fn pointed(kind: &str) -> Option<&'static str> {
-    shown().find(|(known, expression)| *known == kind && expression.starts_with("__syscall_") && expression.contains("pointer_arg(@)")).map(|(_, expression)| expression)
+    let leads = |expression: &&str| expression.starts_with("__") && expression.contains("pointer_arg(@)");
+    find(KINDS, kind).filter(leads).or_else(|| find(STRACE, kind).filter(leads))
 }
 
 /// An expression with the argument's number, and those of its neighbours, for `@`.
@@ -46,12 +86,12 @@ fn at_number(expression: &str, number: usize) -> String {
     expression.replace('@', &number.to_string())
 }
 
-/// Kinds that `argstr` treats in ways of its own.
-const SPECIAL: [&str; 3] = ["omode", "argv", "envp"];
-
-
 /// Families of aliases that are the same here, because there is one way to probe a system call.
 const OTHERS: [&str; 3] = ["nd_syscall", "dw_syscall", "tp_syscall"];
+
+/// Calls with flags that took the place of one without, which SystemTap calls by that one's name while there is none: the
+/// number of the argument with the flags.
+const FORMER: [(&str, &str, usize); 2] = [("epoll_create1", "epoll_create", 1), ("signalfd4", "signalfd", 4)];
 
 /// Whether scripts may need the aliases.
 fn wanted<'t>(mut texts: impl Iterator<Item = &'t [u8]>) -> bool {
@@ -63,23 +103,23 @@ fn mentions(text: &[u8], word: &str) -> bool {
 }
 
 /// The library script that scripts of these texts may need.
-pub fn script(texts: &[&[u8]]) -> Option<String> {
+pub fn script(texts: &[&[u8]], style: Style) -> Option<String> {
     if !wanted(texts.iter().copied()) {
         return None;
     }
     let others: Vec<&str> = OTHERS.into_iter().filter(|word| texts.iter().any(|text| mentions(text, word))).collect();
+    let numbers = Numbers::new(style);
     let mut text = String::from(ANY);
-    show(&mut text);
-    for line in TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
-        let mut words = line.split(' ');
-        let (Some(name), Some(result)) = (words.next(), words.next()) else { continue };
-        let (alias, calls) = name.split_once('=').unwrap_or((name, name));
-        let arguments: Vec<(&str, &str)> = words.filter_map(|word| word.split_once(':')).collect();
-        add(&mut text, alias, calls, result, &arguments);
-        for other in &others {
+    show(&mut text, &numbers, style);
+    let mut last = "";
+    for row in rows() {
+        add(&mut text, &row, &numbers, style);
+        let alias = row.alias;
+        for other in others.iter().filter(|_| alias != last) {
             // Writing to a String does not fail.
             let _ = writeln!(text, "probe {other}.{alias} = syscall.{alias} {{ }}\nprobe {other}.{alias}.return = syscall.{alias}.return {{ }}");
         }
+        last = alias;
     }
     Some(text)
 }
@@ -99,14 +139,16 @@ probe syscall_any.return = __syscall.return
   retval = returnval()
 }
 
-/** A call that this kernel does not have. */
+/** A call that this kernel does not have, and that has no alias of its own. */
 probe syscall.ni_syscall = kprobe.function("__x64_sys_ni_syscall")
 {
+  if (__syscall_has_alias(pointer_arg(1))) next
   name = "ni_syscall"
   argstr = ""
 }
 probe syscall.ni_syscall.return = kprobe.function("__x64_sys_ni_syscall").return
 {
+  if (__syscall_has_alias(@entry(pointer_arg(1)))) next
   name = "ni_syscall"
   retval = returnval()
   retstr = return_str(1, returnval())
@@ -118,109 +160,172 @@ fn named() -> impl Iterator<Item = &'static str> {
     NAMES.lines().filter_map(|line| line.strip_prefix("SPILE_NAMES(")?.strip_suffix(')'))
 }
 
-/// Number of a kind in the one that stands for all kinds of a call: one byte for each argument, never 0.
-fn number_of(kind: &str) -> i64 {
-    let simple = shown().map(|(kind, _)| kind);
-    let kinds = simple.chain(SPECIAL).chain(named());
-    kinds.zip(1..).find(|(known, _)| *known == kind).map_or(0, |(_, number)| number)
+/// What the table's calls are shown by, in a form: kinds, and calls as a whole.
+struct Numbers {
+    /// By kind, or by `NAME()` for a call as a whole: the number, never 0, and the expression.
+    numbers: BTreeMap<String, (i64, String)>,
+}
+
+impl Numbers {
+    fn new(style: Style) -> Self {
+        let mut numbers = BTreeMap::new();
+        let mut add = |key: String, expression: String| {
+            let number = numbers.len() as i64 + 1;
+            numbers.entry(key).or_insert((number, expression));
+        };
+        for row in rows() {
+            for (_, kind) in &row.arguments {
+                let kind = kind.trim_start_matches('-');
+                let strace = if style == Style::Strace { find(STRACE, kind) } else { None };
+                add(kind.into(), strace.or(find(KINDS, kind)).map_or_else(|| format!("__syscall_{kind}(uint_arg(@))"), str::to_string));
+            }
+        }
+        if style == Style::SystemTap {
+            for (name, expression) in lines(WHOLE).filter_map(|line| line.split_once(' ')) {
+                add(format!("{name}()"), expression.into());
+            }
+        }
+        Numbers { numbers }
+    }
+
+    /// 0 for what there is not.
+    fn of(&self, key: &str) -> i64 {
+        self.numbers.get(key).map_or(0, |(number, _)| *number)
+    }
+
+    /// The one number that stands for how a call is shown: one byte for each argument, or one for all.
+    fn of_call(&self, row: &Row, style: Style) -> i64 {
+        match self.of(&format!("{}()", row.name)) {
+            0 => {
+                let shown = |kind: &str| match kind.strip_prefix('-') {
+                    Some(_) if style == Style::SystemTap => 0,
+                    Some(kind) => self.of(kind),
+                    None => self.of(kind),
+                };
+                row.arguments.iter().enumerate().map(|(index, (_, kind))| shown(kind) << (8 * index)).sum()
+            }
+            whole => whole,
+        }
+    }
 }
 
 /// The functions behind `argstr`, and those that name numbers.
-fn show(text: &mut String) {
-    let mut add = |line: String| {
-        text.push_str(&line);
-        text.push('\n');
-    };
+fn show(text: &mut String, numbers: &Numbers, style: Style) {
     for (number, kind) in named().enumerate() {
-        add(format!("function __syscall_{kind}:string (n:long) {{ return __syscall_named({number}, n) }}"));
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "function __syscall_{kind}:string (n:long) {{ return __syscall_named({number}, n) }}");
     }
-    add("function __syscall_show:string (kind:long, at:long)\n{".into());
-    for (kind, expression) in shown() {
-        add(format!("  if (kind == {}) return {}", number_of(kind), expression.replace('@', "at")));
-    }
-    let first = named().next().map_or(0, number_of);
-    add(format!("  return __syscall_named(kind - {first}, uint_arg(at))\n}}"));
-    let (omode, argv, envp) = (number_of("omode"), number_of("argv"), number_of("envp"));
-    add(format!(
+    text.push_str("function __syscall_show:string (kind:long, at:long)\n{\n");
+    let mut expressions: Vec<(i64, &str)> = numbers.numbers.values().map(|(number, expression)| (*number, expression.as_str())).collect();
+    expressions.sort_unstable();
+    choose(text, &expressions);
+    text.push_str("}\n");
+    let omode = numbers.of("omode");
+    let creates = match style {
+        Style::SystemTap => "!(uint_arg(at - 1) & 0x40)",
+        Style::Strace => "!(uint_arg(at - 1) & 0x40) && (uint_arg(at - 1) & 0x410000) != 0x410000",
+    };
+    let _ = writeln!(
+        text,
         "function __syscall_argstr:string (kinds:long)
 {{
   for (at = 1; kinds; at++) {{
     kind = kinds & 255
     kinds >>= 8
-    if (kind == {envp})
-      continue
-    if (kind == {argv}) {{
-      words = __syscall_argv(pointer_arg(at), 1)
-      s = s . (words == \"\" ? \"\" : \" \") . words
-    }} else if (kind == {omode}) {{
-      if (!(uint_arg(at - 1) & 0x40) && (uint_arg(at - 1) & 0x410000) != 0x410000)
-        return s
-      s = s . sprintf(\", %#03o\", uint_arg(at))
-    }} else
+    if (kind == {omode} && {creates})
+      return s
+    if (kind)
       s = s . (at > 1 ? \", \" : \"\") . __syscall_show(kind, at)
   }}
   return s
 }}"
-    ));
+    );
 }
 
-fn add(text: &mut String, alias: &str, calls: &str, result: &str, arguments: &[(&str, &str)]) {
+/// Returns the expression of the number `kind`, by halves: a script function is not to ask for each.
+fn choose(text: &mut String, expressions: &[(i64, &str)]) {
+    match expressions {
+        [] => {}
+        // Writing to a String does not fail.
+        [(_, expression)] => _ = writeln!(text, "return {}", expression.replace('@', "at")),
+        _ => {
+            let (low, high) = expressions.split_at(expressions.len() / 2);
+            let _ = writeln!(text, "if (kind < {}) {{", high.first().map_or(0, |(number, _)| *number));
+            choose(text, low);
+            text.push_str("} else {\n");
+            choose(text, high);
+            text.push_str("}\n");
+        }
+    }
+}
+
+fn add(text: &mut String, row: &Row, numbers: &Numbers, style: Style) {
+    let alias = row.alias;
     let points = |suffix: &str| {
-        let points: Vec<String> = calls.split(',').map(|call| format!("__syscall(\"{call}\"){suffix}")).collect();
+        let points: Vec<String> = row.calls.split(',').map(|call| format!("__syscall(\"{call}\"){suffix}")).collect();
         points.join(", ")
     };
     let mut variables = String::new();
-    let mut kinds = 0;
-    for (index, (name, kind)) in arguments.iter().enumerate() {
-        let next = arguments.get(index + 1).map_or("", |(name, _)| name);
-        variable(&mut variables, name, kind, index + 1, next);
-        kinds |= number_of(kind) << (8 * index);
+    for (index, (name, kind)) in row.arguments.iter().enumerate() {
+        variable(&mut variables, name, kind.trim_start_matches('-'), index + 1);
     }
-    for line in FURTHER.lines() {
-        let mut words = line.splitn(3, ' ');
-        if let (Some(call), Some(name), Some(value)) = (words.next(), words.next(), words.next())
-            && call == alias
-        {
-            // Writing to a String does not fail.
-            let _ = writeln!(variables, "  {name} = {value}");
+    let own = format!("{alias}/{}", row.name);
+    for key in [alias, own.as_str()] {
+        for line in lines(FURTHER) {
+            let mut words = line.splitn(3, ' ');
+            if let (Some(call), Some(name), Some(value)) = (words.next(), words.next(), words.next())
+                && call == key
+            {
+                // Writing to a String does not fail.
+                let _ = writeln!(variables, "  {name} = {value}");
+            }
         }
     }
-    let argstr = if arguments.is_empty() { "\"\"".to_string() } else { format!("__syscall_argstr({kinds:#x})") };
+    let name = match FORMER.iter().find(|(call, ..)| *call == row.name) {
+        Some((call, former, flags)) if style == Style::SystemTap => format!("uint_arg({flags}) ? \"{call}\" : \"{former}\""),
+        _ => format!("\"{}\"", row.name),
+    };
+    let argstr = if row.arguments.is_empty() { "\"\"".to_string() } else { format!("__syscall_argstr({:#x})", numbers.of_call(row, style)) };
     // Writing to a String does not fail.
-    let _ = write!(text, "/** The system call {alias}(2). */\nprobe syscall.{alias} = {}\n{{\n  name = \"{alias}\"\n{variables}  argstr = {argstr}\n}}\n", points(""));
-    let how = if result == "x" { 2 } else { 1 };
+    let _ = write!(text, "/** The system call {}(2). */\nprobe syscall.{alias} = {}\n{{\n  name = {name}\n{variables}  argstr = {argstr}\n}}\n", row.name, points(""));
+    let retstr = match row.result {
+        "x" => "return_str(2, returnval())",
+        "o" => "return_str(3, returnval())",
+        "adjtimex" => "__syscall_clock_state(returnval())",
+        _ => "return_str(1, returnval())",
+    };
     let _ = write!(
         text,
-        "probe syscall.{alias}.return = {}\n{{\n  name = \"{alias}\"\n  retval = returnval()\n  retstr = return_str({how}, returnval())\n}}\n",
+        "probe syscall.{alias}.return = {}\n{{\n  name = {name}\n  retval = returnval()\n  retstr = {retstr}\n}}\n",
         points(".return")
     );
 }
 
 /// Adds the variables of an argument.
-fn variable(text: &mut String, name: &str, kind: &str, number: usize, next: &str) {
+fn variable(text: &mut String, name: &str, kind: &str, number: usize) {
     let mut set = |variable: &str, value: String| {
         let _ = writeln!(text, "  {variable} = {value}");
     };
     let address = format!("{name}_uaddr");
     match kind {
-        "d" => set(name, format!("int_arg({number})")),
+        "d" | "ioctl" => set(name, format!("int_arg({number})")),
         "u" => set(name, format!("ulong_arg({number})")),
-        "o" | "omode" => set(name, format!("uint_arg({number})")),
+        "o" | "omode" | "ui" | "ud" | "xi" => set(name, format!("uint_arg({number})")),
         "l" | "x" => set(name, format!("long_arg({number})")),
-        "p" => set(&address, format!("pointer_arg({number})")),
-        "s" => {
+        "i16" => set(name, format!("__syscall_short(uint_arg({number}))")),
+        "p" | "out" | "mountdata" => set(&address, format!("pointer_arg({number})")),
+        "s" | "sp" => {
             set(&address, format!("pointer_arg({number})"));
             set(name, format!("user_string_quoted(pointer_arg({number}))"));
             set(&format!("{name}_unquoted"), format!("user_string_nofault(pointer_arg({number}))"));
         }
-        "buffer" => {
+        "buffer" | "name" => {
             set(&address, format!("pointer_arg({number})"));
-            set(&format!("{name}_str"), format!("user_buffer_quoted(pointer_arg({number}), ulong_arg({}), 64)", number + 1));
-            debug_assert!(!next.is_empty(), "a buffer's length follows it");
+            set(&format!("{name}_str"), at_number(find(KINDS, kind).unwrap_or_default(), number));
         }
         "argv" | "envp" => {
             set(&address, format!("pointer_arg({number})"));
-            set(if kind == "argv" { "args" } else { "env_str" }, format!("__syscall_argv(pointer_arg({number}), 0)"));
+            set(if kind == "argv" { "args" } else { "env_str" }, format!("__syscall_argv(pointer_arg({number}))"));
         }
         "sockaddr" => {
             set(&address, format!("pointer_arg({number})"));
@@ -228,22 +333,22 @@ fn variable(text: &mut String, name: &str, kind: &str, number: usize, next: &str
             for part in ["af", "ip", "ip_port", "ipv6_flowinfo", "ipv6_scope_id"] {
                 set(&format!("uaddr_{part}"), format!("__syscall_sockaddr_{part}(pointer_arg({number}), ulong_arg({length}))"));
             }
-            debug_assert!(!next.is_empty(), "an address's length follows it");
         }
         "sig" => {
             set(name, format!("int_arg({number})"));
-            set(&format!("{name}_name"), format!("signal_str(int_arg({number}))"));
+            set(&format!("{name}_name"), format!("__syscall_signal(int_arg({number}) & 0xffffffff)"));
         }
         _ if pointed(kind).is_some() => {
             set(&address, format!("pointer_arg({number})"));
             set(&format!("{name}_str"), at_number(pointed(kind).unwrap_or_default(), number));
         }
         _ => {
-            let own = shown().find(|(known, _)| *known == kind).map(|(_, expression)| expression);
-            let argument = if own.is_some_and(|own| own.contains("(int_arg(@)") || own.contains(" int_arg(@)")) { "int_arg" } else { "uint_arg" };
-            set(name, format!("{argument}({number})"));
-            let text = own.map_or_else(|| format!("__syscall_{kind}({argument}({number}))"), |own| at_number(own, number));
-            set(&format!("{name}_str"), text);
+            let shown = find(KINDS, kind).map_or_else(|| format!("__syscall_{kind}(uint_arg(@))"), str::to_string);
+            let argument = ["pointer_arg", "ulong_arg", "int_arg"].into_iter().find(|argument| shown.contains(&format!("({argument}(@)")) || shown.contains(&format!(" {argument}(@)")));
+            let argument = argument.unwrap_or("uint_arg");
+            let suffix = if argument == "pointer_arg" { "_uaddr" } else { "" };
+            set(&format!("{name}{suffix}"), format!("{argument}({number})"));
+            set(&format!("{name}_str"), at_number(&shown, number));
         }
     }
 }
@@ -252,57 +357,125 @@ fn variable(text: &mut String, name: &str, kind: &str, number: usize, next: &str
 mod tests {
     use super::*;
 
+    fn made(words: &[u8], style: Style) -> String {
+        script(&[words], style).expect("needed")
+    }
+
+    /// The kinds that argstr is called with.
+    fn kinds(style: Style, kinds: &[&str]) -> String {
+        let numbers = Numbers::new(style);
+        let number: i64 = kinds.iter().enumerate().map(|(index, kind)| numbers.of(kind) << (8 * index)).sum();
+        format!("argstr = __syscall_argstr({number:#x})\n")
+    }
+
     #[test]
     fn an_alias_of_each_kind() {
-        let text = script(&[b"probe nd_syscall.open {}"]).expect("needed");
+        let text = made(b"probe nd_syscall.open {}", Style::SystemTap);
         assert!(text.contains("probe syscall.openat = __syscall(\"openat\")\n"), "{text}");
         assert!(text.contains("probe nd_syscall.openat = syscall.openat { }\n") && !text.contains("tp_syscall"));
         assert!(text.contains("  dirfd = int_arg(1)\n  dirfd_str = __syscall_dirfd(int_arg(1))\n  filename_uaddr = pointer_arg(2)\n"));
-        let kinds = ["dirfd", "s", "open", "omode"].map(number_of);
-        let argstr = kinds[0] | kinds[1] << 8 | kinds[2] << 16 | kinds[3] << 24;
-        assert!(text.contains(&format!("argstr = __syscall_argstr({argstr:#x})")), "{argstr:#x}");
+        assert!(text.contains(&kinds(Style::SystemTap, &["dirfd", "s", "open", "omode"])), "{text}");
         assert!(text.contains("= __syscall(\"getdents\"), __syscall(\"getdents64\")"));
         assert!(text.contains("argstr = \"\""));
     }
 
     #[test]
-    fn the_script_parses() {
-        let mut sources = spile_source::SourceMap::new();
-        let file = sources.add("syscalls.stp", script(&[b"dw_syscall"]).expect("needed").into_bytes(), spile_source::Origin::Tapset);
-        let (script, problems) =
-            spile_syntax::parse(&mut sources, file, &spile_syntax::Environment::default(), &spile_syntax::Macros::default());
-        assert!(problems.is_empty(), "{problems:?}");
-        assert!(script.items.len() > 1200);
+    fn calls_of_one_alias_with_their_own_names_and_arguments() {
+        let text = made(b"dw_syscall", Style::SystemTap);
+        let alias = |line: &str| {
+            let begin = text.find(&format!("probe syscall.{line}\n")).unwrap_or_else(|| panic!("no {line}"));
+            text.get(begin..).and_then(|rest| rest.split("\n}\n").next()).unwrap_or_default().to_string()
+        };
+        let old = alias("eventfd = __syscall(\"eventfd\")");
+        assert!(old.contains("name = \"eventfd\"") && old.contains("flags = 0\n  flags_str = \"0x0\""), "{old}");
+        assert!(old.ends_with(kinds(Style::SystemTap, &["ui"]).trim_end()), "{old}");
+        let new = alias("eventfd = __syscall(\"eventfd2\")");
+        assert!(new.contains("name = \"eventfd2\"") && !new.contains("flags = 0"), "{new}");
+        assert!(alias("send = __syscall(\"compat:send\")").contains("\n  buf = buf_str\n"));
+        assert!(new.ends_with(kinds(Style::SystemTap, &["ui", "efd"]).trim_end()), "{new}");
+        assert_eq!(text.matches("probe dw_syscall.eventfd = ").count(), 1);
+        let flags = alias("signalfd = __syscall(\"native:signalfd4\")");
+        assert!(flags.contains("name = uint_arg(4) ? \"signalfd4\" : \"signalfd\""), "{flags}");
+        let compat = alias("compat_execve.return = __syscall(\"compat:execve\").return");
+        assert!(compat.contains("name = \"execve\""), "{compat}");
+        assert!(alias("umask.return = __syscall(\"umask\").return").contains("return_str(3, "));
     }
 
     #[test]
-    fn names_are_there_once_and_in_order() {
-        let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
-        let names: Vec<&str> = lines.filter_map(|line| line.split([' ', '=']).next()).collect();
-        assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
+    fn the_form_of_strace() {
+        let text = made(b"syscall.prctl", Style::Strace);
+        assert!(text.contains(&kinds(Style::Strace, &["prctl", "x", "x", "x", "x"])));
+        assert!(text.contains("__strace_sigaction(pointer_arg(at))") && !text.contains("__syscall_prctl_arguments()"));
+        assert!(text.contains("name = \"signalfd4\"\n"));
+        let text = made(b"syscall.prctl", Style::SystemTap);
+        assert!(text.contains(&kinds(Style::SystemTap, &["prctl()"])));
+        assert!(text.contains("return __syscall_prctl_arguments()\n") && !text.contains("__strace_sigaction("));
+    }
+
+    #[test]
+    fn what_systemtap_does_not_show() {
+        let text = made(b"syscall.clone", Style::SystemTap);
+        assert!(text.contains(&kinds(Style::SystemTap, &["clone", "x", "p", "p"])));
+        assert!(made(b"syscall.clone", Style::Strace).contains(&kinds(Style::Strace, &["clone", "x", "p", "p", "x"])));
+    }
+
+    #[test]
+    fn the_scripts_parse() {
+        for style in [Style::SystemTap, Style::Strace] {
+            let mut sources = spile_source::SourceMap::new();
+            let file = sources.add("syscalls.stp", made(b"dw_syscall", style).into_bytes(), spile_source::Origin::Tapset);
+            let (script, problems) =
+                spile_syntax::parse(&mut sources, file, &spile_syntax::Environment::default(), &spile_syntax::Macros::default());
+            assert!(problems.is_empty(), "{problems:?}");
+            assert!(script.items.len() > 1200);
+        }
+    }
+
+    #[test]
+    fn calls_are_there_once_and_aliases_in_order() {
+        let aliases: Vec<&str> = rows().map(|row| row.alias).collect();
+        assert!(aliases.windows(2).all(|pair| pair[0] <= pair[1]), "{aliases:?}");
+        let mut calls: Vec<&str> = rows().flat_map(|row| row.calls.split(',')).collect();
+        let all = calls.len();
+        calls.sort_unstable();
+        calls.dedup();
+        assert_eq!(calls.len(), all);
     }
 
     #[test]
     fn further_variables_are_of_calls_in_the_table() {
-        let calls: Vec<&str> = TABLE.lines().filter_map(|line| line.split([' ', '=']).next()).collect();
-        for line in FURTHER.lines().filter(|line| !line.starts_with('#')) {
-            assert!(line.split(' ').next().is_some_and(|call| calls.contains(&call)) && line.splitn(3, ' ').count() == 3, "{line}");
+        let calls: Vec<String> = rows().flat_map(|row| [row.alias.to_string(), format!("{}/{}", row.alias, row.name)]).collect();
+        for line in lines(FURTHER) {
+            assert!(line.split(' ').next().is_some_and(|call| calls.iter().any(|known| known == call)) && line.splitn(3, ' ').count() == 3, "{line}");
         }
     }
 
     #[test]
-    fn every_kind_has_a_number_of_a_byte() {
-        for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
-            for (name, kind) in line.split(' ').skip(2).filter_map(|word| word.split_once(':')) {
-                assert!((1..256).contains(&number_of(kind)), "{line}: {name}:{kind}");
+    fn calls_shown_as_a_whole_are_in_the_table() {
+        for (name, _) in lines(WHOLE).filter_map(|line| line.split_once(' ')) {
+            assert!(rows().any(|row| row.name == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_kind_has_a_number_of_a_byte_and_an_expression() {
+        for style in [Style::SystemTap, Style::Strace] {
+            let numbers = Numbers::new(style);
+            for (key, (number, expression)) in &numbers.numbers {
+                assert!((1..256).contains(number), "{key} {number}");
+                let generated = expression.strip_prefix("__syscall_").and_then(|rest| rest.strip_suffix("(uint_arg(@))"));
+                let known = |kind| named().any(|other| other == kind) || find(KINDS, key).is_some();
+                assert!(generated.is_none_or(known), "{key}: {expression}");
             }
         }
-        assert_ne!(number_of("xattr"), number_of("adv"));
+        for (kind, _) in lines(STRACE).filter_map(|line| line.split_once(' ')) {
+            assert!(rows().any(|row| row.arguments.iter().any(|(_, other)| other.trim_start_matches('-') == kind)), "{kind} is of no call");
+        }
     }
 
     #[test]
     fn scripts_that_may_need_them() {
-        assert!(script(&[b"probe begin {}"]).is_none());
-        assert!(script(&[b"probe begin {}", b"probe kprocess.exec {}"]).is_some());
+        assert!(script(&[b"probe begin {}"], Style::SystemTap).is_none());
+        assert!(script(&[b"probe begin {}", b"probe kprocess.exec {}"], Style::SystemTap).is_some());
     }
 }
