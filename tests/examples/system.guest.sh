@@ -56,7 +56,7 @@ run tasks
 run locks
 
 # shows NAME PATTERN: a line of the script's output matches.
-shows execsnoop '^[0-9:]{8} +[0-9]+ +[0-9]+ +0 "/bin/busybox" "echo" "told"$'
+shows execsnoop '^[0-9:]{8} +[0-9]+ +[0-9]+ +0 "/bin/busybox" \["/bin/busybox", "echo", "told"\]$'
 shows opensnoop '^(cat|exe) +[0-9]+ +[0-9]+ +/etc/hostname$'
 shows opensnoop '^(cat|exe) +[0-9]+ +-1 ENOENT +/no/such/file$'
 shows killsnoop '^[0-9:]{8} sh +[0-9]+  SIGUSR1 +(sh|sleep|exe) +[0-9]+$'
