@@ -50,6 +50,8 @@ pub enum ConditionProblem {
     /// `CONFIG_X > 5` of a configuration word that is no number.
     NoNumber,
     PatternOrdered,
+    /// `guru_mode` is 0 or 1.
+    NotASwitch,
     /// Neither `&&`, `||` nor `%?` follows.
     End,
 }
@@ -236,6 +238,15 @@ pub enum SyntaxError {
         span: Span,
         name: &'static str,
     },
+    Redeclared {
+        what: &'static str,
+        name: String,
+        span: Span,
+        first: Span,
+    },
+    ReturnInProbe {
+        span: Span,
+    },
     /// A warning: `given` script arguments, this one (1-based) is not used.
     UnusedArgument {
         number: usize,
@@ -365,12 +376,21 @@ impl SyntaxError {
             SyntaxError::NotIndexable { span, name } => {
                 error("E0047", format!("@{name} has no keys")).at(*span, "expected an array, @hist_log(x) or @hist_linear(...)")
             }
+            SyntaxError::Redeclared { what, name, span, first } => redeclared(what, name, *span, *first),
+            SyntaxError::ReturnInProbe { span } => error("E0109", "`return` outside a function")
+                .at(*span, "")
+                .note("`next` leaves a probe handler"),
             SyntaxError::UnusedArgument { number, text } => {
                 Diagnostic::warning(Code("W0002"), format!("script argument {number} ({text:?}) is not used"))
                     .note(format!("the script reads its arguments as ${number} (as it is) or @{number} (as a string)"))
             }
         }
     }
+}
+
+/// A name that stands for two things of a kind, at `span` and `first`.
+pub fn redeclared(what: &str, name: &str, span: Span, first: Span) -> Diagnostic {
+    error("E0105", format!("{what} `{name}` is declared twice")).at(span, "").also(first, "first here")
 }
 
 fn error(code: &'static str, message: impl Into<String>) -> Diagnostic {
@@ -475,6 +495,7 @@ fn condition(span: Span, found: &str, problem: ConditionProblem, open: Span, aft
         ConditionProblem::RightConfig => {
             ("expected a string, a number or CONFIG_... to compare with", format!("found {found}"))
         }
+        ConditionProblem::NotASwitch => ("guru_mode is 0 or 1", format!("found {found}")),
         ConditionProblem::NoNumber => ("this kernel's value of the CONFIG_ word is no number", String::new()),
         ConditionProblem::PatternOrdered => {
             ("a version with `*`, `?` or `[` can be compared by == and != only", String::new())

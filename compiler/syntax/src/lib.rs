@@ -9,6 +9,7 @@
 //! the top level (probe, alias, function, global, embedded C).
 
 pub mod ast;
+mod check;
 mod construct;
 pub mod environment;
 pub mod error;
@@ -113,6 +114,7 @@ pub fn parse_script(
         }
         problems.extend(builder.into_problems());
     }
+    problems.extend(check::check(&script));
     (script, problems)
 }
 

@@ -6,7 +6,8 @@
 //!
 //! - `(` is a call's directly after an identifier (even over a newline), else it groups;
 //! - `[` indexes after any operand, else it opens a list of keys;
-//! - `+ - &` are binary after an operand, else signs; `++ --` belong to the operand before them, if there is one;
+//! - `+ - &` are binary after an operand, else signs; `++ --` belong to the operand before them, if there is one that has
+//!   none yet: `--a` over `++b` is two statements;
 //! - `;` ends an expression or a jump, else it is the empty statement. `return }` gets one put in.
 //!
 //! The same pass tells probe points from expressions: in the head of a probe, adjacent words and stars are one
@@ -102,7 +103,7 @@ pub fn settle_points(sources: &SourceMap, tokens: &[Token]) -> Vec<Located> {
 
 fn settle_from(sources: &SourceMap, tokens: &[Token], start: usize, end: usize, part: Part) -> Vec<Located> {
     let mut settler =
-        Settler { sources, tokens, end, at: start, part, before: Before::Nothing, open: Vec::new(), out: Vec::new() };
+        Settler { sources, tokens, end, at: start, part, before: Before::Nothing, stepped: None, open: Vec::new(), out: Vec::new() };
     while settler.at < end {
         settler.step();
     }
@@ -156,12 +157,20 @@ struct Settler<'a> {
     at: usize,
     part: Part,
     before: Before,
+    /// How many brackets were open at a `++` or `--` whose operand is being read.
+    stepped: Option<usize>,
     open: Vec<Bracket>,
     out: Vec<Located>,
 }
 
 impl Settler<'_> {
     fn emit(&mut self, terminal: Terminal, before: Before) {
+        let (depth, operand) = (self.open.len(), self.after_operand());
+        let goes_on = matches!(terminal, Terminal::ParenClose | Terminal::BracketClose | Terminal::Arrow | Terminal::Dollars(_));
+        let another = matches!(terminal, Terminal::GroupOpen | Terminal::ListOpen);
+        if self.stepped.is_some_and(|at| depth < at || operand && (depth == at && !goes_on || depth == at + 1 && another)) {
+            self.stepped = None;
+        }
         self.out.push((self.at, terminal, self.at + 1));
         self.before = before;
         self.at += 1;
@@ -325,10 +334,13 @@ impl Settler<'_> {
             }
             Op::Increment | Op::Decrement => {
                 let delta = if op == Op::Increment { 1 } else { -1 };
-                return match self.before {
-                    Before::Ident | Before::Operand => self.emit(Terminal::StepAfter(delta), Before::Closed),
-                    _ => self.emit(Terminal::StepBefore(delta), Before::Nothing),
-                };
+                let operand = matches!(self.before, Before::Ident | Before::Operand);
+                if operand && self.stepped != Some(self.open.len()) {
+                    return self.emit(Terminal::StepAfter(delta), Before::Closed);
+                }
+                self.emit(Terminal::StepBefore(delta), Before::Nothing);
+                self.stepped = Some(self.open.len());
+                return;
             }
             Op::Arrow => return self.emit(Terminal::Arrow, Before::Arrow),
             Op::Plus => either(Terminal::Plus, Terminal::PlusSign),

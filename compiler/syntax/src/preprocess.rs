@@ -118,7 +118,7 @@ impl Conditionals<'_> {
         let Ok(chosen) = condition::evaluate(&mut self.expander, span, after_operand) else {
             self.push(Token { kind: Kind::Poison, span });
             if self.expander.conditional_follows() {
-                self.skip(span, false);
+                self.skip(span, false, false);
             } else {
                 self.broken = true;
             }
@@ -126,7 +126,7 @@ impl Conditionals<'_> {
         };
         if chosen {
             self.open.push(Branch { span, in_else: false });
-        } else if self.skip(span, true) == Skipped::Else {
+        } else if self.skip(span, true, true) == Skipped::Else {
             self.open.push(Branch { span, in_else: true });
         }
     }
@@ -138,20 +138,21 @@ impl Conditionals<'_> {
                 if branch.in_else {
                     self.stray(span, Op::IfElse);
                 }
-                if self.skip(branch.span, true) == Skipped::Else {
+                if self.skip(branch.span, true, true) == Skipped::Else {
                     self.stray(span, Op::IfElse);
-                    self.skip(branch.span, false);
+                    self.skip(branch.span, false, true);
                 }
             }
         }
     }
 
-    /// Over the rest of a branch, and over what is nested in it.
-    fn skip(&mut self, open: Span, stop_at_else: bool) -> Skipped {
+    /// Over the rest of a branch, and over what is nested in it. `begun`: the conditional's `%?` has been read.
+    fn skip(&mut self, open: Span, stop_at_else: bool, begun: bool) -> Skipped {
         let mut depth = 0usize;
         while let Some(token) = self.expander.next_raw() {
             match token.kind {
                 Kind::Op(Op::IfOpen) => depth += 1,
+                Kind::Op(Op::IfThen) if depth == 0 && begun => self.stray(token.span, Op::IfThen),
                 Kind::Op(Op::IfClose) if depth == 0 => return Skipped::Close,
                 Kind::Op(Op::IfClose) => depth -= 1,
                 Kind::Op(Op::IfElse) if depth == 0 && stop_at_else => return Skipped::Else,

@@ -7,6 +7,26 @@ pub fn expressions<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Expr)) {
     block.statements.iter().for_each(|statement| in_statement(statement, visit));
 }
 
+/// Calls `visit` with every statement of a block and those inside them.
+pub fn statements<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Stmt)) {
+    block.statements.iter().for_each(|statement| below(statement, visit));
+}
+
+fn below<'a>(statement: &'a Stmt, visit: &mut dyn FnMut(&'a Stmt)) {
+    visit(statement);
+    match &statement.kind {
+        StmtKind::Block(block) => statements(block, visit),
+        StmtKind::If { then, otherwise, .. } => {
+            below(then, visit);
+            otherwise.iter().for_each(|otherwise| below(otherwise, visit));
+        }
+        StmtKind::While { body, .. } | StmtKind::For { body, .. } => below(body, visit),
+        StmtKind::Foreach(foreach) => below(&foreach.body, visit),
+        StmtKind::Try { body, handler, .. } => [body, handler].into_iter().for_each(|block| statements(block, visit)),
+        _ => {}
+    }
+}
+
 /// Whether `test` holds for a statement of the block or one inside it.
 pub fn any_statement(block: &Block, test: &dyn Fn(&Stmt) -> bool) -> bool {
     block.statements.iter().any(|statement| any_in(statement, test))

@@ -26,7 +26,6 @@ pub enum Error {
     /// The name of an alias has an argument.
     AliasArgument { name: String, span: Span },
     OutsideLoop { word: &'static str, span: Span },
-    ReturnInProbe { span: Span },
     Guru { what: &'static str, span: Span },
     /// A context variable where there are none: a function, or a probe without any.
     NoContext { name: String, point: Option<String>, span: Span },
@@ -153,14 +152,11 @@ impl Error {
                 diagnostic
             }
             Error::Redeclared { what, name, span, first } => {
-                error("E0105", format!("{what} `{name}` is declared twice")).at(*span, "").also(*first, "first here")
+                spile_syntax::error::redeclared(what, name, *span, *first)
             }
             Error::NotAssignable { span } => error("E0106", "this cannot be assigned to".into())
                 .at(*span, "neither a variable nor a context variable"),
             Error::OutsideLoop { word, span } => error("E0108", format!("cannot `{word}` outside a loop")).at(*span, ""),
-            Error::ReturnInProbe { span } => error("E0109", "`return` outside a function".into())
-                .at(*span, "")
-                .note("`next` leaves a probe handler"),
             Error::Guru { what, span } => error("E0401", format!("{what} needs guru mode"))
                 .at(*span, "")
                 .note("run with -g if you mean it: a mistake here can crash the machine"),

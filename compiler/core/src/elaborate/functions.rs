@@ -55,14 +55,6 @@ impl<'a> Elaborator<'a> {
         if let ast::FunctionBody::EmbeddedC(code) = &function.body {
             self.check_embedded(code);
         }
-        let mut names: Vec<&ast::Name> = Vec::new();
-        for parameter in &function.parameters {
-            if let Some(first) = names.iter().find(|name| name.text == parameter.name.text) {
-                let (name, span, first) = (parameter.name.text.clone(), parameter.name.span, first.span);
-                self.report(Error::Redeclared { what: "parameter", name, span, first });
-            }
-            names.push(&parameter.name);
-        }
         let index = self.copy_function(function, Unit::default());
         let key = (function.private.then_some(file), function.name.text.as_str());
         self.function_names.entry(key).or_default().push(index);

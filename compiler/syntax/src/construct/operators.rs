@@ -169,7 +169,7 @@ fn make(operator: AtOperator, arguments: Vec<Expr>) -> Result<ExprKind, Wrong> {
         AtOperator::Defined => ExprKind::Defined(arguments.value()?),
         AtOperator::Entry => ExprKind::Entry(arguments.value()?),
         AtOperator::Var => ExprKind::Var { name: arguments.text()?, module: arguments.optional_text()? },
-        AtOperator::Perf => ExprKind::Perf(arguments.text()?),
+        AtOperator::Perf => ExprKind::Perf(Some(arguments.text()?).filter(|name| !name.is_empty()).ok_or(None)?),
         AtOperator::Const => ExprKind::Const(arguments.text()?),
         AtOperator::Enum => ExprKind::Enum(arguments.text()?),
         AtOperator::EnumName => ExprKind::EnumName {

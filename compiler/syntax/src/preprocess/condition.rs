@@ -109,18 +109,19 @@ impl Reader<'_, '_> {
             }
             (Side::Config(_), Some(Side::Text(_))) => self.fail(&token, ConditionProblem::EqualityOnly),
             (Side::Text(left), Some(Side::Text(right))) => Ok(holds(op, left.cmp(&right))),
-            // Unset: only "differs" holds.
-            (Side::Config(left), Some(Side::Number(_))) if left.is_empty() => Ok(op == Op::NotEqual),
             (Side::Config(left), Some(Side::Number(right))) => match parse_number(&left) {
                 Some(left) => Ok(holds(op, left.cmp(&right))),
                 None => self.fail(&token, ConditionProblem::NoNumber),
             },
             (Side::Config(left), Some(Side::Config(right))) => {
                 let ordering = match (parse_number(&left), parse_number(&right)) {
-                    (Some(left), Some(right)) => left.cmp(&right),
+                    (Some(a), Some(b)) if !left.is_empty() && !right.is_empty() => a.cmp(&b),
                     _ => left.cmp(&right),
                 };
                 Ok(holds(op, ordering))
+            }
+            (Side::Switch(_), Some(Side::Number(right))) if !(0..=1).contains(&right) => {
+                self.fail(&token, ConditionProblem::NotASwitch)
             }
             (Side::Number(left) | Side::Switch(left), Some(Side::Number(right))) => Ok(holds(op, left.cmp(&right))),
             (Side::Number(_) | Side::Switch(_), _) => self.fail(&token, ConditionProblem::RightNumber),
@@ -167,7 +168,11 @@ fn holds(op: Op, ordering: Ordering) -> bool {
     }
 }
 
+/// The number that a configuration word is; 0 if it is unset.
 fn parse_number(text: &str) -> Option<i64> {
+    if text.is_empty() {
+        return Some(0);
+    }
     match text.strip_prefix("0x") {
         Some(hex) => i64::from_str_radix(hex, 16).ok(),
         None => text.parse().ok(),

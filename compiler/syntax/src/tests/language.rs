@@ -108,6 +108,10 @@ fn operators_go_on_over_newlines() {
 fn statements_stand_next_to_each_other() {
     assert_eq!(statements("print(\"a\") print(\"b\")"), ["print(\"a\");", "print(\"b\");"]);
     assert_eq!(statements("x++ y++"), ["x++;", "y++;"]);
+    // An operand has one step.
+    assert_eq!(statements("--a\n++a"), ["--a;", "++a;"]);
+    assert_eq!(statements("--a[i++]\n++b b++"), ["--a[i++];", "++b;", "b++;"]);
+    assert_eq!(statements("--$x->y\n++b + c++"), ["--$x->y;", "++b + c++;"]);
     assert_eq!(statements("x++ ++y"), ["x++;", "++y;"]);
     assert_eq!(statements("x++ -y"), ["x++ - y;"]);
     assert_eq!(statements("a[1] (b)"), ["a[1];", "b;"]);
