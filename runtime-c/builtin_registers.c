@@ -91,6 +91,16 @@ static const struct register_name register_names[] = {
 	REGISTER("cs", cs, 4), REGISTER("xcs", cs, 4), REGISTER("ss", ss, 4), REGISTER("xss", ss, 4),
 };
 
+const char *spile_register_name(unsigned int offset)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(register_names); i++)
+		if (register_names[i].offset == offset)
+			return register_names[i].name;
+	return NULL;
+}
+
 /* The register's value, zero-extended, and its width; 0 bytes and an error if there is none. */
 static u64 read_register(struct spile_context *c, struct spile_string name, unsigned int *bytes)
 {
@@ -184,7 +194,7 @@ void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_l
 		return;
 	}
 	place = (unsigned long *)((char *)regs + words[number - 1]);
-	if (spile_gate_passes(c, "argument", number, *place, value))
+	if (spile_gate_passes(c, SPILE_GATE_ARGUMENT, number, *place, value))
 		*place = value;
 }
 

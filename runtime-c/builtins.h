@@ -46,6 +46,8 @@ spile_long spile_fn_randint(struct spile_context *c, spile_long limit);	/* 0 to 
 
 /* builtin_registers.c: of the probed code. Errors where there are no registers, but addr and uaddr: 0. */
 spile_long spile_fn___task_regs(struct spile_context *c);
+/* Of an offset in struct pt_regs; NULL if that is none of a register. */
+const char *spile_register_name(unsigned int offset);
 spile_long spile_fn_registers_valid(struct spile_context *c);
 spile_long spile_fn_addr(struct spile_context *c);
 spile_long spile_fn_uaddr(struct spile_context *c);

@@ -54,7 +54,7 @@ void spile_embedded_write(struct spile_context *c, volatile void *to, const void
 	memcpy(&after, from, min(bytes, sizeof(after)));
 	if (!user)
 		error = spile_gate_write(c, (unsigned long)to, from, bytes);
-	else if (!spile_gate_passes(c, "user memory at", (unsigned long)to, 0, after))
+	else if (!spile_gate_passes(c, SPILE_GATE_USER_MEMORY, (unsigned long)to, 0, after))
 		error = 0;
 	else
 		error = current->mm ?

@@ -16,6 +16,7 @@
 #include <linux/time64.h>
 #include <linux/uidgid.h>
 
+#include "builtins.h"
 #include "context.h"
 #include "gate.h"
 #include "memory.h"
@@ -128,20 +129,48 @@ static s64 for_people(u64 value)
 	return value >> 32 ? (s64)value : (s64)(s32)value;
 }
 
-static noinline void tell(struct spile_context *c, bool done, const char *what, u64 place, u64 before, u64 after)
+/* What is written, as people name it. */
+static void name_place(char *out, size_t bytes, enum spile_gate_place what, u64 place)
 {
+	const char *name;
+
+	switch (what) {
+	case SPILE_GATE_MEMORY:
+		scnprintf(out, bytes, "memory at 0x%llx", place);
+		break;
+	case SPILE_GATE_USER_MEMORY:
+		scnprintf(out, bytes, "user memory at 0x%llx", place);
+		break;
+	case SPILE_GATE_ARGUMENT:
+		scnprintf(out, bytes, "argument %llu", place);
+		break;
+	case SPILE_GATE_SIGNAL:
+		scnprintf(out, bytes, "signal to process %llu", place);
+		break;
+	default:
+		name = spile_register_name(place);
+		scnprintf(out, bytes, "%sregister %s", what == SPILE_GATE_RETURN_VALUE ? "return value, " : "",
+			  name ? name : "?");
+	}
+}
+
+static noinline void tell(struct spile_context *c, bool done, enum spile_gate_place what, u64 place, u64 before,
+			  u64 after)
+{
+	char where[48];
 	struct spile_cpu *cpu = spile_cpu_of(c);
 	unsigned int length;
 
+	name_place(where, sizeof(where), what, place);
 	length = scnprintf(cpu->message, spile_message_bytes(),
-			   "%s by %s(%d), uid %u: %s 0x%llx from %lld to %lld in probe %s",
+			   "%s by %s(%d), uid %u: %s from %lld to %lld in probe %s",
 			   done ? "rewritten" : "observed, not rewritten", current->comm, task_tgid_nr(current),
-			   from_kuid_munged(&init_user_ns, current_uid()), what, place, for_people(before), for_people(after),
+			   from_kuid_munged(&init_user_ns, current_uid()), where, for_people(before), for_people(after),
 			   c->probe->point);
 	spile_ring_text(cpu, SPILE_RECORD_REWRITE, 0, cpu->message, length);
 }
 
-bool spile_gate_passes(struct spile_context *c, const char *what, u64 place, u64 before, u64 after)
+bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 place, u64 before, u64 after)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 	const struct spile_gate *gate = rcu_dereference_sched(current_gate);
@@ -163,7 +192,7 @@ int spile_gate_write(struct spile_context *c, spile_ulong address, const void *f
 	memcpy(&after, from, shown);
 	if (spile_memory_read(&before, address, shown, false))
 		return -EFAULT;
-	if (!spile_gate_passes(c, "memory at", address, before, after))
+	if (!spile_gate_passes(c, SPILE_GATE_MEMORY, address, before, after))
 		return 0;
 	return spile_memory_write(address, from, bytes);
 }
@@ -172,8 +201,16 @@ void spile_set_register(struct spile_context *c, unsigned int offset, spile_long
 {
 	unsigned long *place = &c->regs[offset / sizeof(unsigned long)];
 
-	if (spile_gate_passes(c, c->probe->kind == SPILE_PROBE_KRETPROBE ? "return value, register" : "register",
-			      offset, *place, value))
+	enum spile_gate_place what = SPILE_GATE_REGISTER;
+	u64 which = offset;
+
+	if (SPILE_REGS_ARE_WORDS(c->probe->kind)) {
+		what = SPILE_GATE_ARGUMENT;
+		which = offset / sizeof(unsigned long) + 1;
+	} else if (c->probe->kind == SPILE_PROBE_KRETPROBE) {
+		what = SPILE_GATE_RETURN_VALUE;
+	}
+	if (spile_gate_passes(c, what, which, *place, value))
 		*place = value;
 }
 

@@ -12,12 +12,21 @@
 #include "script.h"
 #include "abi/abi.h"
 
+/* What is written, and what its place is: an address, an offset in struct pt_regs, a number of an argument or process. */
+enum spile_gate_place {
+	SPILE_GATE_MEMORY,
+	SPILE_GATE_USER_MEMORY,
+	SPILE_GATE_REGISTER,
+	SPILE_GATE_RETURN_VALUE,	/* a register too */
+	SPILE_GATE_ARGUMENT,
+	SPILE_GATE_SIGNAL,
+};
+
 /*
- * Whether a handler may write now: counts it, and tells of the first. `what` is
- * for people. Any context a handler runs in; does not sleep or allocate; its
+ * Whether a handler may write now: counts it, and tells of the first. Any context a handler runs in; does not sleep or allocate; its
  * bound are the scopes.
  */
-bool spile_gate_passes(struct spile_context *c, const char *what, u64 place, u64 before, u64 after);
+bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 place, u64 before, u64 after);
 
 /* spile_memory_write() behind the gate; a write that does not pass is no error. Any context. */
 int __must_check spile_gate_write(struct spile_context *c, spile_ulong address, const void *from, size_t bytes);

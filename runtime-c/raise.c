@@ -39,7 +39,7 @@ void spile_fn_raise(struct spile_context *c, spile_long signal)
 		spile_fail_text(c, "signal %lld cannot be sent now", signal);
 		return;
 	}
-	if (!spile_gate_passes(c, "signal to process", task_tgid_nr(current), 0, signal))
+	if (!spile_gate_passes(c, SPILE_GATE_SIGNAL, task_tgid_nr(current), 0, signal))
 		return;
 	one->signal = signal;
 	one->process = get_pid(task_tgid(current));

@@ -148,6 +148,8 @@ impl<'m> Reader<'m> {
         if record.id == NO_LOCATION {
             return message;
         }
+        // The limit whose name begins the message is one that users set.
+        let limit = message.strip_suffix(" exceeded").filter(|name| ["MAXACTION", "MAXNESTING"].contains(name)).map(str::to_string);
         if let Some(location) = self.meta.locations.get(record.id as usize).filter(|location| !location.is_empty()) {
             message.push_str(" near ");
             message.push_str(location);
@@ -157,6 +159,9 @@ impl<'m> Reader<'m> {
         if let Some(probe) = probe {
             message.push_str(" in probe ");
             message.push_str(&probe.point);
+        }
+        if let Some(limit) = limit {
+            message.push_str(&format!(" (-D{limit}=NUMBER allows more)"));
         }
         message
     }
@@ -264,6 +269,16 @@ mod tests {
         ] {
             assert_eq!(reader.read(&record(Kind::Error, id, probe), TEXT), Said::Error(expected.into()));
         }
+    }
+
+    #[test]
+    fn a_spent_limit_is_named_with_its_option() {
+        let (meta, formats) = (meta(), formats());
+        let mut reader = Reader::new(&meta, &formats, None);
+        let text = b"MAXACTION exceeded";
+        let payload: Vec<u8> = (text.len() as u32).to_le_bytes().into_iter().chain(*text).chain([0; 2]).collect();
+        let expected = "MAXACTION exceeded near operator '/' at <input>:1:53 in probe begin (-DMAXACTION=NUMBER allows more)";
+        assert_eq!(reader.read(&record(Kind::Error, 0, 0), &payload), Said::Error(expected.into()));
     }
 
     #[test]

@@ -36,7 +36,7 @@ begin_with --dry-run --harmless-c -M 0.5 --metrics metrics.prom --metrics unix:m
 [ -S metrics.sock ]
 echo "observed: $(failure)"
 wait_for lu_5642.err 'REWRITE: observed, not rewritten by getfattr('
-grep -q 'uid [0-9]*: return value.* from .*-5 to -11 in probe' lu_5642.err
+grep -q 'uid [0-9]*: return value, register rax from .*-5 to -11 in probe' lu_5642.err
 spilerun enforce lu_5642
 echo "enforced: $(failure)"
 wait_for lu_5642.err 'REWRITE: rewritten by getfattr('
