@@ -67,7 +67,11 @@ impl<'a> Elaborator<'a> {
         match &target.kind {
             ast::ExprKind::Target(name) => self.find_variable(unit, name, target.span),
             ast::ExprKind::Member(base, member) => {
-                let base = self.find(unit, base, index)?;
+                // `(&x)->m` is a member of x.
+                let base = match &base.kind {
+                    ast::ExprKind::AddressOf(whole) => self.find(unit, whole, index)?,
+                    _ => self.find(unit, base, index)?,
+                };
                 self.find_member(base, member)
             }
             ast::ExprKind::Index(base, indices) if !self.is_element(target) => {
@@ -272,16 +276,24 @@ impl<'a> Elaborator<'a> {
             objects.extend(unit.context.as_ref().and_then(|context| context.object()));
             objects.extend(self.resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok()));
         }
+        // Of several the first that has it counts, so one that is missing is passed over.
+        let mut missing = None;
         for module in modules.split(':').filter(|module| !module.is_empty()) {
             let kernel = self.resolver.kernel().map_err(|_| Error::DebugInfo { message: "no kernel to take types from".into(), span })?;
-            // The headers that `kernel<linux/x.h>` names say nothing that the kernel's own types do not.
-            let object = match module.split('<').next() {
+            // The headers that `kernel<linux/x.h>` or `kernel"linux/x.h"` names say nothing that the kernel's own types do not.
+            let object = match module.split(['<', '"']).next() {
                 Some("kernel" | "") | None => kernel.vmlinux(),
                 Some(module) => self.resolver.module(module),
             };
-            objects.push(object.map_err(|error| Error::DebugInfo { message: error.to_string(), span })?);
+            match object {
+                Ok(object) => objects.push(object),
+                Err(error) => missing = missing.or(Some(Error::DebugInfo { message: error.to_string(), span })),
+            }
         }
-        Ok(objects)
+        match missing {
+            Some(missing) if objects.is_empty() => Err(missing),
+            _ => Ok(objects),
+        }
     }
 
     fn find_cast(&mut self, unit: &Unit, address: Expr, type_name: &[u8], module: Option<&[u8]>, span: Span) -> Result<Found, Error> {

@@ -189,8 +189,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Aliases whose name the components begin with, each with that name and the components after it; only those that they name whole,
-    /// if there are such: `a.return` is the alias of that name and not `a` with a suffix.
+    /// Aliases whose name the components begin with, each with that name and the components after it; only those with the
+    /// fewest: `a.return.maxactive(5)` is the alias `a.return` with a suffix, and not `a` with two.
     pub(super) fn matching_aliases(&self, components: &[ast::Component]) -> Vec<(&'a ast::Alias, &'a [ast::Component], Vec<ast::Component>)> {
         let mut matching = Vec::new();
         for alias in &self.aliases {
@@ -200,9 +200,8 @@ impl<'a> Elaborator<'a> {
                 }
             }
         }
-        if matching.iter().any(|(_, _, rest)| rest.is_empty()) {
-            matching.retain(|(_, _, rest)| rest.is_empty());
-        }
+        let fewest = matching.iter().map(|(_, _, rest)| rest.len()).min();
+        matching.retain(|(_, _, rest)| Some(rest.len()) == fewest);
         matching
     }
 

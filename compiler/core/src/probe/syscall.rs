@@ -19,8 +19,10 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
         Form { spelling: "__syscall", doc: "every system call; arguments by longlong_arg()" },
         Form { spelling: "__syscall.return", doc: "the return of every system call; the result by returnval()" },
+        Form { spelling: "__syscall.return.maxactive(number)", doc: "the same: every call that returns is seen, however many there are at once" },
         Form { spelling: "__syscall(string)", doc: "the system call of that name, as the kernel's ABI calls it; after `native:` or `compat:` only of 64-bit or 32-bit programs" },
         Form { spelling: "__syscall(string).return", doc: "its return" },
+        Form { spelling: "__syscall(string).return.maxactive(number)", doc: "the same: every call that returns is seen" },
     ],
     resolve,
 };
