@@ -3,7 +3,7 @@
 //!
 //! The library's own is not looked at: it has arms for functions and types of every kernel.
 
-use super::{Elaborator, Unit};
+use super::{Elaborator, Handler, Unit};
 use super::types::TypeVar;
 use crate::program::Type;
 use spile_source::{Origin, Span};
@@ -22,6 +22,39 @@ impl<'a> Elaborator<'a> {
     /// The condition whose value is known.
     pub(super) fn infer_dead_condition(&mut self, unit: &mut Unit, condition: &'a ast::Expr) {
         self.without_effect(unit, condition.span, |this, unit| this.want(unit, condition, Type::Long));
+    }
+
+    /// Types that only statements tell which are left out. What is wrong with these hurts nobody.
+    pub(super) fn ask_elided(&mut self, handlers: &mut [Handler<'a>]) {
+        let (problems, failed) = (self.problems.len(), self.failed);
+        let uses: Vec<(bool, bool)> = self.globals.iter().map(|global| (global.read, global.written)).collect();
+        for handler in handlers {
+            let body = handler.body.clone();
+            self.ask_all(&mut handler.unit, &body, None);
+        }
+        for index in 0..self.functions.len() {
+            let ast::FunctionBody::Script(block) = &self.functions[index].ast.body else { continue };
+            let mut unit = std::mem::take(&mut self.functions[index].unit);
+            if unit.function.is_some() {
+                self.ask_all(&mut unit, &block.statements.iter().collect::<Vec<_>>(), Some(index));
+            }
+            self.functions[index].unit = unit;
+        }
+        for (global, (read, written)) in self.globals.iter_mut().zip(uses) {
+            (global.read, global.written) = (read, written);
+        }
+        self.problems.truncate(problems);
+        self.failed = failed;
+    }
+
+    fn ask_all(&mut self, unit: &mut Unit, statements: &[&'a ast::Stmt], function: Option<usize>) {
+        let elided = std::mem::take(&mut unit.elided);
+        unit.dead += 1;
+        for statement in statements.iter().filter(|statement| self.sources.file(statement.span.file).origin != Origin::Tapset) {
+            self.infer_statement(unit, statement, function);
+        }
+        unit.dead -= 1;
+        unit.elided = elided;
     }
 
     /// What uses nothing: neither functions are reached, nor variables read or written.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use super::Elaborator;
 use crate::builtin;
-use spile_syntax::ast::{AssignOp, Expr, ExprKind, FunctionBody, PrintForm, Stmt, StmtKind};
+use spile_syntax::ast::{Expr, ExprKind, FunctionBody, PrintForm, Stmt, StmtKind};
 use spile_syntax::visit;
 
 /// What is known while looking at one body.
@@ -52,7 +52,7 @@ impl<'a> Effects<'_, 'a> {
         visit::in_expression(expr, &mut |inner| {
             found = found
                 || match &inner.kind {
-                    ExprKind::Assign(op, place, _) => *op == AssignOp::Aggregate || !self.is_unread(place),
+                    ExprKind::Assign(_, place, _) => !self.is_unread(place),
                     ExprKind::Step { .. } => true,
                     ExprKind::Call(name, arguments) => self.call_changes(name, arguments.len()),
                     ExprKind::EmbeddedC(code) => !code.text.contains("/* pure */"),

@@ -52,8 +52,9 @@ pub(super) enum Callee {
 
 impl<'a> Elaborator<'a> {
     pub(super) fn declare_function(&mut self, file: FileId, function: &'a ast::Function) {
-        if let ast::FunctionBody::EmbeddedC(code) = &function.body {
-            self.check_embedded(code);
+        match &function.body {
+            ast::FunctionBody::EmbeddedC(code) => self.check_embedded(code),
+            ast::FunctionBody::Script(block) => self.check_guru(block),
         }
         let index = self.copy_function(function, Unit::default());
         let key = (function.private.then_some(file), function.name.text.as_str());

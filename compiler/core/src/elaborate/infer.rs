@@ -372,17 +372,12 @@ impl<'a> Elaborator<'a> {
                 self.want(unit, value, Type::Long);
                 self.types.known(Type::String, span)
             }
-            ExprKind::Const(_) => {
-                self.check_guru("@const", span);
-                self.types.known(Type::Long, span)
-            }
-            ExprKind::Register { user, number } => {
-                self.check_guru(if *user { "@uregister" } else { "@kregister" }, span);
+            ExprKind::Const(_) => self.types.known(Type::Long, span),
+            ExprKind::Register { user: _, number } => {
                 self.want(unit, number, Type::Long);
                 self.types.known(Type::Long, span)
             }
-            ExprKind::Deref { user, size, address } => {
-                self.check_guru(if *user { "@uderef" } else { "@kderef" }, span);
+            ExprKind::Deref { user: _, size, address } => {
                 self.want(unit, size, Type::Long);
                 self.want(unit, address, Type::Long);
                 self.types.known(Type::Long, span)
@@ -541,9 +536,24 @@ impl<'a> Elaborator<'a> {
         }
     }
 
+    /// Whether a variable that is used lacks a type, or a call that is printed.
+    fn has_untyped(&mut self, handlers: &[Handler<'a>]) -> bool {
+        let units = handlers.iter().map(|handler| &handler.unit).chain(self.functions.iter().map(|function| &function.unit));
+        let locals = units.flat_map(|unit| &unit.locals).filter(|local| local.read).map(|local| local.ty);
+        let used = self.globals.iter().filter(|global| global.read || global.written);
+        let globals = used.flat_map(|global| {
+            global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty])
+        });
+        let all: Vec<TypeVar> = locals.chain(globals).chain(self.printed_calls.iter().map(|(ty, _)| *ty)).collect();
+        all.into_iter().any(|var| self.types.get(var).is_none())
+    }
+
     /// Everything must have a type now; says so where it has none.
-    pub(super) fn check_types(&mut self, handlers: &[Handler<'a>]) {
+    pub(super) fn check_types(&mut self, handlers: &mut [Handler<'a>]) {
         self.settle_library_globals();
+        if !self.failed && self.has_untyped(handlers) {
+            self.ask_elided(handlers);
+        }
         let mut untyped: Vec<(String, Span)> = Vec::new();
         for index in 0..self.printed_calls.len() {
             let (ty, name) = self.printed_calls[index];

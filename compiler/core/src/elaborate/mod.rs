@@ -81,7 +81,7 @@ pub fn elaborate<'a>(
     elaborator.infer_all(&mut handlers);
     elaborator.find_pointees(&handlers);
     elaborator.check_globals();
-    elaborator.check_types(&handlers);
+    elaborator.check_types(&mut handlers);
     let program = if elaborator.failed { Program::default() } else { elaborator.lower_all(scripts, handlers) };
     if !elaborator.failed && !options.unoptimised {
         elaborator.warn_of_unused(scripts);
@@ -235,7 +235,7 @@ impl<'a> Elaborator<'a> {
                     ast::Item::Function(function) => self.declare_function(script.file, function),
                     ast::Item::Alias(alias) => self.declare_alias(alias),
                     ast::Item::EmbeddedC(code) => self.check_embedded(code),
-                    ast::Item::Probe(_) => {}
+                    ast::Item::Probe(probe) => self.check_guru(&probe.body),
                 }
             }
         }
@@ -245,6 +245,7 @@ impl<'a> Elaborator<'a> {
         for component in alias.names.iter().flatten().filter(|component| component.argument.is_some()) {
             self.report(Error::AliasArgument { name: component.name.clone(), span: component.span });
         }
+        alias.prologue.iter().chain(&alias.epilogue).for_each(|block| self.check_guru(block));
         self.aliases.push(alias);
     }
 

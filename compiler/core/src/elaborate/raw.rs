@@ -5,14 +5,27 @@ use super::{Elaborator, Unit};
 use crate::probe::registers;
 use crate::program::{EmbeddedC, Expr, ExprKind, Type};
 use spile_source::{Origin, Span};
-use spile_syntax::ast;
+use spile_syntax::{ast, visit};
 
 impl<'a> Elaborator<'a> {
-    /// What reads the kernel's memory or holds C is for guru mode and library files.
-    pub(super) fn check_guru(&mut self, what: &'static str, span: Span) {
-        let library = self.sources.file(span.file).origin == Origin::Tapset;
+    /// What reads the kernel's memory or holds C is for guru mode and library files, wherever it stands: also where it
+    /// never runs, or nothing uses its value.
+    pub(super) fn check_guru(&mut self, block: &ast::Block) {
+        let mut found = Vec::new();
+        visit::expressions(block, &mut |expr| {
+            let what = match &expr.kind {
+                ast::ExprKind::Const(_) => "@const",
+                ast::ExprKind::Register { user: true, .. } => "@uregister",
+                ast::ExprKind::Register { user: false, .. } => "@kregister",
+                ast::ExprKind::Deref { user: true, .. } => "@uderef",
+                ast::ExprKind::Deref { user: false, .. } => "@kderef",
+                _ => return,
+            };
+            found.push(Error::Guru { what, span: expr.span });
+        });
+        let library = self.sources.file(block.span.file).origin == Origin::Tapset;
         if !self.options.guru && !library {
-            self.report(Error::Guru { what, span });
+            found.into_iter().for_each(|error| self.report(error));
         }
     }
 

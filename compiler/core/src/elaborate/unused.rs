@@ -128,7 +128,7 @@ impl<'a> Names<'a> {
                 if let ExprKind::Ident(name) = &place.kind {
                     places.insert(&**place);
                     self.written.push((name, place.span));
-                    if !matches!(expr.kind, ExprKind::Assign(ast::AssignOp::Set, ..)) {
+                    if !matches!(expr.kind, ExprKind::Assign(ast::AssignOp::Set | ast::AssignOp::Aggregate, ..)) {
                         self.updated.insert(name);
                     }
                     if used {
