@@ -2,6 +2,7 @@
 # stdout: ^kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\)$
 # stdout: ^kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\)\.return \$return:ssize_t \$file:struct file\*
 # stdout: ^kernel\.function\("vfs_readv@
+# stdout: ^kernel\.function\("vfs_write@
 # stdout: ^nothing: 1$
 # stdout: ^syscall\.open$
 # stdout: ^syscall\.openat$
@@ -12,6 +13,7 @@
 "$SPILE" -r "$RELEASE" -l 'kernel.function("vfs_read")'
 "$SPILE" -r "$RELEASE" -L 'kernel.function("vfs_read").return'
 "$SPILE" -r "$RELEASE" -l 'kernel.function("vfs_re*")' | grep vfs_readv
+"$SPILE" -r "$RELEASE" -L 'written = kernel.function("vfs_write")'
 status=0
 "$SPILE" -r "$RELEASE" -l 'kernel.function("no_such_*_function")' 2>/dev/null || status=$?
 echo "nothing: $status"

@@ -44,7 +44,7 @@ use spile_source::diagnostic::Diagnostic;
 use spile_source::{FileId, SourceMap, Span};
 use construct::Builder;
 use error::{MAX_PROBLEMS, SyntaxError};
-use token::{Kind, Token};
+use token::{Kind, Op, Token};
 
 /// The version of SystemTap whose language is spoken, unless `--compatible` asks for an older one.
 pub const LANGUAGE_VERSION: &str = "5.6";
@@ -118,7 +118,8 @@ pub fn parse_script(
     (script, problems)
 }
 
-/// Probe points alone, as `-l` and `-L` take them: `vfs.{read,write}.return, timer.s(1)`.
+/// Probe points alone, as `-l` and `-L` take them: `vfs.{read,write}.return, timer.s(1)`; of `x = begin, end` those that
+/// the alias would stand for.
 pub fn parse_probe_points(sources: &mut SourceMap, file: FileId) -> (Vec<ast::ProbePoint>, Vec<Diagnostic>) {
     let Some(tokens) = read_tokens(sources, file) else {
         return (Vec::new(), diagnostics(vec![SyntaxError::TooLong { span: Span::new(file, 0, 0) }]));
@@ -127,7 +128,12 @@ pub fn parse_probe_points(sources: &mut SourceMap, file: FileId) -> (Vec<ast::Pr
     if !preprocessed.problems.is_empty() {
         return (Vec::new(), diagnostics(preprocessed.problems));
     }
-    let tokens = preprocessed.tokens;
+    let mut tokens = preprocessed.tokens;
+    let names = |token: &Token| matches!(token.kind, Kind::Ident(_) | Kind::Keyword(_) | Kind::Op(Op::Dot));
+    let named = tokens.iter().take_while(|token| names(token)).count();
+    if named > 0 && matches!(tokens.get(named).map(|token| &token.kind), Some(Kind::Op(Op::Assign | Op::AddAssign))) {
+        tokens.drain(..=named);
+    }
     let builder = Builder::new(sources, &tokens);
     let terminals = operand::settle_points(sources, &tokens);
     let parsed = grammar::PointsParser::new().parse(&builder, terminals);

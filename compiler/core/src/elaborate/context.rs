@@ -120,7 +120,8 @@ impl<'a> Elaborator<'a> {
                 if asked {
                     return Vec::new();
                 }
-                let mut names: Vec<String> = context.parameters().into_iter().chain(context.locals()).collect();
+                let returned = std::iter::once("return".to_string());
+                let mut names: Vec<String> = returned.chain(context.parameters()).chain(context.locals()).collect();
                 names.retain(|name| context.variable(name).is_ok());
                 names.into_iter().map(|name| format!("${name}")).collect()
             };

@@ -17,6 +17,8 @@ pub enum Error {
     NoProbes { span: Span },
     UnknownFunction { name: String, span: Span, near: Vec<String> },
     Arity { name: String, takes: Vec<usize>, given: usize, span: Span, declared: Option<Span> },
+    /// `left.right`, as C has it.
+    DotMember { left: String, right: String, span: Span },
     Redeclared { what: &'static str, name: String, span: Span, first: Span },
     NotAssignable { span: Span },
     /// A `return` without a value in a function whose callers take one.
@@ -150,6 +152,11 @@ impl Error {
                     diagnostic = diagnostic.also(*declared, "declared here");
                 }
                 diagnostic
+            }
+            Error::DotMember { left, right, span } => {
+                error("E0101", "type mismatch: expected string but found long".into())
+                    .at(*span, "this is a long, and `.` joins strings")
+                    .note(format!("members are read with `->`, of structs and pointers alike: {left}->{right}"))
             }
             Error::Redeclared { what, name, span, first } => {
                 spile_syntax::error::redeclared(what, name, *span, *first)

@@ -435,6 +435,9 @@ impl<'a> Elaborator<'a> {
                 }
                 self.types.known(Type::Long, span)
             }
+            Concatenate if self.is_dot_member(unit, left, right) => {
+                self.types.known(Type::String, span)
+            }
             Concatenate => {
                 self.want(unit, left, Type::String);
                 self.want(unit, right, Type::String);
@@ -446,6 +449,35 @@ impl<'a> Elaborator<'a> {
                 self.types.known(Type::Long, span)
             }
         }
+    }
+
+    /// Whether `left . right` was meant as a member in C's own spelling; says so.
+    fn is_dot_member(&mut self, unit: &mut Unit, left: &'a ast::Expr, right: &'a ast::Expr) -> bool {
+        let mut head = right;
+        while let ExprKind::Member(base, _) | ExprKind::Index(base, _) | ExprKind::Pretty(base, _) = &head.kind {
+            head = base;
+        }
+        let ExprKind::Ident(name) = &head.kind else { return false };
+        if unit.names.contains_key(name) || self.find_global(head.span.file, name).is_some() {
+            return false;
+        }
+        let number = match &left.kind {
+            ExprKind::Target(word) => !super::context::is_text(word) && self.text_variable(unit, left).is_none(),
+            ExprKind::Member(..) | ExprKind::Cast { .. } | ExprKind::Var { .. } | ExprKind::AddressOf(_) => true,
+            ExprKind::Index(base, _) => matches!(base.kind, ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Cast { .. } | ExprKind::Var { .. }),
+            // A number as such has no members: written apart, a string is meant.
+            ExprKind::Ident(word) if left.span.end + 1 == right.span.start => {
+                let known = unit.names.contains_key(word) || self.find_global(left.span.file, word).is_some();
+                let ty = known.then(|| self.infer(unit, left));
+                ty.is_some_and(|ty| self.types.get(ty) == Some(Type::Long))
+            }
+            _ => false,
+        };
+        if number {
+            let (text, right) = (spile_syntax::print::expr(left), spile_syntax::print::expr(right));
+            self.report(Error::DotMember { left: text, right, span: left.span });
+        }
+        number
     }
 
     fn infer_assign(&mut self, unit: &mut Unit, op: AssignOp, left: &'a ast::Expr, right: &'a ast::Expr, span: Span) -> TypeVar {
