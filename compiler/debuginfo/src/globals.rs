@@ -13,19 +13,28 @@ impl DebugInfo {
     /// The variable outside functions of that name; `file`, a pattern for the end of its unit's path, tells those of one
     /// name apart. An external one comes before a static one.
     pub fn global(&self, name: &str, file: Option<&str>) -> Result<Result<FoundVariable, Unavailable>, Error> {
+        self.global_of(name, file, false)
+    }
+
+    /// The external variable of that name, which code anywhere in the object can mean.
+    pub fn external_global(&self, name: &str) -> Result<Result<FoundVariable, Unavailable>, Error> {
+        self.global_of(name, None, true)
+    }
+
+    fn global_of(&self, name: &str, file: Option<&str>, external: bool) -> Result<Result<FoundVariable, Unavailable>, Error> {
         if let Some(portable) = &self.portable {
-            return Ok(portable.global(name, file, fits));
+            return Ok(portable.global(name, file, external, fits));
         }
         if self.is_btf() {
             return Ok(Err(Unavailable::Unknown));
         }
-        let found = self.find_named_global(name, file).map_err(|damage| self.damaged(damage))?;
+        let found = self.find_named_global(name, file, external).map_err(|damage| self.damaged(damage))?;
         if found != Err(Unavailable::Unknown) || file.is_some() {
             return Ok(found);
         }
         // A name that the linker gave a variable besides its own (`jiffies = jiffies_64;` in vmlinux.lds.S).
         for other in self.same_place(name)? {
-            let found = self.find_named_global(&other, None).map_err(|damage| self.damaged(damage))?;
+            let found = self.find_named_global(&other, None, external).map_err(|damage| self.damaged(damage))?;
             if found != Err(Unavailable::Unknown) {
                 return Ok(found);
             }
@@ -40,7 +49,8 @@ impl DebugInfo {
         Ok(there.map(|other| other.name.to_string()).filter(|other| other != name).collect())
     }
 
-    fn find_named_global(&self, name: &str, file: Option<&str>) -> Result<Result<FoundVariable, Unavailable>, Damage> {
+    /// `only`: no static one.
+    fn find_named_global(&self, name: &str, file: Option<&str>, only: bool) -> Result<Result<FoundVariable, Unavailable>, Damage> {
         let mut best: Option<(bool, Die)> = None;
         for die in self.try_index()?.variables_named(name.as_bytes()) {
             let (unit, entry) = self.store.entry(die)?;
@@ -54,7 +64,7 @@ impl DebugInfo {
                 continue;
             }
             let external = self.store.origins(die)?.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
-            if best.is_none_or(|(before, _)| external && !before) {
+            if (external || !only) && best.is_none_or(|(before, _)| external && !before) {
                 best = Some((external, die));
             }
         }

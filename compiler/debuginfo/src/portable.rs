@@ -305,16 +305,16 @@ impl Portable {
         let named = |row: &usize| self.tables.text(self.tables.get(VARIABLES, *row, 0)) == name.as_bytes();
         match self.set(elf, id, at).rev().find(named) {
             Some(row) => located(self.type_at(VARIABLES, row, 1), self.tables.get(VARIABLES, row, 2)),
-            None => self.global(name, None, |_, _| true),
+            None => self.global(name, None, true, |_, _| true),
         }
     }
 
-    pub fn global(&self, name: &str, file: Option<&str>, fits: impl Fn(&str, &str) -> bool) -> Result<FoundVariable, Unavailable> {
+    pub fn global(&self, name: &str, file: Option<&str>, external: bool, fits: impl Fn(&str, &str) -> bool) -> Result<FoundVariable, Unavailable> {
         let text = |row| self.tables.text(self.tables.get(GLOBALS, row, 0));
         let first = self.tables.first(GLOBALS, |row| text(row) < name.as_bytes());
         let same = (first..self.tables.rows(GLOBALS)).take_while(|row| text(*row) == name.as_bytes());
         let filed = same.filter(|row| file.is_none_or(|file| fits(file, &self.text(self.tables.get(GLOBALS, *row, 1)))));
-        let best = filed.max_by_key(|row| self.tables.get(GLOBALS, *row, 4));
+        let best = filed.max_by_key(|row| self.tables.get(GLOBALS, *row, 4)).filter(|row| !external || self.tables.get(GLOBALS, *row, 4) != 0);
         let row = best.ok_or(Unavailable::Unknown)?;
         located(self.type_at(GLOBALS, row, 2), self.tables.get(GLOBALS, row, 3))
     }

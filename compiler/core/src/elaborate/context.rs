@@ -114,7 +114,12 @@ impl<'a> Elaborator<'a> {
             }
             found
         };
-        context.variable(plain).map(settled).map_err(|error| {
+        let found = match context.variable(plain) {
+            Err(ContextError::Unknown) => self.find_external(unit, plain, span)?.ok_or(ContextError::Unknown),
+            found => found,
+        };
+        let context = unit.context.as_ref().ok_or(Error::NoContext { name: name.into(), point: None, span })?;
+        found.map(settled).map_err(|error| {
             let names = || -> Vec<String> {
                 // What is optimised out there would be no help.
                 if asked {
@@ -143,6 +148,24 @@ impl<'a> Elaborator<'a> {
                 ContextError::DebugInfo(message) => Error::DebugInfo { message, span },
             }
         })
+    }
+
+    /// The variable of the whole kernel or module that the probed code means by a name, `$jiffies`: assembler and inlined
+    /// copies too, which declare none. Not at returns, where a name means what was at the entry.
+    fn find_external(&mut self, unit: &Unit, name: &str, span: Span) -> Result<Option<Found>, Error> {
+        let code = unit.context.as_ref().filter(|context| {
+            context.has_registers() && matches!(context.variable("return"), Err(ContextError::NotReturn))
+        });
+        let Some(own) = code.and_then(|context| context.object()) else { return Ok(None) };
+        let kernel = self.resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok());
+        for object in std::iter::once(own).chain(kernel) {
+            let debug = object.debug().map_err(|error| debug_error(error, span))?;
+            let Ok(found) = debug.external_global(name).map_err(|error| debug_error(error, span))? else { continue };
+            self.resolver.target(&object).map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
+            let Ok(location) = crate::probe::locate(&found.location, &object) else { continue };
+            return Ok(Some(Found { object, type_id: found.type_id, location }));
+        }
+        Ok(None)
     }
 
     fn find_member(&mut self, base: Found, member: &ast::Name) -> Result<Found, Error> {
