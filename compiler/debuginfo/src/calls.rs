@@ -94,6 +94,44 @@ impl DebugInfo {
         Ok(calls)
     }
 
+    /// Where the calls return to whose callee the compiler has not seen, through pointers above all, in the function's bodies and
+    /// what is inlined into them; sorted. Nothing of an exported index.
+    pub fn returns_of_unknown_calls(&self, id: FunctionId) -> Result<Vec<Address>, Error> {
+        if self.is_portable() || self.is_btf() {
+            return Ok(Vec::new());
+        }
+        let read = || {
+            let mut found = Vec::new();
+            let mut open: Vec<(Die, usize)> = self.copies(id)?.into_iter().map(|die| (die, 0)).collect();
+            while let Some((die, depth)) = open.pop() {
+                if depth > MAX_DEPTH {
+                    return Err(Damage::at(die, "blocks without an end"));
+                }
+                let (unit, children) = self.children(die)?;
+                for entry in &children {
+                    match entry.tag() {
+                        gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => open.push((die_at(unit, entry.offset())?, depth + 1)),
+                        gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site => found.extend(self.unknown_call(unit, entry)?),
+                        _ => {}
+                    }
+                }
+            }
+            found.sort();
+            found.dedup();
+            Ok(found)
+        };
+        read().map_err(|damage| self.damaged(damage))
+    }
+
+    fn unknown_call(&self, unit: &Unit, entry: &Entry) -> Result<Option<Address>, Damage> {
+        let named = [gimli::DW_AT_call_origin, gimli::DW_AT_abstract_origin].into_iter().any(|origin| entry.attr_value(origin).is_some());
+        let tail = flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call);
+        let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
+        let (Some(value), false) = (after, named || tail) else { return Ok(None) };
+        let after = self.store.dwarf.attr_address(unit, value)?;
+        Ok(after.and_then(|after| self.elf.address(after)))
+    }
+
     /// Where the return address of the body's frame is that the address is in: 8 bytes below the canonical frame address
     /// (System V ABI, AMD64 supplement, 3.2.2). None where no frame description says so, or only by
     /// an expression (as of PLTs).

@@ -5,6 +5,9 @@
 //! the callee's code, and counts where the callee's own return address is that of one of the calls seen: that is the
 //! handler's guard. The return of a callee is a kretprobe with the same guard at its entry.
 //!
+//! A callee that is asked for by name is also found in what is inlined, and where the function calls it through a pointer:
+//! then it is probed at its own entry, and counts where its return address is that of such a call.
+//!
 //! With `-DSTAP_CALLEE_MATCHALL` a callee counts whoever calls it, and is probed at its own entry, once; so what is reached by a
 //! tail call is a callee too.
 
@@ -15,7 +18,7 @@ use super::function::{FunctionContext, owner_of, place_in};
 use super::inside::Failed;
 use super::location::{before_call, called_from, locate, unavailable};
 use super::{CodePlace, Context, ContextError, Found, PointError, Resolver, Site};
-use spile_debuginfo::{Address, Call, Function, FunctionId, InlinedCode};
+use spile_debuginfo::{Address, Call, Function, FunctionId, FunctionPattern, InlinedCode};
 use spile_base::glob;
 use crate::program::{Attachment, Expr};
 use spile_source::Span;
@@ -34,6 +37,11 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    /// A name is asked for, and not all that is called.
+    fn is_named(&self) -> bool {
+        self.pattern != "*"
+    }
+
     fn fits(&self, callee: &Function) -> bool {
         let (name, file) = self.pattern.split_once('@').map_or((&*self.pattern, None), |(name, file)| (name, Some(file)));
         // As a listing spells it: `g@fs/x.c:12`.
@@ -92,7 +100,32 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         let spelling = format!("function(\"{}\")", placed(function));
         let path = Path { spelling, caller: function.name.clone(), frames: Vec::new() };
         let calls = self.object.debug()?.calls(id)?;
-        self.walk(&path, &calls, self.wanted.depth)
+        let before = self.sites.len();
+        self.walk(&path, &calls, self.wanted.depth)?;
+        if self.sites.len() == before && !self.only_inlined {
+            self.add_through_pointers(&path, id)?;
+        }
+        Ok(())
+    }
+
+    /// The functions of the name that is asked for, where the function may call them through pointers.
+    fn add_through_pointers(&mut self, path: &Path, id: FunctionId) -> Result<(), Failed> {
+        let (name, _) = self.wanted.pattern.split_once('@').unwrap_or((&self.wanted.pattern, ""));
+        if glob::is_pattern(name) {
+            return Ok(());
+        }
+        let debug = self.object.debug()?;
+        let returns = Rc::new(debug.returns_of_unknown_calls(id)?);
+        if returns.is_empty() {
+            return Ok(());
+        }
+        for callee in debug.find_functions(&FunctionPattern { name: name.to_string(), file: None })? {
+            let function = self.function(callee)?;
+            if self.wanted.fits(&function) {
+                self.add_guarded(path, callee, &function, &returns)?;
+            }
+        }
+        Ok(())
     }
 
     fn walk(&mut self, path: &Path, calls: &[Call], depth: usize) -> Result<(), Failed> {
@@ -107,6 +140,12 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         let mut entered: Vec<FunctionId> = Vec::new();
         for call in calls.iter().filter(counts) {
             let callee = self.function(call.callee)?;
+            if let (Some(copy), true) = (call.inlined, self.wanted.is_named()) {
+                let spelling = format!("{}.callee(\"{}\")", path.spelling, placed(&callee));
+                let inner = Path { spelling, caller: callee.name.clone(), frames: path.frames.clone() };
+                let calls = self.calls_of_copy(copy)?;
+                self.walk(&inner, &calls, depth)?;
+            }
             if !self.wanted.fits(&callee) || (self.wanted.only_calls && call.inlined.is_some()) {
                 self.near.push(callee.name.clone());
                 continue;
@@ -117,7 +156,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             match (self.wanted.returning, returns) {
                 (_, Some(_)) if any_caller && call.inlined.is_none() => self.add_entries(path, call.callee, &callee)?,
                 (false, _) => self.add_call(path, call, &callee)?,
-                (true, Some(returns)) if first => self.add_return(path, call.callee, &callee, returns)?,
+                (true, Some(returns)) if first => self.add_guarded(path, call.callee, &callee, returns)?,
                 (true, _) => self.only_inlined |= call.inlined.is_some(),
             }
             if depth <= 1 {
@@ -208,16 +247,25 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         Ok(())
     }
 
-    fn add_return(&mut self, path: &Path, id: FunctionId, callee: &Function, returns: &Rc<Vec<Address>>) -> Result<(), Failed> {
+    /// The callee at its entry or return, where it returns to one of these places.
+    fn add_guarded(&mut self, path: &Path, id: FunctionId, callee: &Function, returns: &Rc<Vec<Address>>) -> Result<(), Failed> {
+        let returning = self.wanted.returning;
+        let suffix = match (returning, self.wanted.only_calls) {
+            (true, _) => ".return",
+            (false, true) => ".call",
+            (false, false) => "",
+        };
         for body in &callee.bodies {
             let Some(at) = self.object.debug()?.return_address(body.entry)? else { continue };
             let Some(guard) = called_from(&at, std::slice::from_ref(returns), self.object) else { continue };
             let mut at = self.context(path, id, callee, body.entry);
-            at.returning = true;
+            at.returning = returning;
             let context = CalleeContext { at, before_call: false, guard: Some(guard) };
-            let place = self.place(body.entry, &context.at)?;
-            let attachment = place.map(|place| Attachment::Kretprobe { place, maxactive: 0 });
-            self.add(path, callee, ".return", attachment, context)?;
+            let attachment = self.place(body.entry, &context.at)?.map(|place| match returning {
+                true => Attachment::Kretprobe { place, maxactive: 0 },
+                false => Attachment::Kprobe(place),
+            });
+            self.add(path, callee, suffix, attachment, context)?;
         }
         Ok(())
     }
