@@ -95,6 +95,8 @@ pub enum Error {
     /// With the function that is called by the name with parentheses.
     IdleExpression { span: Span, function: Option<String> },
     IdleProbe { points: String, span: Span },
+    /// The `number`th function of a name, behind one without `next`.
+    NeverReached { name: String, number: usize, span: Span, before: Span },
 }
 
 fn and(names: &[String], none: &str) -> String {
@@ -373,6 +375,11 @@ impl Error {
             Error::AliasArgument { name, span } => error("E0164", format!("alias component `{name}` has an argument"))
                 .at(*span, "")
                 .note("aliases are names alone: probe a.b = ...; what follows the name where it is used goes to the points it stands for"),
+            Error::NeverReached { name, number, span, before } => {
+                Diagnostic::warning(Code("W0105"), format!("instance {number} of overloaded function '{name}' will never be reached"))
+                    .at(*span, "")
+                    .also(*before, "this one never says `next`")
+            }
             Error::IdleProbe { points, span } => Diagnostic::warning(Code("W0104"), format!("side-effect-free probe '{points}'"))
                 .at(*span, "its handler does nothing"),
             Error::NeverAssigned { name, near, span } => {

@@ -35,14 +35,34 @@ impl<'a> Elaborator<'a> {
                             self.report(Error::IdleProbe { points: points.join(", "), span });
                         }
                     }
-                    Item::Function(ast::Function { body: ast::FunctionBody::Script(block), .. }) => self.warn_of_body(block, None),
+                    Item::Function(function) => {
+                        if let ast::FunctionBody::Script(block) = &function.body {
+                            self.warn_of_body(block, None);
+                        }
+                        self.warn_of_unreached(function);
+                    }
                     Item::Alias(alias) => alias.prologue.iter().chain(&alias.epilogue).for_each(|block| self.warn_of_idle(block)),
-                    Item::Function(_) | Item::Global(_) | Item::EmbeddedC(_) => {}
+                    Item::Global(_) | Item::EmbeddedC(_) => {}
                 }
             }
         }
         if let (false, Some(span)) = (does_something, first) {
             self.report(Error::NoProbes { span });
+        }
+    }
+
+    /// An overload behind one that never leaves it to the next.
+    fn warn_of_unreached(&mut self, function: &ast::Function) {
+        let overloads = self.overloads(function.name.span.file, &function.name.text, function.parameters.len());
+        let all: Vec<&ast::Function> = overloads.into_iter().map(|index| self.functions[index].ast).collect();
+        let steps_aside = |function: &ast::Function| match &function.body {
+            ast::FunctionBody::Script(block) => visit::any_statement(block, &|statement| matches!(statement.kind, StmtKind::Next)),
+            ast::FunctionBody::EmbeddedC(code) => code.text.contains("STAP_NEXT"),
+        };
+        let Some(at) = all.iter().position(|other| std::ptr::eq(*other, function)) else { return };
+        if let Some(before) = all[..at].iter().find(|before| !steps_aside(before)) {
+            let (name, before) = (function.name.text.clone(), before.name.span);
+            self.report(Error::NeverReached { name, number: at + 1, span: function.name.span, before });
         }
     }
 
