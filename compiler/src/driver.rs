@@ -1,6 +1,7 @@
 //! The passes in order, and where `-p1` to `-p5` stop. The one place that reads scripts, prints and takes the time.
 
 mod ask;
+mod headers;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -610,7 +611,11 @@ impl Session {
 
     fn elaborate(&mut self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
         let options = self.elaborate_options();
-        let mut resolver = self.resolver(kernel, release).with_guru(self.options.guru);
+        let headers = headers::wanted(scripts);
+        // What is compiled there is read until the end of this pass.
+        let place = if headers.is_empty() { None } else { Some(self.scratch()?) };
+        let headers = place.as_ref().map(|place| headers::compile(&headers, place.path())).unwrap_or_default();
+        let mut resolver = self.resolver(kernel, release).with_guru(self.options.guru).with_headers(headers);
         let (mut program, problems) = elaborate::elaborate(&self.sources, scripts, &options, &mut resolver);
         self.warnings = problems.iter().map(|problem| self.shown(problem, false)).collect();
         self.tell("Pass 2: analysis", &problems)?;

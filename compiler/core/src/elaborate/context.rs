@@ -304,6 +304,7 @@ impl<'a> Elaborator<'a> {
         let mut missing = None;
         for module in modules.split(':').filter(|module| !module.is_empty()) {
             let kernel = self.resolver.kernel().map_err(|_| Error::DebugInfo { message: "no kernel to take types from".into(), span })?;
+            objects.extend(self.resolver.header(module));
             // The headers that `kernel<linux/x.h>` or `kernel"linux/x.h"` names say nothing that the kernel's own types do not.
             let object = match module.split(['<', '"']).next() {
                 Some("kernel" | "") | None => kernel.vmlinux(),

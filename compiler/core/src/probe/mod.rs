@@ -25,6 +25,7 @@ mod timer;
 mod tracepoint;
 mod watch;
 
+use std::collections::HashMap;
 use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -203,6 +204,8 @@ pub struct Resolver<'k> {
     anchor_address: Option<u64>,
     /// Places that nothing is known of may be probed.
     guru: bool,
+    /// Files with the types of headers that casts name, by the names as they are written: `<sys/time.h>`.
+    headers: HashMap<String, PathBuf>,
     /// `.callee` counts whoever calls it.
     any_caller: bool,
     left_out: Vec<String>,
@@ -215,7 +218,7 @@ impl<'k> Resolver<'k> {
     /// `objects` are files of modules that `module("NAME")` finds first.
     pub fn new(kernel: Option<&'k Kernel>, release: &str, objects: &[PathBuf]) -> Resolver<'k> {
         let (release, objects) = (release.to_string(), objects.to_vec());
-        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None, guru: true, any_caller: false, left_out: Vec::new(), at_hand: OnceCell::new() }
+        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None, guru: true, headers: HashMap::new(), any_caller: false, left_out: Vec::new(), at_hand: OnceCell::new() }
     }
 
     /// The same for a script that is to run: in guru mode or not.
@@ -229,6 +232,18 @@ impl<'k> Resolver<'k> {
     pub fn with_any_caller(mut self, any_caller: bool) -> Resolver<'k> {
         self.any_caller = any_caller;
         self
+    }
+
+    /// The same with files that hold the types of headers.
+    pub fn with_headers(mut self, headers: HashMap<String, PathBuf>) -> Resolver<'k> {
+        self.headers = headers;
+        self
+    }
+
+    /// The types of the headers that are named so; None where there are no other than the kernel's.
+    pub fn header(&self, name: &str) -> Option<Rc<Object>> {
+        let path = self.headers.get(name)?;
+        self.kernel?.module(&path.to_string_lossy()).ok()
     }
 
     pub(in crate::probe) fn any_caller(&self) -> bool {
