@@ -20,8 +20,8 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
 };
 
 /// include/uapi/linux/netfilter.h; the numbers are the kernel's ABI.
-const FAMILIES: [(&str, i64); 9] = [
-    ("NFPROTO_IPV4", 2), ("PF_INET", 2), ("NFPROTO_ARP", 3), ("NFPROTO_BRIDGE", 7), ("PF_BRIDGE", 7), ("NFPROTO_IPV6", 10), ("PF_INET6", 10),
+const FAMILIES: [(&str, i64); 11] = [
+    ("NFPROTO_INET", 1), ("AF_BRIDGE", 7), ("NFPROTO_IPV4", 2), ("PF_INET", 2), ("NFPROTO_ARP", 3), ("NFPROTO_BRIDGE", 7), ("PF_BRIDGE", 7), ("NFPROTO_IPV6", 10), ("PF_INET6", 10),
     ("AF_INET", 2), ("AF_INET6", 10),
 ];
 
@@ -30,10 +30,10 @@ const HOOKS: [(&str, i64); 5] = [("PRE_ROUTING", 0), ("LOCAL_IN", 1), ("FORWARD"
 const ARP_HOOKS: [(&str, i64); 3] = [("NF_ARP_IN", 0), ("NF_ARP_OUT", 1), ("NF_ARP_FORWARD", 2)];
 
 /// include/uapi/linux/netfilter_ipv4.h (those of netfilter_ipv6.h are the same), netfilter_bridge.h.
-const PRIORITIES: [(&str, i64); 14] = [
+const PRIORITIES: [(&str, i64); 15] = [
     ("FIRST", i32::MIN as i64), ("RAW_BEFORE_DEFRAG", -450), ("CONNTRACK_DEFRAG", -400), ("RAW", -300), ("SELINUX_FIRST", -225),
     ("CONNTRACK", -200), ("MANGLE", -150), ("NAT_DST", -100), ("FILTER", 0), ("SECURITY", 50), ("NAT_SRC", 100), ("SELINUX_LAST", 225),
-    ("CONNTRACK_HELPER", 300), ("LAST", i32::MAX as i64),
+    ("CONNTRACK_HELPER", 300), ("CONNTRACK_CONFIRM", i32::MAX as i64), ("LAST", i32::MAX as i64),
 ];
 const BRIDGE_PRIORITIES: [(&str, i64); 8] = [
     ("NF_BR_PRI_FIRST", i32::MIN as i64), ("NF_BR_PRI_NAT_DST_BRIDGED", -300), ("NF_BR_PRI_FILTER_BRIDGED", -200), ("NF_BR_PRI_BRNF", 0),
@@ -48,7 +48,8 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let family = named("pf", "protocol family", 0, 12, owned(&FAMILIES, ""))?;
     let hooks = match family {
         3 => owned(&ARP_HOOKS, ""),
-        7 => [owned(&HOOKS, "NF_BR_"), vec![("NF_BR_BROUTING".to_string(), 5)]].concat(),
+        // Those of a bridge have the numbers of the others.
+        7 => [owned(&HOOKS, "NF_BR_"), owned(&HOOKS, "NF_INET_"), vec![("NF_BR_BROUTING".to_string(), 5)]].concat(),
         _ => [owned(&HOOKS, "NF_INET_"), owned(&HOOKS, "NF_IP_"), owned(&HOOKS, "NF_IP6_")].concat(),
     };
     let hook = named("hook", "hook of that family", 0, 7, hooks)?;
@@ -75,13 +76,22 @@ fn owned(names: &[(&str, i64)], prefix: &str) -> Vec<(String, i64)> {
     names.iter().map(|(name, value)| (format!("{prefix}{name}"), *value)).collect()
 }
 
-/// A name or number of the ABI.
+/// A name or number of the ABI; also a name and a number added to it or taken away, `NF_IP_PRI_FIRST + 1`.
 fn number(text: &str, what: &str, range: std::ops::RangeInclusive<i64>, names: &[(String, i64)], span: Span) -> Result<i64, PointError> {
     if let Some((_, value)) = names.iter().find(|(name, _)| name == text) {
         return Ok(*value);
     }
-    match text.parse() {
-        Ok(value) if range.contains(&value) => Ok(value),
+    let known = |word: &str| names.iter().find(|(name, _)| name == word.trim()).map(|(_, value)| *value);
+    let plain = |word: &str| match word.trim().strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => word.trim().parse().ok(),
+    };
+    let sum = text.rfind(['+', '-']).and_then(|at| {
+        let (name, number) = (known(&text[..at])?, plain(&text[at + 1..])?);
+        if text[at..].starts_with('+') { name.checked_add(number) } else { name.checked_sub(number) }
+    });
+    match plain(text).or(sum) {
+        Some(value) if range.contains(&value) => Ok(value),
         _ => {
             let near = suggest::suggest(text, names.iter().map(|(name, _)| name.as_str()));
             let names: Vec<&str> = if near.is_empty() { names.iter().map(|(name, _)| name.as_str()).collect() } else { near };
@@ -150,5 +160,13 @@ mod tests {
         let Err(PointError::Argument { expected, .. }) = number("NF_INET_LOCALOUT", "hook", 0..=7, &hooks, span) else { panic!() };
         assert!(expected.contains("NF_INET_LOCAL_OUT"), "{expected}");
         assert!(number("8", "hook", 0..=7, &hooks, span).is_err());
+        let priorities = owned(&PRIORITIES, "NF_IP_PRI_");
+        let priority = |text| number(text, "priority", i32::MIN.into()..=i32::MAX.into(), &priorities, span);
+        for (text, expected) in [("NF_IP_PRI_RAW", -300), ("NF_IP_PRI_FILTER - 5", -5), ("NF_IP_PRI_FIRST+1", i64::from(i32::MIN) + 1), ("-5", -5), ("0x10", 16)] {
+            assert_eq!(priority(text).unwrap(), expected, "{text}");
+        }
+        for text in ["NF_IP_PRI_LAST+1", "NF_IP_PRI_FIRST + x", "5 + 5", "+"] {
+            assert!(priority(text).is_err(), "{text}");
+        }
     }
 }
