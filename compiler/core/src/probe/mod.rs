@@ -399,7 +399,14 @@ impl PointError {
             }
             PointError::NoTracepoint { component, name, object, near } => {
                 let diagnostic = error("E0210", format!("no tracepoint `{name}` in {object}")).at(*component, "");
-                if near.is_empty() { diagnostic } else { diagnostic.note(format!("did you mean {}?", near.join(", "))) }
+                // perf and bpftrace list events of these names, which the kernel makes of two tracepoints.
+                let event = name.rsplit(':').next().unwrap_or(name);
+                let call = [("sys_enter_", ""), ("sys_exit_", ".return")].into_iter().find_map(|(prefix, suffix)| Some((event.strip_prefix(prefix)?, suffix)));
+                match call {
+                    Some((call, suffix)) => diagnostic.note(format!("probe syscall.{call}{suffix}: the event is made of the tracepoint raw_syscalls:{}", &event[..event.len() - call.len() - 1])),
+                    None if near.is_empty() => diagnostic,
+                    None => diagnostic.note(format!("did you mean {}?", near.join(", "))),
+                }
             }
             PointError::NoLine { component, pattern, near } => {
                 let diagnostic = error("E0212", format!("no statement begins at `{pattern}`")).at(*component, "");
