@@ -160,7 +160,7 @@ impl Library {
             }
             if !grown {
                 // Once all else is known: which of its parts are made depends on who mentions them.
-                let text = self.made(sources, wanted.all);
+                let text = self.made(sources, wanted.all || uses.begins(syscalls::FUNCTIONS));
                 if text.is_none() || made.as_ref().map(|(text, _)| text) == text.as_ref() {
                     break;
                 }
@@ -180,7 +180,7 @@ impl Library {
         Ok(taken.collect())
     }
 
-    /// The script with the aliases of system calls, if what has been read mentions them.
+    /// The script with the aliases of system calls, if what has been read mentions them; `all`: in any case.
     fn made(&self, sources: &SourceMap, all: bool) -> Option<String> {
         let texts = sources.files().filter(|file| !file.name.starts_with(TAPSET_NAMES)).map(|file| file.bytes.as_slice());
         let any: &[u8] = if all { b"syscall" } else { b"" };

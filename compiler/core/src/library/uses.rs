@@ -63,6 +63,11 @@ impl Uses {
             || script.items.iter().any(|item| matches!(item, Item::Alias(found) if found.names.iter().any(alias)))
     }
 
+    /// Whether a name that begins so is mentioned.
+    pub fn begins(&self, with: &str) -> bool {
+        self.names.iter().any(|name| name.starts_with(with))
+    }
+
     fn needs_name(&self, name: &str, defined: &HashSet<String>) -> bool {
         self.names.contains(name) && !defined.contains(name)
     }

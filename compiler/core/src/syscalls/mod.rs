@@ -30,6 +30,10 @@ const TABLE: &str = include_str!("table.txt");
 const FURTHER: &str = include_str!("further.txt");
 /// Names of numbers, by kind: the runtime has them as tables.
 const NAMES: &str = include_str!("../../../../runtime-c/syscall_names.h");
+
+/// What the names of functions begin with that are made with the aliases.
+pub const FUNCTIONS: &str = "__syscall_";
+
 /// How SystemTap shows kinds, and how strace does where that differs.
 const KINDS: &str = include_str!("kinds.txt");
 const STRACE: &str = include_str!("strace.txt");
@@ -95,7 +99,7 @@ const FORMER: [(&str, &str, usize); 2] = [("epoll_create1", "epoll_create", 1), 
 
 /// Whether scripts may need the aliases.
 fn wanted<'t>(mut texts: impl Iterator<Item = &'t [u8]>) -> bool {
-    texts.any(|text| ["syscall", "kprocess", "signal.", "_sys_open_flag_str", "rlimit"].iter().any(|word| mentions(text, word)))
+    texts.any(|text| ["syscall", "kprocess", "signal."].iter().any(|word| mentions(text, word)))
 }
 
 fn mentions(text: &[u8], word: &str) -> bool {
