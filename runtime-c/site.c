@@ -197,7 +197,8 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 	else
 		counters->mechanism = site->mechanism;
 	counters->hits = counters->handled + counters->filtered + counters->nested +
-			 counters->lock_skipped + counters->low_stack + counters->stopped + counters->sampled;
+			 counters->lock_skipped + counters->low_stack + counters->stopped + counters->sampled +
+			 counters->return_misses;
 }
 
 unsigned int spile_sites_skipped(void)

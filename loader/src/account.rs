@@ -1,7 +1,7 @@
 //! The balance of events: what became of every hit of every probe, as a line, a table, or JSON.
 //!
-//! `hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled`, all counted by the module itself. Beside
-//! them: calls whose return could not be followed (they were no hits), and records that found no room.
+//! `hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled + return_misses`, all counted by the module
+//! itself: a call whose return could not be followed is a hit too. Beside them: records that found no room.
 
 use std::fmt::Write;
 
@@ -154,14 +154,14 @@ mod tests {
     }
 
     fn counters() -> Vec<Counters> {
-        let first = Counters { hits: 10, handled: 7, nested: 2, stopped: 1, return_misses: 3, timed: 2, cycles: 9, least_cycles: 4, most_cycles: 5, mechanism: 5, ..Counters::default() };
+        let first = Counters { hits: 13, handled: 7, nested: 2, stopped: 1, return_misses: 3, timed: 2, cycles: 9, least_cycles: 4, most_cycles: 5, mechanism: 5, ..Counters::default() };
         vec![first, Counters { hits: 1, handled: 1, ..Counters::default() }]
     }
 
     #[test]
     fn what_was_missed_is_one_line() {
         assert_eq!(missed(&[Counters { hits: 5, handled: 4, filtered: 1, ..Counters::default() }]), None);
-        let expected = "of 11 hits were missed: 2 (another handler was running on that CPU), \
+        let expected = "of 14 hits were missed: 2 (another handler was running on that CPU), \
                         3 (returns missed, see .maxactive()); --stats tells of which probes";
         assert_eq!(missed(&counters()).as_deref(), Some(expected));
     }
@@ -170,7 +170,7 @@ mod tests {
     fn tables_leave_out_what_never_was() {
         let expected = "\
 hits  handled  nested  stopped  returns missed  cycles min/avg/max  by         probe
-  10        7       2        1               3               4/4/5  kretprobe  kernel.function(\"f\") (a.stp:1:1)
+  13        7       2        1               3               4/4/5  kretprobe  kernel.function(\"f\") (a.stp:1:1)
    1        1       0        0               0                   -  -          end (a.stp:1:1)
 ";
         assert_eq!(table(&probes(), &counters()), expected);
@@ -184,7 +184,7 @@ hits  handled  nested  stopped  returns missed  cycles min/avg/max  by         p
     #[test]
     fn json_has_every_count() {
         let text = json(&probes(), &counters());
-        assert!(text.starts_with(r#"{"probes":[{"point":"kernel.function(\"f\")","place":"a.stp:1:1","hits":10,"handled":7,"#), "{text}");
+        assert!(text.starts_with(r#"{"probes":[{"point":"kernel.function(\"f\")","place":"a.stp:1:1","hits":13,"handled":7,"#), "{text}");
         assert!(text.contains(r#""returns_missed":3,"records_lost":0,"errors":0,"armed":0,"by":"kretprobe","cycles":{"timed":2,"min":4,"avg":4,"max":5}}"#));
         assert!(text.ends_with(r#""by":""}]}"#));
     }

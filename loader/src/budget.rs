@@ -76,7 +76,7 @@ impl Share {
 
 fn share(counters: &Counters, measure: &Measure) -> Share {
     let seconds = measure.nanoseconds.max(1) as f64 / 1e9;
-    let hits = (counters.hits + counters.return_misses) as f64 / seconds;
+    let hits = counters.hits as f64 / seconds;
     let around = AROUND.iter().find(|(by, _)| *by == account::mechanism(counters)).map_or(0, |(_, around)| *around);
     // Picoseconds in a second, of one hundredth of all CPUs.
     let percent = |instructions: u64| hits * instructions as f64 * f64::from(measure.picoseconds) / 1e10 / f64::from(measure.cpus.max(1));

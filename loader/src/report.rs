@@ -55,6 +55,7 @@ pub fn account(probe: &Probe, counters: &Counters) -> String {
         ("low stack", low_stack),
         ("before start or after stop", stopped),
         ("sampled", sampled),
+        ("return misses", return_misses),
     ];
     let mut text = format!("{} ({}): hits {hits}", probe.point, probe.place);
     let parts: Vec<String> =
@@ -62,7 +63,7 @@ pub fn account(probe: &Probe, counters: &Counters) -> String {
     if !parts.is_empty() {
         text.push_str(&format!(" = {}", parts.join(" + ")));
     }
-    for (name, count) in [("errors", errors), ("return misses", return_misses), ("records lost", lost_records)] {
+    for (name, count) in [("errors", errors), ("records lost", lost_records)] {
         if count > 0 {
             text.push_str(&format!(", {name} {count}"));
         }
@@ -96,10 +97,10 @@ mod tests {
 
     #[test]
     fn accounts_add_up() {
-        let counters = Counters { hits: 10, handled: 7, nested: 1, stopped: 2, errors: 2, return_misses: 3, mechanism: 7, ..Counters::default() };
+        let counters = Counters { hits: 13, handled: 7, nested: 1, stopped: 2, errors: 2, return_misses: 3, mechanism: 7, ..Counters::default() };
         assert_eq!(
             account(&probe(), &counters),
-            "timer.s(1) (a.stp:1:1): hits 10 = handled 7 + nested 1 + before start or after stop 2, errors 2, return misses 3; by timer"
+            "timer.s(1) (a.stp:1:1): hits 13 = handled 7 + nested 1 + before start or after stop 2 + return misses 3, errors 2; by timer"
         );
         assert_eq!(account(&probe(), &Counters::default()), "timer.s(1) (a.stp:1:1): hits 0");
     }

@@ -167,7 +167,8 @@ struct spile_sampling {
 };
 
 /* SPILE_COUNTERS: in: probe; out: the rest. One probe site's account:
- * hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled. */
+ * hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled + return_misses.
+ * A call is one hit of its return probe, whether or not the return could be followed. */
 struct spile_counters {
 	__u32 probe;
 	__u32 armed;		/* sites registered now (0 or 1) */
@@ -178,7 +179,7 @@ struct spile_counters {
 	__u64 lock_skipped;	/* a global's lock could not be had */
 	__u64 low_stack;
 	__u64 errors;		/* of handled: ended with a run-time error */
-	__u64 return_misses;	/* kretprobe instances exhausted (struct kretprobe.nmissed); not in hits */
+	__u64 return_misses;	/* calls whose return was not followed: instances exhausted (struct kretprobe.nmissed) */
 	__u64 stopped;		/* before all was armed, or after the session was told to end */
 	__u64 lost_records;	/* that its handler wrote, and for which there was no room */
 	__u64 timed;		/* runs of which these are, in CPU cycles: */

@@ -21,7 +21,7 @@ sums() {
 	grep -h '^{"probes"' "$@" | sed 's/{"point"/\n{/g' | awk -F'"hits":' '
 		NF > 1 {
 			n = split($2, part, ","); hits = part[1]; sum = 0
-			for (i = 2; i <= 8; i++) { split(part[i], pair, ":"); sum += pair[2] }
+			for (i = 2; i <= 9; i++) { split(part[i], pair, ":"); sum += pair[2] }
 			if (sum != hits) { print "wrong: " $0; wrong = 1 } else right++
 		}
 		END { if (!wrong) print "sums: " right " right" }'

@@ -187,7 +187,7 @@ pub struct Counters {
     pub low_stack: u64,
     /// Of `handled`: ended with a run-time error.
     pub errors: u64,
-    /// Calls without a free kretprobe instance; not in `hits`.
+    /// Calls whose return was not followed: there was no free kretprobe instance.
     pub return_misses: u64,
     /// Before all was armed, or after the session was told to end.
     pub stopped: u64,

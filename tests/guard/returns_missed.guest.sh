@@ -1,0 +1,46 @@
+# Shows: a call whose return could not be followed is one hit, and missed, in every figure: the row of --stats, its JSON, and the line
+# at the end; with and without something saved at the entry. As many as a probe at the function's entry sees.
+# script: sleepers --stats=json tests/guard/returns_missed.stp
+# stdout: ^entry all handled, return: of as many hits 5 or more missed, the others handled$
+# stdout: ^with an entry: of as many hits 5 or more missed, the others handled$
+# stdout: ^told as the sum says$
+# stdout: ^the table says the same$
+
+sleep_together() {
+	for one in 1 2 3 4 5 6; do
+		sleep 1 &
+	done
+	sleep 3
+}
+# number OF PROBE: of the JSON line.
+number() { sed 's/{"point"/\n{/g' sleepers.err | grep ":$2:" | grep -o "\"$1\":[0-9]*" | head -n 1 | cut -d: -f2; }
+
+start sleepers began --stats=json
+armed sleepers
+sleep_together
+stop INT
+calls=$(number hits 4)
+# judge LINE: of the probe at that line.
+judge() {
+	hits=$(number hits $1) handled=$(number handled $1) missed=$(number returns_missed $1)
+	if [ "$hits" = "$calls" ] && [ "$missed" -ge 5 ] && [ $((handled + missed)) = "$hits" ]; then
+		echo 'of as many hits 5 or more missed, the others handled'
+	else
+		echo "of $calls calls $hits hits, $handled handled, $missed missed"
+	fi
+}
+[ "$(number handled 4)" = "$calls" ] && echo "entry all handled, return: $(judge 5)"
+echo "with an entry: $(judge 6)"
+# And begin and end.
+sum=$((3 * calls + 2)) missed=$(($(number returns_missed 5) + $(number returns_missed 6)))
+if grep -qF "of $sum hits were missed: $missed (returns missed" sleepers.err; then
+	echo 'told as the sum says'
+else
+	cat sleepers.err
+fi
+start sleepers began --stats
+armed sleepers
+sleep_together
+stop INT
+grep 'do_nanosleep.*\.return' sleepers.err | awk '$1 == $2 + $3 && $3 >= 5 { same++ } END { print same == 2 ? "the table says the same" : "the table differs" }'
+gone sleepers
