@@ -205,6 +205,10 @@ impl Session {
         }
         let clock = Clock::start();
         let mut built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
+        if self.spill(&mut plan, built.stack.as_deref())? {
+            units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
+            built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
+        }
         if self.raise_stack(&mut plan, built.stack.as_deref())? {
             units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
             built = self.compile(&plan, &units, kernel.as_ref(), &release, &cache)?;
@@ -752,6 +756,17 @@ impl Session {
             ),
             None => Ok(()),
         }
+    }
+
+    /// Where the stack has no room for what was compiled, takes variables off it; true: there are such variables.
+    fn spill(&self, plan: &mut Plan, usage: Option<&str>) -> Result<bool, Failed> {
+        let usage = usage.unwrap_or_default();
+        let fits = plan::stack::need(&plan.routines, plan.max_nesting, usage).most() <= plan::stack::MOST;
+        if fits || !plan::stack::spill(plan, usage) {
+            return Ok(false);
+        }
+        self.refuse_too_large(plan)?;
+        Ok(true)
     }
 
     /// Notes what each probe's handlers need of the stack, as compiled; false: MINSTACKSPACE suffices for all.

@@ -41,6 +41,9 @@ pub(super) fn emit(plan: &Plan, routine: &Routine) -> String {
     speller.lines
 }
 
+/// What an array of a map's keys begins with.
+const KEYS: &str = "(const union spile_key[])";
+
 /// MAXSTRINGLEN up to which the bytes of a string are not charged: it takes no longer than other things that a statement does.
 const SHORT: u32 = 4096;
 
@@ -68,7 +71,11 @@ impl Speller<'_> {
         for _ in 0..self.indent {
             self.lines.push('\t');
         }
-        self.lines.push_str(text);
+        // An array of keys lives as long as the block that it is in: of one of its own, others can have the same place on the stack.
+        match text.contains(KEYS) && text.ends_with(';') {
+            true => self.lines.push_str(&format!("{{ {text} }}")),
+            false => self.lines.push_str(text),
+        }
         self.lines.push('\n');
     }
 
@@ -86,10 +93,16 @@ impl Speller<'_> {
         self.outer("{");
         self.declarations();
         self.enter();
+        if routine.spilled {
+            self.spill();
+        }
         self.instructions(&routine.code);
         self.outer("out: __attribute__((unused));");
         self.leave();
         self.outer("}");
+        if routine.spilled {
+            self.spilled_names().for_each(|name| self.outer(&format!("#undef {name}")));
+        }
     }
 
     fn declarations(&mut self) {
@@ -108,19 +121,24 @@ impl Speller<'_> {
             for (index, name) in routine.buffers.iter().enumerate() {
                 self.line(&format!("\tchar b{index}[SPILE_STRING_BYTES];\t/* {} */", text::comment(name)));
             }
+            if routine.spilled {
+                self.spilled_members();
+            }
             self.line("} *f;");
         }
         if routine.frame != Frame::None && (routine.has_frame() || routine.frame == Frame::Checked) {
             self.line("char *frame;");
         }
-        for long in routine.longs.iter().filter(|long| !long.parameter) {
-            self.line(&format!("spile_long {} SPILE_LOCAL = 0;", long.name));
-        }
-        for index in 0..routine.iterators.len() {
-            self.line(&format!("struct spile_iterator i{index};"));
-        }
-        for text in routine.texts.iter().filter(|text| !text.parameter) {
-            self.line(&format!("struct spile_string {} SPILE_LOCAL = SPILE_LITERAL(\"\");", text.name));
+        if !routine.spilled {
+            for long in routine.longs.iter().filter(|long| !long.parameter) {
+                self.line(&format!("spile_long {} SPILE_LOCAL = 0;", long.name));
+            }
+            for index in 0..routine.iterators.len() {
+                self.line(&format!("struct spile_iterator i{index};"));
+            }
+            for text in routine.texts.iter().filter(|text| !text.parameter) {
+                self.line(&format!("struct spile_string {} SPILE_LOCAL = SPILE_LITERAL(\"\");", text.name));
+            }
         }
         match routine.returns {
             Some(Type::Long) => self.line("spile_long result = 0;"),
@@ -132,6 +150,42 @@ impl Speller<'_> {
             None => {}
         }
         self.lines.push('\n');
+    }
+
+    /// Variables that are in frame memory: of the struct whose address is `f`.
+    fn spilled_members(&mut self) {
+        let routine = self.routine;
+        self.line("\tspile_long spilled;");
+        for long in &routine.longs {
+            self.line(&format!("\tspile_long {};", long.name));
+        }
+        for text in &routine.texts {
+            self.line(&format!("\tstruct spile_string {};", text.name));
+        }
+        for index in 0..routine.iterators.len() {
+            self.line(&format!("\tstruct spile_iterator i{index};"));
+        }
+    }
+
+    /// Sets them, and has their names mean those from here on.
+    fn spill(&mut self) {
+        let routine = self.routine;
+        self.line("f->spilled = 0;");
+        for long in &routine.longs {
+            let value = if long.parameter { &long.name } else { "0" };
+            self.line(&format!("f->{} = {value};", long.name));
+        }
+        for text in &routine.texts {
+            let value = if text.parameter { &text.name } else { "SPILE_LITERAL(\"\")" };
+            self.line(&format!("f->{} = {value};", text.name));
+        }
+        self.spilled_names().for_each(|name| self.outer(&format!("#define {name} (f->{name})")));
+    }
+
+    fn spilled_names(&self) -> impl Iterator<Item = String> + use<> {
+        let variables = self.routine.longs.iter().chain(&self.routine.texts).map(|variable| variable.name.clone());
+        let names: Vec<String> = variables.chain((0..self.routine.iterators.len()).map(|index| format!("i{index}"))).collect();
+        names.into_iter()
     }
 
     /// What a failed entry returns.
@@ -368,7 +422,7 @@ impl Speller<'_> {
                 Key::Any => "{ .number = 0 }".into(),
             })
             .collect();
-        format!("(const union spile_key[]){{ {} }}", spelled.join(", "))
+        format!("{KEYS}{{ {} }}", spelled.join(", "))
     }
 
     fn map(&mut self, map: GlobalId, keys: &[Key], op: &MapOp) {

@@ -352,6 +352,7 @@ mod tests {
             buffers: Vec::new(),
             iterators: Vec::new(),
             frame: Frame::Handler,
+            spilled: false,
             code,
         }
     }

@@ -50,13 +50,15 @@ pub struct Routine {
     pub buffers: Vec<String>,
     pub iterators: Vec<Iterator>,
     pub frame: Frame,
+    /// Its variables are in frame memory too, because the stack has no room for them.
+    pub spilled: bool,
     pub code: Vec<Instr>,
 }
 
 impl Routine {
     /// It needs frame memory.
     pub fn has_frame(&self) -> bool {
-        !self.buffers.is_empty() || self.iterators.iter().any(|iterator| iterator.bytes() > 0)
+        self.spilled || !self.buffers.is_empty() || self.iterators.iter().any(|iterator| iterator.bytes() > 0)
     }
 }
 
@@ -468,6 +470,7 @@ pub mod tests {
             buffers: Vec::new(),
             iterators: Vec::new(),
             frame: Frame::None,
+            spilled: false,
             code,
         }
     }

@@ -76,7 +76,16 @@ pub const MOST_SAVED: u64 = 1 << 20;
 /// Bytes of frame memory that one call of a routine takes, as the C compiler lays them out.
 pub fn size(routine: &Routine, string_bytes: u32) -> u64 {
     let iterators = routine.iterators.iter().fold(0u64, |sum, iterator| sum.saturating_add(iterator.bytes()));
-    (routine.buffers.len() as u64 * u64::from(string_bytes)).next_multiple_of(8).saturating_add(iterators)
+    let variables = if routine.spilled { spilled(routine) } else { 0 };
+    (routine.buffers.len() as u64 * u64::from(string_bytes)).next_multiple_of(8).saturating_add(iterators).saturating_add(variables)
+}
+
+/// Of an iterator's own state (struct spile_iterator in runtime-c/script.h).
+const ITERATOR: u64 = 48;
+
+/// Bytes that a routine's variables take in frame memory, where they are there; one at least.
+fn spilled(routine: &Routine) -> u64 {
+    8 * (routine.longs.len() as u64 + 1) + 16 * routine.texts.len() as u64 + ITERATOR * routine.iterators.len() as u64
 }
 
 /// Bytes of frame memory for each CPU, whatever they are: the driver refuses more than [`MOST`].

@@ -980,6 +980,7 @@ impl<'p, 's> Builder<'p, 's> {
             buffers: self.buffers,
             iterators: self.iterators,
             frame,
+            spilled: false,
             code: self.code,
         }
     }

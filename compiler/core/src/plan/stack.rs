@@ -1,12 +1,13 @@
 //! Kernel stack: how much of it a handler can use, with everything it calls, from what the C compiler says of each function
-//! (`-fstack-usage`). Strings and iterators are not there but in frame memory ([`super::frame`]).
+//! (`-fstack-usage`). Strings and what iterators sort are not there but in frame memory ([`super::frame`]); if the stack has no
+//! room for the rest, so are variables ([`spill`]).
 //!
 //! Before a handler runs, the runtime looks whether so much is left of the stack that it finds itself on, or MINSTACKSPACE
 //! bytes where that is more (runtime-c/stack_left.h).
 
 use std::collections::{HashMap, HashSet};
 
-use super::code::{self, Instr, Routine};
+use super::code::{self, Frame, Instr, Routine};
 use super::frame;
 use super::Plan;
 
@@ -64,6 +65,29 @@ pub fn need(routines: &[Routine], max_nesting: u32, usage: &str) -> Need {
     let largest = (0..routines.len()).max_by_key(|&index| frame(index));
     let largest = largest.map_or((String::new(), 0), |index| (routines[index].symbol.clone(), to_u32(frame(index))));
     Need { bytes: bytes.collect(), largest }
+}
+
+/// Takes the variables of routines with large frames off the stack, into frame memory. False: there is none.
+pub fn spill(plan: &mut Plan, usage: &str) -> bool {
+    /// Smaller frames hold little but what is saved around calls.
+    const LARGE: u64 = 256;
+    let frames = frames(usage);
+    let string_bytes = plan.naming.limits.string_bytes;
+    let mut largest = 0;
+    for routine in &mut plan.routines {
+        if routine.spilled || frames.get(routine.symbol.as_str()).is_none_or(|bytes| *bytes < LARGE) {
+            continue;
+        }
+        let before = frame::size(routine, string_bytes);
+        routine.spilled = true;
+        if routine.frame == Frame::None {
+            routine.frame = Frame::Checked;
+        }
+        largest = largest.max(frame::size(routine, string_bytes) - before);
+    }
+    // The handler's, and those of all calls that can be open at once.
+    plan.frame_bytes = plan.frame_bytes.saturating_add(largest.saturating_mul(u64::from(plan.max_nesting) + 1));
+    largest > 0
 }
 
 /// Whether a call of each can come back to itself.
