@@ -37,6 +37,36 @@ void spile_embedded_print(struct spile_context *c, const char *format, ...)
 	spile_ring_text(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, cpu->message, length);
 }
 
+/* Of a run on this CPU; outside of one there is nowhere to print. */
+void spile_embedded_say(const char *format, ...)
+{
+	struct spile_cpu *cpu = spile_this_cpu();
+	va_list arguments;
+	unsigned int length;
+
+	if (!READ_ONCE(cpu->busy) || cpu->context.error)
+		return;
+	va_start(arguments, format);
+	length = vscnprintf(cpu->message, spile_message_bytes(), format, arguments);
+	va_end(arguments);
+	spile_ring_text(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, cpu->message, length);
+}
+
+/* `to` NULL: looks at the bytes alone, at no more than a page and a half of them piece by piece. */
+bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user)
+{
+	enum { PIECE = 128, PIECES = 48 };
+	char piece[PIECE];
+	size_t done;
+
+	if (to)
+		return spile_embedded_read(c, to, from, bytes, user);
+	for (done = 0; done < min_t(size_t, bytes, PIECE * PIECES); done += PIECE)
+		if (!spile_embedded_read(c, piece, from + done, min_t(size_t, PIECE, bytes - done), user))
+			return false;
+	return true;
+}
+
 bool spile_embedded_read(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user)
 {
 	if (!spile_memory_read(to, (unsigned long)from, bytes, user))

@@ -56,6 +56,8 @@ __printf(2, 3) void spile_embedded_error(struct spile_context *c, const char *fo
 __printf(2, 3) void spile_embedded_print(struct spile_context *c, const char *format, ...);
 bool spile_embedded_read(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user);
 void spile_embedded_write(struct spile_context *c, volatile void *to, const void *from, size_t bytes, bool user);
+__printf(1, 2) void spile_embedded_say(const char *format, ...);
+bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user);
 
 /* Ends the function with a run-time error (which try/catch can take). */
 #define STAP_ERROR(...) \
@@ -80,6 +82,17 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 	do { CONTEXT->next = 1; return; } while (0)
 /* Prints to the script's output; at most MAXSTRINGLEN - 1 bytes at once. */
 #define STAP_PRINTF(...) spile_embedded_print(CONTEXT, __VA_ARGS__)
+
+/* The same by SystemTap's names for it, for functions that have no CONTEXT. */
+#define _stp_printf(...) spile_embedded_say(__VA_ARGS__)
+#define _stp_print(text) spile_embedded_say("%s", (const char *)(text))
+#define _stp_print_char(character) spile_embedded_say("%c", (int)(character))
+#define _stp_print_flush() do { } while (0)	/* the loader reads what there is */
+#define _stp_snprintf scnprintf
+#define _stp_vsnprintf vscnprintf
+
+/* Nanoseconds since the epoch. SystemTap wants STAP_NEED_GETTIMEOFDAY defined for it; here it is always there. */
+#define _stp_gettimeofday_ns() ((int64_t)ktime_get_real_fast_ns())
 
 /*
  * Fault-safe reads and writes through typed pointers. A fault is a run-time
@@ -122,6 +135,29 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 })
 #define deref kderef
 #define store_deref store_kderef
+
+/*
+ * Copies bytes of kernel or user memory; to NULL only looks whether they can be
+ * read. A fault is a run-time error and ends the function.
+ */
+#define kderef_buffer(to, from, bytes) ({ \
+	char *spile_to = (char *)(to); \
+	if (!spile_embedded_copy(CONTEXT, spile_to, (const volatile void *)(from), bytes, false)) \
+		return; \
+	spile_to; \
+})
+#define uderef_buffer(to, from, bytes) ({ \
+	char *spile_to = (char *)(to); \
+	if (!spile_embedded_copy(CONTEXT, spile_to, (const volatile void *)(from), bytes, true)) \
+		return; \
+	spile_to; \
+})
+#define store_uderef(size, address, value) ({ \
+	u64 spile_value = (u64)(value); \
+	spile_embedded_write(CONTEXT, (volatile void *)(unsigned long)(address), &spile_value, size, true); \
+	if (CONTEXT->error) \
+		return; \
+})
 
 /* Where faults went before kread() and its like ended the function themselves. */
 #define CATCH_DEREF_FAULT() do { } while (0)

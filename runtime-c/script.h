@@ -61,6 +61,7 @@ struct spile_context {
 	int next;			/* embedded C said STAP_NEXT */
 	int filtered;			/* the probe point's own condition turned the hit away */
 	int stale;			/* enum spile_stale: what is to be done after this run */
+	const char *last_error;		/* embedded C's own way to fail: its function clears it, and looks at it in the end */
 };
 
 enum spile_stale {

@@ -129,7 +129,8 @@ fn emit_global(unit: &mut String, global: &Global) {
     }
 }
 
-/// Arguments and result as members of `THIS`, for text from before the STAP_ macros.
+/// Arguments and result as members of `THIS`, for text from before the STAP_ macros; these are there too. And for text that
+/// fails by `CONTEXT->last_error`.
 fn emit_unmangled(unit: &mut String, function: &EmbeddedFunction) {
     let member = |ty: Type| if ty == Type::Long { "spile_long " } else { "char *" };
     let symbol = &function.symbol;
@@ -140,24 +141,59 @@ fn emit_unmangled(unit: &mut String, function: &EmbeddedFunction) {
     if let Some(ty) = function.returns {
         unit.push_str(&format!("\t{}__retvalue;\n", member(ty)));
     }
-    unit.push_str(&format!("}};\nstatic void {symbol}_text(struct spile_context *CONTEXT, struct {symbol}_this *THIS)\n{{\n"));
+    unit.push_str("};\n");
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in &function.parameters {
+        unit.push_str(&format!("#define STAP_ARG_{name} THIS->{name}\n"));
+        names.push(format!("STAP_ARG_{name}"));
+    }
+    define_result(unit, function.returns, "THIS->__retvalue", "THIS->__retvalue", &mut names);
+    unit.push_str(&format!("static void {symbol}_text(struct spile_context *CONTEXT, struct {symbol}_this *THIS)\n{{\n"));
     located(unit, &function.code);
-    unit.push_str(&format!("}}\n{}\n{{\n\tstruct {symbol}_this spile_this = {{\n", prototype(function)));
+    unit.push_str("}\n");
+    for name in names {
+        unit.push_str(&format!("#undef {name}\n"));
+    }
+    unit.push_str(&format!("{}\n{{\n\tstruct {symbol}_this spile_this = {{\n", prototype(function)));
     for (name, _) in &function.parameters {
         unit.push_str(&format!("\t\t.{name} = spile_arg_{name},\n"));
     }
     if function.returns == Some(Type::String) {
         unit.push_str("\t\t.__retvalue = spile_result,\n");
     }
-    unit.push_str(&format!("\t}};\n\n\t{symbol}_text(CONTEXT, &spile_this);\n"));
+    unit.push_str(&format!(
+        "\t}};\n\n\tCONTEXT->last_error = NULL;\n\t{symbol}_text(CONTEXT, &spile_this);\n\
+         \tif (CONTEXT->last_error)\n\t\tspile_embedded_error(CONTEXT, \"%s\", CONTEXT->last_error);\n"
+    ));
     if function.returns == Some(Type::Long) {
         unit.push_str("\t*spile_result = spile_this.__retvalue;\n");
     }
     unit.push_str("}\n");
 }
 
+/// Defines STAP_RETVALUE and STAP_RETURN: `long` is the place of a number, `text` the address of a text.
+fn define_result(unit: &mut String, returns: Option<Type>, long: &str, text: &str, names: &mut Vec<String>) {
+    match returns {
+        None => return,
+        Some(Type::Long) => {
+            unit.push_str(&format!("#define STAP_RETVALUE {long}\n"));
+            unit.push_str("#define STAP_RETURN(value) do { STAP_RETVALUE = (value); return; } while (0)\n");
+        }
+        Some(Type::String) => {
+            unit.push_str(&format!("#define STAP_RETVALUE (*(string_t *){text})\n"));
+            unit.push_str(&format!("#define STAP_RETURN(value) do {{ strscpy({text}, (value), MAXSTRINGLEN); return; }} while (0)\n"));
+        }
+    }
+    names.extend(["STAP_RETVALUE".to_string(), "STAP_RETURN".to_string()]);
+}
+
+/// Whether a C text has the name.
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|found| found == word)
+}
+
 fn emit_function(unit: &mut String, function: &EmbeddedFunction) {
-    if function.unmangled {
+    if function.unmangled || has_word(&function.code.text, "THIS") || has_word(&function.code.text, "last_error") {
         return emit_unmangled(unit, function);
     }
     let mut names: Vec<String> = Vec::new();
@@ -166,22 +202,7 @@ fn emit_function(unit: &mut String, function: &EmbeddedFunction) {
         unit.push_str(&format!("#define STAP_ARG_{name} spile_arg_{name}\n"));
         names.push(format!("STAP_ARG_{name}"));
     }
-    match function.returns {
-        None => {}
-        Some(Type::Long) => {
-            unit.push_str("#define STAP_RETVALUE (*spile_result)\n");
-            unit.push_str("#define STAP_RETURN(value) do { STAP_RETVALUE = (value); return; } while (0)\n");
-        }
-        Some(Type::String) => {
-            unit.push_str("#define STAP_RETVALUE (*(string_t *)spile_result)\n");
-            unit.push_str(
-                "#define STAP_RETURN(value) do { strscpy(spile_result, (value), MAXSTRINGLEN); return; } while (0)\n",
-            );
-        }
-    }
-    if function.returns.is_some() {
-        names.extend(["STAP_RETVALUE".to_string(), "STAP_RETURN".to_string()]);
-    }
+    define_result(unit, function.returns, "(*spile_result)", "spile_result", &mut names);
     unit.push_str(&format!("{}\n{{\n", prototype(function)));
     located(unit, &function.code);
     unit.push_str("}\n");
