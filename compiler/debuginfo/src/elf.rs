@@ -195,9 +195,15 @@ impl Elf {
         btf::is_raw(&self.bytes) || self.has_section(".BTF")
     }
 
-    /// Whether functions can be found by name in it.
+    /// Whether functions can be found by name in it. What objcopy has left of a file has a table of sections alone.
     pub fn has_symbols(&self) -> bool {
-        self.has_section(".symtab")
+        let code = |elf: File| elf.symbols().any(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.section_index().is_some());
+        self.has_section(".symtab") && self.parse().is_ok_and(code)
+    }
+
+    /// Whether it is BTF as the kernel shows its own in /sys/kernel/btf.
+    pub fn is_raw_btf(&self) -> bool {
+        btf::is_raw(&self.bytes)
     }
 
     /// Bytes of the section of this name in the file; 0 if there is none.

@@ -323,8 +323,18 @@ impl Kernel {
         self.vmlinux_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_section(".debug_info")))
     }
 
+    /// The running kernel's own, a kernel, or if need be a file that has nothing else: Debian's headers come with one from 6.12 on,
+    /// by which nobody can tell what kernel it is, nor find a symbol.
     fn with_btf(&self) -> Option<PathBuf> {
-        self.btf_places().into_iter().find(|path| Elf::open(path).is_ok_and(|elf| elf.has_btf()))
+        let mut bare = None;
+        for path in self.btf_places() {
+            let Some(elf) = Elf::open(&path).ok().filter(Elf::has_btf) else { continue };
+            if elf.is_raw_btf() || elf.has_symbols() || !elf.build_id().is_empty() {
+                return Some(path);
+            }
+            bare.get_or_insert(path);
+        }
+        bare
     }
 
     fn open_module(&self, path: &Path) -> Result<Object, TargetError> {
@@ -499,6 +509,33 @@ mod tests {
         assert!(
             matches!(&error, TargetError::NoDebugInfo { package: Some(package), .. } if package == "linux-image-1.2-amd64-dbg")
         );
+    }
+
+    /// As with Debian's headers for 6.12: /lib/modules/R/build/vmlinux holds BTF alone.
+    #[test]
+    fn a_boot_image_is_better_than_bare_btf() {
+        let images = fs::read_dir("/boot").into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let Some(release) = images.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max() else {
+            return println!("skipped: no boot image");
+        };
+        let debug = format!("/usr/lib/debug/boot/vmlinux-{release}");
+        let root = tempfile::tempdir().expect("a directory");
+        let build = root.path().join(format!("lib/modules/{release}/build"));
+        fs::create_dir_all(&build).expect("made");
+        let bare = build.join("vmlinux");
+        let made = std::process::Command::new("objcopy").arg("--only-section=.BTF").arg(&debug).arg(&bare).output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            return println!("skipped: no {debug}");
+        }
+        let options = || SearchOptions { sysroot: Some(root.path().into()), ..SearchOptions::default() };
+        let kernel = Kernel::open(&release, options()).expect("is there");
+        let alone = kernel.vmlinux().expect("has BTF");
+        assert!(alone.path() == bare && !alone.has_symbols());
+        fs::create_dir_all(root.path().join("boot")).expect("made");
+        let image = format!("boot/vmlinuz-{release}");
+        std::os::unix::fs::symlink(Path::new("/").join(&image), root.path().join(&image)).expect("made");
+        let kernel = Kernel::open(&release, options()).expect("is there");
+        assert_eq!(kernel.vmlinux().expect("has BTF").path(), root.path().join(&image));
     }
 
     /// Over the installed kernel, without what its debug package has.
