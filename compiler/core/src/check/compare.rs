@@ -9,6 +9,7 @@ use crate::elaborate::survey::{Point, Survey, Surveyed, Target};
 use crate::probe::CodePlace;
 use crate::program::Attachment;
 use spile_source::SourceMap;
+use spile_source::diagnostic::Diagnostic;
 use spile_debuginfo::target::Kernel;
 
 /// So many names are told of what differs.
@@ -35,12 +36,13 @@ pub fn compare(sources: &SourceMap, kernels: &[Subject]) -> Report {
             Some(other) => compare_points(point, other, &subject.kernel),
             None => not_asked(),
         });
-        let outcomes = outcomes.collect();
+        let outcomes: Vec<Outcome> = outcomes.collect();
+        let unknown: Vec<bool> = outcomes.iter().map(|outcome| outcome.verdict == Verdict::Unknown).collect();
         let first = described(point);
         items.push(Item { kind: Kind::Probe, text: point.text.clone(), place, within: String::new(), first, outcomes });
         let sites: Vec<&Surveyed> = point.sites.iter().collect();
         let others: Vec<Vec<&Surveyed>> = same.iter().map(|other| other.iter().flat_map(|point| &point.sites).collect()).collect();
-        variables(sources, &point.text, point.optional, &sites, &others, &mut items);
+        variables(sources, &point.text, point.optional, &sites, &others.into_iter().zip(unknown).collect::<Vec<_>>(), &mut items);
     }
     for function in &first.survey.functions {
         let others: Vec<Vec<&Target>> = others.iter().map(|other| targets_of(&other.survey, &function.name)).collect();
@@ -251,6 +253,16 @@ fn line(point: &str) -> Option<i64> {
     before.rsplit_once(':')?.1.parse().ok()
 }
 
+/// Why something is not known of a kernel.
+const NO_DWARF: &str = "no debug information there: BTF tells neither of inlined functions, .isra parts and lines nor of local variables";
+
+/// Whether that is why the point has not this function: BTF does not list it, so that it may be inlined, or has it, and not the
+/// place in it.
+fn without_dwarf(new: &DebugInfo, name: &str, problems: &[Diagnostic]) -> bool {
+    let listed = new.find_functions(&FunctionPattern { name: name.into(), file: None }).is_ok_and(|found| !found.is_empty());
+    !listed || problems.iter().any(|problem| problem.code.0 == "E0207")
+}
+
 /// A function that the first kernel's point has and the second's has not.
 fn missing(first: &Point, name: &str, sites: &[&Surveyed], second: &Point, kernel: &Kernel) -> Outcome {
     let why = second.problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
@@ -259,6 +271,9 @@ fn missing(first: &Point, name: &str, sites: &[&Surveyed], second: &Point, kerne
     let other = if code.object.is_kernel() { kernel.vmlinux() } else { kernel.module(code.object.name()) };
     let Ok(other) = other else { return gone };
     let (Ok(old), Ok(new)) = (code.object.debug(), other.debug()) else { return gone };
+    if new.is_btf() && !old.is_btf() && without_dwarf(new, name, &second.problems) {
+        return Outcome::new(Verdict::Unknown, NO_DWARF);
+    }
     let there = new.find_functions(&FunctionPattern { name: name.into(), file: None }).unwrap_or_default();
     let there: Vec<Function> = there.into_iter().filter_map(|id| new.function(id).ok()).collect();
     if let Some(other) = there.iter().find(|other| !other.bodies.is_empty()) {
@@ -283,7 +298,7 @@ fn missing(first: &Point, name: &str, sites: &[&Surveyed], second: &Point, kerne
 }
 
 /// The target expressions of one point, by their text.
-fn variables(sources: &SourceMap, point: &str, optional: bool, sites: &[&Surveyed], others: &[Vec<&Surveyed>], items: &mut Vec<Item>) {
+fn variables(sources: &SourceMap, point: &str, optional: bool, sites: &[&Surveyed], others: &[(Vec<&Surveyed>, bool)], items: &mut Vec<Item>) {
     let mut seen: Vec<&str> = Vec::new();
     for target in sites.iter().flat_map(|site| &site.targets) {
         if seen.contains(&target.text.as_str()) {
@@ -291,12 +306,12 @@ fn variables(sources: &SourceMap, point: &str, optional: bool, sites: &[&Surveye
         }
         seen.push(&target.text);
         let old = uses(sites.iter().copied(), &target.text);
-        let of = |others: &Vec<&Surveyed>| {
+        let of = |(others, unknown): &(Vec<&Surveyed>, bool)| {
             let new = uses(others.iter().copied(), &target.text);
             if new.is_empty() && !others.is_empty() {
                 return not_asked();
             }
-            let outcome = compare_by_function(&old, &new);
+            let outcome = compare_by_function(&old, &new, *unknown);
             if optional && others.is_empty() { Outcome { well: true, ..outcome } } else { outcome }
         };
         items.push(Item {
@@ -322,10 +337,12 @@ fn uses<'s>(sites: impl Iterator<Item = &'s Surveyed>, text: &str) -> BTreeMap<S
     uses
 }
 
-fn compare_by_function(old: &BTreeMap<String, Vec<Use>>, new: &BTreeMap<String, Vec<Use>>) -> Outcome {
+/// `unknown`: nobody knows whether the point is there.
+fn compare_by_function(old: &BTreeMap<String, Vec<Use>>, new: &BTreeMap<String, Vec<Use>>, unknown: bool) -> Outcome {
     let both: Vec<(String, Outcome)> =
         old.iter().filter_map(|(name, old)| Some((name.clone(), compare_targets(old, new.get(name)?)))).collect();
     match both.as_slice() {
+        [] if unknown => Outcome::new(Verdict::Unknown, "its probe point is not known"),
         [] => Outcome::new(Verdict::Gone, "its probe point is not there"),
         [(_, outcome)] => outcome.clone(),
         _ => summary(both, 0),
@@ -380,8 +397,19 @@ fn absent((old, code): &Use, (new, now): &Use) -> Outcome {
     });
     match renamed {
         Some((from, to)) => Outcome::new(Verdict::Renamed, format!("{from} -> {to}")).to(to),
+        None if local_unknown(old, code.as_ref(), now.as_ref()) => Outcome::new(Verdict::Unknown, NO_DWARF),
         None => Outcome::new(Verdict::Gone, why.unwrap_or_default()),
     }
+}
+
+/// Whether it is a local variable, asked of a kernel of which only arguments are known.
+fn local_unknown(old: &Target, code: Option<&CodePlace>, now: Option<&CodePlace>) -> bool {
+    let Some(root) = old.text.strip_prefix('$') else { return false };
+    let name = root.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+    let (Some(code), Some(now)) = (code, now) else { return false };
+    let (Ok(first), Ok(second)) = (code.object.debug(), now.object.debug()) else { return false };
+    let argument = first.parameters(code.function).is_ok_and(|all| all.iter().any(|variable| variable.name == name));
+    second.is_btf() && !first.is_btf() && !argument && name != "return"
 }
 
 fn member_renamed(old: &Target, new: &Target) -> Option<(String, String)> {

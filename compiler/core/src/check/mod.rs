@@ -26,7 +26,7 @@ pub enum Verdict {
     Renamed,
     TypeChanged,
     Gone,
-    /// An exported index does not have it.
+    /// An exported index does not have it, or BTF, which is all that there is, cannot tell.
     Unknown,
 }
 

@@ -221,6 +221,12 @@ impl<'a> Elaborator<'a> {
 
     /// Notes a diagnostic; the same one (a handler cloned for many sites) only once.
     fn tell(&mut self, diagnostic: Diagnostic) {
+        // What is not there may be where there is more than BTF.
+        let unknown = ["E0121", "E0122", "E0204", "E0205", "E0207"].contains(&diagnostic.code.0);
+        let diagnostic = match self.resolver.without_dwarf().filter(|_| unknown) {
+            Some(note) => diagnostic.note(note),
+            None => diagnostic,
+        };
         self.failed |= diagnostic.severity == spile_source::diagnostic::Severity::Error;
         if !self.problems.contains(&diagnostic) {
             self.problems.push(diagnostic);

@@ -272,6 +272,17 @@ impl<'k> Resolver<'k> {
         self.at_hand.get_or_init(|| self.kernel?.vmlinux_here()).clone()
     }
 
+    /// Where answers came from BTF alone: what is not known then, and which package has it.
+    pub fn without_dwarf(&self) -> Option<String> {
+        let kernel = self.kernel?;
+        let objects = kernel.without_dwarf();
+        let package = kernel.debug_package().map_or_else(String::new, |package| format!(": try apt-get install {package}"));
+        (!objects.is_empty()).then(|| {
+            let objects = objects.join(", ");
+            format!("there is no debug information of {objects}, and BTF tells neither of inlined functions, .isra parts and lines nor of local variables{package}")
+        })
+    }
+
     pub fn kernel(&self) -> Result<&'k Kernel, PointError> {
         self.kernel.ok_or_else(|| PointError::NoKernel { release: self.release.clone() })
     }

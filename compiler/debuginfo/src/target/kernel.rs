@@ -251,7 +251,7 @@ impl Kernel {
     }
 
     /// Debian's package with the debug information, if the release looks like one of Debian's.
-    fn debug_package(&self) -> Option<String> {
+    pub fn debug_package(&self) -> Option<String> {
         self.release.ends_with("64").then(|| format!("linux-image-{}-dbg", self.release))
     }
 
@@ -283,6 +283,15 @@ impl Kernel {
         places.push(self.root().at(&format!("/boot/vmlinuz-{}", self.release)));
         places.push(self.modules.dir.join("vmlinuz"));
         places
+    }
+
+    /// What answers came from so far that had no DWARF, as sentences name it.
+    pub fn without_dwarf(&self) -> Vec<String> {
+        let opened = self.opened.borrow();
+        let name = |object: &Rc<Object>| if object.is_kernel() { "the kernel".to_string() } else { format!("module {}", object.name()) };
+        let mut names: Vec<String> = opened.values().filter(|object| object.is_btf()).map(name).collect();
+        names.sort();
+        names
     }
 
     /// What answers came from so far that had no DWARF: a sentence each.

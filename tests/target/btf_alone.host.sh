@@ -1,0 +1,33 @@
+# Shows: a kernel without its debug package. Messages say so, --check says "not known" for what BTF cannot tell, and Debian's headers
+# with a vmlinux of BTF alone (6.12) are no obstacle to probes of the kernel.
+# limit: 120
+# stdout: ^compiles 1$
+# stdout: ^says what is missing: function 1, variable 1$
+# stdout: ^not known: inlined 1, line 1$
+# stdout: ^same: function 1, argument 1$
+# stdout: ^gone 1$
+
+debug=/usr/lib/debug/boot/vmlinux-$RELEASE
+mkdir -p "root/lib/modules/$RELEASE/build" root/boot
+ln -s "/boot/vmlinuz-$RELEASE" root/boot/
+ln -s "/lib/modules/$RELEASE/kernel" "/lib/modules/$RELEASE/modules.dep" "root/lib/modules/$RELEASE/"
+objcopy --only-section=.BTF "$debug" "root/lib/modules/$RELEASE/build/vmlinux" 2>/dev/null
+
+"$SPILE" -r "$RELEASE" --sysroot root -p3 -e 'probe kernel.function("vfs_read") { println($count) }' >compiled.c 2>compiled.err || cat compiled.err
+echo "compiles $(grep -c 'vfs_read' compiled.c | sed 's/[1-9][0-9]*/1/')"
+says() { "$SPILE" -r "$RELEASE" --sysroot root -p2 -e "$1" 2>&1 | grep -c 'there is no debug information of the kernel'; }
+echo "says what is missing: function $(says 'probe kernel.function("signal_wake_up") { println(1) }'), variable $(says 'probe kernel.function("vfs_read") { println($ret) }')"
+
+cat >script.stp <<'END'
+probe kernel.function("signal_wake_up").inline { println(1) }
+probe kernel.statement("vfs_read@fs/read_write.c:*") { println(2) }
+probe kernel.function("vfs_read") { println($count) }
+probe kernel.function("vfs_write") { println($nothing) }
+END
+"$SPILE" --check --kernel "$RELEASE" --kernel ./root script.stp >check.out 2>check.err
+# verdict TEXT: of the line that begins with it.
+verdict() { grep -A 1 -F "$1" check.out | tail -n 1 | grep -o 'root  *\(not known\|same\|gone\)' | sed 's/root *//'; }
+is() { if [ "$(verdict "$1")" = "$2" ]; then echo 1; else verdict "$1"; fi; }
+echo "not known: inlined $(is 'script.stp:1:7' 'not known'), line $(is 'script.stp:2:7' 'not known')"
+echo "same: function $(is 'script.stp:3:7' same), argument $(is 'script.stp:3:45' same)"
+echo "gone $(grep -A 1 -F 'nothing' check.out | grep -c 'on neither kernel')"
