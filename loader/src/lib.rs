@@ -51,6 +51,7 @@ pub mod service;
 pub mod session;
 pub mod setting;
 pub mod signals;
+pub mod staprun;
 pub mod status;
 pub mod symbol;
 pub mod system;
@@ -71,9 +72,35 @@ use crate::error::{Error, Exit};
 use crate::options::{Options, Task};
 use crate::privilege::{Caller, Rank, Remover};
 
-/// The whole program. `arguments` begin with the program's name. Catches signals, and leaves them caught.
+/// The whole program. `arguments` begin with the program's name, which may be staprun's. Catches signals, and leaves them caught.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    if !staprun::is_called(&arguments) {
+        return as_spilerun(arguments);
+    }
+    staprun::take_name();
+    if arguments.get(1).is_some_and(|word| word == staprun::SESSION) {
+        arguments.remove(1);
+        staprun::end_with_parent();
+        signals::expect_passed_on();
+        return as_spilerun(arguments);
+    }
+    let status = match staprun::translate(&arguments) {
+        staprun::Asked::Arguments(arguments) => as_spilerun(arguments),
+        staprun::Asked::Version => {
+            // A closed reader has seen enough.
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), staprun::version().as_bytes());
+            ExitCode::SUCCESS
+        }
+        staprun::Asked::Wrong(why) => {
+            report::say(&format!("ERROR: staprun: {why}; try staprun -h"));
+            ExitCode::FAILURE
+        }
+    };
+    if status == ExitCode::SUCCESS { status } else { ExitCode::FAILURE }
+}
+
+fn as_spilerun(arguments: Vec<OsString>) -> ExitCode {
     let caller = match Caller::find() {
         Ok(caller) => caller,
         Err(error) => return told(&error),

@@ -5,7 +5,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use nix::libc;
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -19,20 +19,35 @@ const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 const OTHERS: [Signal; 3] = [Signal::SIGCHLD, Signal::SIGQUIT, Signal::SIGUSR2];
 
 static STOPS: AtomicUsize = AtomicUsize::new(0);
+/// The same, as our parent passes them on: one that was sent to the whole group comes twice and counts once.
+static PASSED_ON: AtomicUsize = AtomicUsize::new(0);
+/// Of either, how many were told.
+static TOLD: AtomicUsize = AtomicUsize::new(0);
+/// The parent that passes signals on; 0: none does.
+static PARENT: AtomicI32 = AtomicI32::new(0);
 static DETACH: AtomicBool = AtomicBool::new(false);
 static ROTATE: AtomicBool = AtomicBool::new(false);
 static CHILD: AtomicBool = AtomicBool::new(false);
 /// Readable when something has come. There is one for the process, as there is one set of handlers.
 static CAME: OnceLock<EventFd> = OnceLock::new();
 
+/// The parent passes on what it gets.
+pub fn expect_passed_on() {
+    PARENT.store(nix::unistd::getppid().as_raw(), Ordering::Relaxed);
+}
+
 /// Runs in any thread at any point: only atomics and write(2).
-extern "C" fn note(signal: libc::c_int) {
+extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     match signal {
         libc::SIGCHLD => CHILD.store(true, Ordering::Relaxed),
         libc::SIGQUIT => DETACH.store(true, Ordering::Relaxed),
         libc::SIGUSR2 => ROTATE.store(true, Ordering::Relaxed),
         _ => {
-            STOPS.fetch_add(1, Ordering::Relaxed);
+            let parent = PARENT.load(Ordering::Relaxed);
+            // SAFETY: the kernel hands a valid one to handlers with SA_SIGINFO; one from a process names its sender.
+            let passed_on = parent != 0 && !info.is_null() && unsafe { (*info).si_code <= 0 && (*info).si_pid() == parent };
+            let counter = if passed_on { &PASSED_ON } else { &STOPS };
+            counter.fetch_add(1, Ordering::Relaxed);
         }
     }
     if let Some(came) = CAME.get() {
@@ -69,7 +84,7 @@ impl Signals {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let event = EventFd::from_value_and_flags(0, flags).map_err(failed)?;
         let came = CAME.get_or_init(|| event);
-        let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
+        let action = SigAction::new(SigHandler::SigAction(note), SaFlags::SA_RESTART | SaFlags::SA_SIGINFO, SigSet::empty());
         for signal in STOPPING.into_iter().chain(OTHERS) {
             // SAFETY: the handler does only what a handler may do.
             let before = unsafe { sigaction(signal, &action) }.map_err(failed)?;
@@ -87,7 +102,9 @@ impl Signals {
         // Emptied first: what comes from here on is written anew.
         let _ = self.came.read();
         let take = |flag: &AtomicBool| flag.swap(false, Ordering::Relaxed);
-        Came { stops: STOPS.swap(0, Ordering::Relaxed), child: take(&CHILD), detach: take(&DETACH), rotate: take(&ROTATE) }
+        let stops = STOPS.load(Ordering::Relaxed).max(PASSED_ON.load(Ordering::Relaxed));
+        let told = TOLD.swap(stops, Ordering::Relaxed);
+        Came { stops: stops.saturating_sub(told), child: take(&CHILD), detach: take(&DETACH), rotate: take(&ROTATE) }
     }
 }
 
@@ -162,12 +179,29 @@ mod tests {
         signals.read();
         nix::sys::signal::raise(Signal::SIGTERM).unwrap();
         nix::sys::signal::kill(nix::unistd::getpid(), Signal::SIGINT).unwrap();
-        while STOPS.load(Ordering::Relaxed) < 2 {
-            std::thread::yield_now();
-        }
+        let until = |stops: usize| {
+            while STOPS.load(Ordering::Relaxed) + PASSED_ON.load(Ordering::Relaxed) < stops {
+                std::thread::yield_now();
+            }
+        };
+        until(2);
         assert!(is_readable(&signals));
         assert_eq!(signals.read().stops, 2);
         assert_eq!(signals.read().stops, 0);
+        // Sent to a group whose leader passes it on: one and the same, until another one comes.
+        nix::sys::signal::kill(nix::unistd::getpid(), Signal::SIGINT).unwrap();
+        until(3);
+        assert_eq!(signals.read().stops, 1);
+        PARENT.store(nix::unistd::getpid().as_raw(), Ordering::Relaxed);
+        for stops in 4..7 {
+            nix::sys::signal::kill(nix::unistd::getpid(), Signal::SIGINT).unwrap();
+            until(stops);
+        }
+        assert_eq!(signals.read().stops, 0);
+        nix::sys::signal::kill(nix::unistd::getpid(), Signal::SIGINT).unwrap();
+        until(7);
+        assert_eq!(signals.read().stops, 1);
+        PARENT.store(0, Ordering::Relaxed);
         other.thread().unpark();
         other.join().unwrap();
     }
