@@ -45,6 +45,12 @@ fn control(package: &Package) -> String {
     if !package.depends.is_empty() {
         let _ = writeln!(text, "Depends: {}", package.depends.join(", "));
     }
+    if !package.stands_for.is_empty() {
+        let provided: Vec<String> = package.stands_for.iter().map(|(name, version)| format!("{name} (= {version})")).collect();
+        let names: Vec<&str> = package.stands_for.iter().map(|(name, _)| name.as_str()).collect();
+        // Policy 7.6.2: all three together have it exchanged for the others.
+        let _ = writeln!(text, "Provides: {}\nConflicts: {names}\nReplaces: {names}", provided.join(", "), names = names.join(", "));
+    }
     let _ = writeln!(text, "Description: {}", package.summary);
     for line in package.description.lines() {
         let _ = writeln!(text, " {}", if line.is_empty() { "." } else { line });
@@ -74,7 +80,7 @@ mod tests {
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         let info = dpkg("--info");
-        for line in ["Package: spile-fix", "Depends: spile-loader", "Description: Keeps things going", "postinst", "conffiles"] {
+        for line in ["Package: spile-fix", "Depends: spile-loader", "Provides: other-fix (= 2.0)", "Conflicts: other-fix", "Replaces: other-fix", "Description: Keeps things going", "postinst", "conffiles"] {
             assert!(info.contains(line), "{line}: {info}");
         }
         let contents = dpkg("--contents");

@@ -36,6 +36,8 @@ pub struct Package {
     pub maintainer: String,
     /// Names of packages.
     pub depends: Vec<String>,
+    /// Other packages that it takes the place of, with their version: it has files of the same names.
+    pub stands_for: Vec<(String, String)>,
     /// Sorted by path.
     pub entries: Vec<Entry>,
     pub scripts: Scripts,
@@ -264,6 +266,7 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
         description: format!("{title}{guru}.\nService spile@{name}, for the kernels\n{kernels}"),
         maintainer: arguments.maintainer.clone(),
         depends: vec![LOADER.to_string()],
+        stands_for: Vec::new(),
         entries,
         scripts: scripts(name, !arguments.no_enable),
         time: time(&arguments.modules),
@@ -321,6 +324,7 @@ pub(crate) mod tests {
             description: "Two\n\nlines".into(),
             maintainer: "A <a@b>".into(),
             depends: vec![LOADER.into()],
+            stands_for: vec![("other-fix".into(), "2.0".into())],
             entries: vec![
                 Entry::configuration("etc/spile/fix.conf", b"OPTIONS=\n".to_vec()),
                 Entry::file("usr/lib/modules/6.1.0/spile/fix.ko", 0o644, b"module".to_vec()),

@@ -164,9 +164,17 @@ fn scripts(header: &mut Header, package: &Package) {
 }
 
 fn relations(header: &mut Header, package: &Package, full: &str) {
-    header.text(1047, STRING_ARRAY, &[&package.name]);
-    header.numbers(1112, INT32, &[EQUAL]);
-    header.text(1113, STRING_ARRAY, &[full]);
+    let mut provided = vec![(package.name.as_str(), full)];
+    provided.extend(package.stands_for.iter().map(|(name, version)| (name.as_str(), version.as_str())));
+    header.text(1047, STRING_ARRAY, &provided.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    header.numbers(1112, INT32, &vec![EQUAL; provided.len()]);
+    header.text(1113, STRING_ARRAY, &provided.iter().map(|(_, version)| *version).collect::<Vec<_>>());
+    if !package.stands_for.is_empty() {
+        // No package conflicts with itself.
+        header.numbers(1053, INT32, &vec![0; package.stands_for.len()]);
+        header.text(1054, STRING_ARRAY, &package.stands_for.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
+        header.text(1055, STRING_ARRAY, &vec![""; package.stands_for.len()]);
+    }
     let of_rpm = [("CompressedFileNames", "3.0.4-1"), ("FileDigests", "4.6.0-1"), ("PayloadFilesHavePrefix", "4.0-1")];
     let mut required: Vec<(String, u32, &str)> = package.depends.iter().map(|name| (name.clone(), 0, "")).collect();
     required.extend(of_rpm.iter().map(|(name, version)| (format!("rpmlib({name})"), OF_RPM, *version)));
@@ -282,6 +290,7 @@ mod tests {
         };
         let checked = rpm(&["-Kv", "--nosignature"]);
         assert!(checked.contains("Header SHA256 digest: OK") && checked.contains("Payload SHA256 digest: OK"), "{checked}");
+        assert_eq!((rpm(&["-qp", "--provides"]).as_str(), rpm(&["-qp", "--conflicts"]).as_str()), ("other-fix = 2.0\nspile-fix = 1.2-1\n", "other-fix\n"));
         let info = rpm(&["-qp", "--info", "--requires", "--scripts"]);
         for line in ["Name        : spile-fix", "spile-loader", "Two", "postinstall scriptlet (using /bin/sh)", "systemctl enable spile@fix.service"] {
             assert!(info.contains(line), "{line}: {info}");
