@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use spile_abi::escape;
 
 use spile_base::cache::{Cache, Key};
-use crate::cli;
+use crate::{cli, peer};
 use crate::cli::options::{Form, Options, Script, module_name};
 use crate::cli::relevant::relevant;
 use crate::cli::passes::{Clock, memory, processor_time};
@@ -41,7 +41,8 @@ use spile_debuginfo::target::{Kernel, SearchOptions, Servers};
 pub enum Outcome {
     Done(ExitCode),
     /// Call the loader with these arguments; the directory holds the module and goes afterwards.
-    Run { arguments: Vec<OsString>, directory: Option<Scratch> },
+    /// `apart`: in a process of its own, as `stap` has it.
+    Run { arguments: Vec<OsString>, directory: Option<Scratch>, apart: Option<peer::Apart> },
 }
 
 /// The session is over: what was wrong has been said.
@@ -272,7 +273,8 @@ impl Session {
         if self.options.guest {
             return self.run_in_guest(&module, &finished.modules, release, Vec::new());
         }
-        Ok(Outcome::Run { arguments: self.loader_arguments(&module), directory: self.kept_directory() })
+        let apart = self.options.as_stap.then(|| peer::Apart { verbose: self.options.verbosity(5) > 0 });
+        Ok(Outcome::Run { arguments: self.loader_arguments(&module), directory: self.kept_directory(), apart })
     }
 
     /// What finds the module in the cache; None if it cannot be built, which pass 4 will say.
@@ -291,6 +293,19 @@ impl Session {
 
     /// What needs no script to be compiled: explanations, the manual, a script put in order.
     fn describe(&mut self) -> Result<Option<Outcome>, Failed> {
+        if self.options.version {
+            return self.print_lines(cli::version::lines().into_iter()).map(Some);
+        }
+        for note in &self.options.notes {
+            if !self.options.no_warnings {
+                self.remark(&format!("NOTE: {note}"));
+            }
+        }
+        if self.options.example {
+            let name = self.options.words.first().ok_or_else(|| self.usage("--example: its name is missing"))?;
+            let path = cli::example::find(Path::new(name)).map_err(|message| self.usage(&message))?;
+            self.options.words[0] = path.into();
+        }
         let text = if let Some(code) = &self.options.explain {
             let page = explain::page(code).ok_or_else(|| self.usage(&format!("--explain {code}: there is no message with this code")))?;
             page.as_bytes().to_vec()
@@ -689,7 +704,8 @@ impl Session {
             hash.update(&self.sources.file(script.file).bytes);
         }
         let digest: String = hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        let stem = format!("spile_{digest}");
+        // Tools that look for stap's modules know them by this.
+        let stem = format!("{}_{digest}", if self.options.as_stap { "stap" } else { "spile" });
         if numbered { finished::numbered(&stem, 0) } else { stem }
     }
 
@@ -703,7 +719,7 @@ impl Session {
             sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
             runtime: cli::places::runtime(&self.options),
             kbuild: self.options.kbuild,
-            make: self.options.make_variables(),
+            make: self.options.make.clone(),
             verbosity: self.options.verbosity(4),
         };
         directory.share_with_programs(true);
@@ -847,6 +863,7 @@ impl Session {
         pair("-S", options.rotate.clone().map(Into::into));
         pair("-c", options.command.clone().map(Into::into));
         pair("-x", options.pid.map(|pid| pid.to_string().into()));
+        pair("-M", options.monitor.map(|seconds| seconds.to_string().into()));
         pair("-T", options.seconds.map(|seconds| seconds.to_string().into()));
         pair("--budget", options.budget.clone().map(Into::into));
         pair("-s", options.buffer.map(|buffer| buffer.to_string().into()));

@@ -1,4 +1,4 @@
-//! `spile`; called as `spilerun`, the loader: one file is an installation.
+//! `spile`, also called `stap`; called as `spilerun`, `staprun` or `stapio`, the loader: one file is an installation.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let name = arguments.first().map(Path::new).and_then(Path::file_name);
-    if name.is_some_and(|name| name == "spilerun" || name == "staprun") {
+    if name.is_some_and(|name| name == "spilerun" || spilerun::staprun::is_name(name)) {
         return spilerun::main(arguments);
     }
     // A script of that name can be given as ./package.
@@ -17,8 +17,11 @@ fn main() -> ExitCode {
     match spile::driver::main(arguments) {
         spile::driver::Outcome::Done(status) => status,
         // In this process: signals and the terminal stay as they are, and the module's directory goes at the end.
-        spile::driver::Outcome::Run { arguments, directory } => {
-            let status = spilerun::main(arguments);
+        spile::driver::Outcome::Run { arguments, directory, apart } => {
+            let status = match apart {
+                Some(apart) => apart.run(arguments),
+                None => spilerun::main(arguments),
+            };
             drop(directory);
             status
         }

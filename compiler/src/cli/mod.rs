@@ -11,4 +11,7 @@ pub mod places;
 pub mod progress;
 pub mod report;
 pub mod rc;
+mod accepted;
+pub mod example;
 mod refused;
+pub mod version;

@@ -1,7 +1,7 @@
 //! Options, as `stap` has them, with a few of our own.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 
@@ -10,13 +10,12 @@ use spile_kbuild::{BuildError, Keys};
 use spile_core::plan::Limits;
 use spile_syntax::LANGUAGE_VERSION;
 
-use super::refused;
+use super::{accepted, refused};
 
 /// Compiles SystemTap scripts to kernel modules and runs them.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "spile",
-    version,
     disable_version_flag = true,
     override_usage = "spile [OPTIONS] FILE [ARGUMENT]...\n       spile [OPTIONS] -e SCRIPT [ARGUMENT]...\n       spile [OPTIONS] -l PROBE | -L PROBE",
     after_help = "Options may also stand in the file rc of $SYSTEMTAP_DIR or ~/.systemtap, a line for each set of them.\n\
@@ -168,9 +167,9 @@ pub struct Options {
     #[arg(short = 'G', value_name = "NAME=VALUE", value_parser = assignment)]
     pub globals: Vec<(String, String)>,
 
-    /// A directive for the kernel's build: CONFIG_DEBUG_INFO=y, CROSS_COMPILE=prefix-
-    #[arg(short = 'B', value_name = "NAME=VALUE", value_parser = assignment)]
-    pub make: Vec<(String, String)>,
+    /// A directive for the kernel's build, or an option of make's: CONFIG_DEBUG_INFO=y, CROSS_COMPILE=prefix-
+    #[arg(short = 'B', value_name = "NAME=VALUE", value_parser = make_word, allow_hyphen_values = true)]
+    pub make: Vec<String>,
 
     /// An entry of the module's own information, as modinfo(8) shows it
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
@@ -216,7 +215,7 @@ pub struct Options {
     #[arg(long, value_name = "LEVEL", value_parser = ["stapdev", "stapsys", "stapusr"], num_args = 0..=1, require_equals = true, default_missing_value = "stapdev")]
     pub privilege: Option<String>,
 
-    /// Look for parameters behind a function's prologue: never, or auto, which is the same here
+    /// Look for parameters behind a function's prologue: never; auto and always are the same here
     #[arg(long, value_name = "WHEN", value_parser = ["never", "auto", "always"], num_args = 0..=1, require_equals = true, default_missing_value = "always")]
     pub prologue_searching: Option<String>,
 
@@ -332,6 +331,14 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
 
+    /// Tell every SECONDS what became of every hit of every probe
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "detach")]
+    pub monitor: Option<u32>,
+
+    /// FILE is the name of an example that is installed: below $XDG_DATA_DIRS (/usr/share), systemtap/examples and spile/examples
+    #[arg(long, conflicts_with_all = ["text", "list", "variables", "list_lines"])]
+    pub example: bool,
+
     /// List the kinds of probe points
     #[arg(long)]
     pub dump_probe_types: bool,
@@ -345,8 +352,16 @@ pub struct Options {
     pub dump_functions: bool,
 
     /// Version
-    #[arg(short = 'V', long, action = ArgAction::Version)]
-    version: Option<bool>,
+    #[arg(short = 'V', long)]
+    pub version: bool,
+
+    /// Called as `stap`: the program that others start and look for by that name.
+    #[arg(skip)]
+    pub as_stap: bool,
+
+    /// What is told of options that are accepted and change nothing.
+    #[arg(skip)]
+    pub notes: Vec<String>,
 }
 
 /// How messages are printed.
@@ -374,7 +389,7 @@ pub enum Script {
 /// The command as it is told and completed, with the options that are refused.
 fn command() -> clap::Command {
     // The last of an option counts: the command line's, not that of the rc file.
-    Options::command().args_override_self(true).args(refused::arguments())
+    Options::command().args_override_self(true).args(refused::arguments()).args(accepted::arguments())
 }
 
 impl Options {
@@ -382,11 +397,17 @@ impl Options {
     /// asked for by -h and -V.
     pub fn parse_words(words: Vec<OsString>) -> Result<Options, clap::Error> {
         let mut command = command();
+        let as_stap = words.first().map(Path::new).and_then(Path::file_name).is_some_and(|name| name == "stap");
         let matches = command.try_get_matches_from_mut(words)?;
         if let Some(reason) = refused::reason(&matches) {
             return Err(command.error(clap::error::ErrorKind::ArgumentConflict, reason));
         }
-        let options = Options::from_arg_matches(&matches)?;
+        let mut options = Options::from_arg_matches(&matches)?;
+        options.as_stap = as_stap;
+        options.notes = accepted::notes(&matches);
+        if options.prologue_searching.as_ref().is_some_and(|when| when == "always") {
+            options.notes.push(format!("--prologue-searching=always: {}", accepted::PROLOGUE));
+        }
         match options.unserved() {
             Some(reason) => Err(command.error(clap::error::ErrorKind::InvalidValue, reason)),
             None => Ok(options),
@@ -404,9 +425,6 @@ impl Options {
         }
         if self.privilege.as_ref().is_some_and(|level| level != "stapdev") {
             return Some(format!("--privilege: {}", refused::PRIVILEGE));
-        }
-        if self.prologue_searching.as_ref().is_some_and(|when| when == "always") {
-            return Some(format!("--prologue-searching=always: {}", refused::PROLOGUE));
         }
         let asked = self.download_debuginfo.as_ref().is_some_and(|when| when != "no");
         if asked && std::env::var_os("DEBUGINFOD_URLS").is_none_or(|urls| urls.is_empty()) {
@@ -484,11 +502,6 @@ impl Options {
         Ok((limits, others))
     }
 
-    /// `NAME=VALUE` for the kernel's make.
-    pub fn make_variables(&self) -> Vec<String> {
-        self.make.iter().map(|(name, value)| format!("{name}={value}")).collect()
-    }
-
     /// How the cache is to be used.
     pub fn cache_settings(&self) -> Settings {
         let settings = Settings::from_environment();
@@ -523,6 +536,14 @@ fn assignment(text: &str) -> Result<(String, String), String> {
         return Err(format!("{name:?} is no name: letters, digits and _, and no digit first"));
     }
     Ok((name.to_string(), value.to_string()))
+}
+
+/// What make takes on its command line, but for targets: they are the build's own.
+fn make_word(text: &str) -> Result<String, String> {
+    match text.starts_with('-') {
+        true => Ok(text.to_string()),
+        false => assignment(text).map(|_| text.to_string()),
+    }
 }
 
 /// Five digits at the most.
@@ -627,7 +648,8 @@ mod tests {
     #[test]
     fn values_are_checked() {
         assert_eq!(parse(&["-G", "a=1=2", "x"]).globals, [("a".to_string(), "1=2".to_string())]);
-        assert_eq!(parse(&["-BCONFIG_X=y", "x"]).make_variables(), ["CONFIG_X=y"]);
+        assert_eq!(parse(&["-BCONFIG_X=y", "-B", "-g", "x"]).make, ["CONFIG_X=y", "-g"]);
+        assert!(try_parse(&["-B", "clean", "x"]).is_err());
         for wrong in [&["-G", "a"][..], &["-G", "1=2"], &["--vp", "x"], &["--vp", "123456"], &["--compatible", "99.1"], &["--compatible=x"], &["-s", "0"], &["-p6"], &["--suppress-time-limits"]] {
             assert!(try_parse(&[wrong, &["x.stp"]].concat()).is_err(), "{wrong:?}");
         }
@@ -643,7 +665,6 @@ mod tests {
             (&["--bpf", "x"], "in the kernel alone"),
             (&["--runtime=dyninst", "x"], "in the kernel alone"),
             (&["--unprivileged", "x"], "root"),
-            (&["-P", "x"], ".statement("),
             (&["--remote", "host", "x"], "-p4"),
             (&["--use-server", "x"], "-p4"),
             (&["--remote-prefix", "x"], "spilerun"),
@@ -653,6 +674,35 @@ mod tests {
             assert!(text.contains(reason), "{words:?}: {text}");
         }
         assert!(try_parse(&["--download-debuginfo=no", "--prologue-searching=never", "--runtime=kernel", "--privilege=stapdev", "x"]).is_ok());
+    }
+
+    /// None stops a program that drives stap; what changes nothing is told.
+    #[test]
+    fn what_is_accepted_with_a_note() {
+        for (words, note) in [
+            (&["--ldd", "x"][..], "--ldd: "),
+            (&["--sysenv=PATH=/bin", "x"], "full path"),
+            (&["--check-version", "x"], "--compatible="),
+            (&["-P", "x"], ".statement("),
+            (&["--prologue-searching=always", "x"], ".statement("),
+            (&["--prologue-searching", "x"], ".statement("),
+            (&["-q", "x"], "-q: "),
+            (&["--target-namespaces=7", "x"], "nsenter"),
+        ] {
+            let options = parse(words);
+            assert!(options.notes.len() == 1 && options.notes.concat().contains(note), "{words:?}: {:?}", options.notes);
+        }
+        let quiet = parse(&["--semantic-keep-going", "--save-uprobes", "--prologue-searching=auto", "--monitor=2", "--example", "x.stp"]);
+        assert!(quiet.notes.is_empty() && quiet.example);
+        assert_eq!((quiet.monitor, parse(&["--monitor", "x"]).monitor), (Some(2), Some(1)));
+        assert!(refusal(&["--sysenv=PATH", "x"]).contains("--sysenv"));
+    }
+
+    #[test]
+    fn the_name_it_is_called_by() {
+        let called = |name: &str| Options::parse_words([name, "-e", "probe begin {}"].map(OsString::from).into()).unwrap().as_stap;
+        assert!(called("stap") && called("/usr/bin/stap") && !called("spile") && !called("/opt/stap/spile"));
+        assert!(parse(&["-V"]).version && parse(&["--version"]).version);
     }
 
     #[test]

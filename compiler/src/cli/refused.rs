@@ -7,8 +7,6 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 pub const ONE_RUNTIME: &str = "scripts run in the kernel alone; leave the option out";
 pub const PRIVILEGE: &str = "modules are loaded by root; compile with -p4 -m NAME and let root run spilerun NAME.ko";
-pub const PROLOGUE: &str = "parameters are read where debug information says they are; in code compiled without optimisation probe the line \
-behind the prologue: .statement(\"function@file.c:LINE\")";
 const SERVER: &str = "there is no compile server: compile with -p4 -m NAME on a build host and copy NAME.ko, which spilerun runs";
 const REMOTE: &str = "compile with -r RELEASE -p4 -m NAME, copy NAME.ko, and run it there: ssh HOST spilerun NAME.ko";
 const BENCHMARK: &str = "it measured SystemTap; `cargo xtask bench` in the sources measures spile";
@@ -23,11 +21,8 @@ enum Takes {
 
 /// Name (one letter: a short option), value, and the reason.
 const REFUSED: &[(&str, Takes, &str)] = &[
-    ("P", Takes::Nothing, PROLOGUE),
-    ("q", Takes::Nothing, "no coverage is recorded; -p2 shows what of the library a script uses"),
     ("i", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
     ("interactive", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
-    ("monitor", Takes::Maybe, "print what to watch from a timer: probe timer.s(1) { ansi_clear_screen() ... }"),
     ("remote", Takes::Value, REMOTE),
     ("remote-prefix", Takes::Nothing, REMOTE),
     ("use-server", Takes::Maybe, SERVER),
@@ -40,15 +35,7 @@ const REFUSED: &[(&str, Takes, &str)] = &[
     ("build-as", Takes::Maybe, "compile as that user with -p4 -m NAME, and run spilerun NAME.ko as root"),
     ("dyninst", Takes::Nothing, ONE_RUNTIME),
     ("bpf", Takes::Nothing, ONE_RUNTIME),
-    ("check-version", Takes::Nothing, "try the script in the language of an older version: --compatible=VERSION"),
-    ("semantic-keep-going", Takes::Nothing, "all errors of a pass are always told; --diagnostics=json is for programs"),
-    ("ldd", Takes::Nothing, "symbols of user programs are not carried along; print addresses and look them up by addr2line(1)"),
-    ("sysenv", Takes::Value, "name programs and libraries by their full path in the script"),
-    ("save-uprobes", Takes::Nothing, "uprobes are part of every kernel that is served; leave the option out"),
-    ("target-namespaces", Takes::Value, "run the script where the processes are seen: nsenter -t PID -p spilerun NAME.ko"),
-    ("example", Takes::Value, "give the example's path: spile /usr/share/systemtap/examples/.../NAME.stp"),
     ("language-server", Takes::Nothing, "an editor can run: spile -p2 --diagnostics=json FILE"),
-    ("debug", Takes::Nothing, "more is told by -v, and each pass is shown by -p1 to -p3"),
     ("benchmark-sdt", Takes::Nothing, BENCHMARK),
     ("benchmark-sdt-loops", Takes::Value, BENCHMARK),
     ("benchmark-sdt-threads", Takes::Value, BENCHMARK),

@@ -1,11 +1,14 @@
 //! `cargo xtask package`: spile itself as packages, a .deb and an .rpm of each. `spile-loader` is for hosts that run prebuilt
-//! modules: one static program, its unit, its hooks. `spile` is the compiler, and wants `spile-loader`.
+//! modules: one static program, its unit, its hooks. `spile` is the compiler, and wants `spile-loader`. `spile-staprun` and
+//! `spile-stap` have these two under the names of SystemTap's programs, in place of SystemTap's packages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, ensure};
-use spile_package::{Entry, LOADER, Package, Scripts, copyright, deb, rpm};
+use spile_package::{Entry, Kind, LOADER, Package, Scripts, copyright, deb, rpm};
+use spile_syntax::LANGUAGE_VERSION;
+use spilerun::staprun::STAPIO;
 
 /// Files of the loader's package, from loader/system/: name there, place, permissions.
 const SYSTEM: [(&str, &str, u32); 8] = [
@@ -26,15 +29,24 @@ pub struct Options {
     /// Only the loader's
     #[arg(long)]
     loader: bool,
+    /// Only those with SystemTap's names, into this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "loader")]
+    names: Option<PathBuf>,
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
-    let directory = root.join("target/packages");
+    let directory = options.names.clone().unwrap_or_else(|| root.join("target/packages"));
     std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
-    let mut packages = vec![loader(&root)?];
-    if !options.loader {
+    let mut packages = Vec::new();
+    if options.names.is_none() {
+        packages.push(loader(&root)?);
+    }
+    if options.names.is_none() && !options.loader {
         packages.push(compiler(&root)?);
+    }
+    if !options.loader {
+        packages.extend([staprun()?, stap(&root)?]);
     }
     for package in &packages {
         write(package, &directory)?.iter().for_each(|path| println!("{}", path.display()));
@@ -93,6 +105,36 @@ fn compiler(root: &Path) -> Result<Package> {
     Ok(package)
 }
 
+/// `staprun`, for scripts and programs that start it, and the path of the process that they look for.
+fn staprun() -> Result<Package> {
+    let entries = vec![link("usr/bin/staprun", "../sbin/spilerun"), link(STAPIO.trim_start_matches('/'), "../../sbin/spilerun")];
+    let mut package = package("spile-staprun", "spilerun under the name staprun", entries)?;
+    package.depends = vec![LOADER.to_string()];
+    package.stands_for = standing_for(&["systemtap-runtime"]);
+    package.description = "For scripts and programs that start staprun. It runs modules that spile built, not SystemTap's.".to_string();
+    Ok(package)
+}
+
+/// `stap` and its two helpers, for `#!/usr/bin/stap` and programs that drive it.
+fn stap(root: &Path) -> Result<Package> {
+    let script = |name: &str| program_entry(&root.join("compiler/system").join(name), &format!("usr/bin/{name}"));
+    let entries = vec![link("usr/bin/stap", "spile"), script("stap-prep")?, script("stap-report")?];
+    let mut package = package("spile-stap", "spile under the name stap", entries)?;
+    package.depends = vec!["spile".to_string(), "spile-staprun".to_string()];
+    // Debian has stap in the first, others in the last.
+    package.stands_for = standing_for(&["systemtap", "systemtap-client", "systemtap-devel"]);
+    package.description = "For scripts that begin with #!/usr/bin/stap, and for programs that drive stap.".to_string();
+    Ok(package)
+}
+
+fn standing_for(names: &[&str]) -> Vec<(String, String)> {
+    names.iter().map(|name| (name.to_string(), LANGUAGE_VERSION.to_string())).collect()
+}
+
+fn link(path: &str, target: &str) -> Entry {
+    Entry { path: path.to_string(), kind: Kind::Link(target.to_string()) }
+}
+
 fn program_entry(path: &Path, place: &str) -> Result<Entry> {
     let contents = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     Ok(Entry::file(place, 0o755, contents))
@@ -110,6 +152,7 @@ fn package(name: &str, summary: &str, mut entries: Vec<Entry>) -> Result<Package
         description: String::new(),
         maintainer: "The spile project <root@localhost>".to_string(),
         depends: Vec::new(),
+        stands_for: Vec::new(),
         entries,
         scripts: Scripts::default(),
         time: time.unwrap_or_else(now),

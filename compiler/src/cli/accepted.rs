@@ -1,0 +1,56 @@
+//! Options of stap that change nothing here, and are accepted: programs that drive stap give them, and refusing them would stop
+//! these. A note says what a user could miss.
+//!
+//! Help, manual and completion leave them out.
+
+use clap::{Arg, ArgAction, ArgMatches};
+
+pub const PROLOGUE: &str = "not needed: parameters are read where debug information says they are; in code compiled without optimisation probe \
+the line behind the prologue: .statement(\"function@file.c:LINE\")";
+
+/// Name (one letter: a short option), whether it takes a value, and the note; none where nothing is missed.
+const ACCEPTED: &[(&str, bool, &str)] = &[
+    ("P", false, PROLOGUE),
+    ("q", false, "no coverage is recorded; -p2 shows what of the library a script uses"),
+    ("check-version", false, "nothing is compared; --compatible=VERSION has the script read in the language of an older version"),
+    // All errors of a pass are told anyway.
+    ("semantic-keep-going", false, ""),
+    ("ldd", false, "symbols of the libraries that programs use are not carried along; -d FILE does that for a file"),
+    ("sysenv", true, "not used: name programs and libraries by their full path in the script"),
+    // Uprobes are part of every kernel that is served.
+    ("save-uprobes", false, ""),
+    ("target-namespaces", true, "ids are those of the host's namespaces; nsenter -t PID -p spilerun NAME.ko runs a module in others"),
+    ("debug", false, "more is told by -v, and each pass is shown by -p1 to -p3"),
+];
+
+/// Definitions for the command line.
+pub fn arguments() -> impl Iterator<Item = Arg> {
+    ACCEPTED.iter().map(|(name, takes_value, _)| {
+        let arg = Arg::new(*name).hide(true);
+        let mut letters = name.chars();
+        let arg = match (letters.next(), letters.next()) {
+            (Some(letter), None) => arg.short(letter),
+            _ => arg.long(*name),
+        };
+        match (takes_value, *name) {
+            (true, "sysenv") => arg.num_args(1).value_parser(variable),
+            (true, _) => arg.num_args(1).value_parser(clap::value_parser!(u32).range(1..)),
+            (false, _) => arg.action(ArgAction::SetTrue),
+        }
+    })
+}
+
+/// `NAME=VALUE` of the environment.
+fn variable(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((name, _)) if !name.is_empty() => Ok(text.to_string()),
+        _ => Err("NAME=VALUE is wanted".into()),
+    }
+}
+
+/// A note for each of them that is given and would have done something, with its name.
+pub fn notes(matches: &ArgMatches) -> Vec<String> {
+    let given = |name: &str| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
+    let noted = ACCEPTED.iter().filter(|(name, _, note)| !note.is_empty() && given(name));
+    noted.map(|(name, _, note)| format!("{}{name}: {note}", if name.len() == 1 { "-" } else { "--" })).collect()
+}

@@ -1,0 +1,63 @@
+//! `--example NAME`: scripts that are installed to be tried.
+
+use std::path::{Path, PathBuf};
+
+/// Directories below one for a system's data, as $XDG_DATA_DIRS names them.
+const PLACES: [&str; 5] = ["spile/examples", "doc/spile/examples", "systemtap/examples", "doc/systemtap-doc/examples", "doc/systemtap/examples"];
+/// Directories in one another.
+const DEEPEST: usize = 8;
+
+/// The example's file: NAME, with or without `.stp`, anywhere below those places; of several the first by place and path.
+/// The error says where it was looked for.
+pub fn find(name: &Path) -> Result<PathBuf, String> {
+    let given = std::env::var("XDG_DATA_DIRS").ok().filter(|list| !list.is_empty());
+    let data = given.unwrap_or_else(|| "/usr/local/share:/usr/share".to_string());
+    let places: Vec<PathBuf> = data.split(':').flat_map(|data| PLACES.map(|place| Path::new(data).join(place))).collect();
+    find_in(name, &places)
+}
+
+fn find_in(name: &Path, places: &[PathBuf]) -> Result<PathBuf, String> {
+    let mut wanted = vec![name.to_path_buf()];
+    if name.extension().is_none_or(|extension| extension != "stp") {
+        wanted.push(PathBuf::from(format!("{}.stp", name.display())));
+    }
+    let found = places.iter().find_map(|place| below(place, &wanted, DEEPEST));
+    found.ok_or_else(|| {
+        let there: Vec<String> = places.iter().filter(|place| place.is_dir()).map(|place| place.display().to_string()).collect();
+        match there.is_empty() {
+            true => format!("--example {}: no examples are installed (systemtap-doc has many)", name.display()),
+            false => format!("--example {}: there is none of this name below {}", name.display(), there.join(", ")),
+        }
+    })
+}
+
+/// Sorted, so that the answer does not hang on the file system. A link to a directory is not followed: it could lead in a circle.
+fn below(directory: &Path, wanted: &[PathBuf], depth: usize) -> Option<PathBuf> {
+    if let Some(path) = wanted.iter().map(|name| directory.join(name)).find(|path| path.is_file()) {
+        return Some(path);
+    }
+    let depth = depth.checked_sub(1)?;
+    let entries = std::fs::read_dir(directory).ok()?.flatten();
+    let mut deeper: Vec<PathBuf> = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect();
+    deeper.sort();
+    deeper.iter().find_map(|directory| below(directory, wanted, depth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_is_found_by_its_name() {
+        let top = tempfile::tempdir().unwrap();
+        let network = top.path().join("examples/network");
+        std::fs::create_dir_all(&network).unwrap();
+        std::fs::write(network.join("nettop.stp"), "probe begin {}").unwrap();
+        let places = [top.path().join("none"), top.path().join("examples")];
+        for name in ["nettop", "nettop.stp", "network/nettop.stp"] {
+            assert_eq!(find_in(Path::new(name), &places), Ok(network.join("nettop.stp")), "{name}");
+        }
+        assert!(find_in(Path::new("iotop"), &places).unwrap_err().contains("none of this name below"));
+        assert!(find_in(Path::new("iotop"), &places[..1]).unwrap_err().contains("no examples are installed"));
+    }
+}

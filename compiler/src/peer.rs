@@ -1,0 +1,97 @@
+//! Called as `stap`: the session runs in a process of its own that is called stapio, for tools that look for these two, and the
+//! exit status is 0 or 1.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Instant;
+
+use nix::libc;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+/// The session's process; 0 before there is one.
+static SESSION: AtomicI32 = AtomicI32::new(0);
+/// A signal that came before.
+static EARLY: AtomicI32 = AtomicI32::new(0);
+
+const PASSED_ON: [Signal; 5] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR2];
+
+/// How a session runs in a process of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Apart {
+    /// Say how pass 5 ended.
+    pub verbose: bool,
+}
+
+impl Apart {
+    /// Runs the loader with these arguments (the program's name first) to its end; signals that are sent to this process are
+    /// passed on to it.
+    pub fn run(self, arguments: Vec<OsString>) -> ExitCode {
+        let began = Instant::now();
+        // Whatever has become of the file that this program was started from.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(spilerun::staprun::STAPIO).arg(spilerun::staprun::SESSION).args(arguments.into_iter().skip(1));
+        catch();
+        let status = command.spawn().and_then(|mut child| {
+            let pid = child.id().cast_signed();
+            SESSION.store(pid, Ordering::SeqCst);
+            let early = EARLY.swap(0, Ordering::SeqCst);
+            if early != 0 {
+                // SAFETY: a child that nobody has waited for yet.
+                unsafe { libc::kill(pid, early) };
+            }
+            let status = child.wait();
+            SESSION.store(0, Ordering::SeqCst);
+            status
+        });
+        let ended_well = match &status {
+            Ok(status) => ExitStatus::success(status),
+            Err(error) => {
+                eprintln!("ERROR: running the session's process: {error}");
+                false
+            }
+        };
+        if self.verbose {
+            match ended_well {
+                true => eprintln!("Pass 5: run completed in {}ms.", began.elapsed().as_millis()),
+                false => eprintln!("Pass 5: run failed."),
+            }
+        }
+        ExitCode::from(u8::from(!ended_well))
+    }
+}
+
+/// From now on the signals no longer end this process.
+fn catch() {
+    let action = SigAction::new(SigHandler::SigAction(pass_on), SaFlags::SA_RESTART | SaFlags::SA_SIGINFO, SigSet::empty());
+    for signal in PASSED_ON {
+        // SAFETY: the handler does only what a handler may do.
+        let before = unsafe { sigaction(signal, &action) };
+        // nohup(1) means that a hangup is to be ignored, and its children inherit that.
+        if let Ok(before) = before
+            && signal == Signal::SIGHUP
+            && matches!(before.handler(), SigHandler::SigIgn)
+        {
+            // SAFETY: as it was before.
+            let _ = unsafe { sigaction(signal, &before) };
+        }
+    }
+}
+
+/// A terminal sends its signals to both processes: those come from the kernel and are not passed on.
+extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel hands a valid one to handlers with SA_SIGINFO.
+    if info.is_null() || unsafe { (*info).si_code } > 0 {
+        return;
+    }
+    let pid = SESSION.load(Ordering::SeqCst);
+    if pid == 0 {
+        EARLY.store(signal, Ordering::SeqCst);
+        return;
+    }
+    let errno = nix::errno::Errno::last_raw();
+    // SAFETY: kill(2) may be called in a handler. The child is waited for before its number is forgotten.
+    unsafe { libc::kill(pid, signal) };
+    nix::errno::Errno::set_raw(errno);
+}

@@ -1,0 +1,49 @@
+# Shows: called as stap, and driven as programs that know SystemTap drive it.
+# limit: 240
+# stdout: ^version 5\.6$
+# stdout: ^version 5\.6 of spile$
+# stdout: ^-l 0 kernel\.function\("vfs_read@fs/read_write\.c:[0-9]+"\)$
+# stdout: ^-L 0 kernel\.function\("vfs_read@.* \$count:size_t
+# stdout: ^none 1$
+# stdout: ^-p1 0$
+# stdout: ^passes Pass 1 Pass 2 Pass 3 Pass 4$
+# stdout: ^built 0 drive\.ko drive\.ko$
+# stdout: ^unnamed stap_[0-9a-f_]+\.ko$
+# stdout: ^stdin 0$
+# stdout: ^noted 0 6$
+# stdout: ^make 0$
+# stdout: ^example 0 # probes$
+# stdout: ^kernel\.function\("vfs_read@
+# stdout: ^no example 1$
+# stdout: ^wrong 1 For more information, try '--help'\.
+# stdout: ^staprun Systemtap module loader/runner \(version 5\.6/
+# stdout: ^staprun 1$
+# stdout: ^stapio 1$
+
+export SPILE_CACHE_DIR=$PWD/cache PATH=$PWD/bin:$PATH XDG_DATA_DIRS=$PWD/share
+mkdir -p bin share/systemtap/examples/io
+for name in stap staprun stapio; do ln -s "$SPILE" bin/$name; done
+version() { sed -n '1s/^Systemtap translator\/driver (version \([0-9.]*\)\/.*/version \1/p'; }
+stap -V 2>/dev/null | version
+echo "$("$SPILE" --version | version) of spile"
+echo "-l $(stap -r "$RELEASE" -l 'kernel.function("vfs_read")' >out; echo $? "$(cat out)")"
+echo "-L $(stap -r "$RELEASE" -L 'kernel.function("vfs_read")' >out; echo $? "$(cat out)")"
+stap -r "$RELEASE" -l 'kernel.function("no_such_function_here")' >out 2>/dev/null || echo "none $?"
+stap -p1 -e 'probe begin { exit() }' >/dev/null && echo "-p1 $?"
+stap -v -r "$RELEASE" -p4 -k -m drive -g -DMAXSKIPPED=1000 -s 64 --suppress-handler-errors -e 'probe begin { exit() }' >out 2>err && status=0 || status=$?
+echo "passes $(grep -o '^Pass [1-4]' err | xargs)"
+grep -q 'Keeping temporary directory "/.*"' err || cat err
+echo "built $status $(cat out) $(ls drive.ko)"
+rm -rf "$(sed -n 's/^Keeping temporary directory "\(.*\)"/\1/p' err)"
+echo "unnamed $(stap --vp 00001 -r "$RELEASE" -p4 -e 'probe begin { exit() }')"
+echo 'probe begin { println(@1) exit() }' | stap -p2 - word >/dev/null && echo "stdin $?"
+stap --ldd --sysenv=PATH=/bin --check-version --semantic-keep-going --prologue-searching=always -P --save-uprobes --target-namespaces=1 \
+	-p2 -e 'probe begin { exit() }' >/dev/null 2>err && echo "noted $? $(grep -c '^NOTE: -' err)"
+stap -B -s -B KBUILD_VERBOSE=0 -r "$RELEASE" -p4 -m made -e 'probe begin { exit() }' >/dev/null && echo "make $?"
+echo 'probe kernel.function("vfs_read") { exit() }' >share/systemtap/examples/io/reads.stp
+echo "example $(stap --example -r "$RELEASE" -p2 reads >out; echo "$? $(cat out)")"
+stap --example -p1 writes 2>/dev/null || echo "no example $?"
+echo "wrong $(stap --no-such-option -e 'probe begin {}' 2>err; echo $? "$(grep "'--help'" err)")"
+echo "staprun $(staprun -V 2>&1)"
+staprun -T 200 no_such_module.ko 2>/dev/null || echo "staprun $?"
+stapio -R /no/such/module.ko 2>/dev/null || echo "stapio $?"
