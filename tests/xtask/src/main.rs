@@ -3,6 +3,7 @@
 mod attack;
 mod bench;
 mod compare;
+mod compat;
 mod debug_kernel;
 mod demo;
 mod fixtures;
@@ -53,7 +54,9 @@ enum Task {
     Bench(bench::Options),
     /// Compares two modules: exit status 1 and a line for each difference if the kernel would load something else
     Compare(compare::Options),
-    /// Makes the packages spile and spile-loader, each as .deb and .rpm, and prints where they are
+    /// Says how many cases of a third-party suite a compiler passes, and of what kind its failures are
+    Compat(compat::Options),
+    /// Makes the packages spile, spile-loader, spile-stap and spile-staprun, each as .deb and .rpm, and prints where they are
     Package(package::Options),
     /// Boots a Debian with systemd in guests, installs the packages there, and looks at a service's whole life
     Systemd(systemd::Options),
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),
+        Task::Compat(options) => compat::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Systemd(options) => systemd::run(&options),
         Task::Reference => reference::run(&root()),

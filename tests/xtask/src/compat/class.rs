@@ -1,0 +1,141 @@
+//! What kind a failure is of, by what a compiler said: spile's codes, or SystemTap's words.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    Crash,
+    Timeout,
+    /// A script that is to be refused.
+    Accepted,
+    Parse,
+    Option,
+    Unresolved,
+    ProbePoint,
+    Semantic,
+    DebugInformation,
+    Guru,
+    CompileC,
+    Limit,
+    NotThere,
+    Other,
+}
+
+impl Class {
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Crash => "crash",
+            Class::Timeout => "timeout",
+            Class::Accepted => "accepted",
+            Class::Parse => "parse error",
+            Class::Option => "unsupported option",
+            Class::Unresolved => "unresolved name",
+            Class::ProbePoint => "probe point",
+            Class::Semantic => "semantic error",
+            Class::DebugInformation => "debug information",
+            Class::Guru => "guru mode",
+            Class::CompileC => "C compile error",
+            Class::Limit => "limit",
+            Class::NotThere => "not in this version",
+            Class::Other => "other",
+        }
+    }
+
+    /// Of a run that ended with an error: the last pass that says it failed, then the first error.
+    pub fn of(said: &str) -> Class {
+        if said.contains("Pass 4: compilation failed") {
+            return Class::CompileC;
+        }
+        let first = said.lines().find_map(|line| code(line).map(by_code).or_else(|| by_words(line)));
+        first.unwrap_or(Class::Other)
+    }
+}
+
+/// `error[E0103]: ...`
+fn code(line: &str) -> Option<u32> {
+    line.trim_start().strip_prefix("error[E")?.split_once(']')?.0.parse().ok()
+}
+
+fn by_code(code: u32) -> Class {
+    match code {
+        1..=99 => Class::Parse,
+        // Functions, context variables, members, types, variables of programs, enumerators.
+        103 | 121 | 125 | 132 | 157 | 161 => Class::Unresolved,
+        190 => Class::NotThere,
+        100..=199 => Class::Semantic,
+        // Functions and tracepoints that are looked up.
+        204 | 205 | 209 | 210 => Class::Unresolved,
+        200..=299 => Class::ProbePoint,
+        300..=399 | 501 => Class::DebugInformation,
+        401 => Class::Guru,
+        502 => Class::Option,
+        504 => Class::Limit,
+        _ => Class::Other,
+    }
+}
+
+/// A line that says what is wrong, in SystemTap's words or those of a command line.
+fn by_words(line: &str) -> Option<Class> {
+    let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
+    let is_option = has(&["unexpected argument", "unrecognized option", "invalid option", "Try '--help'", "try '--help'"]) || line.starts_with("error: invalid value");
+    if is_option || line.starts_with("error: ") {
+        return Some(if is_option || has(&["cannot be used with", "-- "]) { Class::Option } else { Class::Other });
+    }
+    if line.starts_with("parse error:") {
+        return Some(Class::Parse);
+    }
+    if !line.starts_with("semantic error:") {
+        return None;
+    }
+    Some(match () {
+        () if has(&["unresolved", "unable to find", "no match", "not found", "undefined"]) => Class::Unresolved,
+        () if has(&["probe point mismatch", "while resolving probe point"]) => Class::ProbePoint,
+        () if has(&["missing debuginfo", "missing x86_64 kernel", "debuginfo"]) => Class::DebugInformation,
+        () if has(&["guru mode", "embedded-C"]) => Class::Guru,
+        () => Class::Semantic,
+    })
+}
+
+/// The first line that says what is wrong.
+pub fn first_message(said: &str) -> String {
+    let says = |line: &&str| code(line).is_some() || by_words(line).is_some() || line.contains("error:") || line.starts_with("ERROR");
+    let line = said.lines().find(says).or(said.lines().next()).unwrap_or_default().trim();
+    spile_abi::escape::line(&line.chars().take(200).collect::<String>()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_codes_have_a_class() {
+        for (said, class) in [
+            ("NOTE: x\nerror[E0002]: too long\nPass 1: parse failed.", Class::Parse),
+            ("error[E0103]: unresolved function `f`", Class::Unresolved),
+            ("error[E0101]: type mismatch", Class::Semantic),
+            ("error[E0206]: only inlined", Class::ProbePoint),
+            ("error[E0401]: guru", Class::Guru),
+            ("error[E0500]: x\nPass 4: compilation failed.", Class::CompileC),
+            ("error: unexpected argument '--x' found", Class::Option),
+            ("stap: unrecognized option '--x'\nTry '--help' for more information.", Class::Option),
+            ("parse error: expected '('", Class::Parse),
+            ("semantic error: while resolving probe point: identifier 'kernel'", Class::ProbePoint),
+            ("semantic error: missing debuginfo", Class::DebugInformation),
+            ("semantic error: type mismatch (long)", Class::Semantic),
+            ("", Class::Other),
+        ] {
+            assert_eq!(Class::of(said), class, "{said}");
+        }
+        assert_eq!(first_message("NOTE: a\n\x1b[1merror: b"), "\\x1b[1merror: b");
+    }
+
+    /// A code that is added is looked at here.
+    #[test]
+    fn every_kind_of_code_is_known() {
+        let pages = crate::root().join("compiler/source/src/diagnostic/pages");
+        for entry in std::fs::read_dir(pages).unwrap().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Some(number) = name.strip_prefix('E').and_then(|name| name.strip_suffix(".md")) else { continue };
+            let number: u32 = number.parse().unwrap();
+            assert!(by_code(number) != Class::Other || matches!(number, 500 | 503), "{name}");
+        }
+    }
+}
