@@ -24,6 +24,7 @@ use crate::report;
 
 const UNIT: &str = include_str!("../system/spile@.service");
 const UNIT_PLACE: &str = "etc/systemd/system/spile@.service";
+const PACKAGED_PROGRAM: &str = "/usr/sbin/spilerun";
 const PACKAGED_UNIT: &str = "usr/lib/systemd/system/spile@.service";
 
 /// What the compiler keeps when a service has it run.
@@ -219,8 +220,11 @@ impl Service {
             })?;
             say(&format!("{} for kernel {}", place.display(), module.description.meta.kernel_release));
         }
-        if !self.tree().exists(&self.path(PACKAGED_UNIT)) && self.tree().read(&self.path(UNIT_PLACE)).ok().as_deref() != Some(UNIT.as_bytes()) {
-            self.write_new(&self.path(UNIT_PLACE), UNIT.as_bytes())?;
+        if !self.tree().exists(&self.path(PACKAGED_UNIT)) {
+            let text = self.unit_text()?;
+            if self.tree().read(&self.path(UNIT_PLACE)).ok().as_deref() != Some(text.as_bytes()) {
+                self.write_new(&self.path(UNIT_PLACE), text.as_bytes())?;
+            }
         }
         if let Some(text) = &order {
             self.write_new(&self.order_path(name), text.as_bytes())?;
@@ -231,6 +235,27 @@ impl Service {
             self.check_name(name, release);
         });
         Ok(Step::Done(Exit::Success))
+    }
+
+    /// The unit, with this program in it. An image has its own, where the packages put it.
+    fn unit_text(&self) -> Result<String, Error> {
+        if self.is_image() {
+            if !self.tree().exists(&self.path(PACKAGED_PROGRAM.trim_start_matches('/'))) {
+                report::say(&format!("WARNING: there is no {PACKAGED_PROGRAM} below {}, which the service needs", self.root.display()));
+            }
+            return Ok(UNIT.to_string());
+        }
+        let failed = |error| Error::System { doing: "finding this program's file", error };
+        let program = std::env::current_exe().map_err(failed)?;
+        let text = unit_for(&program).ok_or_else(|| {
+            let why = "systemd takes no such path: install the program elsewhere".to_string();
+            Error::Setting { given: program.display().to_string(), why }
+        })?;
+        let at_hand = ["/home/", "/root/", "/tmp/", "/var/tmp/", "/run/"].iter().any(|place| program.starts_with(place));
+        if at_hand {
+            report::say(&format!("WARNING: the service starts {}: it has to stay there, for root alone to change", program.display()));
+        }
+        Ok(text)
     }
 
     /// An image of a system is not the system that runs.
@@ -499,6 +524,20 @@ fn has_compiler() -> bool {
     std::env::split_paths(&path).any(|directory| directory.join("spile").is_file())
 }
 
+/// The unit with another program than the packages'. None for a path that cannot stand in it.
+fn unit_for(program: &Path) -> Option<String> {
+    let path = program.to_str().filter(|path| path.starts_with('/') && !path.chars().any(|letter| letter.is_control() || "\"'\\".contains(letter)))?;
+    // The one sign that has a meaning in a unit's path.
+    let path = path.replace('%', "%%");
+    // One file can be both programs: the name that it is called by decides. "@" has systemd give it.
+    let start = match program.file_name().is_some_and(|name| name == "spilerun") {
+        true => format!("\"{path}\""),
+        false => format!("\"@{path}\" spilerun"),
+    };
+    let start = if path.contains(' ') { start } else { start.replace('"', "") };
+    Some(UNIT.replace(&format!("ExecStart={PACKAGED_PROGRAM} "), &format!("ExecStart={start} ")))
+}
+
 fn unit(name: &str) -> String {
     format!("spile@{name}.service")
 }
@@ -541,6 +580,21 @@ mod tests {
     fn module(path: &Path, name: &str, release: &str) {
         let meta = Meta { name: name.into(), kernel_release: release.into(), ..Meta::default() };
         fs::write(path, sealed(&[(meta::SECTION, &meta.encode())])).unwrap();
+    }
+
+    #[test]
+    fn the_unit_starts_the_program_that_wrote_it() {
+        let start = |program: &str| {
+            let text = unit_for(Path::new(program)).unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap().to_string();
+            assert_eq!(text.lines().count(), UNIT.lines().count());
+            line
+        };
+        assert_eq!(start("/usr/sbin/spilerun"), "/usr/sbin/spilerun service run %i");
+        assert_eq!(start("/opt/spile/spilerun"), "/opt/spile/spilerun service run %i");
+        assert_eq!(start("/opt/spile/spile"), "@/opt/spile/spile spilerun service run %i");
+        assert_eq!(start("/opt/50% of it/spilerun"), "\"/opt/50%% of it/spilerun\" service run %i");
+        assert!(unit_for(Path::new("/opt/a\nb/spilerun")).is_none() && unit_for(Path::new("spilerun")).is_none());
     }
 
     #[test]
