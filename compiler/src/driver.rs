@@ -129,6 +129,10 @@ impl Session {
         let kernel = self.open_kernel(&release)?;
         // `-r` may have named a build tree.
         let release = kernel.as_ref().map_or(release, |kernel| kernel.release().to_string());
+        let taken = named.as_ref().filter(|name| last_pass > 3 && kernel.as_ref().is_some_and(|kernel| kernel.has_module(name)));
+        if let Some(name) = taken.filter(|_| !self.options.no_warnings) {
+            self.remark(&format!("WARNING: -m {name}: kernel {release} has a module or a part of this name, and cannot load another one beside it"));
+        }
         let listing = self.options.listing();
         let (script, arguments) = match (&listing, self.options.script()) {
             (Some(_), _) => (Script::Text(String::new()), Vec::new()),

@@ -10,9 +10,10 @@ use spile_abi::meta::{Meta, Target};
 
 use crate::certificate::Key;
 use crate::elf;
-use crate::error::{Error, Unvouched};
+use crate::error::{Error, NameOf, Unvouched};
 use crate::file::{File, running_release};
 use crate::gate::Wish;
+use crate::load;
 use crate::trust;
 
 /// Bit of CAP_SYS_MODULE in the masks of `/proc/PID/status` (linux/capability.h).
@@ -145,9 +146,20 @@ pub fn can_only_observe(meta: &Meta) -> Result<(), Error> {
 /// Whether a module can get this name. Leftovers have been removed before.
 pub fn name_is_free(name: &str) -> Result<(), Error> {
     match Path::new("/sys/module").join(name).exists() {
-        true => Err(Error::NameTaken { name: name.to_string() }),
+        true => Err(name_taken(name)),
         false => Ok(()),
     }
+}
+
+/// By whom the name is taken, as it looks now.
+pub fn name_taken(name: &str) -> Error {
+    let by = match load::is_ours(name) {
+        true => NameOf::Session,
+        // What is part of the kernel has no life of its own.
+        false if Path::new("/sys/module").join(name).join("initstate").exists() => NameOf::Module,
+        false => NameOf::Kernel,
+    };
+    Error::NameTaken { name: name.to_string(), by }
 }
 
 fn read(path: &str) -> Option<String> {

@@ -69,6 +69,17 @@ Exit status:
   8  the output could not be written
   9  the module could not be removed, or there is no such session (-A, -d)";
 
+/// Whose a name in /sys/module is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameOf {
+    /// A module of ours, which is used.
+    Session,
+    /// Another module.
+    Module,
+    /// Something that is no module: the kernel's own parts with parameters stand there, too.
+    Kernel,
+}
+
 /// Why nobody answers for a module from elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unvouched {
@@ -136,8 +147,8 @@ pub enum Error {
     Livepatched { function: String, target: String, patch: String },
     /// The module itself, or the kernel, found that they do not fit.
     RefusedToFit { name: String, errno: Errno },
-    /// A module of that name is loaded and is used, or is none of ours.
-    NameTaken { name: String },
+    /// A module of that name is loaded.
+    NameTaken { name: String, by: NameOf },
     /// The device is open elsewhere.
     InUse { name: String },
     /// Another loader has kept the lock for leftovers too long.
@@ -318,7 +329,13 @@ impl fmt::Display for Error {
                 f,
                 "{function} of {target} is replaced by the live patch {patch}: what the script was compiled for does not run; take out one of the two (echo 0 >/sys/kernel/livepatch/{patch}/enabled)"
             ),
-            Error::NameTaken { name } => write!(
+            Error::NameTaken { name, by: NameOf::Kernel } => {
+                write!(f, "the running kernel has a part that is called {name} (/sys/module/{name}): -R loads the module under another name, as does building it with another -m")
+            }
+            Error::NameTaken { name, by: NameOf::Module } => {
+                write!(f, "a module {name} is loaded already, which is none of spile's: -R loads this one under another name, as does building it with another -m")
+            }
+            Error::NameTaken { name, by: NameOf::Session } => write!(
                 f,
                 "a module {name} is loaded already, and in use: end what runs it, attach to its session (spilerun -A {name}) or remove it (-d {name}); -R loads another"
             ),

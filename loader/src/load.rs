@@ -12,6 +12,7 @@ use nix::libc;
 use nix::sys::signal::Signal;
 use spile_abi::device::{DEVICE_PREFIX, KEPT, OPENED, Owner, SERVICE, State};
 
+use crate::check;
 use crate::device::Device;
 use crate::error::Error;
 use crate::file::{File, is_module_name};
@@ -127,7 +128,7 @@ impl Drop for Loaded {
 /// What the kernel's answer to init_module(2) means.
 fn refusal(file: &File, name: String, errno: Errno) -> Error {
     match errno {
-        Errno::EEXIST => Error::NameTaken { name },
+        Errno::EEXIST => check::name_taken(&name),
         // The kernel's own check of signatures says these, and the module's of builds EKEYREJECTED.
         Errno::EKEYREJECTED | Errno::ENOKEY | Errno::EBADMSG | Errno::ENOPKG if file.signed => {
             Error::SignatureRejected { path: file.path.clone() }
@@ -254,7 +255,7 @@ pub enum Holder {
 /// Who has it now.
 pub fn holder(name: &str) -> Holder {
     let _lock = Lock::take();
-    if !candidates().iter().any(|candidate| candidate == name) {
+    if !is_ours(name) {
         return Holder::Nobody;
     }
     let used = find_use(name);
@@ -374,6 +375,11 @@ fn candidates() -> Vec<String> {
     let entries = fs::read_dir(CLASS).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(DEVICE_PREFIX)?.to_string()));
     names.filter(|name| is_module_name(name) && Path::new("/sys/module").join(name).exists()).collect()
+}
+
+/// Whether a module of this name is loaded that has a device as ours have.
+pub fn is_ours(name: &str) -> bool {
+    candidates().iter().any(|candidate| candidate == name)
 }
 
 /// Removes the modules that killed loaders have left. What cannot be removed stays, and is told with `verbose`.

@@ -215,6 +215,11 @@ impl Kernel {
         self.modules.names()
     }
 
+    /// Whether this kernel has a module, or a part of its own, of this name: no other module can have it then.
+    pub fn has_module(&self, name: &str) -> bool {
+        self.modules.has(name)
+    }
+
     /// The files that answers came from so far, and those that would have been taken before them had they been there.
     pub fn consulted(&self) -> Vec<PathBuf> {
         let opened = self.opened.borrow();

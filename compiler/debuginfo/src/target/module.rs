@@ -30,6 +30,21 @@ impl Modules {
         self.files().keys().cloned().collect()
     }
 
+    /// Whether a module, or a part of the kernel that could be one, has this name: no other can be loaded beside it.
+    pub fn has(&self, name: &str) -> bool {
+        let wanted = name.replace('-', "_");
+        let read = |file: &str| fs::read(self.dir.join(file)).unwrap_or_default();
+        let parts = read("modules.builtin.modinfo");
+        // NAME.KEY=VALUE
+        let mut names = parts.split(|byte| *byte == 0).filter_map(|entry| entry.split(|byte| *byte == b'.').next());
+        self.files().contains_key(&wanted) || self.is_builtin(&wanted) || names.any(|part| part == wanted.as_bytes())
+    }
+
+    fn is_builtin(&self, wanted: &str) -> bool {
+        let builtin = fs::read_to_string(self.dir.join("modules.builtin")).unwrap_or_default();
+        builtin.lines().any(|line| name_of(Path::new(line)) == wanted)
+    }
+
     /// The file of the module with that name, or of that path.
     pub fn find(&self, name: &str) -> Result<PathBuf, TargetError> {
         if name.contains('/') || is_module_file(name) && Path::new(name).is_file() {
@@ -42,8 +57,7 @@ impl Modules {
         if let Some(path) = self.files().get(&wanted) {
             return Ok(path.clone());
         }
-        let builtin = fs::read_to_string(self.dir.join("modules.builtin")).unwrap_or_default();
-        if builtin.lines().any(|line| name_of(Path::new(line)) == wanted) {
+        if self.is_builtin(&wanted) {
             return Err(TargetError::BuiltIn { name: name.into() });
         }
         let looked = std::iter::once(self.dir.clone()).chain(self.build.clone()).collect();
@@ -127,6 +141,9 @@ mod tests {
         let path = dir.path().join("kernel/fs/ext4/ext4.ko.xz");
         assert_eq!(modules.find(&path.to_string_lossy()).expect("found"), path);
         assert!(matches!(modules.find("proc_fs"), Err(TargetError::BuiltIn { .. })));
+        fs::write(dir.path().join("modules.builtin.modinfo"), b"printk.parmtype=time:bool\0printk.parm=time\0").expect("written");
+        let has = |name: &str| modules.has(name);
+        assert!(has("ext4") && has("proc_fs") && has("printk") && !has("print") && !has("ext3"));
         assert!(matches!(modules.find("/no/such.ko"), Err(TargetError::NoSuchModule { .. })));
         match modules.find("ext3") {
             Err(TargetError::NoSuchModule { near, .. }) => assert_eq!(near, ["ext4"]),

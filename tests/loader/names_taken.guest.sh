@@ -1,0 +1,25 @@
+# Shows: a name that a part of the kernel or another module has is told as such, and -R loads the module under another one.
+# script: printk tests/lifecycle/hello.stp
+# script: lustre tests/lifecycle/hello.stp
+# script: ticks ticks.stp
+# modules: lustre
+# stdout: ^part 6 ERROR: the running kernel has a part that is called printk \(/sys/module/printk\): -R loads
+# stdout: ^module 6 ERROR: a module lustre is loaded already, which is none of spile's: -R loads
+# stdout: ^session 6 ERROR: a module ticks is loaded already, and in use: .*attach to its session \(spilerun -A ticks\)
+# stdout: ^renamed 0$
+
+try() {
+	name=$1
+	shift
+	status=0
+	"$@" >out 2>err || status=$?
+	echo "$name $status $(cat err)"
+}
+try part spilerun printk.ko
+try module spilerun ./lustre.ko
+start ticks ready
+try session spilerun ticks.ko
+stop TERM
+status=0
+spilerun -R printk.ko >out || status=$?
+echo "renamed $status"
