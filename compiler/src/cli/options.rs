@@ -126,6 +126,10 @@ pub struct Options {
     #[arg(long, value_name = "PROBE", conflicts_with_all = ["text", "more", "list", "variables", "last_pass"])]
     pub list_lines: Vec<String>,
 
+    /// With --list-lines: a directory that has the source text, of the kernel or of a module; may be given more than once
+    #[arg(long, value_name = "DIR", requires = "list_lines")]
+    pub source: Vec<PathBuf>,
+
     /// Say where each probe point of the script is, and each of its variables
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table", conflicts_with_all = ["list", "variables", "list_lines"])]
     pub resolve: Option<Answer>,
@@ -138,8 +142,8 @@ pub struct Options {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "list", "variables", "list_lines", "resolve", "check", "index"])]
     pub export_index: Option<PathBuf>,
 
-    /// Know the kernel by such a file alone: for -l, -L, --list-lines and -p2; --kernel takes one too
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["release", "sysroot", "check", "resolve"])]
+    /// Know the kernel by such a file alone: for -l, -L, --list-lines, --resolve and -p2; --kernel takes one too
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["release", "sysroot", "check"])]
     pub index: Option<PathBuf>,
 
     /// A kernel to compare with the first: a release, the path of a build tree, of a directory that holds a system's files, or of an index

@@ -100,18 +100,32 @@ impl Session {
         let file = self.sources.add("<input>", text.into_bytes(), Origin::User);
         let (points, problems) = syntax::parse_probe_points(&mut self.sources, file);
         self.tell("Pass 1: parse", &problems)?;
-        let sources = kernel.map(Kernel::source_dirs).unwrap_or_default();
+        if let Some(missing) = self.options.source.iter().find(|directory| !directory.is_dir()) {
+            return Err(self.usage(&format!("--source {}: there is no such directory", missing.display())));
+        }
+        let known = kernel.map(Kernel::source_dirs).unwrap_or_default();
+        let sources = inspect::lines::Sources { given: self.options.source.clone(), known };
+        let mut without_text = std::collections::BTreeSet::new();
         let mut resolver = self.resolver(kernel, release);
         let (mut lines, mut problems) = (Vec::new(), Vec::new());
         for point in &points {
             match inspect::lines::listing(&point.components, point.span, &mut resolver, &sources) {
-                Ok(listed) => lines.extend(listed),
+                Ok(listed) => {
+                    lines.extend(listed.lines);
+                    without_text.extend(listed.without_text);
+                }
                 Err(error) => problems.push(error.diagnostic(point.span)),
             }
         }
         self.tell("Pass 2: analysis", &problems)?;
         if lines.is_empty() {
             return Err(self.fail("no line of it can be probed: lists of lines are made for functions, from DWARF", &[]));
+        }
+        if !without_text.is_empty() && !self.options.no_warnings {
+            let files: Vec<String> = without_text.into_iter().collect();
+            let looked: Vec<String> = sources.given.iter().chain(&sources.known).filter(|place| place.is_dir()).map(|place| place.display().to_string()).collect();
+            let looked = if looked.is_empty() { "no place that packages use is there".to_string() } else { format!("looked below {}", looked.join(", ")) };
+            self.remark(&format!("NOTE: no source text of {} ({looked}): --source DIR names a directory that has it", files.join(", ")));
         }
         self.print_lines(lines.into_iter())
     }

@@ -7,26 +7,45 @@ use crate::probe::{self, PointError, Resolver, Site};
 use spile_source::Span;
 use spile_syntax::ast::{Component, Literal};
 
+/// Directories that may have the source text.
+pub struct Sources {
+    /// As the user has named them: a file is also looked for by the end of its path.
+    pub given: Vec<PathBuf>,
+    /// Where packages have it.
+    pub known: Vec<PathBuf>,
+}
+
+#[derive(Default)]
+pub struct Listing {
+    pub lines: Vec<String>,
+    /// Files whose text was not found, as the debug information names them.
+    pub without_text: BTreeSet<String>,
+}
+
 /// The lines of the functions that a point such as `kernel.function("f")` names.
 ///
-/// `sources`: directories that may have the source text. Each function has a heading, and a line for each from its own to
-/// the last one with code: `  452 *  $file:struct file*` can be probed, by `.statement("f@fs/x.c:452")`.
-pub fn listing(components: &[Component], span: Span, resolver: &mut Resolver, sources: &[PathBuf]) -> Result<Vec<String>, PointError> {
+/// Each function has a heading, and a line for each from its own to the last one with code: `  452 *  $file:struct file*` can be
+/// probed, by `.statement("f@fs/x.c:452")`.
+pub fn listing(components: &[Component], span: Span, resolver: &mut Resolver, sources: &Sources) -> Result<Listing, PointError> {
     let mut functions: BTreeSet<(String, String, u32)> = BTreeSet::new();
     for site in probe::resolve(components, span, &[], resolver)? {
         let Some(code) = site.context.code() else { continue };
         let function = code.object.debug().ok().and_then(|debug| debug.function(code.function).ok());
         functions.extend(function.map(|function| (function.file, function.name, function.line)));
     }
-    let mut lines = Vec::new();
+    let mut listing = Listing::default();
     for (file, name, line) in functions {
         let text = format!("{name}@{file}:*");
         let statements = Component { name: "statement".into(), argument: Some(Literal::String(text.into_bytes())), ..components[components.len() - 1].clone() };
         // Of several functions one may have no line that is its own.
         let Ok(sites) = probe::resolve(&[components[0].clone(), statements], span, &[], resolver) else { continue };
-        lines.extend(of_function(&name, &file, line, &sites, &Text::find(sources, &file)));
+        let text = Text::find(sources, &file);
+        listing.lines.extend(of_function(&name, &file, line, &sites, &text));
+        if text.0.is_empty() {
+            listing.without_text.insert(file);
+        }
     }
-    Ok(lines)
+    Ok(listing)
 }
 
 fn of_function(name: &str, file: &str, first: u32, sites: &[Site], text: &Text) -> Vec<String> {
@@ -82,10 +101,14 @@ struct Text(Vec<String>);
 const MAX_SOURCE: u64 = 16 << 20;
 
 impl Text {
-    fn find(directories: &[PathBuf], file: &str) -> Text {
+    fn find(sources: &Sources, file: &str) -> Text {
         let absolute = Path::new(file);
-        let places = directories.iter().map(|directory| directory.join(file.trim_start_matches('/')));
-        let places = absolute.is_absolute().then(|| absolute.to_path_buf()).into_iter().chain(places);
+        let plain = file.trim_start_matches('/');
+        // Most of the path first: a directory may hold several files of one name.
+        let ends = std::iter::once(plain).chain(plain.match_indices('/').map(|(at, _)| plain.split_at(at + 1).1));
+        let given = ends.flat_map(|end| sources.given.iter().map(move |directory| directory.join(end)));
+        let known = sources.known.iter().map(|directory| directory.join(plain));
+        let places = given.chain(absolute.is_absolute().then(|| absolute.to_path_buf())).chain(known);
         let small = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_SOURCE);
         let bytes = places.filter(small).find_map(|path| std::fs::read(path).ok()).unwrap_or_default();
         Text(String::from_utf8_lossy(&bytes).lines().map(|line| line.replace('\t', "    ")).collect())
@@ -105,8 +128,18 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("fs")).unwrap();
         std::fs::write(directory.path().join("fs/x.c"), "int f(void)\n{\n\treturn 1;\n").unwrap();
-        let text = Text::find(&[directory.path().into()], "fs/x.c");
+        let sources = |given: &[&Path], known: &[&Path]| Sources { given: given.iter().map(PathBuf::from).collect(), known: known.iter().map(PathBuf::from).collect() };
+        let here = directory.path();
+        let text = Text::find(&sources(&[], &[here]), "fs/x.c");
         assert_eq!((text.line(3), text.line(4), text.line(0)), (Some("    return 1;"), None, None));
+        // What is named by hand may begin anywhere in the path that the debug information has.
+        std::fs::create_dir(here.join("other")).unwrap();
+        std::fs::write(here.join("other/x.c"), "other\n").unwrap();
+        let first = |sources: &Sources, file: &str| Text::find(sources, file).line(1).map(str::to_string);
+        assert_eq!(first(&sources(&[here], &[]), "/build/linux-6.1/fs/x.c").as_deref(), Some("int f(void)"));
+        assert_eq!(first(&sources(&[&here.join("fs")], &[]), "/build/linux-6.1/fs/x.c").as_deref(), Some("int f(void)"));
+        assert_eq!(first(&sources(&[&here.join("other")], &[here]), "fs/x.c").as_deref(), Some("other"));
+        assert_eq!(first(&sources(&[], &[here]), "/build/linux-6.1/fs/x.c"), None);
         assert_eq!(line_of("kernel.statement(\"f@fs/x.c:12\")"), Some(12));
         let lines = of_function("f", "fs/x.c", 1, &[], &text);
         assert_eq!(lines, ["f@fs/x.c:1", "     1   int f(void)"]);
