@@ -81,6 +81,9 @@ shows inlined '^kernel.statement\("vfs_read@fs/read_write.c:[0-9]+"\): .*buf=0x'
 shows tasks '^ +1 [a-z]+ +S '
 shows tasks '^ +2 kthreadd +S +[0-9]+ +[0-9]+  kthreadd( <|$)'
 [ "$(grep -c '^ *[0-9]' tasks.out)" -ge "$processes" ] || { echo too few tasks; head -n 40 tasks.out; failed=1; }
+# In the order of when they ran, and none of them in the future.
+awk '$1 ~ /^[0-9]+$/ && match($0, / [A-Z?] +[0-9]+ +-?[0-9]+  /) { split(substr($0, RSTART, RLENGTH), part); print part[3] }' tasks.out >ago
+[ "$(wc -l <ago)" -ge "$processes" ] && sort -n ago | cmp - ago && [ "$(head -n 1 ago)" -ge 0 ] || { echo tasks are not in order; failed=1; }
 shows locks '^ +PID COMMAND +INODE KIND +WAITERS$'
 [ -z "$failed" ]
 echo all as told
