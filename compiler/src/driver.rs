@@ -195,7 +195,7 @@ impl Session {
             return self.print_lines(described(&program).into_iter());
         }
         let clock = Clock::start();
-        let mut plan = plan::plan(&program, &self.sources, naming);
+        let mut plan = self.planned(&program, naming);
         self.refuse_too_large(&plan)?;
         let mut units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
         self.report.add("translate", clock.elapsed());
@@ -740,6 +740,25 @@ impl Session {
         })?;
         built.warnings.iter().for_each(|warning| self.warn(warning));
         Ok(built)
+    }
+
+    /// The plan; where stacks are values, with strings that hold them whole.
+    fn planned(&mut self, program: &Program, mut naming: Naming) -> Plan {
+        let plan = plan::plan(program, &self.sources, naming.clone());
+        let fixed = self.options.defines.iter().any(|define| define.split('=').next() == Some("MAXSTRINGLEN"));
+        let Some(room) = plan::stacks::room(&plan, fixed) else { return plan };
+        if room.cuts() {
+            self.warn(&format!(
+                "a stack that is a key or a value has room for {} frames, deeper ones lose the outermost: -DMAXSTRINGLEN={} holds all, smaller arrays take less memory for it",
+                room.frames,
+                plan::stacks::WHOLE
+            ));
+        }
+        if room.string_bytes == naming.limits.string_bytes {
+            return plan;
+        }
+        naming.limits.string_bytes = room.string_bytes;
+        plan::plan(program, &self.sources, naming)
     }
 
     /// What handlers need of each CPU's memory must be some size that a CPU can have.

@@ -6,7 +6,7 @@
 # script: runqlat examples/runqlat.stp
 # script: offcputime examples/offcputime.stp
 # script: timers examples/timers.stp
-# script: profile examples/profile.stp
+# script: profile -DMAXACTION=1000000 examples/profile.stp
 # script: threshold -G limit_us=0 examples/threshold.stp
 # script: cachestat examples/cachestat.stp
 # script: pages -G interval=1 examples/pages_by_process.stp
@@ -65,6 +65,7 @@ shows oomkill ' : oom_kill_process\+0x|out_of_memory\+0x'
 shows runqlat '^[1-9][0-9]* waits, [0-9]+ us on average'
 shows timers '^ +[1-9][0-9]*  [a-z_]+ \[kernel\]$'
 shows profile '^(dd|exe);.*;[a-z_0-9]+ [1-9][0-9]*$'
+shows profile '^(dd|exe);(entry_SYSCALL_64[a-z_]*|do_syscall_64);.*;[a-z_0-9]+ [1-9][0-9]*$'
 shows threshold ' (cat|dd|exe)\([0-9]+\) vfs_read of (hostname|zero) took [0-9]+ us, returned [0-9]+$'
 shows cachestat '^ +[1-9][0-9]* +[0-9]+ +[0-9]+ +[0-9]+$'
 shows pages '^(dd|exe) +[0-9]+ +[1-9][0-9]* +[0-9]+$'

@@ -12,6 +12,7 @@ mod map;
 mod routine;
 mod shared;
 pub mod stack;
+pub mod stacks;
 mod alike;
 mod tables;
 
