@@ -166,14 +166,18 @@ fn scripts(header: &mut Header, package: &Package) {
 fn relations(header: &mut Header, package: &Package, full: &str) {
     let mut provided = vec![(package.name.as_str(), full)];
     provided.extend(package.stands_for.iter().map(|(name, version)| (name.as_str(), version.as_str())));
+    // rpm searches in halves.
+    provided.sort();
+    let mut others: Vec<&str> = package.stands_for.iter().map(|(name, _)| name.as_str()).collect();
+    others.sort();
     header.text(1047, STRING_ARRAY, &provided.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     header.numbers(1112, INT32, &vec![EQUAL; provided.len()]);
     header.text(1113, STRING_ARRAY, &provided.iter().map(|(_, version)| *version).collect::<Vec<_>>());
-    if !package.stands_for.is_empty() {
+    if !others.is_empty() {
         // No package conflicts with itself.
-        header.numbers(1053, INT32, &vec![0; package.stands_for.len()]);
-        header.text(1054, STRING_ARRAY, &package.stands_for.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
-        header.text(1055, STRING_ARRAY, &vec![""; package.stands_for.len()]);
+        header.numbers(1053, INT32, &vec![0; others.len()]);
+        header.text(1054, STRING_ARRAY, &others);
+        header.text(1055, STRING_ARRAY, &vec![""; others.len()]);
     }
     let of_rpm = [("CompressedFileNames", "3.0.4-1"), ("FileDigests", "4.6.0-1"), ("PayloadFilesHavePrefix", "4.0-1")];
     let mut required: Vec<(String, u32, &str)> = package.depends.iter().map(|name| (name.clone(), 0, "")).collect();
