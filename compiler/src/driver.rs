@@ -2,6 +2,7 @@
 
 mod ask;
 mod headers;
+mod remote;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -52,6 +53,7 @@ const WRONG: Failed = Failed(1);
 
 /// Compiles, and says what to run. `arguments` as the process got them.
 pub fn main(arguments: Vec<OsString>) -> Outcome {
+    let given = arguments.clone();
     let arguments = match cli::rc::with_words(arguments) {
         Ok(arguments) => arguments,
         Err(message) => {
@@ -69,7 +71,10 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     };
     let started = Instant::now();
     let mut session = Session::new(options);
-    let outcome = session.run();
+    let outcome = match session.options.remote.is_empty() || session.options.only_asks() || session.options.version {
+        true => session.run(),
+        false => session.run_remotely(&given),
+    };
     if let Some(form) = session.options.time_report {
         eprint!("{}", session.report.text(form, started.elapsed(), processor_time(), report::peak_memory()));
     }
@@ -843,9 +848,10 @@ impl Session {
 
     /// `-p4`: the module in the current directory, there at once or not at all.
     fn deliver(&self, module: &Path, name: &str) -> Result<PathBuf, Failed> {
-        let target = PathBuf::from(format!("{name}.ko"));
+        let place = self.options.module_directory.as_deref().unwrap_or(Path::new(""));
+        let target = place.join(format!("{name}.ko"));
         let written = (|| {
-            let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(".")?;
+            let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(Path::new(".").join(place))?;
             file.write_all(&std::fs::read(module)?)?;
             let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
             file.as_file().set_permissions(permissions)?;

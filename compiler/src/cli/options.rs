@@ -343,6 +343,18 @@ pub struct Options {
     #[arg(long, conflicts_with_all = ["text", "list", "variables", "list_lines"])]
     pub example: bool,
 
+    /// Compile for the kernel of that host and run the script there, by ssh(1) and its spilerun: [USER@]HOST or ssh://[USER@]HOST[:PORT]; may be given more than once
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["last_pass", "release", "guest", "rotate", "bulk", "detach", "index"])]
+    pub remote: Vec<String>,
+
+    /// With --remote: the host's number before each line
+    #[arg(long, requires = "remote")]
+    pub remote_prefix: bool,
+
+    /// Where -p4 leaves the module.
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub module_directory: Option<PathBuf>,
+
     /// List the kinds of probe points
     #[arg(long)]
     pub dump_probe_types: bool,
@@ -669,9 +681,7 @@ mod tests {
             (&["--bpf", "x"], "in the kernel alone"),
             (&["--runtime=dyninst", "x"], "in the kernel alone"),
             (&["--unprivileged", "x"], "root"),
-            (&["--remote", "host", "x"], "-p4"),
             (&["--use-server", "x"], "-p4"),
-            (&["--remote-prefix", "x"], "spilerun"),
             (&["--download-debuginfo", "x"], "install"),
         ] {
             let text = refusal(words);

@@ -8,7 +8,6 @@ use clap::{Arg, ArgAction, ArgMatches};
 pub const ONE_RUNTIME: &str = "scripts run in the kernel alone; leave the option out";
 pub const PRIVILEGE: &str = "modules are loaded by root; compile with -p4 -m NAME and let root run spilerun NAME.ko";
 const SERVER: &str = "there is no compile server: compile with -p4 -m NAME on a build host and copy NAME.ko, which spilerun runs";
-const REMOTE: &str = "compile with -r RELEASE -p4 -m NAME, copy NAME.ko, and run it there: ssh HOST spilerun NAME.ko";
 const BENCHMARK: &str = "it measured SystemTap; `cargo xtask bench` in the sources measures spile";
 
 /// How an option takes its value.
@@ -23,8 +22,6 @@ enum Takes {
 const REFUSED: &[(&str, Takes, &str)] = &[
     ("i", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
     ("interactive", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
-    ("remote", Takes::Value, REMOTE),
-    ("remote-prefix", Takes::Nothing, REMOTE),
     ("use-server", Takes::Maybe, SERVER),
     ("use-server-on-error", Takes::Maybe, SERVER),
     ("use-http-server", Takes::Value, SERVER),

@@ -17,6 +17,7 @@ pub fn relevant(options: &Options, sources: &SourceMap) -> Options {
     options.no_warnings = false;
     options.disable_cache = false;
     options.poison_cache = false;
+    options.module_directory = None;
     options.time_report = None;
     // What is kept has no signature.
     options.sign_module = None;

@@ -1,0 +1,216 @@
+//! `--remote`: the script is compiled here for the kernel of another host, and run there by its spilerun, through ssh(1).
+//!
+//! The module goes through standard input of a shell there, which then stays open: when it closes, because this program has got a
+//! signal or is gone, the session there ends in order.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::*;
+use nix::libc;
+
+/// `[ssh://][USER@]HOST[:PORT]`
+#[derive(Clone, Debug, PartialEq)]
+struct Host {
+    uri: String,
+    name: String,
+    port: Option<String>,
+}
+
+impl Host {
+    fn parse(uri: &str) -> Result<Host, String> {
+        let (name, port) = match uri.strip_prefix("ssh://").map(|rest| rest.trim_end_matches('/')) {
+            Some(rest) => rest.rsplit_once(':').map_or((rest, None), |(name, port)| (name, Some(port))),
+            None => (uri, None),
+        };
+        // What begins with a dash would be an option of ssh's.
+        let fits = !name.is_empty() && !name.starts_with('-') && !name.contains([':', '/']) && !name.contains(char::is_whitespace);
+        let port_fits = port.is_none_or(|port| port.parse::<u16>().is_ok());
+        match fits && port_fits {
+            true => Ok(Host { uri: uri.to_string(), name: name.to_string(), port: port.map(str::to_string) }),
+            false => Err(format!("--remote {uri}: [USER@]HOST or ssh://[USER@]HOST[:PORT] is wanted")),
+        }
+    }
+
+    fn ssh(&self, command: &str) -> Command {
+        let mut ssh = Command::new("ssh");
+        ssh.args(self.port.iter().flat_map(|port| ["-p", port])).arg(&self.name).arg(command);
+        ssh
+    }
+}
+
+impl Session {
+    /// Runs the script of the command line `words` (as this process got them) on the hosts of `--remote`.
+    pub(super) fn run_remotely(&mut self, words: &[OsString]) -> Result<Outcome, Failed> {
+        let hosts = self.options.remote.iter().map(|uri| Host::parse(uri)).collect::<Result<Vec<Host>, String>>();
+        let hosts = hosts.map_err(|message| self.usage(&message))?;
+        if self.options.script().is_some_and(|(script, _)| script == Script::Stdin) {
+            return Err(self.usage("--remote: the script cannot come from standard input: give a file or -e"));
+        }
+        let directory = self.scratch()?;
+        let mut arguments: Vec<String> = std::mem::take(&mut self.options.output).map_or_else(Vec::new, |path| vec![path.display().to_string()]);
+        let output = arguments.pop().map(PathBuf::from);
+        arguments.extend(self.session_arguments().into_iter().map(|word| word.to_string_lossy().into_owned()));
+        let mut modules: HashMap<String, PathBuf> = HashMap::new();
+        let mut commands = Vec::new();
+        for (number, host) in hosts.iter().enumerate() {
+            let release = self.remote_release(host)?;
+            let module = match modules.get(&release) {
+                Some(module) => module.clone(),
+                None => {
+                    let module = self.compiled_for(&release, words, directory.path())?;
+                    modules.insert(release, module.clone());
+                    module
+                }
+            };
+            let image = std::fs::read(&module).map_err(|error| self.fail(&format!("reading {}: {error}", module.display()), &[]))?;
+            commands.push((far_script(&module, image.len(), number + 1, host, &arguments), image));
+        }
+        self.pass(|| "Pass 5: starting run.".to_string());
+        let signals = spilerun::signals::Signals::catch().map_err(|error| self.fail(&error.to_string(), &[]))?;
+        let piped = self.options.remote_prefix || output.is_some();
+        let mut out: Box<dyn Write + Send> = match &output {
+            Some(path) => Box::new(std::fs::File::create(path).map_err(|error| self.fail(&format!("writing {}: {error}", path.display()), &[]))?),
+            None => Box::new(std::io::stdout()),
+        };
+        let (sender, lines) = std::sync::mpsc::channel::<Vec<u8>>();
+        let mut running: Vec<(String, Child)> = Vec::new();
+        for (number, (host, (command, image))) in hosts.iter().zip(commands).enumerate() {
+            let mut ssh = host.ssh(&command);
+            ssh.stdin(Stdio::piped()).stdout(if piped { Stdio::piped() } else { Stdio::inherit() });
+            // SAFETY: signal(2) may be called between fork and exec. The session there is ended by its input's end, so that its
+            // report still comes.
+            unsafe {
+                ssh.pre_exec(|| {
+                    libc::signal(libc::SIGINT, libc::SIG_IGN);
+                    Ok(())
+                });
+            }
+            let mut child = ssh.spawn().map_err(|error| self.fail(&format!("running ssh: {error}"), &[]))?;
+            if let Some(stdin) = child.stdin.as_mut()
+                && let Err(error) = stdin.write_all(&image)
+            {
+                self.remark(&format!("WARNING: sending the module to {}: {error}", host.uri));
+            }
+            if let Some(stdout) = child.stdout.take() {
+                let prefix = if self.options.remote_prefix { format!("{}: ", number + 1) } else { String::new() };
+                let sender = sender.clone();
+                std::thread::spawn(move || {
+                    let mut reader = BufReader::new(stdout);
+                    let mut line = prefix.clone().into_bytes();
+                    // A reader that is gone wants no more.
+                    while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) && sender.send(std::mem::replace(&mut line, prefix.clone().into_bytes())).is_ok() {}
+                });
+            }
+            running.push((host.uri.clone(), child));
+        }
+        drop(sender);
+        let mut well = true;
+        while !running.is_empty() {
+            if signals.read().stops > 0 {
+                running.iter_mut().for_each(|(_, child)| drop(child.stdin.take()));
+            }
+            for line in lines.try_iter() {
+                // What nobody reads is nobody's concern.
+                let _ = out.write_all(&line);
+            }
+            running.retain_mut(|(uri, child)| match child.try_wait() {
+                Ok(None) => true,
+                Ok(Some(status)) => {
+                    if !status.success() {
+                        self.remark(&format!("ERROR: {uri}: the session ended with {status}"));
+                        well = false;
+                    }
+                    false
+                }
+                Err(_) => false,
+            });
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        lines.iter().for_each(|line| drop(out.write_all(&line)));
+        let _ = out.flush();
+        Ok(Outcome::Done(ExitCode::from(u8::from(!well))))
+    }
+
+    fn remote_release(&self, host: &Host) -> Result<String, Failed> {
+        let output = host.ssh("uname -r -m").stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let output = output.map_err(|error| self.fail(&format!("running ssh: {error}"), &[]))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        match text.split_whitespace().collect::<Vec<_>>().as_slice() {
+            [release, machine] if output.status.success() && *machine == std::env::consts::ARCH => Ok(release.to_string()),
+            [_, machine] if output.status.success() => Err(self.fail(&format!("{}: a {machine} machine; only {} can be compiled for here", host.uri, std::env::consts::ARCH), &[])),
+            _ => Err(self.fail(&format!("{}: ssh does not tell its kernel ({})", host.uri, output.status), &[])),
+        }
+    }
+
+    /// Compiles with the same command line, up to pass 4.
+    fn compiled_for(&self, release: &str, words: &[OsString], place: &Path) -> Result<PathBuf, Failed> {
+        let name = self.options.module.clone().unwrap_or_else(|| format!("stap_remote_{}", std::process::id()));
+        let directory = place.join(release);
+        std::fs::create_dir_all(&directory).map_err(|error| self.fail(&format!("making {}: {error}", directory.display()), &[]))?;
+        let mut compiler = Command::new("/proc/self/exe");
+        compiler.arg0(words.first().cloned().unwrap_or_default()).args(["-r", release, "-p4", "-m", &name, "--module-directory"]).arg(&directory);
+        let status = compiler.args(without_remotes(words)).stdin(Stdio::null()).stdout(Stdio::null()).status();
+        match status {
+            Ok(status) if status.success() => Ok(directory.join(format!("{}.ko", name.strip_suffix(".ko").unwrap_or(&name)))),
+            Ok(_) => Err(WRONG),
+            Err(error) => Err(self.fail(&format!("compiling for {release}: {error}"), &[])),
+        }
+    }
+}
+
+/// The words behind the program's name but for the options of this page.
+fn without_remotes(words: &[OsString]) -> Vec<OsString> {
+    let mut kept = Vec::new();
+    let mut rest = words.iter().skip(1);
+    while let Some(word) = rest.next() {
+        let text = word.to_string_lossy();
+        if text == "--" {
+            kept.push(word.clone());
+            kept.extend(rest.by_ref().cloned());
+        } else if text == "--remote" {
+            rest.next();
+        } else if !text.starts_with("--remote=") && text != "--remote-prefix" {
+            kept.push(word.clone());
+        }
+    }
+    kept
+}
+
+/// What a shell does there: takes the module, runs it until it ends or nobody holds our end any more, and leaves nothing.
+fn far_script(module: &Path, bytes: usize, number: usize, host: &Host, arguments: &[String]) -> String {
+    let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
+    let name = module.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let words: String = arguments.iter().map(|word| format!("{} ", quoted(word))).collect();
+    format!(
+        "d=$(mktemp -d) || exit 1; trap 'rm -rf \"$d\"' EXIT; head -c {bytes} >\"$d/\"{name} || exit 1; exec 3<&0; PATH=$PATH:/usr/sbin:/sbin; \
+         spilerun {words}-r {remote} \"$d/\"{name} 3<&- </dev/null & p=$!; \
+         {{ cat <&3; kill -TERM $p; }} >/dev/null 2>&1 & w=$!; exec 3<&-; wait $p; s=$?; kill $w 2>/dev/null; exit $s",
+        name = quoted(&name),
+        remote = quoted(&format!("{number}:{}", host.uri)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_read() {
+        let host = |uri: &str| Host::parse(uri).map(|host| (host.name, host.port));
+        assert_eq!(host("me@there"), Ok(("me@there".into(), None)));
+        assert_eq!(host("ssh://me@there:2222"), Ok(("me@there".into(), Some("2222".into()))));
+        assert_eq!(host("ssh://there/"), Ok(("there".into(), None)));
+        for wrong in ["", "-oProxyCommand=x", "ssh://-x", "libvirt://vm", "unix:/x", "ssh://a:b", "a b"] {
+            assert!(host(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_compiler_gets_the_other_words() {
+        let words = ["stap", "-g", "--remote", "a", "--remote=b", "--remote-prefix", "x.stp", "--", "--remote", "c"].map(OsString::from);
+        assert_eq!(without_remotes(&words), ["-g", "x.stp", "--", "--remote", "c"].map(OsString::from));
+    }
+}

@@ -1,0 +1,73 @@
+# Shows: --remote compiles for the host's kernel and runs the module there; a signal here ends the session there; nothing stays.
+# ssh and spilerun are programs that say how they were called.
+# limit: 240
+# stdout: ^status 0$
+# stdout: ^ssh host me@two, port 2222 ran$
+# stdout: ^ssh host one, port 22 ran$
+# stdout: ^1: ran 1:one on .*/sent\.ko, -w, a module$
+# stdout: ^2: ran 2:ssh://me@two:2222 on .*/sent\.ko, -w, a module$
+# stdout: ^in the file: ran 1:one on .*/sent\.ko, , a module$
+# stdout: ^failed 1$
+# stdout: ^interrupted 0: begun, ended in order$
+# stdout: ^other machine 1$
+# stdout: ^no host 1$
+# stdout: ^left: 0 directories, 0 modules$
+
+export SPILE_CACHE_DIR=$PWD/cache
+mkdir bin far
+export PATH=$PWD/bin:$PATH FAR=$PWD/far MACHINE=x86_64
+cat >bin/ssh <<'EOS'
+#!/bin/sh
+port=22
+[ "$1" != -p ] || { port=$2; shift 2; }
+host=$1
+shift
+case $1 in
+uname*) echo "$RELEASE $MACHINE" ;;
+*)
+	echo "ssh host $host, port $port ran" >>"$FAR/log"
+	TMPDIR=$FAR exec sh -c "$*"
+	;;
+esac
+EOS
+cat >bin/spilerun <<'EOS'
+#!/bin/sh
+options=
+while [ $# -gt 1 ]; do
+	case $1 in
+	-r) remote=$2; shift ;;
+	-T) waits=yes; shift ;;
+	*) options=$1 ;;
+	esac
+	shift
+done
+if [ -n "$waits" ]; then
+	trap 'echo ended in order; exit 0' TERM
+	echo begun
+	while :; do sleep 0.1; done
+fi
+head -c 4 "$1" | grep -q ELF && what='a module'
+echo "ran $remote on $1, $options, $what"
+exit "${STATUS:-0}"
+EOS
+chmod 755 bin/*
+echo 'probe begin { println(@1) exit() }' >script.stp
+"$SPILE" --remote one --remote=ssh://me@two:2222 --remote-prefix -w -m sent script.stp word >out 2>err && echo "status $?" || cat err
+sort far/log
+sort out
+"$SPILE" --remote one -o file -m sent -e 'probe begin { exit() }' && sed 's/^/in the file: /' file
+STATUS=1 "$SPILE" --remote one -e 'probe begin { exit() }' >out 2>err || echo "failed $?"
+"$SPILE" --remote one -T 60 -e 'probe begin { println("x") }' >out 2>err &
+pid=$!
+for tenth in $(seq 1 300); do
+	! grep -q begun out || break
+	sleep 0.1
+done
+kill -INT $pid
+status=0
+wait $pid || status=$?
+echo "interrupted $status: $(sed 'N;s/\n/, /' out)"
+MACHINE=aarch64 "$SPILE" --remote one -e 'probe begin { exit() }' 2>/dev/null || echo "other machine $?"
+"$SPILE" --remote=-oProxyCommand=x -e 'probe begin { exit() }' 2>/dev/null || echo "no host $?"
+rm far/log
+echo "left: $(ls far | wc -l) directories, $(ls ./*.ko 2>/dev/null | wc -l) modules"
