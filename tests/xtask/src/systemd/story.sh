@@ -51,6 +51,7 @@ first)
 	fact 'it was there before the root file system' sh -c 'dmesg | grep -n "lu_5642: loading out-of-tree\|EXT4-fs (vda): mounted" | head -n 1 | grep lu_5642'
 	fact 'what it printed in the initramfs is in the journal' soon in_journal 'LU-5642 stap started'
 	fact 'the unit is hardened' systemd-analyze security --no-pager --threshold=30 $unit
+	fact 'the unit locks what all loaders lock' nsenter -m -t "$(loader)" sh -c ': >>/sys/module/kernel/uevent'
 	fact 'no restart' is "$(systemctl show -P NRestarts $unit)" 0
 
 	before=$(rewritten)
@@ -99,6 +100,21 @@ first)
 	fact 'stop: the module is gone' [ ! -e /sys/module/lu_5642 ]
 	systemctl start $unit
 	fact 'start: the error is gone' is "$(failure)" "$again"
+
+	systemctl stop $unit
+	groupadd -r spileusr
+	useradd -r -G spileusr someone
+	install -m 4755 /usr/sbin/spilerun /usr/local/sbin/by-users
+	cp /etc/spile/lu_5642.conf /root/before.conf
+	echo START=spileusr >>/etc/spile/lu_5642.conf
+	setpriv --reuid someone --regid someone --init-groups /usr/local/sbin/by-users lu_5642 >/root/user.out 2>&1 &
+	user=$!
+	fact 'a user may start it' soon test -e /sys/module/lu_5642
+	fact 'a user had the name: the service is active' is "$(restart)" 0
+	fact 'a user had the name: that is told' in_journal 'is taken by a session that someone has started'
+	fact 'a user had the name: the loader has ended' sh -c "! kill -0 $user"
+	cp /root/before.conf /etc/spile/lu_5642.conf
+	rm /usr/local/sbin/by-users
 
 	other=$(other_kernel)
 	# Ours alone: others make an initramfs, which takes the guest very long.
