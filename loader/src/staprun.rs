@@ -118,6 +118,10 @@ pub fn translate(words: &[OsString]) -> Asked {
     if others.is_empty() && (attach || remove) {
         return Asked::Wrong("a module's name is missing".to_string());
     }
+    // They stood behind `--`, and are no options of ours either.
+    if !attach && !remove && others.iter().any(|word| word.as_bytes().starts_with(b"-")) {
+        arguments.push("--".into());
+    }
     arguments.extend(others);
     Asked::Arguments(arguments)
 }
@@ -165,7 +169,8 @@ mod tests {
         assert_eq!(ours("staprun -L m"), "staprun -L m");
         assert_eq!(ours("staprun -t 7 m"), "staprun -x 7 m");
         assert_eq!(ours("staprun -r 1:ssh://h -C always -M 2 -D m"), "staprun -r 1:ssh://h -C always -M 2 -D m");
-        assert_eq!(ours("staprun m --stats=json -- -x"), "staprun --stats=json m -x");
+        assert_eq!(ours("staprun m --stats=json -- -x"), "staprun --stats=json -- m -x");
+        assert_eq!(ours("staprun -- -T5"), "staprun -- -T5");
     }
 
     /// Its -T is no end of the session, and -u, -F, -i have nothing to do.
