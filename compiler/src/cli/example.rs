@@ -1,6 +1,6 @@
 //! `--example NAME`: scripts that are installed to be tried.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Directories below one for a system's data, as $XDG_DATA_DIRS names them.
 const PLACES: [&str; 5] = ["spile/examples", "doc/spile/examples", "systemtap/examples", "doc/systemtap-doc/examples", "doc/systemtap/examples"];
@@ -12,11 +12,16 @@ const DEEPEST: usize = 8;
 pub fn find(name: &Path) -> Result<PathBuf, String> {
     let given = std::env::var("XDG_DATA_DIRS").ok().filter(|list| !list.is_empty());
     let data = given.unwrap_or_else(|| "/usr/local/share:/usr/share".to_string());
-    let places: Vec<PathBuf> = data.split(':').flat_map(|data| PLACES.map(|place| Path::new(data).join(place))).collect();
+    // Those that begin elsewhere than at / do not count, the specification of $XDG_DATA_DIRS says.
+    let places = data.split(':').filter(|data| data.starts_with('/'));
+    let places: Vec<PathBuf> = places.flat_map(|data| PLACES.map(|place| Path::new(data).join(place))).collect();
     find_in(name, &places)
 }
 
 fn find_in(name: &Path, places: &[PathBuf]) -> Result<PathBuf, String> {
+    if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(format!("--example {}: this is a path and no example's name: leave --example out", name.display()));
+    }
     let mut wanted = vec![name.to_path_buf()];
     if name.extension().is_none_or(|extension| extension != "stp") {
         wanted.push(PathBuf::from(format!("{}.stp", name.display())));
@@ -56,6 +61,10 @@ mod tests {
         let places = [top.path().join("none"), top.path().join("examples")];
         for name in ["nettop", "nettop.stp", "network/nettop.stp"] {
             assert_eq!(find_in(Path::new(name), &places), Ok(network.join("nettop.stp")), "{name}");
+        }
+        std::fs::write(top.path().join("secret.stp"), "").unwrap();
+        for path in ["../secret", "network/../nettop", "/etc/passwd", "./nettop"] {
+            assert!(find_in(Path::new(path), &places).unwrap_err().contains("no example's name"), "{path}");
         }
         assert!(find_in(Path::new("iotop"), &places).unwrap_err().contains("none of this name below"));
         assert!(find_in(Path::new("iotop"), &places[..1]).unwrap_err().contains("no examples are installed"));
