@@ -65,7 +65,8 @@ fn script(file: &str, text: &str, pass: u8, good: bool) -> What {
     if program.ends_with("sh") {
         return match good {
             true => What::Commands { support: Vec::new(), checks: vec![format!("{program} {path}")] },
-            false => What::Commands { support: Vec::new(), checks: vec![format!("! {program} {path}")] },
+            // A crash stays one.
+            false => What::Commands { support: Vec::new(), checks: vec![format!("{program} {path}; s=$?; [ $s -lt 101 ] || exit $s; [ $s != 0 ]")] },
         };
     }
     let mut words: Vec<String> = if program.rsplit('/').next() == Some("stap") { words.collect() } else { Vec::new() };
