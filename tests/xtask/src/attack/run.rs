@@ -23,13 +23,15 @@ const COMPILING: &str = "300";
 const RUNNING: Duration = Duration::from_secs(120);
 /// Exit statuses of a program that was ended by a signal of its own making begin here: SIGILL, SIGABRT, SIGBUS, SIGSEGV.
 const CRASHES: [i32; 4] = [132, 134, 135, 139];
+/// Those of a loader that did not begin the session: a module that does not run attacks nothing.
+const NEVER_RAN: std::ops::RangeInclusive<i32> = 2..=7;
 
 /// What became of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It ran, and the kernel is well.
     Held,
-    /// The compiler would not have it, and said so as it should.
+    /// The compiler would not have it, or the loader: each said so as it should.
     Refused(String),
     /// What is wrong.
     Broken(String),
@@ -118,10 +120,15 @@ fn judge(end: &str, said: &str, log: &str) -> Outcome {
     if end.contains("left") {
         faults.push("the module stays".to_string());
     }
-    if end.split(' ').next().and_then(|status| status.parse().ok()).is_some_and(|status| CRASHES.contains(&status)) || said.contains("panicked at") {
+    let status: Option<i32> = end.split(' ').next().and_then(|status| status.parse().ok());
+    if status.is_some_and(|status| CRASHES.contains(&status)) || said.contains("panicked at") {
         faults.push(format!("the loader crashed ({end})"));
     }
-    if faults.is_empty() { Outcome::Held } else { Outcome::Broken(format!("{}\nloader: {end}\n{said}", faults.join("\n"))) }
+    match faults.is_empty() {
+        true if status.is_some_and(|status| NEVER_RAN.contains(&status)) => Outcome::Refused(format!("loader: {end}\n{said}")),
+        true => Outcome::Held,
+        false => Outcome::Broken(format!("{}\nloader: {end}\n{said}", faults.join("\n"))),
+    }
 }
 
 /// What a guest hands over of the scripts, and the end of its console.
@@ -162,6 +169,7 @@ mod tests {
     fn what_a_session_may_leave() {
         assert_eq!(judge("1", "ERROR: division by 0", ""), Outcome::Held);
         assert_eq!(judge("137", "", "attack_1: loading out-of-tree module taints kernel.\nCall Trace:"), Outcome::Held);
+        assert_eq!(judge("7", "ERROR: refused", ""), Outcome::Refused("loader: 7\nERROR: refused".into()));
         for (end, said, log) in [
             ("0", "", "before\nWARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1\nCall Trace:"),
             ("0", "thread 'main' panicked at", ""),
