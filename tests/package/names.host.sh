@@ -14,6 +14,9 @@
 # stdout: ^prep 0 .*headers of .*: there .*debug information of .*: there$
 # stdout: ^prep of none 1$
 # stdout: ^prep, wrong 1$
+# stdout: ^prep of two 1$
+# stdout: ^prep, part of a name 1 .*knows no package linux-headers-6.1.0 
+# stdout: ^report without passwords: DEBUGINFOD_URLS=https://\.\.\.@host/ http://other/$
 # stdout: ^report 0: == spile == == system == == packages == == kernel log ==$
 
 export SPILE_CACHE_DIR=$PWD/cache
@@ -39,4 +42,12 @@ prep=root/usr/bin/stap-prep
 echo "prep $($prep "$RELEASE" >out 2>&1; echo $? $(cat out))"
 PATH=$PWD/none:/usr/bin:/bin $prep -q 9.9.9-none </dev/null >/dev/null 2>&1 || echo "prep of none $?"
 $prep --no-such 2>/dev/null || echo "prep, wrong $?"
+$prep 6.1.0 6.1.1 2>/dev/null || echo "prep of two $?"
+# As root, and what would be installed.
+printf "#!/bin/sh\necho 0\n" >none/id
+printf '#!/bin/sh\necho linux-headers-6.1.0-1-amd64 linux-headers-6x1.0 | xargs -n 1\n' >none/apt-cache
+printf '#!/bin/sh\necho installed "$@"\n' >none/apt-get
+chmod 755 none/apt-*
+echo "prep, part of a name $(PATH=$PWD/none:/usr/bin:/bin $prep 6.1.0 >out 2>&1; echo $? $(cat out))"
+echo "report without passwords: $(DEBUGINFOD_URLS='https://me:secret@host/ http://other/' root/usr/bin/stap-report | grep DEBUGINFOD_URLS)"
 root/usr/bin/stap-report >report && echo "report $?: $(grep -E '^== (spile|system|packages|kernel log) ==' report | xargs)"
