@@ -53,14 +53,15 @@ const WRONG: Failed = Failed(1);
 
 /// Compiles, and says what to run. `arguments` as the process got them.
 pub fn main(arguments: Vec<OsString>) -> Outcome {
-    let given = arguments.clone();
-    let arguments = match cli::rc::with_words(arguments) {
+    let has_words_of_rc = arguments.get(1).is_some_and(|word| word == remote::MODULE_DIRECTORY);
+    let arguments = match if has_words_of_rc { Ok(arguments) } else { cli::rc::with_words(arguments) } {
         Ok(arguments) => arguments,
         Err(message) => {
             eprintln!("spile: {}", escape::line(&message));
             return Outcome::Done(ExitCode::FAILURE);
         }
     };
+    let given = arguments.clone();
     let options = match Options::parse_words(arguments) {
         Ok(options) => options,
         Err(error) => {

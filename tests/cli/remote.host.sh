@@ -9,7 +9,10 @@
 # stdout: ^in the file: ran 1:one on .*/sent\.ko, , a module$
 # stdout: ^failed 1$
 # stdout: ^interrupted 0: begun, ended in order$
+# stdout: ^interrupted twice, by a host that does not end: 1$
+# stdout: ^in the rc file: ran 1:one on .*/sent\.ko, , a module$
 # stdout: ^other machine 1$
+# stdout: ^a path for a release: .* is no kernel.s release$
 # stdout: ^no host 1$
 # stdout: ^left: 0 directories, 0 modules$
 
@@ -20,12 +23,15 @@ cat >bin/ssh <<'EOS'
 #!/bin/sh
 port=22
 [ "$1" != -p ] || { port=$2; shift 2; }
+[ "$1" = -- ] || exit 9
+shift
 host=$1
 shift
 case $1 in
 uname*) echo "$RELEASE $MACHINE" ;;
 *)
 	echo "ssh host $host, port $port ran" >>"$FAR/log"
+	[ -z "$DEAF" ] || exec sleep 60
 	TMPDIR=$FAR exec sh -c "$*"
 	;;
 esac
@@ -67,7 +73,26 @@ kill -INT $pid
 status=0
 wait $pid || status=$?
 echo "interrupted $status: $(sed 'N;s/\n/, /' out)"
+# Two signals at once would be one.
+rm far/log
+DEAF=yes "$SPILE" --remote one -e 'probe begin { exit() }' 2>err &
+pid=$!
+for tenth in $(seq 1 300); do
+	[ ! -e far/log ] || break
+	sleep 0.1
+done
+kill -INT $pid
+sleep 1
+kill -INT $pid
+status=0
+timeout 20 tail --pid=$pid -f /dev/null || kill -KILL $pid
+wait $pid || status=$?
+echo "interrupted twice, by a host that does not end: $status"
+mkdir rc
+echo '--remote one -m sent' >rc/rc
+SYSTEMTAP_DIR=$PWD/rc "$SPILE" -e 'probe begin { exit() }' >out 2>err && sed 's/^/in the rc file: /' out
 MACHINE=aarch64 "$SPILE" --remote one -e 'probe begin { exit() }' 2>/dev/null || echo "other machine $?"
+RELEASE=../$RELEASE "$SPILE" --remote one -e 'probe begin { exit() }' 2>err || sed -n 's/^/a path for a release: /p' err
 "$SPILE" --remote=-oProxyCommand=x -e 'probe begin { exit() }' 2>/dev/null || echo "no host $?"
 rm far/log
 echo "left: $(ls far | wc -l) directories, $(ls ./*.ko 2>/dev/null | wc -l) modules"

@@ -6,10 +6,15 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::*;
 use nix::libc;
+
+/// First word of a compiler that is started for another host: its command line has the words of the rc file already.
+pub const MODULE_DIRECTORY: &str = "--module-directory";
 
 /// `[ssh://][USER@]HOST[:PORT]`
 #[derive(Clone, Debug, PartialEq)]
@@ -36,13 +41,31 @@ impl Host {
 
     fn ssh(&self, command: &str) -> Command {
         let mut ssh = Command::new("ssh");
-        ssh.args(self.port.iter().flat_map(|port| ["-p", port])).arg(&self.name).arg(command);
+        ssh.args(self.port.iter().flat_map(|port| ["-p", port])).args(["--", &self.name]).arg(command);
         ssh
     }
 }
 
+/// A session on another host.
+struct Far {
+    uri: String,
+    child: Child,
+    /// Its standard input is open until this goes.
+    open: Option<Sender<()>>,
+    /// Sends the module.
+    sent: Option<JoinHandle<std::io::Result<()>>>,
+}
+
+impl Far {
+    /// Why the module did not get there; asked once.
+    fn sending_failed(&mut self) -> Option<std::io::Error> {
+        let sent = self.sent.take_if(|sent| sent.is_finished())?;
+        sent.join().ok()?.err()
+    }
+}
+
 impl Session {
-    /// Runs the script of the command line `words` (as this process got them) on the hosts of `--remote`.
+    /// Runs the script of the command line `words` (with those of the rc file) on the hosts of `--remote`.
     pub(super) fn run_remotely(&mut self, words: &[OsString]) -> Result<Outcome, Failed> {
         let hosts = self.options.remote.iter().map(|uri| Host::parse(uri)).collect::<Result<Vec<Host>, String>>();
         let hosts = hosts.map_err(|message| self.usage(&message))?;
@@ -50,9 +73,9 @@ impl Session {
             return Err(self.usage("--remote: the script cannot come from standard input: give a file or -e"));
         }
         let directory = self.scratch()?;
-        let mut arguments: Vec<String> = std::mem::take(&mut self.options.output).map_or_else(Vec::new, |path| vec![path.display().to_string()]);
-        let output = arguments.pop().map(PathBuf::from);
-        arguments.extend(self.session_arguments().into_iter().map(|word| word.to_string_lossy().into_owned()));
+        // Written here, not there.
+        let output = self.options.output.take();
+        let arguments: Vec<String> = self.session_arguments().into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let mut modules: HashMap<String, PathBuf> = HashMap::new();
         let mut commands = Vec::new();
         for (number, host) in hosts.iter().enumerate() {
@@ -76,7 +99,7 @@ impl Session {
             None => Box::new(std::io::stdout()),
         };
         let (sender, lines) = std::sync::mpsc::channel::<Vec<u8>>();
-        let mut running: Vec<(String, Child)> = Vec::new();
+        let mut running: Vec<Far> = Vec::new();
         for (number, (host, (command, image))) in hosts.iter().zip(commands).enumerate() {
             let mut ssh = host.ssh(&command);
             ssh.stdin(Stdio::piped()).stdout(if piped { Stdio::piped() } else { Stdio::inherit() });
@@ -89,11 +112,16 @@ impl Session {
                 });
             }
             let mut child = ssh.spawn().map_err(|error| self.fail(&format!("running ssh: {error}"), &[]))?;
-            if let Some(stdin) = child.stdin.as_mut()
-                && let Err(error) = stdin.write_all(&image)
-            {
-                self.remark(&format!("WARNING: sending the module to {}: {error}", host.uri));
-            }
+            // A host that does not answer takes nothing: signals are heeded meanwhile.
+            let (open, until) = std::sync::mpsc::channel::<()>();
+            let sent = child.stdin.take().map(|mut stdin| {
+                std::thread::spawn(move || {
+                    stdin.write_all(&image)?;
+                    // It stays open as long as `open` does.
+                    let _ = until.recv();
+                    std::io::Result::Ok(())
+                })
+            });
             if let Some(stdout) = child.stdout.take() {
                 let prefix = if self.options.remote_prefix { format!("{}: ", number + 1) } else { String::new() };
                 let sender = sender.clone();
@@ -104,23 +132,31 @@ impl Session {
                     while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) && sender.send(std::mem::replace(&mut line, prefix.clone().into_bytes())).is_ok() {}
                 });
             }
-            running.push((host.uri.clone(), child));
+            running.push(Far { uri: host.uri.clone(), child, open: Some(open), sent });
         }
         drop(sender);
-        let mut well = true;
+        let (mut well, mut stops) = (true, 0);
         while !running.is_empty() {
-            if signals.read().stops > 0 {
-                running.iter_mut().for_each(|(_, child)| drop(child.stdin.take()));
+            stops += signals.read().stops;
+            if stops > 0 {
+                running.iter_mut().for_each(|far| far.open = None);
+            }
+            if stops > 1 {
+                // A host that does not answer; its shell ends the session when the connection is gone.
+                running.iter_mut().for_each(|far| drop(far.child.kill()));
             }
             for line in lines.try_iter() {
                 // What nobody reads is nobody's concern.
                 let _ = out.write_all(&line);
             }
-            running.retain_mut(|(uri, child)| match child.try_wait() {
+            running.retain_mut(|far| match far.child.try_wait() {
                 Ok(None) => true,
                 Ok(Some(status)) => {
                     if !status.success() {
-                        self.remark(&format!("ERROR: {uri}: the session ended with {status}"));
+                        if let Some(error) = far.sending_failed() {
+                            self.remark(&format!("WARNING: sending the module to {}: {error}", far.uri));
+                        }
+                        self.remark(&format!("ERROR: {}: the session ended with {status}", far.uri));
                         well = false;
                     }
                     false
@@ -139,7 +175,10 @@ impl Session {
         let output = output.map_err(|error| self.fail(&format!("running ssh: {error}"), &[]))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         match text.split_whitespace().collect::<Vec<_>>().as_slice() {
-            [release, machine] if output.status.success() && *machine == std::env::consts::ARCH => Ok(release.to_string()),
+            [release, machine] if output.status.success() && *machine == std::env::consts::ARCH => match is_release(release) {
+                true => Ok(release.to_string()),
+                false => Err(self.fail(&format!("{}: {} is no kernel's release", host.uri, escape::line(release)), &[])),
+            },
             [_, machine] if output.status.success() => Err(self.fail(&format!("{}: a {machine} machine; only {} can be compiled for here", host.uri, std::env::consts::ARCH), &[])),
             _ => Err(self.fail(&format!("{}: ssh does not tell its kernel ({})", host.uri, output.status), &[])),
         }
@@ -151,7 +190,7 @@ impl Session {
         let directory = place.join(release);
         std::fs::create_dir_all(&directory).map_err(|error| self.fail(&format!("making {}: {error}", directory.display()), &[]))?;
         let mut compiler = Command::new("/proc/self/exe");
-        compiler.arg0(words.first().cloned().unwrap_or_default()).args(["-r", release, "-p4", "-m", &name, "--module-directory"]).arg(&directory);
+        compiler.arg0(words.first().cloned().unwrap_or_default()).arg(MODULE_DIRECTORY).arg(&directory).args(["-r", release, "-p4", "-m", &name]);
         let status = compiler.args(without_remotes(words)).stdin(Stdio::null()).stdout(Stdio::null()).status();
         match status {
             Ok(status) if status.success() => Ok(directory.join(format!("{}.ko", name.strip_suffix(".ko").unwrap_or(&name)))),
@@ -159,6 +198,11 @@ impl Session {
             Err(error) => Err(self.fail(&format!("compiling for {release}: {error}"), &[])),
         }
     }
+}
+
+/// What a host says is a directory's name here, and `-r` takes paths too.
+fn is_release(text: &str) -> bool {
+    text.starts_with(|letter: char| letter.is_ascii_alphanumeric()) && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._+~-".contains(letter))
 }
 
 /// The words behind the program's name but for the options of this page.
@@ -184,13 +228,15 @@ fn far_script(module: &Path, bytes: usize, number: usize, host: &Host, arguments
     let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
     let name = module.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let words: String = arguments.iter().map(|word| format!("{} ", quoted(word))).collect();
-    format!(
+    let script = format!(
         "d=$(mktemp -d) || exit 1; trap 'rm -rf \"$d\"' EXIT; head -c {bytes} >\"$d/\"{name} || exit 1; exec 3<&0; PATH=$PATH:/usr/sbin:/sbin; \
          spilerun {words}-r {remote} \"$d/\"{name} 3<&- </dev/null & p=$!; \
          {{ cat <&3; kill -TERM $p; }} >/dev/null 2>&1 & w=$!; exec 3<&-; wait $p; s=$?; kill $w 2>/dev/null; exit $s",
         name = quoted(&name),
         remote = quoted(&format!("{number}:{}", host.uri)),
-    )
+    );
+    // The user's own shell there may be another one.
+    format!("exec sh -c {}", quoted(&script))
 }
 
 #[cfg(test)]
@@ -205,6 +251,16 @@ mod tests {
         assert_eq!(host("ssh://there/"), Ok(("there".into(), None)));
         for wrong in ["", "-oProxyCommand=x", "ssh://-x", "libvirt://vm", "unix:/x", "ssh://a:b", "a b"] {
             assert!(host(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn releases_are_no_paths_and_no_options() {
+        for release in ["6.1.0-44-amd64", "5.14.0-427.el9.x86_64+debug", "6.12~rc1"] {
+            assert!(is_release(release), "{release}");
+        }
+        for wrong in ["", "..", "../x", "/srv/linux", "-p1", "6.1;id", "6.1\x1b[m"] {
+            assert!(!is_release(wrong), "{wrong}");
         }
     }
 
