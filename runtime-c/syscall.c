@@ -144,19 +144,20 @@ static void handle_enter(void *data, struct pt_regs *regs, long number)
 
 /*
  * rt_sigreturn() has put back the registers of what the signal interrupted, and
- * -1 for its own number, so that nothing is restarted. A 32-bit program has two
- * calls that do.
+ * -1 for its own number, so that nothing is restarted. A program that makes a
+ * call of number -1 is told that there is none. A 32-bit program has two calls
+ * that return so.
  */
-static long returned_from(struct pt_regs *regs)
+static long returned_from(struct pt_regs *regs, long result)
 {
 	long number = syscall_get_nr(current, regs);
 
-	return number == -1 && !in_compat_syscall() ? 15 : number;
+	return number == -1 && result != -ENOSYS && !in_compat_syscall() ? 15 : number;
 }
 
 static void handle_exit(void *data, struct pt_regs *regs, long result)
 {
-	handle_call(true, regs, returned_from(regs), result, run_list);
+	handle_call(true, regs, returned_from(regs, result), result, run_list);
 }
 
 static void find_source(struct tracepoint *tracepoint, void *data)
