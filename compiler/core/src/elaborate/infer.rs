@@ -60,6 +60,7 @@ impl<'a> Elaborator<'a> {
             errors.push(Error::Condition { what, span: expr.span });
         });
         errors.into_iter().for_each(|error| self.report(error));
+        self.check_guru_condition(condition);
     }
 
     pub(super) fn infer_statements(&mut self, unit: &mut Unit, statements: &'a [ast::Stmt], function: Option<usize>) {

@@ -7,25 +7,39 @@ use crate::program::{EmbeddedC, Expr, ExprKind, Type};
 use spile_source::{Origin, Span};
 use spile_syntax::{ast, visit};
 
+/// The operator, where it is one of those.
+fn raw_operator(expr: &ast::Expr) -> Option<(&'static str, Span)> {
+    let what = match &expr.kind {
+        ast::ExprKind::Const(_) => "@const",
+        ast::ExprKind::Register { user: true, .. } => "@uregister",
+        ast::ExprKind::Register { user: false, .. } => "@kregister",
+        ast::ExprKind::Deref { user: true, .. } => "@uderef",
+        ast::ExprKind::Deref { user: false, .. } => "@kderef",
+        _ => return None,
+    };
+    Some((what, expr.span))
+}
+
 impl<'a> Elaborator<'a> {
     /// What reads the kernel's memory or holds C is for guru mode and library files, wherever it stands: also where it
     /// never runs, or nothing uses its value.
     pub(super) fn check_guru(&mut self, block: &ast::Block) {
         let mut found = Vec::new();
-        visit::expressions(block, &mut |expr| {
-            let what = match &expr.kind {
-                ast::ExprKind::Const(_) => "@const",
-                ast::ExprKind::Register { user: true, .. } => "@uregister",
-                ast::ExprKind::Register { user: false, .. } => "@kregister",
-                ast::ExprKind::Deref { user: true, .. } => "@uderef",
-                ast::ExprKind::Deref { user: false, .. } => "@kderef",
-                _ => return,
-            };
-            found.push(Error::Guru { what, span: expr.span });
-        });
-        let library = self.sources.file(block.span.file).origin == Origin::Tapset;
+        visit::expressions(block, &mut |expr| found.extend(raw_operator(expr)));
+        self.refuse_raw(found, block.span);
+    }
+
+    /// The same of a probe point's condition, which is in no block.
+    pub(super) fn check_guru_condition(&mut self, condition: &ast::Expr) {
+        let mut found = Vec::new();
+        visit::in_expression(condition, &mut |expr| found.extend(raw_operator(expr)));
+        self.refuse_raw(found, condition.span);
+    }
+
+    fn refuse_raw(&mut self, found: Vec<(&'static str, Span)>, whole: Span) {
+        let library = self.sources.file(whole.file).origin == Origin::Tapset;
         if !self.options.guru && !library {
-            found.into_iter().for_each(|error| self.report(error));
+            found.into_iter().for_each(|(what, span)| self.report(Error::Guru { what, span }));
         }
     }
 
