@@ -23,8 +23,8 @@ enum spile_gate_place {
 };
 
 /*
- * Whether a handler may write now: counts it, and tells of the first. Any context a handler runs in; does not sleep or allocate; its
- * bound are the scopes.
+ * Whether a handler may write now: counts it, and reports the first. Any context that a handler runs in; does not sleep or
+ * allocate, and takes no longer than a look at all scopes.
  */
 bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 place, u64 before, u64 after);
 
