@@ -372,6 +372,15 @@ mod tests {
         format!("argstr = __syscall_argstr({number:#x})\n")
     }
 
+    /// An argument's has one byte of the call's.
+    #[test]
+    fn numbers_fit_a_byte() {
+        for style in [Style::SystemTap, Style::Strace] {
+            let numbers = Numbers::new(style);
+            assert!(numbers.numbers.len() > 50 && numbers.numbers.values().all(|(number, _)| (1..=255).contains(number)));
+        }
+    }
+
     #[test]
     fn an_alias_of_each_kind() {
         let text = made(b"probe nd_syscall.open {}", Style::SystemTap);
