@@ -9,6 +9,7 @@
  * for it (measured), so where entry.c can serve the site the kprobe stays disabled
  * and its handler is called from there, as fprobe does it.
  */
+#include <linux/atomic.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
@@ -148,6 +149,8 @@ void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs)
 {
 	struct kprobe *kprobe = &site->kretprobe.kp;
 
+	if (!spile_return_may_be_hooked(site))
+		return;
 	kprobe->pre_handler(kprobe, regs);
 }
 NOKPROBE_SYMBOL(spile_kretprobe_enter);
@@ -172,6 +175,7 @@ static void disarm_returns(struct spile_site *const *sites, unsigned int count)
 			sites[i]->by_entry = false;
 			continue;
 		}
+		sites[i]->return_missed += atomic_long_xchg(&sites[i]->unhooked, 0);
 		sites[i]->missed += sites[i]->kretprobe.kp.nmissed;
 		sites[i]->return_missed += sites[i]->kretprobe.nmissed;
 		sites[i]->by_entry = false;

@@ -81,6 +81,8 @@ void spile_return_pool_enter(struct spile_site *site, struct pt_regs *regs)
 	struct kprobe *kprobe = &site->pool->kretprobe.kp;
 	struct spile_site *interrupted = this_cpu_read(entering);
 
+	if (!spile_return_may_be_hooked(site))
+		return;
 	this_cpu_write(entering, site);
 	kprobe->pre_handler(kprobe, regs);
 	/* The entry handler was not asked: all instances are in use. */
