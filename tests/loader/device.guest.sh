@@ -11,7 +11,10 @@ while :; do cat /proc/version >/dev/null; ls /proc/self/ >/dev/null; done &
 load=$!
 seed=$(date +%s)
 echo "seed $seed"
-echo "root: $(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed)"
-echo "a user: $(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed 4242)"
+# Its status fails the test: too few of the calls went well.
+said=$(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed)
+echo "root: $said"
+said=$(device fuzzed.ko ${SPILE_TEST_SECONDS:-8} $seed 4242)
+echo "a user: $said"
 kill $load
 echo "modules left: $(grep -c '^fuzzed' /proc/modules)"

@@ -5,7 +5,7 @@
 //!     cargo xtask attack --seed 5017 --show                 # the script of that seed
 //!
 //! A script depends on its seed and the library alone. What breaks something is made smaller as long as it still does, and kept in
-//! target/attack; it belongs into tests/guard/attack then. A fixed number is part of `cargo xtask test`.
+//! target/attack; with the fix it becomes a test, beside those of what it broke. A fixed number is part of `cargo xtask test`.
 
 mod generate;
 mod points;
