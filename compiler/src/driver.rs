@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The passes in order, and where `-p1` to `-p5` stop. The one place that reads scripts, prints and takes the time.
 
 mod ask;
@@ -16,34 +18,38 @@ use std::time::Instant;
 use sha2::{Digest, Sha256};
 use spile_abi::escape;
 
-use spile_base::cache::{Cache, Key};
-use crate::{cli, peer};
 use crate::cli::options::{Form, Options, Script, module_name};
-use crate::cli::relevant::relevant;
 use crate::cli::passes::{Clock, memory, processor_time};
 use crate::cli::progress::{Progress, Speaker};
+use crate::cli::relevant::relevant;
 use crate::cli::report::{self, Report};
-use spile_source::diagnostic::{Code, Diagnostic, Severity, explain, json, render};
+use crate::{cli, peer};
+use spile_base::cache::{Cache, Key};
+use spile_base::scratch::Scratch;
 use spile_core::elaborate;
 use spile_core::emit::{self, Units};
-use spile_kbuild::finished::{self, Finished};
-use spile_kbuild as kbuild;
 use spile_core::library::{self, Library};
 use spile_core::plan::{self, Limits, Naming, Plan};
 use spile_core::probe::{self, Resolver};
 use spile_core::program::Program;
 use spile_core::syscalls::Style;
-use spile_base::scratch::Scratch;
+use spile_debuginfo::target::{Kernel, SearchOptions, Servers};
+use spile_kbuild as kbuild;
+use spile_kbuild::finished::{self, Finished};
+use spile_source::diagnostic::{Code, Diagnostic, Severity, explain, json, render};
 use spile_source::{FileId, Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, ast};
-use spile_debuginfo::target::{Kernel, SearchOptions, Servers};
 
 /// What is left to do when the passes are through.
 pub enum Outcome {
     Done(ExitCode),
     /// Call the loader with these arguments; the directory holds the module and goes afterwards.
     /// `apart`: in a process of its own, as `stap` has it.
-    Run { arguments: Vec<OsString>, directory: Option<Scratch>, apart: Option<peer::Apart> },
+    Run {
+        arguments: Vec<OsString>,
+        directory: Option<Scratch>,
+        apart: Option<peer::Apart>,
+    },
 }
 
 /// The session is over: what was wrong has been said.
@@ -104,7 +110,15 @@ struct Session {
 impl Session {
     fn new(options: Options) -> Session {
         let color = options.colored(std::io::stderr().is_terminal());
-        Session { options, sources: SourceMap::new(), color, directory: None, warnings: String::new(), report: Report::default(), speaker: Rc::default() }
+        Session {
+            options,
+            sources: SourceMap::new(),
+            color,
+            directory: None,
+            warnings: String::new(),
+            report: Report::default(),
+            speaker: Rc::default(),
+        }
     }
 
     fn run(&mut self) -> Result<Outcome, Failed> {
@@ -112,7 +126,11 @@ impl Session {
             return Ok(outcome);
         }
         if self.options.dump_probe_types {
-            return self.print_lines(probe::forms().filter(|form| !form.spelling.starts_with('_')).map(|form| format!("{} /* {} */", form.spelling, form.doc)));
+            return self.print_lines(
+                probe::forms()
+                    .filter(|form| !form.spelling.starts_with('_'))
+                    .map(|form| format!("{} /* {} */", form.spelling, form.doc)),
+            );
         }
         if let Some(action) = self.options.cache.or(self.options.clean_cache.then_some(cli::cache::Action::Prune)) {
             let cache = Cache::open(&self.options.cache_settings());
@@ -135,7 +153,9 @@ impl Session {
         let kernel = self.open_kernel(&release)?;
         // `-r` may have named a build tree.
         let release = kernel.as_ref().map_or(release, |kernel| kernel.release().to_string());
-        let taken = named.as_ref().filter(|name| last_pass > 3 && kernel.as_ref().is_some_and(|kernel| kernel.has_module(name)));
+        let taken = named
+            .as_ref()
+            .filter(|name| last_pass > 3 && kernel.as_ref().is_some_and(|kernel| kernel.has_module(name)));
         if let Some(name) = taken.filter(|_| !self.options.no_warnings) {
             self.remark(&format!("WARNING: -m {name}: kernel {release} has a module or a part of this name, and cannot load another one beside it"));
         }
@@ -143,7 +163,9 @@ impl Session {
         let (script, arguments) = match (&listing, self.options.script()) {
             (Some(_), _) => (Script::Text(String::new()), Vec::new()),
             (None, Some(script)) => script,
-            (None, None) if self.options.only_asks() && self.options.resolve.is_none() => (Script::Text(String::new()), Vec::new()),
+            (None, None) if self.options.only_asks() && self.options.resolve.is_none() => {
+                (Script::Text(String::new()), Vec::new())
+            }
             (None, None) => return Err(self.usage("a script is missing: give a file, - or -e SCRIPT")),
         };
         if let Some(file) = self.options.export_index.clone() {
@@ -153,7 +175,9 @@ impl Session {
         let clock = Clock::start();
         let (scripts, files) = self.parse(&script, &environment)?;
         self.report.add("parse", clock.elapsed());
-        self.pass(|| format!("Pass 1: parsed user script and {files} library scripts using {}, in {}.", memory(), clock.times()));
+        self.pass(|| {
+            format!("Pass 1: parsed user script and {files} library scripts using {}, in {}.", memory(), clock.times())
+        });
         if let Some(pattern) = listing {
             return self.list(&pattern, &scripts, kernel.as_ref(), &release);
         }
@@ -170,7 +194,8 @@ impl Session {
             return self.print_lines(library::functions(&scripts, &self.sources).into_iter());
         }
         if last_pass == 1 {
-            let text: Vec<String> = scripts.iter().take(1 + self.options.more.len()).map(syntax::print::script).collect();
+            let text: Vec<String> =
+                scripts.iter().take(1 + self.options.more.len()).map(syntax::print::script).collect();
             return self.print_text(text.into_iter());
         }
         let cache = Cache::open(&self.options.cache_settings());
@@ -178,12 +203,28 @@ impl Session {
         let numbered = named.is_none() && last_pass == 5;
         let key = (last_pass > 3).then(|| self.module_key(&release, kernel.as_ref(), &title, numbered)).flatten();
         let module = named.unwrap_or_else(|| self.default_name(&release, &limits, &scripts, numbered));
-        let naming = Naming { module, title, kernel_release: release.clone(), guru: self.options.guru, limits, modinfo: self.options.modinfo.clone(), defines };
+        let naming = Naming {
+            module,
+            title,
+            kernel_release: release.clone(),
+            guru: self.options.guru,
+            limits,
+            modinfo: self.options.modinfo.clone(),
+            defines,
+        };
         let clock = Clock::start();
-        if let Some(finished) = key.as_ref().filter(|_| !self.options.keep).and_then(|key| finished::find(&cache, key)) {
+        if let Some(finished) = key.as_ref().filter(|_| !self.options.keep).and_then(|key| finished::find(&cache, key))
+        {
             self.report.add("cached module", clock.elapsed());
             self.pass(|| format!("Pass 2-4: using cached module \"{}.ko\" in {}.", naming.module, clock.times()));
-            return self.finish(finished, &naming.module, numbered, last_pass, &release, &build_dir(kernel.as_ref(), &release));
+            return self.finish(
+                finished,
+                &naming.module,
+                numbered,
+                last_pass,
+                &release,
+                &build_dir(kernel.as_ref(), &release),
+            );
         }
         let clock = Clock::start();
         let progress = self.progress("reading debug information");
@@ -191,7 +232,12 @@ impl Session {
         drop(progress);
         self.report.add("elaborate", clock.elapsed());
         self.pass(|| {
-            let counts = format!("{}, {}, {}", count(program.probes.len(), "probe"), count(program.functions.len(), "function"), count(program.globals.len(), "global"));
+            let counts = format!(
+                "{}, {}, {}",
+                count(program.probes.len(), "probe"),
+                count(program.functions.len(), "function"),
+                count(program.globals.len(), "global")
+            );
             format!("Pass 2: analyzed script: {counts} using {}, in {}.", memory(), clock.times())
         });
         for remark in kernel.iter().flat_map(Kernel::remarks) {
@@ -203,15 +249,21 @@ impl Session {
         let clock = Clock::start();
         let mut plan = self.planned(&program, naming);
         self.refuse_too_large(&plan)?;
-        let mut units = emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
+        let mut units =
+            emit::emit(&plan).map_err(|error| self.fail(&format!("translating the script: {error}"), &[]))?;
         self.report.add("translate", clock.elapsed());
-        self.pass(|| format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times()));
+        self.pass(|| {
+            format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times())
+        });
         if last_pass == 3 {
             return self.print_text([units.script].into_iter().chain(units.embedded));
         }
         if plan.embedded.is_empty() {
             for (name, _) in &plan.naming.defines {
-                self.remark(&format!("WARNING: -D {name}: no such limit, and the script has no C that could use it; there is {}", cli::limits::NAMES));
+                self.remark(&format!(
+                    "WARNING: -D {name}: no such limit, and the script has no C that could use it; there is {}",
+                    cli::limits::NAMES
+                ));
             }
         }
         let clock = Clock::start();
@@ -234,7 +286,9 @@ impl Session {
         }
         let clock = Clock::start();
         let finished = self.finished(&built, &program)?;
-        if let Some(key) = key.filter(|_| finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()))) {
+        if let Some(key) =
+            key.filter(|_| finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str())))
+        {
             let inputs = kernel.as_ref().map(Kernel::consulted).unwrap_or_default().into_iter();
             let inputs = inputs.chain(built.inputs).chain(self.options.files());
             let inputs = inputs.chain(program.targets.iter().map(|target| PathBuf::from(&target.path)));
@@ -249,12 +303,21 @@ impl Session {
     fn finished(&self, built: &kbuild::Built, program: &Program) -> Result<Finished, Failed> {
         let module = std::fs::read(&built.module);
         let module = module.map_err(|error| self.fail(&format!("reading {}: {error}", built.module.display()), &[]))?;
-        let modules = program.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
+        let modules =
+            program.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
         Ok(Finished { module, warnings: self.warnings.clone(), modules })
     }
 
     /// What is left to do with a module named `name`, kept or new.
-    fn finish(&mut self, mut finished: Finished, name: &str, numbered: bool, last_pass: u8, release: &str, build_dir: &Path) -> Result<Outcome, Failed> {
+    fn finish(
+        &mut self,
+        mut finished: Finished,
+        name: &str,
+        numbered: bool,
+        last_pass: u8,
+        release: &str,
+        build_dir: &Path,
+    ) -> Result<Outcome, Failed> {
         if self.directory.is_none() {
             self.directory = Some(self.scratch()?);
             if !self.options.no_warnings {
@@ -267,8 +330,11 @@ impl Session {
         spile_abi::seal::write(&mut finished.module);
         let directory = self.directory.as_ref().map(Scratch::path).unwrap_or(Path::new("."));
         let module = directory.join(format!("{own}.ko"));
-        std::fs::write(&module, &finished.module).map_err(|error| self.fail(&format!("writing {}: {error}", module.display()), &[]))?;
-        if let Some(keys) = self.options.signing_keys().map_err(|error| self.fail(&error.to_string(), &error.notes()))? {
+        std::fs::write(&module, &finished.module)
+            .map_err(|error| self.fail(&format!("writing {}: {error}", module.display()), &[]))?;
+        if let Some(keys) =
+            self.options.signing_keys().map_err(|error| self.fail(&error.to_string(), &error.notes()))?
+        {
             kbuild::sign(build_dir, &keys, &module).map_err(|error| self.fail(&error.to_string(), &error.notes()))?;
         }
         if last_pass == 4 {
@@ -289,14 +355,23 @@ impl Session {
 
     /// What finds the module in the cache; None if it cannot be built, which pass 4 will say.
     fn module_key(&self, release: &str, kernel: Option<&Kernel>, title: &str, numbered: bool) -> Option<Key> {
-        let build = kbuild::identity(&build_dir(kernel, release), cli::places::runtime(&self.options).as_deref()).ok()?;
+        let build =
+            kbuild::identity(&build_dir(kernel, release), cli::places::runtime(&self.options).as_deref()).ok()?;
         let options = format!("{:?}", relevant(&self.options, &self.sources));
-        Some(finished::key(&finished::Facts { options: &options, sources: &self.sources, release, build: &build, title, numbered }))
+        Some(finished::key(&finished::Facts {
+            options: &options,
+            sources: &self.sources,
+            release,
+            build: &build,
+            title,
+            numbered,
+        }))
     }
 
     fn scratch(&self) -> Result<Scratch, Failed> {
         let place = cli::places::temporary(&self.options).map_err(|error| self.fail(&error, &[]))?.place;
-        let fit = std::fs::create_dir_all(&place).and_then(|()| spile_base::cache::fit_for_scratch(&place).map_err(std::io::Error::other));
+        let fit = std::fs::create_dir_all(&place)
+            .and_then(|()| spile_base::cache::fit_for_scratch(&place).map_err(std::io::Error::other));
         let made = fit.and_then(|()| Scratch::below(&place));
         made.map_err(|error| self.fail(&format!("making a temporary directory in {}: {error}", place.display()), &[]))
     }
@@ -317,7 +392,8 @@ impl Session {
             self.options.words[0] = path.into();
         }
         let text = if let Some(code) = &self.options.explain {
-            let page = explain::page(code).ok_or_else(|| self.usage(&format!("--explain {code}: there is no message with this code")))?;
+            let page = explain::page(code)
+                .ok_or_else(|| self.usage(&format!("--explain {code}: there is no message with this code")))?;
             page.as_bytes().to_vec()
         } else if let Some(shell) = self.options.completion {
             cli::describe::completion(shell)
@@ -344,7 +420,8 @@ impl Session {
         let environment = self.environment(&release, None, arguments);
         let library = self.open_library(&environment)?;
         let mut problems = Vec::new();
-        let macros = library.macros(&mut self.sources, &environment, &mut problems).map_err(|error| self.unreadable(&error))?;
+        let macros =
+            library.macros(&mut self.sources, &environment, &mut problems).map_err(|error| self.unreadable(&error))?;
         let (_, wrong) = syntax::parse(&mut self.sources, file, &environment, &macros);
         problems.extend(wrong);
         self.tell("Pass 1: parse", &problems)?;
@@ -515,7 +592,10 @@ impl Session {
         // A host whose own kernel has no packages (a container, a micro-VM) can still compile for one that is installed.
         if !Path::new("/lib/modules").join(&running).is_dir() && self.options.last_pass.is_some_and(|pass| pass < 5) {
             if let Ok(kernel) = spile_guest::Kernel::newest() {
-                self.remark(&format!("NOTE: kernel {running} is not installed here: compiling for {}; -r RELEASE chooses", kernel.release));
+                self.remark(&format!(
+                    "NOTE: kernel {running} is not installed here: compiling for {}; -r RELEASE chooses",
+                    kernel.release
+                ));
                 return Ok(kernel.release.clone());
             }
         }
@@ -569,7 +649,8 @@ impl Session {
         }
         let library = self.open_library(environment)?;
         let mut problems = Vec::new();
-        let macros = library.macros(&mut self.sources, environment, &mut problems).map_err(|error| self.unreadable(&error))?;
+        let macros =
+            library.macros(&mut self.sources, environment, &mut problems).map_err(|error| self.unreadable(&error))?;
         let mut scripts = Vec::new();
         for file in files {
             let (script, wrong) = syntax::parse(&mut self.sources, file, environment, &macros);
@@ -638,7 +719,12 @@ impl Session {
         }
     }
 
-    fn elaborate(&mut self, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Program, Failed> {
+    fn elaborate(
+        &mut self,
+        scripts: &[ast::Script],
+        kernel: Option<&Kernel>,
+        release: &str,
+    ) -> Result<Program, Failed> {
         let options = self.elaborate_options();
         let headers = headers::wanted(scripts);
         // What is compiled there is read until the end of this pass.
@@ -667,7 +753,8 @@ impl Session {
     }
 
     fn resolver<'k>(&self, kernel: Option<&'k Kernel>, release: &str) -> Resolver<'k> {
-        let any_caller = self.options.defines.iter().any(|define| define.split('=').next() == Some("STAP_CALLEE_MATCHALL"));
+        let any_caller =
+            self.options.defines.iter().any(|define| define.split('=').next() == Some("STAP_CALLEE_MATCHALL"));
         Resolver::new(kernel, release, &self.options.files()).with_any_caller(any_caller)
     }
 
@@ -688,13 +775,20 @@ impl Session {
     }
 
     /// `-l` and `-L`: the points that match, sorted; status 1 if there are none.
-    fn list(&mut self, pattern: &str, library: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Outcome, Failed> {
+    fn list(
+        &mut self,
+        pattern: &str,
+        library: &[ast::Script],
+        kernel: Option<&Kernel>,
+        release: &str,
+    ) -> Result<Outcome, Failed> {
         let file = self.sources.add("<input>", pattern.as_bytes().to_vec(), Origin::User);
         let (points, problems) = syntax::parse_probe_points(&mut self.sources, file);
         self.tell("Pass 1: parse", &problems)?;
         let progress = self.progress("reading debug information");
         let mut resolver = self.resolver(kernel, release);
-        let (mut found, problems) = elaborate::list(&self.sources, &points, library, !self.options.variables.is_empty(), &mut resolver);
+        let (mut found, problems) =
+            elaborate::list(&self.sources, &points, library, !self.options.variables.is_empty(), &mut resolver);
         drop(progress);
         found.sort();
         found.dedup();
@@ -719,7 +813,14 @@ impl Session {
         if numbered { finished::numbered(&stem, 0) } else { stem }
     }
 
-    fn compile(&mut self, plan: &Plan, units: &Units, kernel: Option<&Kernel>, release: &str, cache: &Cache) -> Result<kbuild::Built, Failed> {
+    fn compile(
+        &mut self,
+        plan: &Plan,
+        units: &Units,
+        kernel: Option<&Kernel>,
+        release: &str,
+        cache: &Cache,
+    ) -> Result<kbuild::Built, Failed> {
         let directory = self.scratch()?;
         let work = directory.path().to_path_buf();
         let request = kbuild::Request {
@@ -787,16 +888,31 @@ impl Session {
                 mebibytes(most)
             );
             let help = "a foreach that sorts, or takes a slice, has 4 bytes for each element that its array can hold: smaller arrays or fewer loops take less";
-            return refused(message, &[help.to_string(), "so does a smaller MAXMAPENTRIES, MAXSTRINGLEN or MAXNESTING (-D)".to_string()]);
+            return refused(
+                message,
+                &[help.to_string(), "so does a smaller MAXMAPENTRIES, MAXSTRINGLEN or MAXNESTING (-D)".to_string()],
+            );
         }
         if u64::from(plan.scratch_bytes) > plan::frame::MOST {
-            let message = format!("what sprintf() prints can take {} of memory on each CPU, and may take {} MiB", mebibytes(plan.scratch_bytes.into()), plan::frame::MOST >> 20);
-            return refused(message, &["print less of an object at once (-D STRUCT_DEPTH), or have a smaller MAXSTRINGLEN (-D)".to_string()]);
+            let message = format!(
+                "what sprintf() prints can take {} of memory on each CPU, and may take {} MiB",
+                mebibytes(plan.scratch_bytes.into()),
+                plan::frame::MOST >> 20
+            );
+            return refused(
+                message,
+                &["print less of an object at once (-D STRUCT_DEPTH), or have a smaller MAXSTRINGLEN (-D)".to_string()],
+            );
         }
         let saved = plan.probes.iter().max_by_key(|probe| probe.entry_bytes);
         match saved.filter(|probe| u64::from(probe.entry_bytes) > plan::frame::MOST_SAVED) {
             Some(probe) => refused(
-                format!("{} saves {} bytes at each entry, and may save {}", probe.point, probe.entry_bytes, plan::frame::MOST_SAVED),
+                format!(
+                    "{} saves {} bytes at each entry, and may save {}",
+                    probe.point,
+                    probe.entry_bytes,
+                    plan::frame::MOST_SAVED
+                ),
                 &["fewer @entry() of strings, or a smaller MAXSTRINGLEN (-D), take less".to_string()],
             ),
             None => Ok(()),
@@ -827,7 +943,10 @@ impl Session {
                 plan::stack::MOST,
                 plan.max_nesting
             );
-            return Err(self.fail(&message, &["a smaller MAXNESTING (-D), or fewer local variables and arguments, take less".to_string()]));
+            return Err(self.fail(
+                &message,
+                &["a smaller MAXNESTING (-D), or fewer local variables and arguments, take less".to_string()],
+            ));
         }
         if most <= plan.naming.limits.least_stack {
             return Ok(false);
@@ -917,7 +1036,9 @@ impl Session {
     /// `--guest FILE.ko`: the module, and its GLOBAL=VALUE.
     fn prebuilt(&self) -> Option<(PathBuf, Vec<String>)> {
         match self.options.script()? {
-            (Script::File(path), settings) if self.options.guest && path.extension().is_some_and(|end| end == "ko") => Some((path, settings)),
+            (Script::File(path), settings) if self.options.guest && path.extension().is_some_and(|end| end == "ko") => {
+                Some((path, settings))
+            }
             _ => None,
         }
     }
@@ -926,18 +1047,26 @@ impl Session {
     fn rehearse(&mut self, module: &Path, settings: Vec<String>) -> Result<Outcome, Failed> {
         let file = spilerun::file::File::find(module).map_err(|error| self.fail(&error.to_string(), &[]))?;
         let meta = &file.description.meta;
-        let targets: Vec<String> = meta.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
+        let targets: Vec<String> =
+            meta.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
         // The loader and the kernel call it by this name, whatever its file is called.
         let directory = self.scratch()?;
         let named = directory.path().join(format!("{}.ko", meta.name));
-        std::fs::write(&named, &file.image).map_err(|error| self.fail(&format!("writing {}: {error}", named.display()), &[]))?;
+        std::fs::write(&named, &file.image)
+            .map_err(|error| self.fail(&format!("writing {}: {error}", named.display()), &[]))?;
         self.directory = Some(directory);
         self.run_in_guest(&named, &targets, &meta.kernel_release, settings)
     }
 
     /// `--guest`: what the loader prints there is printed here; `-o` names a file here.
     /// `settings`: GLOBAL=VALUE, for a module that was built before, which is a rehearsal.
-    fn run_in_guest(&mut self, module: &Path, targets: &[String], release: &str, settings: Vec<String>) -> Result<Outcome, Failed> {
+    fn run_in_guest(
+        &mut self,
+        module: &Path,
+        targets: &[String],
+        release: &str,
+        settings: Vec<String>,
+    ) -> Result<Outcome, Failed> {
         let failed = |session: &Session, error: &dyn std::fmt::Display| session.fail(&error.to_string(), &[]);
         let kernel = spile_guest::Kernel::find(release).map_err(|error| failed(self, &error))?;
         let loader = std::env::current_exe().map_err(|error| failed(self, &error))?;
@@ -948,12 +1077,18 @@ impl Session {
             streams.stdout = Box::new(file);
         }
         let objects: Vec<PathBuf> = self.options.files();
-        let in_object = |name: &str| objects.iter().any(|path| spile_guest::module_name(&path.to_string_lossy()) == name);
+        let in_object =
+            |name: &str| objects.iter().any(|path| spile_guest::module_name(&path.to_string_lossy()) == name);
         let session = spile_guest::Session {
             kernel,
             module: module.to_path_buf(),
             loader,
-            arguments: self.session_arguments().into_iter().map(|word| word.to_string_lossy().into_owned()).chain(settings).collect(),
+            arguments: self
+                .session_arguments()
+                .into_iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .chain(settings)
+                .collect(),
             rehearsal: self.prebuilt().is_some(),
             command: self.options.command.clone(),
             modules: targets.iter().filter(|name| !in_object(name)).cloned().collect(),
@@ -972,7 +1107,9 @@ impl Session {
 /// The script as its module names it.
 fn title(script: &Script) -> String {
     match script {
-        Script::File(path) => path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned()),
+        Script::File(path) => {
+            path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+        }
         Script::Stdin | Script::Text(_) => "<input>".into(),
     }
 }
@@ -1021,8 +1158,10 @@ fn described(program: &Program) -> Vec<String> {
     };
     section("functions", program.functions.iter().map(function).collect());
     let probe = |probe: &spile_core::program::Probe| {
-        let from = if probe.point == probe.script_point { String::new() } else { format!(" /* <- {} */", probe.script_point) };
-        let locals: Vec<String> = probe.locals.iter().map(|local| format!("\n  # {}:{}", local.name, local.ty.name())).collect();
+        let from =
+            if probe.point == probe.script_point { String::new() } else { format!(" /* <- {} */", probe.script_point) };
+        let locals: Vec<String> =
+            probe.locals.iter().map(|local| format!("\n  # {}:{}", local.name, local.ty.name())).collect();
         format!("{}{from}{}", probe.point, locals.concat())
     };
     section("probes", program.probes.iter().map(probe).collect());

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `spile`, also called `stap`; called as `spilerun`, `staprun` or `stapio`, the loader: one file is an installation.
 
 use std::ffi::OsString;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Called as `stap`: the session runs in a process of its own that is called stapio, for tools that look for these two, and the
 //! exit status is 0 or 1.
 
@@ -64,7 +66,8 @@ impl Apart {
 
 /// From now on the signals no longer end this process.
 fn catch() {
-    let action = SigAction::new(SigHandler::SigAction(pass_on), SaFlags::SA_RESTART | SaFlags::SA_SIGINFO, SigSet::empty());
+    let action =
+        SigAction::new(SigHandler::SigAction(pass_on), SaFlags::SA_RESTART | SaFlags::SA_SIGINFO, SigSet::empty());
     for signal in PASSED_ON {
         // SAFETY: the handler does only what a handler may do.
         let before = unsafe { sigaction(signal, &action) };

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What debug information is read to say of real kernels, against what binutils' `nm` and `addr2line` say: entry addresses,
 //! and the file and line that they are of; and against gdb: parameters with their types, what is returned, file and line of
 //! the declaration, and where each variable is at statements. Says how much agrees.
@@ -59,8 +61,11 @@ fn entries(path: &Path, count: usize) -> Vec<Entry> {
         let Some(body) = function.bodies.first() else { continue };
         let statements = debug.statements(id).unwrap();
         // Several begin there where something inlined begins at once; addr2line names one of them.
-        let there: Vec<String> =
-            statements.iter().filter(|statement| statement.address == body.entry).map(|statement| format!("{}:{}", statement.file, statement.line)).collect();
+        let there: Vec<String> = statements
+            .iter()
+            .filter(|statement| statement.address == body.entry)
+            .map(|statement| format!("{}:{}", statement.file, statement.line))
+            .collect();
         if there.is_empty() {
             continue;
         }
@@ -110,7 +115,13 @@ fn compared(path: &Path, count: usize) -> [usize; 3] {
         let same = symbols.get(&entry.symbol).is_some_and(|addresses| addresses.contains(&entry.offset));
         figures[1] += usize::from(same);
         if !same {
-            println!("{}: {} at {:#x}, nm has {:x?}", path.display(), entry.symbol, entry.offset, symbols.get(&entry.symbol));
+            println!(
+                "{}: {} at {:#x}, nm has {:x?}",
+                path.display(),
+                entry.symbol,
+                entry.offset,
+                symbols.get(&entry.symbol)
+            );
         }
         by_section.entry(entry.section.clone()).or_default().push(entry);
     }
@@ -189,7 +200,10 @@ fn drawn(debug: &DebugInfo, count: usize, random: &mut Random) -> Vec<FunctionId
         let id = all.swap_remove(random.below(all.len()));
         let function = debug.function(id).unwrap();
         // gdb finds a function by its name where its code is, a clone under another; of assembly nothing is declared.
-        if function.file.is_empty() || names[&function.name] != 1 || function.bodies.first().is_none_or(|body| body.symbol.as_ref() != Some(&function.name)) {
+        if function.file.is_empty()
+            || names[&function.name] != 1
+            || function.bodies.first().is_none_or(|body| body.symbol.as_ref() != Some(&function.name))
+        {
             continue;
         }
         drawn.push(id);
@@ -219,7 +233,8 @@ fn prototypes(path: &Path, count: usize) -> Vec<(String, Prototype)> {
         let function = debug.function(id).unwrap();
         let returned = function.return_type.map_or_else(|| "void".into(), |id| debug.type_name(id));
         let parameters = debug.parameters(id).unwrap();
-        let parameters = parameters.iter().map(|parameter| format!("{} {}", debug.type_name(parameter.type_id), parameter.name));
+        let parameters =
+            parameters.iter().map(|parameter| format!("{} {}", debug.type_name(parameter.type_id), parameter.name));
         let place = format!("{}:{}", function.file, function.line);
         (function.name, [place, returned].into_iter().chain(parameters).collect())
     };
@@ -242,7 +257,9 @@ fn told_by_gdb(path: &Path, script: &str, asked: &str) -> Vec<(String, String)> 
 /// The same, as gdb says it; what it does not find is left out.
 fn by_gdb(path: &Path, names: &[&str]) -> HashMap<String, Prototype> {
     let said = told_by_gdb(path, PROTOTYPES, &names.join("\n")).into_iter();
-    said.filter(|(_, rest)| !rest.is_empty()).map(|(name, rest)| (name, rest.split('|').map(String::from).collect())).collect()
+    said.filter(|(_, rest)| !rest.is_empty())
+        .map(|(name, rest)| (name, rest.split('|').map(String::from).collect()))
+        .collect()
 }
 
 /// Blanks apart, and the names of integers in gdb's spelling: it writes `unsigned long` where DWARF has `long unsigned int`.
@@ -293,9 +310,14 @@ fn parameters_and_declarations() {
         return println!("skipped: no gdb with Python");
     }
     let [functions, places, types] = of_all(&kernel, same_prototypes);
-    println!("of {functions} functions {places} agree in the place of their declaration, {types} in what they take and return");
+    println!(
+        "of {functions} functions {places} agree in the place of their declaration, {types} in what they take and return"
+    );
     assert!(functions >= KERNEL, "{functions}");
-    assert!((functions - places) * 200 <= functions && (functions - types) * 200 <= functions, "{places}, {types} of {functions}");
+    assert!(
+        (functions - places) * 200 <= functions && (functions - types) * 200 <= functions,
+        "{places}, {types} of {functions}"
+    );
 }
 
 /// Prints for each `FUNCTION OFFSET` a line of `FUNCTION OFFSET VARIABLE|WHERE` for each variable in scope: `none`, the register
@@ -348,7 +370,10 @@ fn same_locations(path: &Path, count: usize) -> [usize; 3] {
         let body = &function.bodies[0];
         let statements = debug.statements(id).unwrap();
         let inside = |at: u64| at >= body.entry.offset && at - body.entry.offset < body.size;
-        let own: Vec<_> = statements.iter().filter(|at| at.address.section == body.entry.section && inside(at.address.offset)).collect();
+        let own: Vec<_> = statements
+            .iter()
+            .filter(|at| at.address.section == body.entry.section && inside(at.address.offset))
+            .collect();
         if !own.is_empty() {
             let at = own[random.below(own.len())].address;
             asked.insert(format!("{} {}", function.name, at.offset - body.entry.offset), (id, at));
@@ -362,7 +387,9 @@ fn same_locations(path: &Path, count: usize) -> [usize; 3] {
         let found = debug.variable(id, at, name).unwrap();
         let same = match (said.as_str(), &found) {
             ("caller" | "part", _) | ("none", Err(_)) | ("some", Ok(_)) => true,
-            (register, Ok(found)) => matches!(found.location, Location::Register(number) if REGISTERS.get(usize::from(number)) == Some(&register)),
+            (register, Ok(found)) => {
+                matches!(found.location, Location::Register(number) if REGISTERS.get(usize::from(number)) == Some(&register))
+            }
             _ => false,
         };
         figures[1] += 1;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Called as `stap`, the session is a process of its own. This program is all three: the test, `stap`, and the session.
 
 use std::io::{BufRead, BufReader};
@@ -45,7 +47,13 @@ fn session(words: &[String]) -> ExitCode {
 }
 
 fn stap(part: &str) -> (Child, BufReader<std::process::ChildStdout>) {
-    let mut child = Command::new("/proc/self/exe").arg0("stap").env(TEST, part).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("stap");
+    let mut child = Command::new("/proc/self/exe")
+        .arg0("stap")
+        .env(TEST, part)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("stap");
     let lines = BufReader::new(child.stdout.take().expect("a pipe"));
     (child, lines)
 }

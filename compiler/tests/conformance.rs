@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The language, feature by feature: tests/language/FEATURE/*.cases, many small scripts a file, each with what passes 1 and
 //! 2 say to it without a kernel. A script to which nothing is said is accepted.
 //!
@@ -10,9 +12,9 @@
 
 use std::path::{Path, PathBuf};
 
-use spile_source::diagnostic::{Severity, render::render};
 use spile_core::elaborate::{self, Options};
 use spile_core::probe::Resolver;
+use spile_source::diagnostic::{Severity, render::render};
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
 
@@ -115,7 +117,13 @@ fn what_is_said_to_each_case() {
             count += 1;
             let said = say(case);
             if said != case.said && !bless {
-                wrong.push_str(&format!("{}: {}\n{}wanted:\n{}said:\n{said}\n", path.display(), case.title, case.script, case.said));
+                wrong.push_str(&format!(
+                    "{}: {}\n{}wanted:\n{}said:\n{said}\n",
+                    path.display(),
+                    case.title,
+                    case.script,
+                    case.said
+                ));
             }
             case.said = said;
         }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Every reader of what somebody else has written, with what once crashed it (`fuzz/seeds`), and with some thousand random
 //! inputs by a fixed seed. `cargo xtask fuzz` tries more.
 
@@ -63,9 +65,17 @@ fn a_made_tree_is_read() {
     use spile_debuginfo::{DebugInfo, Elf, FunctionPattern, Type};
     use targets::die::{Tree, Value, at, tag};
     let mut tree = Tree::new();
-    let int = tree.add(0, tag::BASE, vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(4)), (at::ENCODING, Value::Number(5))]);
+    let int = tree.add(
+        0,
+        tag::BASE,
+        vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(4)), (at::ENCODING, Value::Number(5))],
+    );
     let list = tree.add(0, tag::STRUCT, vec![(at::NAME, Value::Text("list")), (at::BYTE_SIZE, Value::Number(8))]);
-    tree.add(list, tag::MEMBER, vec![(at::NAME, Value::Text("field")), (at::TYPE, Value::Entry(int)), (at::MEMBER_PLACE, Value::Number(4))]);
+    tree.add(
+        list,
+        tag::MEMBER,
+        vec![(at::NAME, Value::Text("field")), (at::TYPE, Value::Entry(int)), (at::MEMBER_PLACE, Value::Number(4))],
+    );
     tree.add_function(list, vec![0x75, 0]);
     let elf = Elf::of_bytes(std::path::Path::new("x"), tree.object()).unwrap();
     let debug = DebugInfo::open(elf.into(), None, None).unwrap();
@@ -73,5 +83,8 @@ fn a_made_tree_is_read() {
     let entry = debug.function(id).unwrap().bodies[0].entry;
     let x = debug.variable(id, entry, "x").unwrap().unwrap();
     assert!(matches!(debug.resolve(x.type_id).unwrap().1, Type::Struct { size: 8, .. }));
-    assert_eq!((debug.member(x.type_id, "field").unwrap().offset, debug.type_name(x.type_id)), (4, "struct list".into()));
+    assert_eq!(
+        (debug.member(x.type_id, "field").unwrap().offset, debug.type_name(x.type_id)),
+        (4, "struct list".into())
+    );
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Script and C side by side: what users see with `-p3`.
 
 use std::collections::HashMap;
@@ -104,10 +106,16 @@ fn names_that_are_only_printed_are_left_to_the_loader() {
         "function where:string (a:long) { return symname(a) }\nfunction both:string () { return sprintf(\"%s in %s\", symdata(1), modname(2)) }\n\
          probe timer.s(1) { printf(\"%-20s %s\\n\", where(7), both()) println(__stack_addresses(0, 1, 3)) }",
     );
-    assert!(!text.contains("spile_fn_sym") && !text.contains("spile_fn_modname") && !text.contains("spile_fn___stack"), "{text}");
+    assert!(
+        !text.contains("spile_fn_sym") && !text.contains("spile_fn_modname") && !text.contains("spile_fn___stack"),
+        "{text}"
+    );
     assert_eq!(text.matches("at = spile_put_long(at, ").count(), 3, "{text}");
     assert!(text.contains("at = spile_put_stack(c, at, 0, 1, 3);"), "{text}");
-    assert!(!text.contains("function_where") && !text.contains("function_both") && !text.contains("table_0"), "nobody calls them: {text}");
+    assert!(
+        !text.contains("function_where") && !text.contains("function_both") && !text.contains("table_0"),
+        "nobody calls them: {text}"
+    );
 }
 
 #[test]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Input that nobody meant well with: scripts through passes 1 to 3 and object files through the readers. Whatever
 //! comes, there is an answer or an error, no panic and no hang. Random by fixed seeds.
 
@@ -5,11 +7,11 @@ use std::collections::HashMap;
 use std::process::Command;
 use std::sync::Arc;
 
-use spile_debuginfo::{DebugInfo, Elf, FunctionPattern, Type, TypeId};
-use spile_source::diagnostic::Severity;
 use spile_core::elaborate::{self, Options};
 use spile_core::plan::{self, Limits, Naming};
 use spile_core::probe::Resolver;
+use spile_debuginfo::{DebugInfo, Elf, FunctionPattern, Type, TypeId};
+use spile_source::diagnostic::Severity;
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
 
@@ -158,7 +160,8 @@ fn real_modules(count: usize) -> Vec<Vec<u8>> {
 fn the_fuzzers_corpus() {
     const TIME: std::time::Duration = std::time::Duration::from_secs(15);
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/debuginfo");
-    let files: Vec<_> = std::fs::read_dir(corpus).expect("it is part of the sources").flatten().map(|entry| entry.path()).collect();
+    let files: Vec<_> =
+        std::fs::read_dir(corpus).expect("it is part of the sources").flatten().map(|entry| entry.path()).collect();
     assert!(files.len() > 20, "{} files", files.len());
     let begun = std::time::Instant::now();
     let mut opened = 0;
@@ -213,7 +216,9 @@ fn walk(bytes: Vec<u8>) -> bool {
             continue;
         };
         let _ = (debug.statements(id), debug.calls(id), debug.labels(id));
-        for entry in function.bodies.iter().map(|body| body.entry).chain(function.inlined.iter().map(|copy| copy.address)) {
+        for entry in
+            function.bodies.iter().map(|body| body.entry).chain(function.inlined.iter().map(|copy| copy.address))
+        {
             let mut variables = debug.parameters(id).unwrap_or_default();
             variables.extend(debug.locals(id, entry).unwrap_or_default());
             for variable in variables {
@@ -238,7 +243,9 @@ fn walk_type(debug: &DebugInfo, id: TypeId, depth: usize) {
         return;
     }
     match debug.resolve(id) {
-        Ok((_, Type::Struct { members, .. })) => members.iter().take(50).for_each(|member| walk_type(debug, member.type_id, depth + 1)),
+        Ok((_, Type::Struct { members, .. })) => {
+            members.iter().take(50).for_each(|member| walk_type(debug, member.type_id, depth + 1))
+        }
         Ok((_, Type::Array { element, .. } | Type::Pointer(Some(element)))) => walk_type(debug, element, depth + 1),
         _ => {}
     }
@@ -248,14 +255,22 @@ fn walk_type(debug: &DebugInfo, id: TypeId, depth: usize) {
 fn a_whole_object_is_read() {
     let debug = open(object()).unwrap();
     let outer = debug.find_type("struct outer").unwrap().unwrap();
-    let offset = |name: &str| debug.member(outer, name).ok().map(|member| (member.offset, member.bits.map(|bits| (bits.first, bits.bits))));
+    let offset = |name: &str| {
+        debug.member(outer, name).ok().map(|member| (member.offset, member.bits.map(|bits| (bits.first, bits.bits))))
+    };
     // As gcc lays it out on x86-64; `x` and `y` are members of an anonymous struct.
     assert_eq!(offset("x"), Some((8, None)));
     assert_eq!(offset("y"), Some((12, None)));
     assert_eq!(offset("k"), Some((16, None)));
     assert_eq!(offset("name"), Some((32, None)));
     let inner = debug.find_type("struct inner").unwrap().unwrap();
-    let bits = |name: &str| debug.member(inner, name).ok().map(|member| (member.offset * 8 + member.bits.unwrap().first, member.bits.unwrap().bits)).unwrap();
+    let bits = |name: &str| {
+        debug
+            .member(inner, name)
+            .ok()
+            .map(|member| (member.offset * 8 + member.bits.unwrap().first, member.bits.unwrap().bits))
+            .unwrap()
+    };
     assert_eq!((bits("a"), bits("b")), ((0, 3), (3, 9)));
     assert_eq!(bits("c").1, 40);
     let kind = debug.find_type("enum kind").unwrap().unwrap();
@@ -294,8 +309,24 @@ fn told(object: Vec<u8>, arguments: &[&str]) -> (i32, String, String) {
     }
     std::fs::write(root.path().join("usr/lib/debug/boot/vmlinux-9.9.9"), object).unwrap();
     let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -v 1500000; exec timeout 100 \"$@\"", "sh", env!("CARGO_BIN_EXE_spile"), "-g", "-r", "9.9.9", "--sysroot"]).arg(root.path());
-    command.args(arguments).env("SPILE_CACHE_DIR", root.path().join("cache")).env("HOME", root.path()).env("MALLOC_ARENA_MAX", "2").env("RAYON_NUM_THREADS", "2");
+    command
+        .args([
+            "-c",
+            "ulimit -v 1500000; exec timeout 100 \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_spile"),
+            "-g",
+            "-r",
+            "9.9.9",
+            "--sysroot",
+        ])
+        .arg(root.path());
+    command
+        .args(arguments)
+        .env("SPILE_CACHE_DIR", root.path().join("cache"))
+        .env("HOME", root.path())
+        .env("MALLOC_ARENA_MAX", "2")
+        .env("RAYON_NUM_THREADS", "2");
     let output = command.env_remove("DEBUGINFOD_URLS").output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, error) = (text(&output.stdout), text(&output.stderr));
@@ -317,7 +348,11 @@ fn listed(object: Vec<u8>) -> String {
 }
 
 fn int(tree: &mut Tree) -> usize {
-    tree.add(0, tag::BASE, vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(8)), (at::ENCODING, Value::Number(5))])
+    tree.add(
+        0,
+        tag::BASE,
+        vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(8)), (at::ENCODING, Value::Number(5))],
+    )
 }
 
 /// `x` is in the register rdi.
@@ -332,7 +367,11 @@ fn an_expression_that_doubles() {
     let mut tree = Tree::new();
     let of = int(&mut tree);
     tree.add_function(of, expression);
-    refused(tree.object(), "probe kernel.function(\"f\") { println($x) }", "its location as an expression: more than the 16384 steps");
+    refused(
+        tree.object(),
+        "probe kernel.function(\"f\") { println($x) }",
+        "its location as an expression: more than the 16384 steps",
+    );
     // What a compiler writes is less.
     let mut tree = Tree::new();
     let of = int(&mut tree);
@@ -370,12 +409,25 @@ fn a_struct_that_is_a_member_of_itself() {
     let own = tree.add(0, tag::STRUCT, vec![(at::NAME, Value::Text("list")), (at::BYTE_SIZE, Value::Number(8))]);
     tree.add(own, tag::MEMBER, vec![(at::TYPE, Value::Entry(own)), (at::MEMBER_PLACE, Value::Number(0))]);
     tree.add_function(own, AT_RDI.to_vec());
-    refused(tree.object(), "probe kernel.function(\"f\") { println($x$$) }", "members of a value that is printed: nested deeper than the 64 levels");
+    refused(
+        tree.object(),
+        "probe kernel.function(\"f\") { println($x$$) }",
+        "members of a value that is printed: nested deeper than the 64 levels",
+    );
     let (status, _, error) = told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
     assert!(status == 1 && error.contains("field"), "{error}");
     assert!(listed(tree.object()).contains("$x:struct list"));
     // A bit-field whose storage is the struct that it is in (DWARF 2).
-    tree.add(own, tag::MEMBER, vec![(at::NAME, Value::Text("field")), (at::TYPE, Value::Entry(own)), (at::BIT_SIZE, Value::Number(3)), (at::BIT_OFFSET, Value::Number(1))]);
+    tree.add(
+        own,
+        tag::MEMBER,
+        vec![
+            (at::NAME, Value::Text("field")),
+            (at::TYPE, Value::Entry(own)),
+            (at::BIT_SIZE, Value::Number(3)),
+            (at::BIT_OFFSET, Value::Number(1)),
+        ],
+    );
     told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
 }
 
@@ -394,7 +446,11 @@ fn anonymous_members_that_fan_out() {
     let mut tree = Tree::new();
     let mut inner = tree.add(0, tag::STRUCT, vec![(at::BYTE_SIZE, Value::Number(8))]);
     let of = int(&mut tree);
-    tree.add(inner, tag::MEMBER, vec![(at::NAME, Value::Text("list")), (at::TYPE, Value::Entry(of)), (at::MEMBER_PLACE, Value::Number(0))]);
+    tree.add(
+        inner,
+        tag::MEMBER,
+        vec![(at::NAME, Value::Text("list")), (at::TYPE, Value::Entry(of)), (at::MEMBER_PLACE, Value::Number(0))],
+    );
     for _ in 0..12 {
         let outer = tree.add(0, tag::UNION, vec![(at::BYTE_SIZE, Value::Number(8))]);
         for _ in 0..12 {
@@ -406,7 +462,11 @@ fn anonymous_members_that_fan_out() {
     assert_eq!(told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->list) }"]).0, 0);
     let (status, _, error) = told(tree.object(), &["-p2", "-e", "probe kernel.function(\"f\") { println($x->field) }"]);
     assert!(status == 1 && error.contains("field") && error.contains("list"), "{error}");
-    refused(tree.object(), "probe kernel.function(\"f\") { println($x$$) }", "members of a value that is printed: more than the 65536 steps");
+    refused(
+        tree.object(),
+        "probe kernel.function(\"f\") { println($x$$) }",
+        "members of a value that is printed: more than the 65536 steps",
+    );
     listed(tree.object());
 }
 
@@ -420,7 +480,8 @@ fn a_frame_that_is_found_by_itself() {
     // CIE: id, version, augmentation, alignments, return address; DW_CFA_def_cfa_expression of one byte. FDE: CIE, range.
     let cie = [&[0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16, 0x0f, 1, 0x9c][..]].concat();
     let fde = [&[0; 4][..], &start.to_le_bytes(), &length.to_le_bytes()].concat();
-    let frame: Vec<u8> = [cie, fde].iter().flat_map(|entry| [&(entry.len() as u32).to_le_bytes()[..], entry].concat()).collect();
+    let frame: Vec<u8> =
+        [cie, fde].iter().flat_map(|entry| [&(entry.len() as u32).to_le_bytes()[..], entry].concat()).collect();
     let object = tree.object_with(vec![targets::elf::Section::plain(".debug_frame", frame)]);
     let debug = open(object).unwrap();
     let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
@@ -429,7 +490,10 @@ fn a_frame_that_is_found_by_itself() {
     assert!(debug.variable(id, at, "x").unwrap().is_ok());
     at.offset += 8;
     let error = debug.variable(id, at, "x").expect_err("a circle").to_string();
-    assert!(error.contains("operations of a location: nested deeper than the 8 levels") && error.contains(".o: "), "{error}");
+    assert!(
+        error.contains("operations of a location: nested deeper than the 8 levels") && error.contains(".o: "),
+        "{error}"
+    );
 }
 
 /// Pieces that are pointers to objects in pieces.
@@ -453,7 +517,8 @@ fn btf_of_itself() {
         bytes.extend(number.to_le_bytes());
     }
     bytes.extend(b"\0f\0list\0");
-    let debug = DebugInfo::open(Arc::new(Elf::of_bytes(std::path::Path::new("x"), bytes).unwrap()), None, None).unwrap();
+    let debug =
+        DebugInfo::open(Arc::new(Elf::of_bytes(std::path::Path::new("x"), bytes).unwrap()), None, None).unwrap();
     let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
     assert!(debug.parameters(id).unwrap().is_empty());
     let list = debug.find_type("list").unwrap().expect("is there");
@@ -472,10 +537,15 @@ fn sections_of_nothing_much() {
     contents.extend((30u64 << 20).to_le_bytes());
     contents.extend(1u64.to_le_bytes());
     contents.extend(zlib.finish().unwrap());
-    let names = [".debug_str", ".debug_line", ".debug_ranges", ".debug_loc", ".debug_addr", ".debug_types", ".debug_aranges"];
-    let section = |name| targets::elf::Section { name, kind: 1, flags: 0x800, address: 0, contents: contents.clone(), link: 0 };
+    let names =
+        [".debug_str", ".debug_line", ".debug_ranges", ".debug_loc", ".debug_addr", ".debug_types", ".debug_aranges"];
+    let section =
+        |name| targets::elf::Section { name, kind: 1, flags: 0x800, address: 0, contents: contents.clone(), link: 0 };
     let object = Tree::new().object_with(names.map(section).into());
     assert!(object.len() < 1 << 20);
     let error = open(object).err().expect("too much").to_string();
-    assert!(error.contains("unpacked sections: more than the 67108864 bytes") && error.contains(".o: section .debug_"), "{error}");
+    assert!(
+        error.contains("unpacked sections: more than the 67108864 bytes") && error.contains(".o: section .debug_"),
+        "{error}"
+    );
 }

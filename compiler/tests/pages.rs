@@ -1,12 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The page behind each code: there is one for each, and what its examples show is true.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use spile_source::diagnostic::explain::{page, pages};
-use spile_source::diagnostic::Severity;
 use spile_core::elaborate::{self, Options};
 use spile_core::probe::Resolver;
+use spile_source::diagnostic::Severity;
+use spile_source::diagnostic::explain::{page, pages};
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The tables of patterns, as they stand in a module's C, run by the runtime's own interpreter (runtime-c/regex.c).
 
 use std::collections::HashMap;
@@ -74,7 +76,8 @@ fn run(name: &str, cases: &str, tables: &str) -> String {
     let runtime = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime-c");
     let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let source = base.with_extension("c");
-    let program = format!("#include <stdio.h>\n#include \"regex.h\"\n{tables}\nint main(void)\n{{\n{cases}\treturn 0;\n}}\n");
+    let program =
+        format!("#include <stdio.h>\n#include \"regex.h\"\n{tables}\nint main(void)\n{{\n{cases}\treturn 0;\n}}\n");
     std::fs::write(&source, program).unwrap();
     let compiled = Command::new("cc")
         .args(["-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-iquote"])

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The library that comes with spile: every file of it parses, none is left out of the program, and none of its functions hides a
 //! builtin, which other functions may mean.
 
@@ -10,7 +12,8 @@ fn every_file_parses() {
     let mut sources = SourceMap::new();
     let mut macros = Macros::default();
     let environment = Environment::default();
-    let (shared, scripts): (Vec<_>, Vec<_>) = spile_core::library::embedded_tapset().into_iter().partition(|(name, _)| name.ends_with(".stpm"));
+    let (shared, scripts): (Vec<_>, Vec<_>) =
+        spile_core::library::embedded_tapset().into_iter().partition(|(name, _)| name.ends_with(".stpm"));
     assert!(scripts.len() > 20 && !shared.is_empty());
     for (name, bytes) in shared {
         let file = sources.add(name.clone(), bytes, Origin::Tapset);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The balance of events: what became of every hit of every probe, as a line, a table, or JSON.
 //!
 //! `hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled + return_misses`, all counted by the module
@@ -40,8 +42,10 @@ pub fn missed(all: &[Counters]) -> Option<String> {
             sum.1 = sum.1.saturating_add(count);
         }
     }
-    let told: Vec<String> = sums.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} ({what})")).collect();
-    (!told.is_empty()).then(|| format!("of {hits} hits were missed: {}; --stats tells of which probes", told.join(", ")))
+    let told: Vec<String> =
+        sums.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} ({what})")).collect();
+    (!told.is_empty())
+        .then(|| format!("of {hits} hits were missed: {}; --stats tells of which probes", told.join(", ")))
 }
 
 /// The name of how a probe was attached; empty if it was not.
@@ -76,7 +80,9 @@ pub fn table(probes: &[Probe], all: &[Counters]) -> String {
     let shown: Vec<bool> = (0..columns(&Counters::default()).len())
         .map(|column| column < 2 || all.iter().any(|counters| columns(counters)[column].1 > 0))
         .collect();
-    let pick = |cells: Vec<String>| cells.into_iter().zip(&shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect::<Vec<_>>();
+    let pick = |cells: Vec<String>| {
+        cells.into_iter().zip(&shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect::<Vec<_>>()
+    };
     let mut head = pick(columns(&Counters::default()).iter().map(|(name, _)| name.to_string()).collect());
     head.extend(["cycles min/avg/max".to_string(), "by".to_string(), "probe".to_string()]);
     let mut rows = vec![head];
@@ -88,7 +94,8 @@ pub fn table(probes: &[Probe], all: &[Counters]) -> String {
         rows.push(row);
     }
     let count = rows.first().map_or(0, Vec::len);
-    let widths: Vec<usize> = (0..count).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> =
+        (0..count).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
     let mut text = String::new();
     for row in &rows {
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
@@ -154,7 +161,19 @@ mod tests {
     }
 
     fn counters() -> Vec<Counters> {
-        let first = Counters { hits: 13, handled: 7, nested: 2, stopped: 1, return_misses: 3, timed: 2, cycles: 9, least_cycles: 4, most_cycles: 5, mechanism: 5, ..Counters::default() };
+        let first = Counters {
+            hits: 13,
+            handled: 7,
+            nested: 2,
+            stopped: 1,
+            return_misses: 3,
+            timed: 2,
+            cycles: 9,
+            least_cycles: 4,
+            most_cycles: 5,
+            mechanism: 5,
+            ..Counters::default()
+        };
         vec![first, Counters { hits: 1, handled: 1, ..Counters::default() }]
     }
 
@@ -184,7 +203,12 @@ hits  handled  nested  stopped  returns missed  cycles min/avg/max  by         p
     #[test]
     fn json_has_every_count() {
         let text = json(&probes(), &counters());
-        assert!(text.starts_with(r#"{"probes":[{"point":"kernel.function(\"f\")","place":"a.stp:1:1","hits":13,"handled":7,"#), "{text}");
+        assert!(
+            text.starts_with(
+                r#"{"probes":[{"point":"kernel.function(\"f\")","place":"a.stp:1:1","hits":13,"handled":7,"#
+            ),
+            "{text}"
+        );
         assert!(text.contains(r#""returns_missed":3,"records_lost":0,"errors":0,"armed":0,"by":"kretprobe","cycles":{"timed":2,"min":4,"avg":4,"max":5}}"#));
         assert!(text.ends_with(r#""by":""}]}"#));
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Users and groups by name, from /etc/passwd and /etc/group.
 //!
 //! Read here and not by getpwnam(3): in a static program that would want the C library's shared modules at run time.

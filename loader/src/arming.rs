@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is told while probes are armed or disarmed, where that takes long: how many are, and how long the rest may take.
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -46,7 +48,9 @@ impl Arming {
         }
         let seconds = elapsed / NS_PER_S;
         if arms {
-            let left = u128::from(elapsed) * u128::from(probes.saturating_sub(armed)) / u128::from(armed) / u128::from(NS_PER_S);
+            let left = u128::from(elapsed) * u128::from(probes.saturating_sub(armed))
+                / u128::from(armed)
+                / u128::from(NS_PER_S);
             return Some(format!(
                 "{armed} of {probes} probes are prepared after {seconds} s, the rest may take {left} s more; interrupt (^C) to end it"
             ));
@@ -56,7 +60,8 @@ impl Arming {
         let rest = match gone {
             0 => String::new(),
             gone => {
-                let left = u128::from(now.saturating_sub(since)) * u128::from(armed) / u128::from(gone) / u128::from(NS_PER_S);
+                let left =
+                    u128::from(now.saturating_sub(since)) * u128::from(armed) / u128::from(gone) / u128::from(NS_PER_S);
                 format!(", which may take {left} s more")
             }
         };
@@ -86,7 +91,10 @@ mod tests {
     #[test]
     fn what_is_left_to_disarm_is_told() {
         let mut arming = Arming::new(0);
-        assert_eq!(arming.text(3 * NS_PER_S, 900, 1000, false).unwrap(), "900 probes are still to be disarmed after 3 s");
+        assert_eq!(
+            arming.text(3 * NS_PER_S, 900, 1000, false).unwrap(),
+            "900 probes are still to be disarmed after 3 s"
+        );
         let line = arming.text(13 * NS_PER_S, 400, 1000, false).unwrap();
         assert_eq!(line, "400 probes are still to be disarmed after 13 s, which may take 8 s more");
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Files of a system that lies below a directory (`spilerun service --root DIR`): its links, absolute ones too, lead to what they would
 //! lead to if it ran, and never out of it.
 //!
@@ -54,7 +56,8 @@ impl<'r> Tree<'r> {
     /// From the directory on.
     fn inner(self, path: &Path) -> PathBuf {
         let inner = path.strip_prefix(self.root).unwrap_or(path);
-        let inner: PathBuf = inner.components().filter(|part| !matches!(part, Component::RootDir | Component::CurDir)).collect();
+        let inner: PathBuf =
+            inner.components().filter(|part| !matches!(part, Component::RootDir | Component::CurDir)).collect();
         if inner.as_os_str().is_empty() { PathBuf::from(".") } else { inner }
     }
 
@@ -90,7 +93,10 @@ impl<'r> Tree<'r> {
 
     /// What is in a directory; nothing if it cannot be read.
     pub fn names(self, path: &Path) -> Vec<OsString> {
-        let directory = self.open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY).ok().and_then(|directory| Dir::from_fd(directory).ok());
+        let directory = self
+            .open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY)
+            .ok()
+            .and_then(|directory| Dir::from_fd(directory).ok());
         let entries = directory.into_iter().flat_map(|directory| directory.into_iter()).flatten();
         let names = entries.map(|entry| OsString::from_vec(entry.file_name().to_bytes().to_vec()));
         names.filter(|name| name != "." && name != "..").collect()
@@ -186,7 +192,10 @@ fn is_link(file: &OwnedFd) -> io::Result<bool> {
 }
 
 fn refused_link() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "there is a link in its path, which this kernel cannot keep from leading out of the directory")
+    io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        "there is a link in its path, which this kernel cannot keep from leading out of the directory",
+    )
 }
 
 #[cfg(test)]
@@ -205,7 +214,10 @@ mod tests {
         symlink("/usr", root.join("lib")).unwrap();
         tree.write(&root.join("lib/modules/x"), b"x").unwrap();
         assert_eq!(fs::read(root.join("usr/modules/x")).unwrap(), b"x");
-        assert_eq!((tree.read_text(&root.join("lib/modules/x")).unwrap(), tree.outer(&root.join("lib/modules/x"))), ("x".to_string(), root.canonicalize().unwrap().join("usr/modules/x")));
+        assert_eq!(
+            (tree.read_text(&root.join("lib/modules/x")).unwrap(), tree.outer(&root.join("lib/modules/x"))),
+            ("x".to_string(), root.canonicalize().unwrap().join("usr/modules/x"))
+        );
         assert_eq!(tree.names(&root.join("lib/modules")), ["x"]);
 
         symlink(outside.path(), root.join("etc")).unwrap();
@@ -214,13 +226,20 @@ mod tests {
         symlink(up, root.join("up")).unwrap();
         for wrong in ["etc/file", "usr/out", "up/file", "up"] {
             let path = root.join(wrong);
-            assert!(tree.read(&path).is_err() && !tree.exists(&path) && !tree.is_dir(&path) && tree.outer(&path) == path, "{wrong}");
+            assert!(
+                tree.read(&path).is_err() && !tree.exists(&path) && !tree.is_dir(&path) && tree.outer(&path) == path,
+                "{wrong}"
+            );
         }
         for directory in ["etc", "up"] {
             let path = root.join(directory).join("file");
             assert!(tree.remove_file(&path).is_err() && tree.names(&root.join(directory)).is_empty(), "{directory}");
             // Where it leads inside there may be made something.
-            let _ = (tree.create_dir_all(&root.join(directory).join("new")), tree.write(&path, b"ours"), tree.remove_dir(&root.join(directory)));
+            let _ = (
+                tree.create_dir_all(&root.join(directory).join("new")),
+                tree.write(&path, b"ours"),
+                tree.remove_dir(&root.join(directory)),
+            );
         }
         // What takes the place of a link is a file.
         symlink(outside.path().join("file"), root.join("usr/x.new")).unwrap();
@@ -228,7 +247,10 @@ mod tests {
         tree.write(&root.join("usr/out"), b"z").unwrap();
         assert_eq!(fs::read(root.join("usr/out")).unwrap(), b"z");
         let left: Vec<_> = fs::read_dir(outside.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!((left, fs::read(outside.path().join("file")).unwrap()), (vec![OsString::from("file")], b"theirs".to_vec()));
+        assert_eq!(
+            (left, fs::read(outside.path().join("file")).unwrap()),
+            (vec![OsString::from("file")], b"theirs".to_vec())
+        );
         tree.remove_file(&root.join("usr/out")).unwrap();
         assert!(!tree.exists(&root.join("usr/out")));
     }

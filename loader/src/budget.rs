@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `--budget`: what a script would cost on this machine, told before it runs; and what is done when that is too much.
 //!
 //! The module arms all probes for a second and counts their hits, without running a handler ([`Device::measure`]). A hit
@@ -79,7 +81,9 @@ fn share(counters: &Counters, measure: &Measure) -> Share {
     let hits = counters.hits as f64 / seconds;
     let around = AROUND.iter().find(|(by, _)| *by == account::mechanism(counters)).map_or(0, |(_, around)| *around);
     // Picoseconds in a second, of one hundredth of all CPUs.
-    let percent = |instructions: u64| hits * instructions as f64 * f64::from(measure.picoseconds) / 1e10 / f64::from(measure.cpus.max(1));
+    let percent = |instructions: u64| {
+        hits * instructions as f64 * f64::from(measure.picoseconds) / 1e10 / f64::from(measure.cpus.max(1))
+    };
     Share { hits, around: percent(around), handler: percent(counters.cost.into()) }
 }
 
@@ -115,9 +119,17 @@ fn lines(budget: &Budget, probes: &[Probe], all: &[Counters], measure: &Measure,
     let sum: f64 = shares.iter().map(Share::all).sum();
     let hits: f64 = shares.iter().map(|share| share.hits).sum();
     let cpus = measure.cpus;
-    let mut lines = vec![format!("COST: about {sum:.2}% of the time of {cpus} CPUs, with {hits:.0} hits in a second; the budget is {}%", budget.percent)];
-    let mut dearest: Vec<(&Probe, &Counters, &Share)> =
-        probes.iter().zip(all).zip(shares).map(|((probe, counters), share)| (probe, counters, share)).filter(|(.., share)| share.hits > 0.0).collect();
+    let mut lines = vec![format!(
+        "COST: about {sum:.2}% of the time of {cpus} CPUs, with {hits:.0} hits in a second; the budget is {}%",
+        budget.percent
+    )];
+    let mut dearest: Vec<(&Probe, &Counters, &Share)> = probes
+        .iter()
+        .zip(all)
+        .zip(shares)
+        .map(|((probe, counters), share)| (probe, counters, share))
+        .filter(|(.., share)| share.hits > 0.0)
+        .collect();
     dearest.sort_by(|(.., a), (.., b)| b.all().total_cmp(&a.all()));
     for (probe, counters, share) in dearest.iter().take(MOST_TOLD) {
         let by = account::mechanism(counters);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Capabilities of this thread, by capget(2) and capset(2).
 
 use std::io;
@@ -74,7 +76,9 @@ mod tests {
     #[test]
     fn own_masks_are_those_that_proc_tells() {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let told = |key: &str| u64::from_str_radix(status.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim(), 16).unwrap();
+        let told = |key: &str| {
+            u64::from_str_radix(status.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim(), 16).unwrap()
+        };
         let own = Sets::own().unwrap();
         assert_eq!(own, Sets { effective: told("CapEff:"), permitted: told("CapPrm:"), inheritable: told("CapInh:") });
         own.take_on().unwrap();

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The RSA key in an X.509 certificate. The files are root's own (`/etc/spile/keys`): they are read, not judged; dates, names
 //! and uses in them mean nothing here, as they mean nothing to the kernel for its own keys.
 //!

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A way between two processes of ours, or two parts of one, that nobody comes in by.
 //!
 //! Not a pipe: `/proc/self/fd/N` opens a pipe anew for whoever may write to it by name, and the caller of a set-uid spilerun gives
@@ -23,7 +25,10 @@ mod tests {
         let (one, other) = pair().unwrap();
         for end in [&one, &other] {
             let name = format!("/proc/self/fd/{}", end.as_raw_fd());
-            assert_eq!(std::fs::OpenOptions::new().write(true).open(name).unwrap_err().raw_os_error(), Some(nix::libc::ENXIO));
+            assert_eq!(
+                std::fs::OpenOptions::new().write(true).open(name).unwrap_err().raw_os_error(),
+                Some(nix::libc::ENXIO)
+            );
         }
         nix::unistd::write(&one, b"x").unwrap();
         drop(one);

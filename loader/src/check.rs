@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Refusals before any harm: what can be known to fail is said before a module is loaded.
 //!
 //! The module itself checks its kernel and targets again; here the same is told with more words, and before anything
@@ -93,7 +95,11 @@ pub fn enforcement() -> Option<&'static str> {
 /// Whether somebody has signed the module whom the kernel trusts, or else root: what members of spilesys may run from
 /// elsewhere. `enforced`: the kernel checks signatures itself ([`enforcement`]), which cannot be taken back before a reboot, so
 /// that nothing can change after this; if it does not, these keys are asked for.
-pub fn is_vouched_for(file: &File, enforced: Option<&'static str>, trusted: impl FnOnce() -> Result<Vec<Key>, Error>) -> Result<(), Error> {
+pub fn is_vouched_for(
+    file: &File,
+    enforced: Option<&'static str>,
+    trusted: impl FnOnce() -> Result<Vec<Key>, Error>,
+) -> Result<(), Error> {
     let path = || file.path.clone();
     if !file.signed {
         return Err(match enforced {
@@ -180,7 +186,12 @@ mod tests {
     fn modules_from_elsewhere_need_somebody_who_answers_for_them() {
         let file = |image: &[u8], guru: bool| {
             let meta = Meta { guru, ..Meta::default() };
-            File { path: "a.ko".into(), image: image.to_vec(), description: crate::file::Description { meta, formats: Vec::new() }, signed: !image.is_empty() }
+            File {
+                path: "a.ko".into(),
+                image: image.to_vec(),
+                description: crate::file::Description { meta, formats: Vec::new() },
+                signed: !image.is_empty(),
+            }
         };
         let signed = include_bytes!("../tests/trust/sha256.signed");
         let key = || Key::of_certificate(include_bytes!("../tests/trust/certificate.der")).unwrap();

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The clock that records are stamped with.
 
 use nix::time::{ClockId, clock_gettime};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The process that `target()` names: the command of `-c`, or the process of `-x`.
 //!
 //! The command exists before the module is loaded, waiting at the end of a [`channel`], so that its pid is known; it begins
@@ -22,7 +24,10 @@ use crate::signals;
 pub enum Target {
     None,
     /// `-x`: readable when the process has ended.
-    Process { pid: i32, ended: OwnedFd },
+    Process {
+        pid: i32,
+        ended: OwnedFd,
+    },
     /// `-c`
     Command(Command),
 }

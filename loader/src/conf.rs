@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A service's configuration, `/etc/spile/NAME.conf`: lines `KEY=VALUE`.
 
 use std::ffi::OsString;
@@ -126,8 +128,12 @@ pub fn parse(text: &str) -> Result<Conf, String> {
 impl Conf {
     /// Where the output goes, for a session that begins and for one that is attached to.
     pub fn output_options(&self) -> Vec<String> {
-        let pairs = [("-o", self.output.as_slice()), ("-S", self.rotate.as_slice()), ("--metrics", self.metrics.as_slice())];
-        pairs.into_iter().flat_map(|(option, values)| values.iter().flat_map(move |value| [option.to_string(), value.clone()])).collect()
+        let pairs =
+            [("-o", self.output.as_slice()), ("-S", self.rotate.as_slice()), ("--metrics", self.metrics.as_slice())];
+        pairs
+            .into_iter()
+            .flat_map(|(option, values)| values.iter().flat_map(move |value| [option.to_string(), value.clone()]))
+            .collect()
     }
 
     /// Whether the module could be run so; what it cannot know before is said when it is started.
@@ -137,7 +143,10 @@ impl Conf {
         let words = words.chain(self.options.iter().cloned()).chain([MODULE.to_string()]);
         let options = Options::parse(words.map(OsString::from)).map_err(|error| first_line(&error))?;
         if options.task != Task::Run(MODULE.into()) || options.detach || options.daemon {
-            return Err(format!("OPTIONS={}: the service manager runs it, and says which module", self.options.join(" ")));
+            return Err(format!(
+                "OPTIONS={}: the service manager runs it, and says which module",
+                self.options.join(" ")
+            ));
         }
         crate::check::gate_fits(&options.gate, meta).map_err(|error| error.to_string())?;
         setting::parse(&self.globals, &meta.settings).map(drop).map_err(|error| error.to_string())
@@ -164,7 +173,10 @@ mod tests {
         assert_eq!(parse(CONF).unwrap().build_options, ["-g"]);
         assert_eq!(parse("\nX=1\n"), Err("line 2: no such key: X=1".to_string()));
         assert!(parse("MISSING=maybe").is_err() && parse("MISSING").is_err() && parse("EARLY=1").is_err());
-        assert_eq!((parse("START=root").unwrap().start, parse("START=spileusr").unwrap().start), (None, Some(Rank::Usr)));
+        assert_eq!(
+            (parse("START=root").unwrap().start, parse("START=spileusr").unwrap().start),
+            (None, Some(Rank::Usr))
+        );
         assert!(parse("START=anybody").is_err());
         assert!(parse("MISSING=fetch").is_err() && parse("MISSING=rebuild\nSCRIPT=fix.stp").is_err());
         assert!(parse("MISSING=fetch\nDIRECTORY=/srv/modules").is_ok());

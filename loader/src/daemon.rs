@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `-D`: the session runs in a process of its own; who asked for it learns its number when the probes are armed, or why
 //! there is none.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a process inherits from whoever started it, given back: for the one with root's rights that outlives a caller's
 //! ([`crate::privilege::Remover`]). Limits, priorities, a working directory, a cgroup and open files are the caller's choice, and
 //! none of them may keep a module loaded or a file system mounted.
@@ -34,8 +36,16 @@ pub fn from_caller(kept: &OwnedFd) {
 
 fn lift_limits() {
     let all = [
-        libc::RLIMIT_CPU, libc::RLIMIT_FSIZE, libc::RLIMIT_DATA, libc::RLIMIT_STACK, libc::RLIMIT_AS, libc::RLIMIT_RSS, libc::RLIMIT_NPROC,
-        libc::RLIMIT_MEMLOCK, libc::RLIMIT_LOCKS, libc::RLIMIT_SIGPENDING,
+        libc::RLIMIT_CPU,
+        libc::RLIMIT_FSIZE,
+        libc::RLIMIT_DATA,
+        libc::RLIMIT_STACK,
+        libc::RLIMIT_AS,
+        libc::RLIMIT_RSS,
+        libc::RLIMIT_NPROC,
+        libc::RLIMIT_MEMLOCK,
+        libc::RLIMIT_LOCKS,
+        libc::RLIMIT_SIGPENDING,
     ];
     let lifted = all.map(|which| (which, libc::RLIM_INFINITY));
     for (which, most) in lifted.into_iter().chain([(libc::RLIMIT_NOFILE, MOST_FILES), (libc::RLIMIT_CORE, 0)]) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The control device of a loaded module: its node, its ioctls, its rings.
 
 use std::fs;
@@ -11,7 +13,9 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
-use spile_abi::device::{self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, Symbol};
+use spile_abi::device::{
+    self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, Symbol,
+};
 use spile_abi::record::RingHeader;
 
 use crate::error::Error;
@@ -107,7 +111,9 @@ impl Device {
     pub fn measure(&self, milliseconds: u32) -> Result<Measure, Error> {
         let mut measure = Measure { milliseconds, ..Measure::default() };
         match self.call(device::MEASURE, &mut measure, "counting the hits of") {
-            Err(Error::Device { name, errno: errno @ Errno::EKEYREJECTED, .. }) => Err(Error::RefusedToFit { name, errno }),
+            Err(Error::Device { name, errno: errno @ Errno::EKEYREJECTED, .. }) => {
+                Err(Error::RefusedToFit { name, errno })
+            }
             other => other.map(|()| measure),
         }
     }
@@ -135,7 +141,9 @@ impl Device {
     /// Returns when the begin probes have run and all is armed.
     pub fn start(&self) -> Result<(), Error> {
         match self.call(device::START, &mut (), "starting") {
-            Err(Error::Device { name, errno: errno @ Errno::EKEYREJECTED, .. }) => Err(Error::RefusedToFit { name, errno }),
+            Err(Error::Device { name, errno: errno @ Errno::EKEYREJECTED, .. }) => {
+                Err(Error::RefusedToFit { name, errno })
+            }
             other => other,
         }
     }
@@ -196,7 +204,9 @@ impl Device {
                 }
                 // No CPU can have this number.
                 Err(Errno::ENXIO) => {}
-                Err(errno) => return Err(Error::Device { name: self.name.clone(), doing: "mapping the buffers of", errno }),
+                Err(errno) => {
+                    return Err(Error::Device { name: self.name.clone(), doing: "mapping the buffers of", errno });
+                }
             }
         }
         Ok(rings)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! One section of a 64-bit little-endian ELF file, by its name. Every number of the file is checked before it is used.
 //!
 //! ELF-64 Object File Format: header 64 bytes, section headers 64 bytes each, names in the section `e_shstrndx`.
@@ -169,7 +171,9 @@ pub mod tests {
     #[test]
     fn notes_are_walked() {
         let mut notes = Vec::new();
-        for (name, kind, description) in [("Linux\0", 3u32, &b"ab"[..]), ("GNU\0", 1, b""), ("GNU\0", 3, b"\x0a\x0b\x0c")] {
+        for (name, kind, description) in
+            [("Linux\0", 3u32, &b"ab"[..]), ("GNU\0", 1, b""), ("GNU\0", 3, b"\x0a\x0b\x0c")]
+        {
             notes.extend((name.len() as u32).to_le_bytes());
             notes.extend((description.len() as u32).to_le_bytes());
             notes.extend(kind.to_le_bytes());

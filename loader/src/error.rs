@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What can go wrong, told in one line that says what to do, and the exit status that stands for its kind.
 
 use std::fmt;
@@ -95,7 +97,10 @@ impl fmt::Display for Unvouched {
         match self {
             Unvouched::Unsigned => write!(f, "this one is not signed: sign it (spile --sign-key, sign-file)"),
             Unvouched::NoKeys => write!(f, "there is no certificate in {PLACE}: put the signer's there (X.509, DER)"),
-            Unvouched::Stranger => write!(f, "no key in {PLACE} has signed this one as it is: put the signer's certificate there (X.509, DER)"),
+            Unvouched::Stranger => write!(
+                f,
+                "no key in {PLACE} has signed this one as it is: put the signer's certificate there (X.509, DER)"
+            ),
         }
     }
 }
@@ -104,85 +109,202 @@ impl fmt::Display for Unvouched {
 #[derive(Debug)]
 pub enum Error {
     /// No module file of that name; where it was looked for.
-    NotFound { name: PathBuf, looked: Vec<PathBuf> },
-    Unreadable { path: PathBuf, error: io::Error },
+    NotFound {
+        name: PathBuf,
+        looked: Vec<PathBuf>,
+    },
+    Unreadable {
+        path: PathBuf,
+        error: io::Error,
+    },
     /// The file is no ELF file that can be read.
-    Elf { path: PathBuf, error: ElfError },
+    Elf {
+        path: PathBuf,
+        error: ElfError,
+    },
     /// The file is a module, but none of spile's.
-    NotOurs { path: PathBuf },
-    Meta { path: PathBuf, error: MetaError },
-    Format { path: PathBuf, index: usize, error: FormatError },
+    NotOurs {
+        path: PathBuf,
+    },
+    Meta {
+        path: PathBuf,
+        error: MetaError,
+    },
+    Format {
+        path: PathBuf,
+        index: usize,
+        error: FormatError,
+    },
     /// The file is not as the compiler has left it.
-    Changed { path: PathBuf },
+    Changed {
+        path: PathBuf,
+    },
     /// The module's name cannot be one.
-    BadName { path: PathBuf, name: String },
+    BadName {
+        path: PathBuf,
+        name: String,
+    },
     /// No CAP_SYS_MODULE.
     NoCapability,
     /// Set-uid, and the caller is not in this group.
-    NotAllowed { what: &'static str, group: &'static str },
+    NotAllowed {
+        what: &'static str,
+        group: &'static str,
+    },
     /// Set-uid, and the module does not lie where only root can have put it.
-    NotApproved { path: PathBuf },
+    NotApproved {
+        path: PathBuf,
+    },
     /// Somebody else has started it.
-    OtherOwner { name: String, uid: u32 },
+    OtherOwner {
+        name: String,
+        uid: u32,
+    },
     /// It is the name of a service.
-    Reserved { name: String },
+    Reserved {
+        name: String,
+    },
     /// Users who are not root have no more.
-    Limit { what: String },
+    Limit {
+        what: String,
+    },
     /// The same for members of spilesys, and nobody whom root trusts is known to have signed it.
-    Unvouched { path: PathBuf, why: Unvouched },
+    Unvouched {
+        path: PathBuf,
+        why: Unvouched,
+    },
     /// A script in guru mode, signed, from elsewhere.
-    GuruElsewhere { path: PathBuf },
+    GuruElsewhere {
+        path: PathBuf,
+    },
     /// Told to observe, but these pieces of C may write.
-    Ungated { name: String, code: String },
+    Ungated {
+        name: String,
+        code: String,
+    },
     /// `/proc/sys/kernel/modules_disabled` is 1.
     ModulesDisabled,
     /// The kernel takes signed modules only, and this one has no signature.
-    Unsigned { path: PathBuf, because: &'static str },
+    Unsigned {
+        path: PathBuf,
+        because: &'static str,
+    },
     /// The kernel does not know the key of the signature.
-    SignatureRejected { path: PathBuf },
-    OtherRelease { path: PathBuf, built_for: String, running: String },
+    SignatureRejected {
+        path: PathBuf,
+    },
+    OtherRelease {
+        path: PathBuf,
+        built_for: String,
+        running: String,
+    },
     /// `target` is empty for the kernel.
-    OtherBuild { target: String, compiled_against: String, expected: Vec<u8>, found: Vec<u8> },
+    OtherBuild {
+        target: String,
+        compiled_against: String,
+        expected: Vec<u8>,
+        found: Vec<u8>,
+    },
     /// Another one has replaced a function that the script wants to change.
-    Livepatched { function: String, target: String, patch: String },
+    Livepatched {
+        function: String,
+        target: String,
+        patch: String,
+    },
     /// The module itself, or the kernel, found that they do not fit.
-    RefusedToFit { name: String, errno: Errno },
+    RefusedToFit {
+        name: String,
+        errno: Errno,
+    },
     /// A module of that name is loaded.
-    NameTaken { name: String, by: NameOf },
+    NameTaken {
+        name: String,
+        by: NameOf,
+    },
     /// The device is open elsewhere.
-    InUse { name: String },
+    InUse {
+        name: String,
+    },
     /// Another loader has kept the lock for leftovers too long.
     Locked,
     /// Nothing to remove.
-    NotLoaded { name: String },
+    NotLoaded {
+        name: String,
+    },
     /// Rewriting ended at a time that was set, and was asked for without another.
-    Expired { name: String },
-    Load { name: String, errno: Errno },
+    Expired {
+        name: String,
+    },
+    Load {
+        name: String,
+        errno: Errno,
+    },
     /// The node of the module's device can neither be found nor made.
-    Node { name: String, error: io::Error },
+    Node {
+        name: String,
+        error: io::Error,
+    },
     /// An operation on the device.
-    Device { name: String, doing: &'static str, errno: Errno },
+    Device {
+        name: String,
+        doing: &'static str,
+        errno: Errno,
+    },
     /// The device speaks another version, or gives numbers that make no sense.
-    Strange { name: String, what: String },
-    Remove { name: String, errno: Errno },
-    NoProcess { pid: i32 },
+    Strange {
+        name: String,
+        what: String,
+    },
+    Remove {
+        name: String,
+        errno: Errno,
+    },
+    NoProcess {
+        pid: i32,
+    },
     /// The script would cost more than `--budget` allows, in percent; sampling would not help.
-    OverBudget { cost: f64, budget: f64, least: Option<f64> },
+    OverBudget {
+        cost: f64,
+        budget: f64,
+        least: Option<f64>,
+    },
     /// A `GLOBAL=VALUE` that does not fit.
-    Setting { given: String, why: String },
+    Setting {
+        given: String,
+        why: String,
+    },
     /// `-R` changes bytes, a signature is over all of them.
-    RenameSigned { path: PathBuf },
+    RenameSigned {
+        path: PathBuf,
+    },
     /// A service has none for the running kernel.
-    NoModule { name: String, release: String, places: Vec<PathBuf> },
+    NoModule {
+        name: String,
+        release: String,
+        places: Vec<PathBuf>,
+    },
     /// No `/etc/spile/NAME.conf`.
-    NoService { name: String },
+    NoService {
+        name: String,
+    },
     /// `-A`: nothing runs in it.
-    NotRunning { name: String },
+    NotRunning {
+        name: String,
+    },
     /// The command of `-c` cannot be started.
-    Command { command: String, error: io::Error },
-    OpenOutput { path: PathBuf, error: io::Error },
+    Command {
+        command: String,
+        error: io::Error,
+    },
+    OpenOutput {
+        path: PathBuf,
+        error: io::Error,
+    },
     /// Operations of the loader's own that practically do not fail.
-    System { doing: &'static str, error: io::Error },
+    System {
+        doing: &'static str,
+        error: io::Error,
+    },
 }
 
 impl Error {
@@ -209,7 +331,11 @@ impl Error {
             | Error::ModulesDisabled
             | Error::Unsigned { .. }
             | Error::SignatureRejected { .. } => Exit::Permission,
-            Error::NoModule { .. } | Error::OtherRelease { .. } | Error::OtherBuild { .. } | Error::Livepatched { .. } | Error::RefusedToFit { .. } => Exit::Mismatch,
+            Error::NoModule { .. }
+            | Error::OtherRelease { .. }
+            | Error::OtherBuild { .. }
+            | Error::Livepatched { .. }
+            | Error::RefusedToFit { .. } => Exit::Mismatch,
             Error::NameTaken { .. } | Error::InUse { .. } | Error::Locked => Exit::Busy,
             Error::NotLoaded { .. } | Error::NotRunning { .. } | Error::Remove { .. } => Exit::Remove,
             Error::Load { .. }
@@ -217,7 +343,11 @@ impl Error {
             | Error::Device { .. }
             | Error::Strange { .. }
             | Error::System { .. } => Exit::Kernel,
-            Error::NoProcess { .. } | Error::Setting { .. } | Error::RenameSigned { .. } | Error::Ungated { .. } | Error::Expired { .. } => Exit::Usage,
+            Error::NoProcess { .. }
+            | Error::Setting { .. }
+            | Error::RenameSigned { .. }
+            | Error::Ungated { .. }
+            | Error::Expired { .. } => Exit::Usage,
             Error::Command { .. } | Error::OverBudget { .. } => Exit::Failed,
             Error::OpenOutput { .. } => Exit::Output,
         }
@@ -250,15 +380,25 @@ impl fmt::Display for Error {
             Error::Unreadable { path, error } => write!(f, "{} cannot be read: {error}", path.display()),
             Error::Elf { path, error } => write!(f, "{} is no module: {error}", path.display()),
             Error::NotOurs { path } => write!(f, "{} was not built by spile: use insmod for it", path.display()),
-            Error::Meta { path, error } => write!(f, "{}: {error}; build it again with this version of spile", path.display()),
+            Error::Meta { path, error } => {
+                write!(f, "{}: {error}; build it again with this version of spile", path.display())
+            }
             Error::Format { path, index, error } => {
                 write!(f, "{}: format {index}: {error}; build it again with this version of spile", path.display())
             }
-            Error::BadName { path, name } => write!(f, "{}: '{name}' is no name for a module or a kernel", path.display()),
-            Error::NoCapability => write!(f, "loading a module needs CAP_SYS_MODULE: run as root, with sudo, or from a service"),
+            Error::BadName { path, name } => {
+                write!(f, "{}: '{name}' is no name for a module or a kernel", path.display())
+            }
+            Error::NoCapability => {
+                write!(f, "loading a module needs CAP_SYS_MODULE: run as root, with sudo, or from a service")
+            }
             Error::NotAllowed { what, group } => write!(f, "{what}: only for root and members of the group {group}"),
             Error::OtherOwner { name, uid } => {
-                write!(f, "the session of {name} belongs to {}: only that user and root may do this", crate::accounts::user_name(*uid))
+                write!(
+                    f,
+                    "the session of {name} belongs to {}: only that user and root may do this",
+                    crate::accounts::user_name(*uid)
+                )
             }
             Error::Reserved { name } => write!(
                 f,
@@ -330,32 +470,55 @@ impl fmt::Display for Error {
                 "{function} of {target} is replaced by the live patch {patch}: what the script was compiled for does not run; take out one of the two (echo 0 >/sys/kernel/livepatch/{patch}/enabled)"
             ),
             Error::NameTaken { name, by: NameOf::Kernel } => {
-                write!(f, "the running kernel has a part that is called {name} (/sys/module/{name}): -R loads the module under another name, as does building it with another -m")
+                write!(
+                    f,
+                    "the running kernel has a part that is called {name} (/sys/module/{name}): -R loads the module under another name, as does building it with another -m"
+                )
             }
             Error::NameTaken { name, by: NameOf::Module } => {
-                write!(f, "a module {name} is loaded already, which is none of spile's: -R loads this one under another name, as does building it with another -m")
+                write!(
+                    f,
+                    "a module {name} is loaded already, which is none of spile's: -R loads this one under another name, as does building it with another -m"
+                )
             }
             Error::NameTaken { name, by: NameOf::Session } => write!(
                 f,
                 "a module {name} is loaded already, and in use: end what runs it, attach to its session (spilerun -A {name}) or remove it (-d {name}); -R loads another"
             ),
             Error::InUse { name } => write!(f, "module {name} is in use by another spilerun: end that first"),
-            Error::Locked => write!(f, "another spilerun has been loading a module for 10 s and more: look whether it is stopped, and try again"),
+            Error::Locked => write!(
+                f,
+                "another spilerun has been loading a module for 10 s and more: look whether it is stopped, and try again"
+            ),
             Error::Expired { name } => {
-                write!(f, "{name} has expired and rewrites nothing: spilerun enforce {name} --expires 1h has it rewrite for another hour")
+                write!(
+                    f,
+                    "{name} has expired and rewrites nothing: spilerun enforce {name} --expires 1h has it rewrite for another hour"
+                )
             }
             Error::NotLoaded { name } => write!(f, "no module {name} of spile is loaded"),
-            Error::Load { name, errno } => write!(f, "the kernel does not load {name}: {}; dmesg may say why", errno.desc()),
-            Error::Node { name, error } if error.kind() == io::ErrorKind::PermissionDenied => {
-                write!(f, "module {name} is loaded, but its device is not yours to open: run as root, with sudo, or as a member of spileusr by a set-uid spilerun")
+            Error::Load { name, errno } => {
+                write!(f, "the kernel does not load {name}: {}; dmesg may say why", errno.desc())
             }
-            Error::Node { name, error } => write!(f, "module {name} is loaded, but its device cannot be opened: {error}"),
+            Error::Node { name, error } if error.kind() == io::ErrorKind::PermissionDenied => {
+                write!(
+                    f,
+                    "module {name} is loaded, but its device is not yours to open: run as root, with sudo, or as a member of spileusr by a set-uid spilerun"
+                )
+            }
+            Error::Node { name, error } => {
+                write!(f, "module {name} is loaded, but its device cannot be opened: {error}")
+            }
             Error::Device { name, doing, errno } => write!(f, "{doing} {name}: {}; dmesg may say why", errno.desc()),
             Error::Strange { name, what } => {
                 write!(f, "module {name} does not answer as expected ({what}): build it with this version of spile")
             }
             Error::Remove { name, errno } => {
-                write!(f, "module {name} cannot be removed: {}; nothing of it is armed; later, try spilerun -d {name}", errno.desc())
+                write!(
+                    f,
+                    "module {name} cannot be removed: {}; nothing of it is armed; later, try spilerun -d {name}",
+                    errno.desc()
+                )
             }
             Error::Setting { given, why } => write!(f, "{given}: {why}"),
             Error::RenameSigned { path } => write!(
@@ -364,7 +527,10 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Error::NoService { name } => {
-                write!(f, "there is no service {name} (/etc/spile/{name}.conf): spilerun service install {name} FILE.ko makes one")
+                write!(
+                    f,
+                    "there is no service {name} (/etc/spile/{name}.conf): spilerun service install {name} FILE.ko makes one"
+                )
             }
             Error::NoModule { name, release, places } => write!(
                 f,
@@ -413,7 +579,10 @@ mod tests {
             found: vec![0x0c],
         };
         let text = error.to_string();
-        assert!(text.contains("module lustre") && text.contains("build-id 0c, expected ab01 of /lib/modules"), "{text}");
+        assert!(
+            text.contains("module lustre") && text.contains("build-id 0c, expected ab01 of /lib/modules"),
+            "{text}"
+        );
         assert_eq!(error.exit(), Exit::Mismatch);
     }
 }

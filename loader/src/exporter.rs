@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `--metrics unix:PATH`: Prometheus text for whoever connects to a socket, as long as the session runs.
 //!
 //! A thread of its own answers one client after the other: a client that says `GET` or `HEAD` gets an HTTP/1.0 answer
@@ -52,7 +54,8 @@ impl Exporter {
     /// Until `stop_wanted` is readable.
     pub fn serve(&mut self, stop_wanted: BorrowedFd<'_>, text: impl Fn() -> String) {
         loop {
-            let mut descriptors = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN), PollFd::new(stop_wanted, PollFlags::POLLIN)];
+            let mut descriptors =
+                [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN), PollFd::new(stop_wanted, PollFlags::POLLIN)];
             if poll(&mut descriptors, LOOK_INTERVAL).is_err_and(|errno| errno != nix::errno::Errno::EINTR) {
                 return;
             }
@@ -123,7 +126,9 @@ impl Client<'_> {
         while !text.is_empty() {
             match self.stream.write(text) {
                 Ok(count) => text = text.get(count..).unwrap_or_default(),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => drop(self.wait(PollFlags::POLLOUT, PATIENCE)?),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    drop(self.wait(PollFlags::POLLOUT, PATIENCE)?)
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -156,7 +161,8 @@ fn answer(stream: UnixStream, stop: BorrowedFd<'_>, text: &impl Fn() -> String) 
     stream.set_nonblocking(true)?;
     let mut client = Client { stream, until: Instant::now() + PATIENCE, stop };
     let request = client.read_request()?;
-    let (is_http, wants_body) = (request.starts_with(b"GET ") || request.starts_with(b"HEAD "), !request.starts_with(b"HEAD "));
+    let (is_http, wants_body) =
+        (request.starts_with(b"GET ") || request.starts_with(b"HEAD "), !request.starts_with(b"HEAD "));
     let text = text();
     if is_http {
         let head = "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close\r\nContent-Length: ";
@@ -193,7 +199,11 @@ mod tests {
             };
             assert_eq!(ask(b""), "spile_running 1\n");
             let answer = ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-            assert!(answer.starts_with("HTTP/1.0 200 OK\r\n") && answer.ends_with("Content-Length: 16\r\n\r\nspile_running 1\n"), "{answer}");
+            assert!(
+                answer.starts_with("HTTP/1.0 200 OK\r\n")
+                    && answer.ends_with("Content-Length: 16\r\n\r\nspile_running 1\n"),
+                "{answer}"
+            );
             assert!(ask(b"HEAD / HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
             // Any client has it look.
             let last = UnixStream::connect(&path).unwrap();
@@ -221,7 +231,11 @@ mod tests {
             let slow = UnixStream::connect(&path).unwrap();
             let reader = slow.try_clone().unwrap();
             // Each piece makes room: every single write goes on.
-            scope.spawn(move || while (&reader).read(&mut [0; 4096]).is_ok_and(|count| count > 0) { std::thread::sleep(Duration::from_millis(1)) });
+            scope.spawn(move || {
+                while (&reader).read(&mut [0; 4096]).is_ok_and(|count| count > 0) {
+                    std::thread::sleep(Duration::from_millis(1))
+                }
+            });
             std::thread::sleep(Duration::from_millis(400));
             stop.write(1).unwrap();
             let deadline = Instant::now() + Duration::from_secs(10);

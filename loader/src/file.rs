@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The module's file: where it is, and what its section `.spile.meta` says.
 
 use std::path::{Path, PathBuf};
@@ -81,7 +83,8 @@ impl File {
         let suffix = format!("_{pid}");
         let stem: String = old.chars().take(MAX_NAME - 1 - suffix.len()).collect();
         let new = stem + &suffix;
-        let place = name_place(&self.image, &old).ok_or_else(|| Error::BadName { path: self.path.clone(), name: old.clone() })?;
+        let place = name_place(&self.image, &old)
+            .ok_or_else(|| Error::BadName { path: self.path.clone(), name: old.clone() })?;
         let field = self.image.get_mut(place..place + MAX_NAME);
         let field = field.ok_or_else(|| Error::BadName { path: self.path.clone(), name: old })?;
         field.fill(0);
@@ -109,21 +112,23 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Description, Error> {
 impl Description {
     /// From the bytes of `.spile.meta`; `path` is for messages.
     pub fn decode(path: &Path, section: &[u8]) -> Result<Description, Error> {
-    let path = || path.to_path_buf();
-    let mut meta = Meta::decode(section).map_err(|error| Error::Meta { path: path(), error })?;
+        let path = || path.to_path_buf();
+        let mut meta = Meta::decode(section).map_err(|error| Error::Meta { path: path(), error })?;
         escape_shown(&mut meta);
-    // The names become parts of paths.
-    if !is_release(&meta.kernel_release) {
-        return Err(Error::BadName { path: path(), name: meta.kernel_release });
-    }
-    if !is_module_name(&meta.name) || meta.targets.iter().any(|target| !target.name.is_empty() && !is_module_name(&target.name)) {
-        return Err(Error::BadName { path: path(), name: meta.name });
-    }
-    let decoded = meta.formats.iter().enumerate().map(|(index, format)| {
-        spile_abi::format::decode(format).map_err(|error| Error::Format { path: path(), index, error })
-    });
-    let formats = decoded.collect::<Result<_, _>>()?;
-    Ok(Description { meta, formats })
+        // The names become parts of paths.
+        if !is_release(&meta.kernel_release) {
+            return Err(Error::BadName { path: path(), name: meta.kernel_release });
+        }
+        if !is_module_name(&meta.name)
+            || meta.targets.iter().any(|target| !target.name.is_empty() && !is_module_name(&target.name))
+        {
+            return Err(Error::BadName { path: path(), name: meta.name });
+        }
+        let decoded = meta.formats.iter().enumerate().map(|(index, format)| {
+            spile_abi::format::decode(format).map_err(|error| Error::Format { path: path(), index, error })
+        });
+        let formats = decoded.collect::<Result<_, _>>()?;
+        Ok(Description { meta, formats })
     }
 }
 
@@ -131,7 +136,8 @@ impl Description {
 fn escape_shown(meta: &mut Meta) {
     let Meta { title, version, targets, probes, locations, settings, ungated, .. } = meta;
     let probes = probes.iter_mut().flat_map(|probe| [&mut probe.point, &mut probe.script_point, &mut probe.place]);
-    let others = targets.iter_mut().map(|target| &mut target.path).chain(settings.iter_mut().map(|setting| &mut setting.name));
+    let others =
+        targets.iter_mut().map(|target| &mut target.path).chain(settings.iter_mut().map(|setting| &mut setting.name));
     for text in [title, version].into_iter().chain(probes).chain(others).chain(locations).chain(ungated) {
         if let std::borrow::Cow::Owned(escaped) = escape::line(text) {
             *text = escaped;
@@ -203,11 +209,24 @@ pub mod tests {
 
     #[test]
     fn what_it_says_of_itself_is_text_wherever_it_is_shown() {
-        let probe = spile_abi::meta::Probe { point: "a\nERROR: b".into(), place: "\x1b[2J.stp:1:1".into(), ..Default::default() };
-        let meta = Meta { name: "x".into(), title: "\u{202e}\r".into(), probes: vec![probe], locations: vec!["\x07".into()], ..Meta::default() };
+        let probe = spile_abi::meta::Probe {
+            point: "a\nERROR: b".into(),
+            place: "\x1b[2J.stp:1:1".into(),
+            ..Default::default()
+        };
+        let meta = Meta {
+            name: "x".into(),
+            title: "\u{202e}\r".into(),
+            probes: vec![probe],
+            locations: vec!["\x07".into()],
+            ..Meta::default()
+        };
         let meta = parse_meta(&meta).unwrap().meta;
         assert_eq!((meta.title.as_str(), meta.locations[0].as_str()), (r"\u{202e}\r", r"\x07"));
-        assert_eq!((meta.probes[0].point.as_str(), meta.probes[0].place.as_str()), (r"a\nERROR: b", r"\x1b[2J.stp:1:1"));
+        assert_eq!(
+            (meta.probes[0].point.as_str(), meta.probes[0].place.as_str()),
+            (r"a\nERROR: b", r"\x1b[2J.stp:1:1")
+        );
     }
 
     #[test]

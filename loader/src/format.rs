@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A format over a payload: what a print of the script wrote, as text.
 //!
 //! printf as the language has it. Where C and the language differ, the language is followed: `#` prints 0x before a zero
@@ -13,7 +15,12 @@ use crate::symbol::Symbols;
 use crate::text::{Digits, Text};
 
 /// Appends the text of the pieces. When the payload ends early, so does the text.
-pub fn render(pieces: &[Piece], payload: &mut Payload<'_>, symbols: &mut Symbols<'_>, text: &mut Text) -> Result<(), Short> {
+pub fn render(
+    pieces: &[Piece],
+    payload: &mut Payload<'_>,
+    symbols: &mut Symbols<'_>,
+    text: &mut Text,
+) -> Result<(), Short> {
     pieces.iter().try_for_each(|piece| match piece {
         Piece::Literal(literal) => {
             match literal.as_slice() {
@@ -266,7 +273,8 @@ mod tests {
 
     #[test]
     fn a_short_payload_ends_the_text() {
-        let pieces = [Piece::Literal(b"a".to_vec()), directive("", Size::None, Size::None, b'd'), Piece::Literal(b"b".to_vec())];
+        let pieces =
+            [Piece::Literal(b"a".to_vec()), directive("", Size::None, Size::None, b'd'), Piece::Literal(b"b".to_vec())];
         let mut text = Text::new(100);
         assert_eq!(render(&pieces, &mut Payload::new(b"1234567"), &mut Symbols::new(None), &mut text), Err(Short));
         assert_eq!(text.as_bytes(), b"a");

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a guru script may write, and when: `--dry-run`, `--expires`, `--rewrites`, `--only`; and the change of it while the
 //! module works (`spilerun observe NAME`, `spilerun enforce NAME`).
 
@@ -119,7 +121,8 @@ const VERDICTS: [(&str, Verdict); 5] = [
 
 /// `rewritten 3, observed 0, ...`
 pub fn counts(state: &GateState) -> String {
-    let counts: Vec<String> = verdicts(state).map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
+    let counts: Vec<String> =
+        verdicts(state).map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
     counts.join(", ")
 }
 
@@ -153,7 +156,10 @@ fn parse_span(text: &str) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     let number: u64 = text.strip_suffix(unit).unwrap_or(text).parse().map_err(|_| wrong())?;
-    number.checked_mul(seconds).and_then(|seconds| seconds.checked_mul(NS_PER_S)).ok_or_else(|| "too far away".to_string())
+    number
+        .checked_mul(seconds)
+        .and_then(|seconds| seconds.checked_mul(NS_PER_S))
+        .ok_or_else(|| "too far away".to_string())
 }
 
 fn parse_date(text: &str) -> Result<u64, String> {
@@ -201,7 +207,11 @@ mod tests {
         let gate = wish.gate().unwrap();
         assert_eq!((gate.mode, gate.per_second, gate.uid_count, gate.gid_count, gate.pid_count), (OBSERVE, 5, 2, 0, 1));
         assert_eq!((&gate.uids[..2], gate.pids[0]), (&[1000, 0][..], own));
-        assert!(Wish { only: vec![Scope::Pid(u32::MAX)], ..Wish::default() }.gate().is_err_and(|why| why.contains("no such process")));
+        assert!(
+            Wish { only: vec![Scope::Pid(u32::MAX)], ..Wish::default() }
+                .gate()
+                .is_err_and(|why| why.contains("no such process"))
+        );
         let many = Wish { only: vec![Scope::Gid(1); GATE_SCOPES + 1], ..Wish::default() };
         assert!(many.gate().is_err());
         assert!(Wish { only: vec![Scope::Cgroup("no/such/group".into())], ..Wish::default() }.gate().is_err());

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The chart of a histogram, as SystemTap draws it: a row for each bucket from two before the first that has values to
 //! two behind the last, its bar at most [`WIDTH`] long, gaps of more than four empty rows replaced by one with `~`. What is
 //! out of a linear one's range has a row only where something is.
@@ -38,7 +40,8 @@ struct Chart {
 impl Chart {
     fn draw(&self, text: &mut Text) {
         let filled = |count: &u64| *count > 0;
-        let (Some(mut first), Some(mut last)) = (self.counts.iter().position(filled), self.counts.iter().rposition(filled))
+        let (Some(mut first), Some(mut last)) =
+            (self.counts.iter().position(filled), self.counts.iter().rposition(filled))
         else {
             return;
         };
@@ -127,7 +130,8 @@ mod tests {
     #[test]
     fn outer_buckets_of_linear_histograms() {
         let chart = drawn(Histogram::Linear { low: -10, high: 20, width: 10 }, &[(0, 1), (5, 2)]);
-        let labels: Vec<&str> = chart.lines().filter_map(|line| line.split_once(" |")).map(|(label, _)| label).collect();
+        let labels: Vec<&str> =
+            chart.lines().filter_map(|line| line.split_once(" |")).map(|(label, _)| label).collect();
         assert_eq!(labels, ["value", " <-10", "  -10", "    0", "   10", "   20", "  >20"]);
     }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is typed, for scripts that probe it (`input.char`): each byte of standard input is written to the module's file
 //! `__stdin`. A terminal gives its keys at once and unseen meanwhile, as scripts that react to keys expect.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! spilerun: loads a module that spile built, streams what it prints, and takes it out again.
 //!
 //! One run: [`options`] -> [`file`](mod@file) (the `.ko` and what it says of itself) -> [`check`] (refusals, before any harm) ->
@@ -242,7 +244,8 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
         check::signature_will_do(&file)
     })?;
     let mut settings = setting::parse(&options.settings, &file.description.meta.settings)?;
-    settings.extend(options.remote.iter().flat_map(|remote| setting::of_remote(remote, &file.description.meta.settings)));
+    settings
+        .extend(options.remote.iter().flat_map(|remote| setting::of_remote(remote, &file.description.meta.settings)));
     let gate = wanted_gate(options, &file)?;
     let waiting = match background(options)? {
         Ok(waiting) => waiting,
@@ -266,7 +269,8 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
         Some(caller) => caller.stated(&lock)?,
         None => load::Stated { service: options.service, ..load::Stated::default() },
     };
-    let loaded = privileged(caller, || load::Loaded::load(&file, &stated, remover)).map_err(|error| stated.limited(error))?;
+    let loaded =
+        privileged(caller, || load::Loaded::load(&file, &stated, remover)).map_err(|error| stated.limited(error))?;
     let opened = privileged(caller, || device::Device::open(&loaded.name));
     let result = opened.and_then(|device| {
         if caller.is_some_and(|caller| device.owner().is_ok_and(|owner| owner.uid != caller.uid())) {
@@ -307,7 +311,14 @@ fn attach(name: &str, options: &Options, caller: Option<&Caller>) -> Result<Exit
     remover.as_ref().map_or(Ok(()), Remover::loading)?;
     let description = file::Description::decode(Path::new(name), &device.meta()?)?;
     caller.map_or(Ok(()), Caller::drop)?;
-    let subject = session::Subject { name, device: &device, description: &description, settings: &[], gate: None, attached: true };
+    let subject = session::Subject {
+        name,
+        device: &device,
+        description: &description,
+        settings: &[],
+        gate: None,
+        attached: true,
+    };
     // Whatever goes wrong here is no reason to end what runs there.
     let end = session::run(&subject, options, command::Target::None, sinks, &signals, waiting)?;
     drop(device);
@@ -323,7 +334,11 @@ fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Err
     check::gate_fits(&options.gate, meta)?;
     let gate = options.gate.gate().map_err(|why| Error::Setting { given: check::GATE_OPTIONS.to_string(), why })?;
     if !meta.ungated.is_empty() && !options.gate.harmless_c {
-        report::say(&format!("WARNING: what {} writes by C of its own is not held back: {}", meta.name, meta.ungated.join(", ")));
+        report::say(&format!(
+            "WARNING: what {} writes by C of its own is not held back: {}",
+            meta.name,
+            meta.ungated.join(", ")
+        ));
     }
     Ok(Some(gate))
 }
@@ -334,7 +349,9 @@ fn look(name: &str) -> Result<device::Device, Error> {
     match file::is_module_name(name) && Path::new("/sys/module").join(name).exists() {
         true => device::Device::look(name).map_err(|error| match error {
             // It is somebody else's.
-            Error::Node { error, .. } if error.kind() == std::io::ErrorKind::NotFound => Error::NotLoaded { name: name.to_string() },
+            Error::Node { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
+                Error::NotLoaded { name: name.to_string() }
+            }
             error => error,
         }),
         false => Err(Error::NotLoaded { name: name.to_string() }),

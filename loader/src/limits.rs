@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the sessions of users who are not root may take: `/etc/spile/limits`, lines `KEY=VALUE`.
 //!
 //! A session's own share is stated when its module is loaded, and the module keeps to it. Whatever the file says wrong
@@ -55,7 +57,10 @@ impl Limits {
             let wrong = |why: &str| format!("line {}: {why}: {line}", index + 1);
             let (key, value) = line.split_once('=').ok_or_else(|| wrong("KEY=VALUE is wanted"))?;
             let value = value.trim();
-            let bytes = || amount(value, memory).ok_or_else(|| wrong("a part of the memory (1/16) or a number of megabytes (512M) is wanted"));
+            let bytes = || {
+                amount(value, memory)
+                    .ok_or_else(|| wrong("a part of the memory (1/16) or a number of megabytes (512M) is wanted"))
+            };
             match key.trim() {
                 "USER_MEMORY" => limits.user_bytes = bytes()?,
                 "ALL_MEMORY" => limits.all_bytes = bytes()?,
@@ -80,14 +85,24 @@ impl Limits {
         let (count, bytes) = (own().count(), sum(own()));
         let refused = |what: String| Err(Error::Limit { what });
         if count >= self.user_sessions {
-            return refused(format!("{count} sessions of yours are loaded, and a user may have {} (USER_SESSIONS)", self.user_sessions));
+            return refused(format!(
+                "{count} sessions of yours are loaded, and a user may have {} (USER_SESSIONS)",
+                self.user_sessions
+            ));
         }
         let (user, all) = (self.user_bytes.saturating_sub(bytes), self.all_bytes.saturating_sub(sum(others.iter())));
         if user == 0 {
-            return refused(format!("your sessions take {} MB of memory, and a user's may take {} MB (USER_MEMORY)", bytes >> 20, self.user_bytes >> 20));
+            return refused(format!(
+                "your sessions take {} MB of memory, and a user's may take {} MB (USER_MEMORY)",
+                bytes >> 20,
+                self.user_bytes >> 20
+            ));
         }
         if all == 0 {
-            return refused(format!("the sessions of all users take the {} MB of memory that they may (ALL_MEMORY)", self.all_bytes >> 20));
+            return refused(format!(
+                "the sessions of all users take the {} MB of memory that they may (ALL_MEMORY)",
+                self.all_bytes >> 20
+            ));
         }
         Ok(user.min(all))
     }
@@ -128,10 +143,20 @@ mod tests {
     fn shares_have_defaults_and_say_where_they_are_wrong() {
         let limits = Limits::parse("# nothing\n", 16 * GB).unwrap();
         assert_eq!(limits, Limits { user_bytes: GB, all_bytes: 4 * GB, user_sessions: 16, keep: None });
-        let limits = Limits::parse("USER_MEMORY=512M\nALL_MEMORY = 3/8\nUSER_SESSIONS=2\nKEEP=spilesys", 16 * GB).unwrap();
+        let limits =
+            Limits::parse("USER_MEMORY=512M\nALL_MEMORY = 3/8\nUSER_SESSIONS=2\nKEEP=spilesys", 16 * GB).unwrap();
         assert_eq!(limits, Limits { user_bytes: GB / 2, all_bytes: 6 * GB, user_sessions: 2, keep: Some(Rank::Sys) });
         assert!(limits.keeps(Rank::Sys) && !limits.keeps(Rank::Usr));
-        for text in ["USER_MEMORY=0", "USER_MEMORY=2/1", "USER_MEMORY=1/0", "ALL_MEMORY=0M", "USER_SESSIONS=-1", "KEEP=all", "X=1", "KEEP"] {
+        for text in [
+            "USER_MEMORY=0",
+            "USER_MEMORY=2/1",
+            "USER_MEMORY=1/0",
+            "ALL_MEMORY=0M",
+            "USER_SESSIONS=-1",
+            "KEEP=all",
+            "X=1",
+            "KEEP",
+        ] {
             assert!(Limits::parse(text, GB).unwrap_err().starts_with("line 1: "), "{text}");
         }
     }
@@ -140,7 +165,8 @@ mod tests {
     fn sums_are_of_one_user_and_of_all() {
         let limits = Limits::parse("USER_MEMORY=100M\nALL_MEMORY=150M\nUSER_SESSIONS=3", GB).unwrap();
         let taken = |uid, megabytes: u64| Taken { uid, bytes: megabytes << 20 };
-        let room = |others: &[Taken]| limits.room(5, others).map(|bytes| bytes >> 20).map_err(|error| error.to_string());
+        let room =
+            |others: &[Taken]| limits.room(5, others).map(|bytes| bytes >> 20).map_err(|error| error.to_string());
         assert_eq!(room(&[]), Ok(100));
         assert_eq!(room(&[taken(5, 40), taken(6, 30)]), Ok(60));
         assert_eq!(room(&[taken(5, 10), taken(6, 90)]), Ok(50));

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Live patches: a function that one has replaced does not run any more as the script was compiled for it.
 //!
 //! The kernel shows what each replaces: /sys/kernel/livepatch/PATCH/OBJECT/FUNCTION,NUMBER, with `vmlinux` for the kernel itself.
@@ -81,11 +83,17 @@ fn look_at(patches: &Path, meta: &Meta, patch: &str) -> Came {
             "{came}: of a function that it replaces (see {PATCHES}/{patch}) the script's probes are still where its old code is; take out one of the two"
         ));
     }
-    let is_replaced = |point: &str| probed_function(point).is_some_and(|(object, function)| replaces(&directory, object, function));
-    let probed: Vec<String> = meta.probes.iter().filter(|probe| is_replaced(&probe.point)).filter_map(|probe| {
-        let (object, function) = probed_function(&probe.point)?;
-        Some(format!("{function} of {} (probe {})", in_words(object), probe.point))
-    }).collect();
+    let is_replaced =
+        |point: &str| probed_function(point).is_some_and(|(object, function)| replaces(&directory, object, function));
+    let probed: Vec<String> = meta
+        .probes
+        .iter()
+        .filter(|probe| is_replaced(&probe.point))
+        .filter_map(|probe| {
+            let (object, function) = probed_function(&probe.point)?;
+            Some(format!("{function} of {} (probe {})", in_words(object), probe.point))
+        })
+        .collect();
     match probed.is_empty() {
         true => Came::Other(format!("{came}: it replaces nothing that the script probes")),
         false => Came::Concerns(format!(
@@ -119,7 +127,12 @@ mod tests {
         assert!(matches!(&error, Error::Livepatched { patch, .. } if patch == "fix"), "{error}");
         assert!(look(READ).is_err());
         assert!(look("kernel.statement(\"vfs_read@fs/read_write.c:452\")").is_err());
-        for other in ["kernel.function(\"vfs_write@fs/read_write.c:1\")", "module(\"ext4\").function(\"ll_xattr_cache_refill\")", "begin", "timer.s(1)"] {
+        for other in [
+            "kernel.function(\"vfs_write@fs/read_write.c:1\")",
+            "module(\"ext4\").function(\"ll_xattr_cache_refill\")",
+            "begin",
+            "timer.s(1)",
+        ] {
             assert!(look(other).is_ok(), "{other}");
         }
     }
@@ -136,7 +149,10 @@ mod tests {
         let Came::Other(text) = look("other") else { panic!("vfs_read is not probed") };
         assert!(text.contains("live patch other has been loaded"), "{text}");
         for gone in ["gone", "../fix", ""] {
-            assert!(matches!(look(gone), Came::Concerns(text) if text.contains("see /sys/kernel/livepatch/")), "{gone}");
+            assert!(
+                matches!(look(gone), Came::Concerns(text) if text.contains("see /sys/kernel/livepatch/")),
+                "{gone}"
+            );
         }
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Modules in and out of the kernel, leftovers of killed loaders among them.
 
 use std::fs;
@@ -49,9 +51,15 @@ impl Stated {
     /// What an error means where the module may take only so much.
     pub fn limited(&self, error: Error) -> Error {
         match error {
-            Error::Load { errno: Errno::ENOMEM, .. } | Error::Device { errno: Errno::EDQUOT | Errno::ENOMEM, .. } if self.most_bytes > 0 => {
+            Error::Load { errno: Errno::ENOMEM, .. } | Error::Device { errno: Errno::EDQUOT | Errno::ENOMEM, .. }
+                if self.most_bytes > 0 =>
+            {
                 let left = self.most_bytes >> 20;
-                Error::Limit { what: format!("the session takes more memory than there is, or than the {left} MB that are left for it (USER_MEMORY, ALL_MEMORY)") }
+                Error::Limit {
+                    what: format!(
+                        "the session takes more memory than there is, or than the {left} MB that are left for it (USER_MEMORY, ALL_MEMORY)"
+                    ),
+                }
             }
             error => error,
         }
@@ -136,9 +144,10 @@ fn refusal(file: &File, name: String, errno: Errno) -> Error {
         Errno::ENOKEY => Error::Unsigned { path: file.path.clone(), because: "this kernel loads signed modules only" },
         Errno::EKEYREJECTED | Errno::ENOEXEC => Error::RefusedToFit { name, errno },
         // The capability is there (check::may_load_modules), so it is lockdown or a security module.
-        Errno::EPERM if !file.signed => {
-            Error::Unsigned { path: file.path.clone(), because: "the kernel does not permit it (lockdown, or a security module)" }
-        }
+        Errno::EPERM if !file.signed => Error::Unsigned {
+            path: file.path.clone(),
+            because: "the kernel does not permit it (lockdown, or a security module)",
+        },
         _ => Error::Load { name, errno },
     }
 }
@@ -264,7 +273,9 @@ pub fn holder(name: &str) -> Holder {
         Ok(Use::Detached | Use::Loader) => Device::look(name).and_then(|device| device.owner()),
     };
     match owner {
-        Ok(owner) if owner.uid == 0 && owner.flags & SERVICE != 0 => Holder::Service { detached: matches!(used, Ok(Use::Detached)) },
+        Ok(owner) if owner.uid == 0 && owner.flags & SERVICE != 0 => {
+            Holder::Service { detached: matches!(used, Ok(Use::Detached)) }
+        }
         Ok(owner) => Holder::Other(owner),
         // It has just gone.
         Err(_) => Holder::Nobody,
@@ -319,7 +330,15 @@ fn tell(name: &str, opener: u32, signal: Signal) {
     let descriptor = unsafe { <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(descriptor as i32) };
     if opener_of(name) == Some(opener) {
         // SAFETY: a descriptor that lives over the call, numbers, and no siginfo. If the process has gone meanwhile, all is well.
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, std::os::fd::AsRawFd::as_raw_fd(&descriptor), signal as i32, 0usize, 0) };
+        unsafe {
+            libc::syscall(
+                libc::SYS_pidfd_send_signal,
+                std::os::fd::AsRawFd::as_raw_fd(&descriptor),
+                signal as i32,
+                0usize,
+                0,
+            )
+        };
     }
 }
 

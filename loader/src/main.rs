@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The loader as a program of its own.
 
 use std::process::ExitCode;

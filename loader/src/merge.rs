@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Records of all CPUs in the order of their times.
 //!
 //! Each ring is in order; the rings are merged. A record may be written only when others wrote younger ones already:
@@ -79,7 +81,9 @@ impl<'r, R: AsMut<Ring>> Look<'r, R> {
             let ring = ring.as_mut();
             match ring.front_time() {
                 // SANITY: it is in front.
-                Ok(Some(time)) if time < self.below => return ring.take(payload).map_or(Next::Wait(false), Next::Record),
+                Ok(Some(time)) if time < self.below => {
+                    return ring.take(payload).map_or(Next::Wait(false), Next::Record);
+                }
                 Ok(_) => {}
                 Err(damage) => self.damages.push(damage),
             }

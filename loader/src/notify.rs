@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Tells the service manager that the session has begun (sd_notify(3), without its library).
 
 use std::os::linux::net::SocketAddrExt;
@@ -34,7 +36,10 @@ mod tests {
 
     #[test]
     fn a_name_is_no_assignment() {
-        assert_eq!(message(&["READY=1", "STATUS=a\nMAINPID=1.stp is active"]), "READY=1\nSTATUS=a\\nMAINPID=1.stp is active");
+        assert_eq!(
+            message(&["READY=1", "STATUS=a\nMAINPID=1.stp is active"]),
+            "READY=1\nSTATUS=a\\nMAINPID=1.stp is active"
+        );
     }
 
     #[test]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The command line.
 
 use std::ffi::OsString;
@@ -254,7 +256,8 @@ fn parse_rotation(text: &str) -> Result<Rotation, String> {
         None => (text, None),
     };
     let megabytes: u64 = size.parse().map_err(|_| "SIZE is a number of MB".to_string())?;
-    let files = files.map(|files| files.parse::<usize>().ok().filter(|files| *files > 0).ok_or("N is a number of files"));
+    let files =
+        files.map(|files| files.parse::<usize>().ok().filter(|files| *files > 0).ok_or("N is a number of files"));
     match megabytes {
         1..=1_048_576 => Ok(Rotation { bytes: megabytes << 20, files: files.transpose()? }),
         _ => Err("SIZE is from 1 to 1048576 MB".to_string()),
@@ -309,7 +312,8 @@ enum Action {
 
 /// The action that stands in front, if one does. A module of such a name can be given as a path.
 fn parse_action(arguments: &[OsString]) -> Result<Option<Task>, clap::Error> {
-    let is_action = arguments.get(1).is_some_and(|word| ["status", "observe", "enforce"].iter().any(|action| word == action));
+    let is_action =
+        arguments.get(1).is_some_and(|word| ["status", "observe", "enforce"].iter().any(|action| word == action));
     if !is_action {
         return Ok(None);
     }
@@ -437,11 +441,26 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for line in [
-            "spilerun", "spilerun a.ko -c true -x 1", "spilerun -d x a.ko", "spilerun a.ko -s 0",
-            "spilerun a.ko -s 4096", "spilerun a.ko -T 0", "spilerun a.ko -T nan", "spilerun a.ko -T inf",
-            "spilerun a.ko -x 0", "spilerun a.ko -x -4",
-            "spilerun -A x a.ko", "spilerun -A x -L", "spilerun -A x -c true", "spilerun a.ko -S 1", "spilerun a.ko -o x -S 0",
-            "spilerun a.ko -o x -S 1,0", "spilerun a.ko -D", "spilerun -d x -A y", "spilerun a.ko -L -T 1", "spilerun a.ko -C sometimes",
+            "spilerun",
+            "spilerun a.ko -c true -x 1",
+            "spilerun -d x a.ko",
+            "spilerun a.ko -s 0",
+            "spilerun a.ko -s 4096",
+            "spilerun a.ko -T 0",
+            "spilerun a.ko -T nan",
+            "spilerun a.ko -T inf",
+            "spilerun a.ko -x 0",
+            "spilerun a.ko -x -4",
+            "spilerun -A x a.ko",
+            "spilerun -A x -L",
+            "spilerun -A x -c true",
+            "spilerun a.ko -S 1",
+            "spilerun a.ko -o x -S 0",
+            "spilerun a.ko -o x -S 1,0",
+            "spilerun a.ko -D",
+            "spilerun -d x -A y",
+            "spilerun a.ko -L -T 1",
+            "spilerun a.ko -C sometimes",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }
@@ -467,7 +486,10 @@ mod tests {
     #[test]
     fn actions_stand_in_front() {
         assert_eq!(parse("spilerun status x --json").unwrap().task, Task::Status("x".into(), StatusForm::Json));
-        assert_eq!(parse("spilerun observe x").unwrap().task, Task::Gate { name: "x".into(), mode: OBSERVE, expires: None, harmless_c: false });
+        assert_eq!(
+            parse("spilerun observe x").unwrap().task,
+            Task::Gate { name: "x".into(), mode: OBSERVE, expires: None, harmless_c: false }
+        );
         assert!(parse("spilerun enforce").is_err() && parse("spilerun observe x --expires 1h").is_err());
         assert_eq!(parse("spilerun ./status").unwrap().task, Task::Run("./status".into()));
         assert!(!parse("spilerun a.ko --dry-run --only uid=0 --rewrites 3").unwrap().gate.is_none());

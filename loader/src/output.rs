@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where text goes: what the script prints to standard output or a file, all else to standard error.
 //!
 //! Nothing here waits: text is kept until a descriptor takes it, so that the poll loop goes on, sees signals, and stops
@@ -12,10 +14,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{SFlag, fstat};
 
 use crate::error::Error;
-use spile_abi::escape;
 use crate::options::{Escape, Options};
 use crate::ring::OutFile;
 use crate::rotate::Files;
+use spile_abi::escape;
 
 /// A pipe that poll(2) calls writable takes this much without waiting (PIPE_BUF).
 const PIPE_CHUNK: usize = 4096;
@@ -154,7 +156,9 @@ impl Sink {
         if self.is_file && torn > 0 {
             let length = fstat(&self.descriptor).ok().and_then(|status| u64::try_from(status.st_size).ok());
             // Without it the line stays torn, which is no worse than before.
-            let _ = length.and_then(|length| length.checked_sub(torn)).map(|length| nix::unistd::ftruncate(&self.descriptor, length as i64));
+            let _ = length
+                .and_then(|length| length.checked_sub(torn))
+                .map(|length| nix::unistd::ftruncate(&self.descriptor, length as i64));
         }
         self.end(Ended::Failed(error));
     }
@@ -196,7 +200,9 @@ impl Out {
         if self.files.is_none() {
             return false;
         }
-        let same = |found: OutFile| (found.device, found.inode) == (wanted.device, wanted.inode) && found.bytes >= wanted.bytes;
+        let same = |found: OutFile| {
+            (found.device, found.inode) == (wanted.device, wanted.inode) && found.bytes >= wanted.bytes
+        };
         if self.sink.file().is_some_and(same) {
             return nix::unistd::ftruncate(&self.sink.descriptor, wanted.bytes as i64).is_ok();
         }
@@ -256,11 +262,18 @@ impl Sinks {
         let err = Some(Sink::new(duplicate(io::stderr().as_fd())?));
         if options.bulk {
             let name = options.output.as_deref().unwrap_or(Path::new("stpd"));
-            let outs = (0..cpus.max(1)).map(|cpu| Out::open(Files::new(name, Some(cpu), options.rotation, options.append)));
+            let outs =
+                (0..cpus.max(1)).map(|cpu| Out::open(Files::new(name, Some(cpu), options.rotation, options.append)));
             return Ok(Sinks { outs: outs.collect::<Result<_, _>>()?, current: 0, err, escapes: false });
         }
         match &options.output {
-            Some(name) => Ok(Sinks { outs: vec![Out::open(Files::new(name, None, options.rotation, options.append))?], current: 0, err, escapes: false }.merged()),
+            Some(name) => Ok(Sinks {
+                outs: vec![Out::open(Files::new(name, None, options.rotation, options.append))?],
+                current: 0,
+                err,
+                escapes: false,
+            }
+            .merged()),
             None => Ok(Sinks::new(duplicate(io::stdout().as_fd())?, duplicate(io::stderr().as_fd())?)),
         }
     }
@@ -387,7 +400,11 @@ impl Sinks {
 
     /// Lines that the script printed and that could not be written.
     pub fn dropped(&self) -> u64 {
-        self.outs.iter().filter(|out| matches!(out.sink.ended, Some(Ended::Failed(_)))).map(|out| out.sink.dropped).sum()
+        self.outs
+            .iter()
+            .filter(|out| matches!(out.sink.ended, Some(Ended::Failed(_))))
+            .map(|out| out.sink.dropped)
+            .sum()
     }
 
     /// Why what the script prints goes nowhere any more.
@@ -478,7 +495,8 @@ mod tests {
         let mut sinks = Sinks::new(writer, err);
         drop(reader);
         let found: Vec<PollFlags> = {
-            let mut descriptors: Vec<PollFd> = sinks.descriptors().map(|(fd, events)| PollFd::new(fd, events)).collect();
+            let mut descriptors: Vec<PollFd> =
+                sinks.descriptors().map(|(fd, events)| PollFd::new(fd, events)).collect();
             poll(&mut descriptors, PollTimeout::ZERO).unwrap();
             descriptors.iter().map(|descriptor| descriptor.revents().unwrap()).collect()
         };
@@ -492,7 +510,8 @@ mod tests {
         let (_other, err) = pipe();
         let mut sinks = Sinks::new(ours.into(), err);
         let look = |sinks: &mut Sinks| {
-            let mut descriptors: Vec<PollFd<'_>> = sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)).collect();
+            let mut descriptors: Vec<PollFd<'_>> =
+                sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)).collect();
             poll(&mut descriptors, PollTimeout::ZERO).unwrap();
             let found: Vec<PollFlags> = descriptors.iter().map(|descriptor| descriptor.revents().unwrap()).collect();
             drop(descriptors);

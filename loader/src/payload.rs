@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A record's payload, part by part (abi.h, "Payloads"): each a multiple of 8 bytes.
 
 use spile_abi::record::{ALIGNMENT, FAULT};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Objects as `$x$` and `$x$$` print them: a description over the object's bytes and the strings it points to.
 //!
 //! The twin of runtime-c/pretty.c, with the same bounds: the strings were fetched on such a walk, in this order.
@@ -87,10 +89,12 @@ impl<'p> Walk<'_, 'p> {
         match op {
             PrettyOp::Literal(literal) => self.text.push(literal),
             PrettyOp::Unknown => self.text.push_byte(b'?'),
-            PrettyOp::Integer { offset, size, first_bit, bits, style } => match self.at(base, *offset, u32::from(*size)) {
-                Some(bytes) => self.integer(bytes, *first_bit, *bits, *style),
-                None => self.text.push(b"ERROR"),
-            },
+            PrettyOp::Integer { offset, size, first_bit, bits, style } => {
+                match self.at(base, *offset, u32::from(*size)) {
+                    Some(bytes) => self.integer(bytes, *first_bit, *bits, *style),
+                    None => self.text.push(b"ERROR"),
+                }
+            }
             PrettyOp::Chars { offset, length } => match self.at(base, *offset, *length) {
                 Some(bytes) => self.quoted(bytes),
                 None => self.text.push(b"ERROR"),
@@ -213,7 +217,8 @@ mod tests {
 
     #[test]
     fn repeats_nest_and_separate() {
-        let inner = PrettyOp::Repeat { offset: 0, count: 2, stride: 1, body: vec![integer(0, 1, 0, 0, PrettyStyle::Signed)] };
+        let inner =
+            PrettyOp::Repeat { offset: 0, count: 2, stride: 1, body: vec![integer(0, 1, 0, 0, PrettyStyle::Signed)] };
         let outer = PrettyOp::Repeat {
             offset: 1,
             count: 2,

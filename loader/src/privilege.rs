@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Privileges when spilerun is installed set-uid root, or with file capabilities: who may do what, and with what rights each part runs.
 //!
 //! Everything that names a file or runs a program is done with the caller's own rights from the first line on; root's come
@@ -30,7 +32,8 @@ use nix::sys::prctl::set_dumpable;
 use nix::sys::signal::{SigHandler, Signal};
 use nix::sys::stat::Mode;
 use nix::unistd::{
-    ForkResult, Gid, Uid, fork, getegid, geteuid, getgid, getgroups, getuid, read, setegid, seteuid, setgroups, setresgid, setresuid, setsid, write,
+    ForkResult, Gid, Uid, fork, getegid, geteuid, getgid, getgroups, getuid, read, setegid, seteuid, setgroups,
+    setresgid, setresuid, setsid, write,
 };
 
 use spile_abi::device::{RANK_DEV, RANK_SYS, RANK_USR};
@@ -92,7 +95,9 @@ impl Caller {
         };
         let mut groups = getgroups().unwrap_or_default();
         groups.push(getgid());
-        let rank = GROUPS.iter().find(|(name, _)| accounts::group_id(name).is_some_and(|id| groups.contains(&Gid::from_raw(id))));
+        let rank = GROUPS
+            .iter()
+            .find(|(name, _)| accounts::group_id(name).is_some_and(|id| groups.contains(&Gid::from_raw(id))));
         let caller = Caller { uid: getuid(), gid: getgid(), rank: rank.map_or(Rank::None, |(_, rank)| *rank), means };
         caller.rest()?;
         set_dumpable(false).map_err(failed)?;
@@ -113,7 +118,9 @@ impl Caller {
     fn raise(&self) -> Result<(), Error> {
         match self.means {
             Means::SetUid => seteuid(Uid::from_raw(0)).map_err(failed),
-            Means::Capabilities(Sets { permitted, .. }) => take_on(Sets { effective: permitted, permitted, inheritable: 0 }),
+            Means::Capabilities(Sets { permitted, .. }) => {
+                take_on(Sets { effective: permitted, permitted, inheritable: 0 })
+            }
         }
     }
 
@@ -139,13 +146,16 @@ impl Caller {
 
     /// For good: neither this process nor what it starts can get them back.
     pub fn drop(&self) -> Result<(), Error> {
-        let kept = || Error::System { doing: "giving up privileges", error: std::io::ErrorKind::PermissionDenied.into() };
+        let kept =
+            || Error::System { doing: "giving up privileges", error: std::io::ErrorKind::PermissionDenied.into() };
         if let Means::Capabilities(_) = self.means {
             take_on(Sets::default())?;
             return if self.raise().is_err() { Ok(()) } else { Err(kept()) };
         }
         seteuid(Uid::from_raw(0)).map_err(failed)?;
-        setresgid(self.gid, self.gid, self.gid).and_then(|()| setresuid(self.uid, self.uid, self.uid)).map_err(failed)?;
+        setresgid(self.gid, self.gid, self.gid)
+            .and_then(|()| setresuid(self.uid, self.uid, self.uid))
+            .map_err(failed)?;
         // It still holds the module's device: the caller's debugger and /proc/PID/fd stay out, whatever fs.suid_dumpable says.
         set_dumpable(false).map_err(failed)?;
         match seteuid(Uid::from_raw(0)).is_err() || self.uid.is_root() {
@@ -159,11 +169,16 @@ impl Caller {
     pub fn read_approved(&self, module: &Path) -> Result<(PathBuf, Vec<u8>), Error> {
         let refused = || Error::NotApproved { path: module.to_path_buf() };
         let release = running_release();
-        let name = module.file_name().and_then(OsStr::to_str).map(|name| name.strip_suffix(".ko").unwrap_or(name)).ok_or_else(refused)?;
+        let name = module
+            .file_name()
+            .and_then(OsStr::to_str)
+            .map(|name| name.strip_suffix(".ko").unwrap_or(name))
+            .ok_or_else(refused)?;
         if !is_module_name(name) || release.is_empty() || release.contains('/') || release.starts_with('.') {
             return Err(refused());
         }
-        let places = DIRECTORIES.map(|directory| PathBuf::from(format!("/lib/modules/{release}/{directory}/{name}.ko")));
+        let places =
+            DIRECTORIES.map(|directory| PathBuf::from(format!("/lib/modules/{release}/{directory}/{name}.ko")));
         // A path means that very file, and a name the first that is there.
         let is_bare = module.components().count() == 1 && module.extension().is_none();
         let wanted = places.iter().filter(|place| is_bare || place.as_path() == module);
@@ -175,7 +190,11 @@ impl Caller {
                     Err(why) => return Err(Error::Unreadable { path: place.clone(), error: why }),
                 }
             }
-            Err(if is_bare { Error::NotFound { name: module.to_path_buf(), looked: places.to_vec() } } else { refused() })
+            Err(if is_bare {
+                Error::NotFound { name: module.to_path_buf(), looked: places.to_vec() }
+            } else {
+                refused()
+            })
         })
     }
 }
@@ -206,7 +225,9 @@ impl Caller {
     pub fn trusted_keys(&self) -> Result<Vec<Key>, Error> {
         let files = self.as_root(|| Ok(certificates(Path::new(trust::PLACE))))?;
         let keys = files.into_iter().filter_map(|(path, read)| {
-            let key = read.map_err(|error| error.to_string()).and_then(|der| Key::of_certificate(&der).map_err(str::to_string));
+            let key = read
+                .map_err(|error| error.to_string())
+                .and_then(|der| Key::of_certificate(&der).map_err(str::to_string));
             key.map_err(|why| report::say(&format!("WARNING: {}: {why}", path.display()))).ok()
         });
         Ok(keys.collect())
@@ -229,7 +250,11 @@ fn limits() -> Result<Limits, Error> {
     let bytes = open_approved(Path::new(limits::PLACE)).map_err(|error| wrong(error.to_string()))?.unwrap_or_default();
     let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
     let memory = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| limits::memory(&text));
-    Limits::parse(&text, memory.ok_or_else(|| wrong("/proc/meminfo does not tell how much memory there is".to_string()))?).map_err(wrong)
+    Limits::parse(
+        &text,
+        memory.ok_or_else(|| wrong("/proc/meminfo does not tell how much memory there is".to_string()))?,
+    )
+    .map_err(wrong)
 }
 
 /// A file that is root's alone, as [`Caller::read_approved`] wants modules; `None`: it is not there.
@@ -258,10 +283,15 @@ fn group_of(rank: Rank) -> &'static str {
 /// Opens it directory by directory, from the root on, following no link but root's own `/lib`; every step is looked at in
 /// the descriptor that the next one starts from, so that nothing can be exchanged in between. None: it is not there.
 fn open_approved(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    let not_approved = || std::io::Error::new(std::io::ErrorKind::PermissionDenied, "it, or a directory above it, is not root's alone");
+    let not_approved = || {
+        std::io::Error::new(std::io::ErrorKind::PermissionDenied, "it, or a directory above it, is not root's alone")
+    };
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let mut at: OwnedFd = std::fs::File::open("/")?.into();
-    let names: Vec<&OsStr> = path.components().filter_map(|part| if let Component::Normal(name) = part { Some(name) } else { None }).collect();
+    let names: Vec<&OsStr> = path
+        .components()
+        .filter_map(|part| if let Component::Normal(name) = part { Some(name) } else { None })
+        .collect();
     for (depth, name) in names.iter().enumerate() {
         // Only root can have made what stands in /.
         let follow = if depth == 0 { OFlag::empty() } else { OFlag::O_NOFOLLOW };
@@ -273,12 +303,19 @@ fn open_approved(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
         };
         let status = std::fs::File::from(at.try_clone()?).metadata()?;
         let is_last = depth + 1 == names.len();
-        if status.uid() != 0 || status.mode() & OTHERS_WRITE != 0 || status.is_file() != is_last || status.is_dir() == is_last {
+        if status.uid() != 0
+            || status.mode() & OTHERS_WRITE != 0
+            || status.is_file() != is_last
+            || status.is_dir() == is_last
+        {
             return Err(not_approved());
         }
     }
     if is_being_written(&at) {
-        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "somebody has it open for writing, root's alone though it is: try again when it is whole"));
+        return Err(std::io::Error::new(
+            std::io::ErrorKind::PermissionDenied,
+            "somebody has it open for writing, root's alone though it is: try again when it is whole",
+        ));
     }
     let mut bytes = Vec::new();
     std::fs::File::from(at).read_to_end(&mut bytes)?;
@@ -341,7 +378,8 @@ impl Remover {
 
     /// From now on there may be a module to remove. Until then an end of ours leaves nothing to do.
     pub fn loading(&self) -> Result<(), Error> {
-        let lost = |errno: Errno| Error::System { doing: "telling the process that removes the module", error: errno.into() };
+        let lost =
+            |errno: Errno| Error::System { doing: "telling the process that removes the module", error: errno.into() };
         write(&self.line, &[LOADING]).map(drop).map_err(lost)
     }
 
@@ -370,7 +408,10 @@ impl Caller {
         let raised = self.raise().is_ok()
             && match self.means {
                 // From here on nobody but root can send it a signal.
-                Means::SetUid => setresuid(user, user, user).and_then(|()| setgroups(&[])).and_then(|()| setresgid(group, group, group)).is_ok(),
+                Means::SetUid => setresuid(user, user, user)
+                    .and_then(|()| setgroups(&[]))
+                    .and_then(|()| setresgid(group, group, group))
+                    .is_ok(),
                 // It stays the caller's process, who may end it: then the module is left for the next spilerun to remove.
                 Means::Capabilities(_) => true,
             };
@@ -457,9 +498,12 @@ fn wait_for_absence(name: &str, uid: u32, loaded: u64) -> bool {
 /// Whether a process runs as this user. Those that have ended and wait for their parent do not, nor do attendants.
 fn is_present(uid: u32) -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbered = processes.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())));
+    let numbered = processes
+        .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())));
     // One that has ended meanwhile is none.
-    numbered.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok()).any(|status| is_of(&status, uid))
+    numbered
+        .filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok())
+        .any(|status| is_of(&status, uid))
 }
 
 /// By `/proc/PID/status`: whether its real or effective user is that one.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! How far the module may forget: what has been read from the rings is theirs until its text has been written out, so that
 //! a loader that is killed loses nothing, and the next one knows what is there twice.
 //!
@@ -28,11 +30,14 @@ pub struct Progress {
 impl Progress {
     /// What has been read by now is pushed into the sinks.
     pub fn mark<R: AsMut<Ring>>(&mut self, rings: &mut [R], sinks: &Sinks) {
-        let tails: Vec<u64> = rings.iter_mut().map(|ring| {
-            let ring = ring.as_mut();
-            ring.settle();
-            ring.read_up_to()
-        }).collect();
+        let tails: Vec<u64> = rings
+            .iter_mut()
+            .map(|ring| {
+                let ring = ring.as_mut();
+                ring.settle();
+                ring.read_up_to()
+            })
+            .collect();
         let is_same = match self.marks.back() {
             Some(last) => last.tails == tails,
             None => !rings.iter_mut().any(|ring| ring.as_mut().is_behind()),
@@ -49,7 +54,11 @@ impl Progress {
     /// Gives back what has been written.
     pub fn release<R: AsMut<Ring>>(&mut self, rings: &mut [R], sinks: &Sinks) {
         let mut done = None;
-        while self.marks.front().is_some_and(|mark| mark.pushed.iter().zip(sinks.written()).all(|(pushed, written)| *pushed <= written)) {
+        while self
+            .marks
+            .front()
+            .is_some_and(|mark| mark.pushed.iter().zip(sinks.written()).all(|(pushed, written)| *pushed <= written))
+        {
             done = self.marks.pop_front();
         }
         let Some(done) = done else { return };
@@ -111,7 +120,9 @@ mod tests {
     #[test]
     fn what_cannot_be_written_stays_for_the_next_loader_if_the_session_goes_on() {
         for (keeps, left) in [(true, 2), (false, 0)] {
-            let (reader, writer) = nix::unistd::pipe().map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write))).unwrap();
+            let (reader, writer) = nix::unistd::pipe()
+                .map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write)))
+                .unwrap();
             let sinks = sinks(writer);
             let mut sinks = if keeps { sinks.keeping() } else { sinks };
             let mut fake = [Fake::new(0, 1 << 20)];
@@ -137,7 +148,8 @@ mod tests {
 
     #[test]
     fn what_is_not_written_stays_in_the_ring() {
-        let (mut reader, writer) = nix::unistd::pipe().map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write))).unwrap();
+        let (mut reader, writer) =
+            nix::unistd::pipe().map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write))).unwrap();
         let mut sinks = sinks(writer);
         let mut fake = [Fake::new(0, 1 << 20)];
         for number in 0..3 {
@@ -187,7 +199,10 @@ mod tests {
         assert_eq!(rings[0].doubtful(), 2);
         // Standard output may be somebody else's too.
         assert_eq!(mend(&mut rings, &mut sinks(open())), 2);
-        let mut options = Options::parse(["spilerun", "a.ko", "-o"].map(std::ffi::OsString::from).into_iter().chain([path.clone().into()])).unwrap();
+        let mut options = Options::parse(
+            ["spilerun", "a.ko", "-o"].map(std::ffi::OsString::from).into_iter().chain([path.clone().into()]),
+        )
+        .unwrap();
         options.append = true;
         let mut second = Sinks::open(&options, 1).unwrap();
         assert_eq!(mend(&mut rings, &mut second), 0);

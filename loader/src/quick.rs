@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Formats that most prints have, of literals, `%d`, `%u`, `%x` and `%s` alone, applied without ceremony: what the loader does
 //! for a record is part of what a probe costs. The text is [`crate::format`]'s; a test compares the two.
 
@@ -196,7 +198,10 @@ mod tests {
     }
 
     fn words(payload: &[u8]) -> Vec<AtomicU64> {
-        payload.chunks_exact(8).map(|word| AtomicU64::new(u64::from_le_bytes(word.try_into().expect("eight bytes")))).collect()
+        payload
+            .chunks_exact(8)
+            .map(|word| AtomicU64::new(u64::from_le_bytes(word.try_into().expect("eight bytes"))))
+            .collect()
     }
 
     fn string(text: &[u8]) -> Vec<u8> {
@@ -215,13 +220,25 @@ mod tests {
 
     #[test]
     fn the_text_is_that_of_the_format() {
-        let pieces = [plain(b'd'), Piece::Literal(b" ".to_vec()), plain(b'x'), Piece::Literal(b", ".to_vec()), plain(b'u'), plain(b's')];
+        let pieces = [
+            plain(b'd'),
+            Piece::Literal(b" ".to_vec()),
+            plain(b'x'),
+            Piece::Literal(b", ".to_vec()),
+            plain(b'u'),
+            plain(b's'),
+        ];
         let quick = Quick::of(&pieces).expect("nothing but such steps");
-        for value in [0i64, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 100_070_009, -1, -999, -1000, 123_456, i64::MIN, i64::MAX] {
+        for value in
+            [0i64, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 100_070_009, -1, -999, -1000, 123_456, i64::MIN, i64::MAX]
+        {
             for text in [&b""[..], b"abcd", b"abcdefghi"] {
                 let payload = [vec![value.to_le_bytes(); 3].concat(), string(text)].concat();
                 let mut slowly = Text::new(1000);
-                assert_eq!(format::render(&pieces, &mut Payload::new(&payload), &mut Symbols::new(None), &mut slowly), Ok(()));
+                assert_eq!(
+                    format::render(&pieces, &mut Payload::new(&payload), &mut Symbols::new(None), &mut slowly),
+                    Ok(())
+                );
                 let (slowly, words) = (String::from_utf8_lossy(slowly.as_bytes()).into_owned(), words(&payload));
                 let length = slowly.len();
                 assert!((0..length).all(|short| written(&quick, &words, short).is_none()));
@@ -242,7 +259,13 @@ mod tests {
     fn what_is_short_or_faulty_is_none() {
         let quick = Quick::of(&[Piece::Literal(b"a".to_vec()), plain(b'd'), plain(b's')]).expect("such steps");
         let long = 1u64.to_le_bytes();
-        let ends: [&[u8]; 5] = [b"", b"\xff\xff\xff\xff\0\0\0\0", b"\xfe\xff\xff\xff\0\0\0\0", b"\x05\0\0\0abcd", b"\x0d\0\0\0abcdefghijkl"];
+        let ends: [&[u8]; 5] = [
+            b"",
+            b"\xff\xff\xff\xff\0\0\0\0",
+            b"\xfe\xff\xff\xff\0\0\0\0",
+            b"\x05\0\0\0abcd",
+            b"\x0d\0\0\0abcdefghijkl",
+        ];
         for end in ends {
             assert_eq!(written(&quick, &words(&[&long[..], end].concat()), 100), None, "{end:?}");
         }
@@ -251,7 +274,8 @@ mod tests {
 
     #[test]
     fn other_formats_are_not_taken() {
-        let wide = Directive { conversion: b'd', flags: Flags::default(), width: Size::Fixed(5), precision: Size::None };
+        let wide =
+            Directive { conversion: b'd', flags: Flags::default(), width: Size::Fixed(5), precision: Size::None };
         for piece in [Piece::Directive(wide), plain(b'p'), plain(b'm'), plain(b'c'), plain(b'N')] {
             assert!(Quick::of(&[piece]).is_none());
         }

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a record says: text to print, a message for standard error, a command.
 
 use spile_abi::format::Piece;
 use spile_abi::meta::Meta;
 use spile_abi::record::{FORMAT_STACK, FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, Record};
 
-use spile_abi::escape;
 use crate::format;
 use crate::livepatch::{self, Came};
 use crate::payload::{Payload, Short};
@@ -12,6 +13,7 @@ use crate::quick::{Quick, SLACK};
 use crate::ring::Ring;
 use crate::symbol::{Kernel, Symbols};
 use crate::text::{MAX_TEXT, Text};
+use spile_abi::escape;
 
 /// Bytes of text that are handed on at once.
 const BATCH: usize = 64 << 10;
@@ -19,7 +21,10 @@ const BATCH: usize = 64 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said<'t> {
     /// For standard output. `cut`: longer than [`MAX_TEXT`].
-    Print { text: &'t [u8], cut: bool },
+    Print {
+        text: &'t [u8],
+        cut: bool,
+    },
     Warning(String),
     /// The whole line behind "ERROR: ".
     Error(String),
@@ -31,7 +36,10 @@ pub enum Said<'t> {
     /// The session is stopping.
     Exit,
     /// The record makes no sense; what of it did is in `text`.
-    Damaged { text: &'t [u8], why: String },
+    Damaged {
+        text: &'t [u8],
+        why: String,
+    },
 }
 
 /// Reads records with the module's tables.
@@ -54,7 +62,15 @@ impl<'m> Reader<'m> {
     pub fn new(meta: &'m Meta, formats: &'m [Vec<Piece>], kernel: Option<&'m dyn Kernel>) -> Reader<'m> {
         let quick = formats.iter().map(|pieces| Quick::of(pieces)).collect();
         let symbols = Symbols::new(kernel);
-        Reader { meta, formats, quick, symbols, text: Text::new(MAX_TEXT), batch: vec![0; BATCH + SLACK].into(), batched: 0 }
+        Reader {
+            meta,
+            formats,
+            quick,
+            symbols,
+            text: Text::new(MAX_TEXT),
+            batch: vec![0; BATCH + SLACK].into(),
+            batched: 0,
+        }
     }
 
     /// To be told before records are read, which are all from before: [`Ring::changes`].
@@ -149,7 +165,10 @@ impl<'m> Reader<'m> {
             return message;
         }
         // The limit whose name begins the message is one that users set.
-        let limit = message.strip_suffix(" exceeded").filter(|name| ["MAXACTION", "MAXNESTING"].contains(name)).map(str::to_string);
+        let limit = message
+            .strip_suffix(" exceeded")
+            .filter(|name| ["MAXACTION", "MAXNESTING"].contains(name))
+            .map(str::to_string);
         if let Some(location) = self.meta.locations.get(record.id as usize).filter(|location| !location.is_empty()) {
             message.push_str(" near ");
             message.push_str(location);
@@ -277,7 +296,8 @@ mod tests {
         let mut reader = Reader::new(&meta, &formats, None);
         let text = b"MAXACTION exceeded";
         let payload: Vec<u8> = (text.len() as u32).to_le_bytes().into_iter().chain(*text).chain([0; 2]).collect();
-        let expected = "MAXACTION exceeded near operator '/' at <input>:1:53 in probe begin (-DMAXACTION=NUMBER allows more)";
+        let expected =
+            "MAXACTION exceeded near operator '/' at <input>:1:53 in probe begin (-DMAXACTION=NUMBER allows more)";
         assert_eq!(reader.read(&record(Kind::Error, 0, 0), &payload), Said::Error(expected.into()));
     }
 
@@ -315,8 +335,14 @@ mod tests {
             seed >> 33
         };
         for _ in 0..20_000 {
-            let payload: Vec<u8> = (0..random() % 40).map(|_| if random() % 2 == 0 { 0 } else { random() as u8 }).collect();
-            let record = Record { kind: random() as u16 % 9, id: if random() % 8 == 0 { FORMAT_STACK } else { random() as u32 % 3 }, probe: random() as u32 % 3, ..Record::default() };
+            let payload: Vec<u8> =
+                (0..random() % 40).map(|_| if random() % 2 == 0 { 0 } else { random() as u8 }).collect();
+            let record = Record {
+                kind: random() as u16 % 9,
+                id: if random() % 8 == 0 { FORMAT_STACK } else { random() as u32 % 3 },
+                probe: random() as u32 % 3,
+                ..Record::default()
+            };
             let _ = reader.read(&record, &payload);
         }
     }

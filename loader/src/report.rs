@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is told about a session beside what it prints: losses, skipped handlers, accounts of the probes.
 
 use std::io::Write;
@@ -31,7 +33,8 @@ impl Losses {
 
     /// While they happen, or (`at_end`) altogether. `ring_bytes`: the size that was too small.
     pub fn text(&self, ring_bytes: u32, at_end: bool) -> String {
-        let cpus: Vec<String> = self.cpus.iter().map(|(cpu, records, bytes)| format!("CPU {cpu}: {records} ({bytes} bytes)")).collect();
+        let cpus: Vec<String> =
+            self.cpus.iter().map(|(cpu, records, bytes)| format!("CPU {cpu}: {records} ({bytes} bytes)")).collect();
         // Doubled, in whole MB.
         let advised = (u64::from(ring_bytes) * 2).div_ceil(1 << 20);
         let so_far = if at_end { "" } else { " so far" };
@@ -46,7 +49,20 @@ impl Losses {
 
 /// The whole account of one probe site: `hits` is the sum of what follows.
 pub fn account(probe: &Probe, counters: &Counters) -> String {
-    let Counters { hits, handled, filtered, nested, lock_skipped, low_stack, stopped, sampled, errors, return_misses, lost_records, .. } = *counters;
+    let Counters {
+        hits,
+        handled,
+        filtered,
+        nested,
+        lock_skipped,
+        low_stack,
+        stopped,
+        sampled,
+        errors,
+        return_misses,
+        lost_records,
+        ..
+    } = *counters;
     let parts = [
         ("handled", handled),
         ("filtered", filtered),
@@ -92,12 +108,23 @@ mod tests {
             "7 records were lost (CPU 0: 3 (120 bytes), CPU 5: 4 (160 bytes)); \
              try a larger buffer than 1024 KB on each CPU: -s 2"
         );
-        assert!(losses.text(65_536, false).ends_with("lost so far (CPU 0: 3 (120 bytes), CPU 5: 4 (160 bytes)); try a larger buffer than 64 KB on each CPU: -s 1"));
+        assert!(losses.text(65_536, false).ends_with(
+            "lost so far (CPU 0: 3 (120 bytes), CPU 5: 4 (160 bytes)); try a larger buffer than 64 KB on each CPU: -s 1"
+        ));
     }
 
     #[test]
     fn accounts_add_up() {
-        let counters = Counters { hits: 13, handled: 7, nested: 1, stopped: 2, errors: 2, return_misses: 3, mechanism: 7, ..Counters::default() };
+        let counters = Counters {
+            hits: 13,
+            handled: 7,
+            nested: 1,
+            stopped: 2,
+            errors: 2,
+            return_misses: 3,
+            mechanism: 7,
+            ..Counters::default()
+        };
         assert_eq!(
             account(&probe(), &counters),
             "timer.s(1) (a.stp:1:1): hits 13 = handled 7 + nested 1 + before start or after stop 2 + return misses 3, errors 2; by timer"

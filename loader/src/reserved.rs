@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Names of services, and who may start their modules beside the service: users may not, unless `START` in the service's
 //! configuration says so.
 
@@ -27,7 +29,9 @@ pub fn may_use(caller: &Caller, name: &str) -> Result<(), Error> {
     // What is not root's alone, or broken, grants nothing.
     let start = match found {
         Ok(None) => return Ok(()),
-        Ok(Some(bytes)) => String::from_utf8(bytes).ok().and_then(|text| conf::parse(&text).ok()).and_then(|conf| conf.start),
+        Ok(Some(bytes)) => {
+            String::from_utf8(bytes).ok().and_then(|text| conf::parse(&text).ok()).and_then(|conf| conf.start)
+        }
         Err(_) => None,
     };
     match start.is_some_and(|least: Rank| caller.rank >= least) {

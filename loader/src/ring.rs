@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! One CPU's ring: records out of memory that the module writes at the same time.
 //!
 //! What has been read stays the ring's until it has been written out ([`Ring::release`]): if this process is killed, the next
@@ -64,7 +66,8 @@ impl Ring {
     pub unsafe fn new(cpu: u32, start: NonNull<u8>, header_bytes: usize, size: usize) -> Ring {
         // SAFETY: inside of what the caller vouches for.
         let data = unsafe { start.add(header_bytes) };
-        let mut ring = Ring { cpu, header: start, data, size: size as u64, tail: 0, released: 0, head: 0, filled: 0, front: None };
+        let mut ring =
+            Ring { cpu, header: start, data, size: size as u64, tail: 0, released: 0, head: 0, filled: 0, front: None };
         ring.tail = ring.word(std::mem::offset_of!(RingHeader, tail)).load(Ordering::Relaxed);
         (ring.head, ring.released) = (ring.tail, ring.tail);
         ring
@@ -158,7 +161,8 @@ impl Ring {
     /// Says that the reader is going to wait; the module answers by waking it.
     pub fn announce_waiting(&self) {
         // SAFETY: as in word().
-        let waiting = unsafe { AtomicU32::from_ptr(self.header.add(std::mem::offset_of!(RingHeader, waiting)).cast().as_ptr()) };
+        let waiting =
+            unsafe { AtomicU32::from_ptr(self.header.add(std::mem::offset_of!(RingHeader, waiting)).cast().as_ptr()) };
         waiting.store(1, Ordering::SeqCst);
     }
 
@@ -178,7 +182,8 @@ impl Ring {
     pub fn front(&mut self) -> Result<Option<Record>, Damage> {
         while self.front.is_none() && self.tail != self.head {
             let left = self.head.wrapping_sub(self.tail);
-            if left > self.size || !left.is_multiple_of(ALIGNMENT as u64) || !self.tail.is_multiple_of(ALIGNMENT as u64) {
+            if left > self.size || !left.is_multiple_of(ALIGNMENT as u64) || !self.tail.is_multiple_of(ALIGNMENT as u64)
+            {
                 return Err(self.skip_all());
             }
             let to_end = self.size - (self.tail & (self.size - 1));
@@ -244,7 +249,14 @@ impl Ring {
             let (bytes, kind) = (first as u32, (first >> 32) as u16);
             let Some((whole, next)) = rest.split_at_checked(bytes as usize / ALIGNMENT) else { break };
             let Some(payload) = whole.get(HEADER_WORDS..) else { break };
-            let record = Record { bytes, kind, cpu: (first >> 48) as u16, id: second as u32, probe: (second >> 32) as u32, time };
+            let record = Record {
+                bytes,
+                kind,
+                cpu: (first >> 48) as u16,
+                id: second as u32,
+                probe: (second >> 32) as u32,
+                time,
+            };
             if !bytes.is_multiple_of(ALIGNMENT as u32) || time >= below || !look(record, payload) {
                 break;
             }
@@ -405,7 +417,9 @@ pub mod tests {
     #[test]
     fn records_that_cannot_be_are_skipped_with_all_behind_them() {
         let print = Kind::Print as u16;
-        for (bytes, kind) in [(0, print), (8, print), (20, print), (28, print), (64, print), (u32::MAX, print), (4, 0), (0, 0)] {
+        for (bytes, kind) in
+            [(0, print), (8, print), (20, print), (28, print), (64, print), (u32::MAX, print), (4, 0), (0, 0)]
+        {
             let mut fake = Fake::new(3, 256);
             fake.poke(0, &Fake::header(bytes, kind, 0));
             fake.set_head(40);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Names of output files: `%` expanded as by strftime(3), `_cpuN` in bulk mode, `.N` with rotation; and which of the older
 //! ones go.
 
@@ -35,7 +37,8 @@ pub struct Files {
 impl Files {
     /// `append`: what is there already of an earlier session stays; numbers go on behind it.
     pub fn new(name: &Path, cpu: Option<u32>, rotation: Option<Rotation>, append: bool) -> Files {
-        let mut files = Files { name: name.to_path_buf(), cpu, rotation, next: 0, append, written: VecDeque::new(), before: None };
+        let mut files =
+            Files { name: name.to_path_buf(), cpu, rotation, next: 0, append, written: VecDeque::new(), before: None };
         if append && rotation.is_some() {
             let found = files.found();
             files.before = found.last().map(|(_, path)| path.clone());
@@ -48,12 +51,15 @@ impl Files {
     /// Files of an earlier session with their numbers, in order.
     fn found(&self) -> Vec<(u64, PathBuf)> {
         let first = self.path();
-        let Some(stem) = first.file_name().and_then(|name| name.to_str()?.strip_suffix(&self.next.to_string()).map(String::from)) else {
+        let Some(stem) =
+            first.file_name().and_then(|name| name.to_str()?.strip_suffix(&self.next.to_string()).map(String::from))
+        else {
             return Vec::new();
         };
         let directory = first.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        let numbered = entries.filter_map(|entry| Some((entry.file_name().to_str()?.strip_prefix(&stem)?.parse().ok()?, entry.path())));
+        let numbered = entries
+            .filter_map(|entry| Some((entry.file_name().to_str()?.strip_prefix(&stem)?.parse().ok()?, entry.path())));
         let mut found: Vec<(u64, PathBuf)> = numbered.collect();
         found.sort();
         found
@@ -172,7 +178,8 @@ mod tests {
         for _ in 0..4 {
             files.open_next().unwrap();
         }
-        let mut left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut left: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["log.2", "log.3"]);
     }
@@ -186,7 +193,8 @@ mod tests {
         }
         let mut files = Files::new(&name, None, Some(Rotation { bytes: 1, files: Some(3) }), true);
         files.open_next().unwrap();
-        let mut left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut left: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["log.10", "log.11", "log.12"]);
         fs::write(&name, "old\n").unwrap();

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Services: modules in /lib/modules/RELEASE/spile, `/etc/spile/NAME.conf`, and the unit `spile@NAME`.
 //!
 //! Modules for several kernels lie side by side; which one runs is decided when the service starts. What a kernel lacks is
@@ -15,12 +17,12 @@ use crate::accounts;
 use crate::beneath::Tree;
 use crate::conf::{self, Conf, Missing};
 use crate::error::{Error, Exit};
-use spile_abi::escape;
 use crate::file::{File, is_module_name, running_release};
 use crate::load;
 use crate::notify;
 use crate::options::{Options, Task};
 use crate::report;
+use spile_abi::escape;
 
 const UNIT: &str = include_str!("../system/spile@.service");
 const UNIT_PLACE: &str = "etc/systemd/system/spile@.service";
@@ -35,7 +37,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// What stands beside the unit for a service that has to come after some units and before others; `None`: nothing.
 pub fn order(after: &[String], before: &[String]) -> Result<Option<String>, String> {
-    let is_name = |name: &str| name.contains('.') && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte));
+    let is_name = |name: &str| {
+        name.contains('.') && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte))
+    };
     if let Some(wrong) = after.iter().chain(before).find(|name| !is_name(name)) {
         return Err(format!("{wrong:?} is no unit's name (mnt-data.mount, lustre.service)"));
     }
@@ -104,7 +108,10 @@ impl Service {
     /// Does what the action asks for, or says with which command line it goes on.
     pub fn perform(&self) -> Result<Step, Error> {
         if !self.root.is_dir() {
-            return Err(Error::Setting { given: format!("--root {}", self.root.display()), why: "there is no such directory".to_string() });
+            return Err(Error::Setting {
+                given: format!("--root {}", self.root.display()),
+                why: "there is no such directory".to_string(),
+            });
         }
         match &self.action {
             Action::Install { name, modules, after, before } => self.install(name, modules, after, before),
@@ -176,18 +183,25 @@ impl Service {
     fn releases(&self) -> Vec<String> {
         let modules = self.path("lib/modules");
         let entries = self.tree().names(&modules).into_iter();
-        let kernels = entries.filter(|entry| ["kernel", "spile"].iter().any(|part| self.tree().is_dir(&modules.join(entry).join(part))));
+        let kernels = entries
+            .filter(|entry| ["kernel", "spile"].iter().any(|part| self.tree().is_dir(&modules.join(entry).join(part))));
         let mut releases: Vec<String> = kernels.filter_map(|entry| entry.into_string().ok()).collect();
         releases.sort();
         releases
     }
 
     fn install(&self, name: &str, modules: &[PathBuf], after: &[String], before: &[String]) -> Result<Step, Error> {
-        let order = order(after, before).map_err(|why| Error::Setting { given: "--after, --before".to_string(), why })?;
+        let order =
+            order(after, before).map_err(|why| Error::Setting { given: "--after, --before".to_string(), why })?;
         // All of them are looked at before anything is written.
         let modules = modules.iter().map(|module| File::find(module)).collect::<Result<Vec<File>, Error>>()?;
-        if let Some(other) = modules.iter().find(|module| module.description.meta.name != name || !is_module_name(name)) {
-            let why = format!("{} is called {}: build it with spile -m {name}", other.path.display(), other.description.meta.name);
+        if let Some(other) = modules.iter().find(|module| module.description.meta.name != name || !is_module_name(name))
+        {
+            let why = format!(
+                "{} is called {}: build it with spile -m {name}",
+                other.path.display(),
+                other.description.meta.name
+            );
             return Err(Error::Setting { given: name.to_string(), why });
         }
         if let Some(twice) = modules.iter().enumerate().find_map(|(index, module)| {
@@ -200,7 +214,8 @@ impl Service {
         if self.tree().exists(&self.conf_path(name)) {
             let conf = self.conf(name)?;
             for module in &modules {
-                conf.suits(&module.description.meta).map_err(|why| Error::Setting { given: self.conf_path(name).display().to_string(), why })?;
+                conf.suits(&module.description.meta)
+                    .map_err(|why| Error::Setting { given: self.conf_path(name).display().to_string(), why })?;
             }
         }
         // Its configuration first: as long as there is none, the name is not the service's, and users may start the module.
@@ -241,7 +256,10 @@ impl Service {
     fn unit_text(&self) -> Result<String, Error> {
         if self.is_image() {
             if !self.tree().exists(&self.path(PACKAGED_PROGRAM.trim_start_matches('/'))) {
-                report::say(&format!("WARNING: there is no {PACKAGED_PROGRAM} below {}, which the service needs", self.root.display()));
+                report::say(&format!(
+                    "WARNING: there is no {PACKAGED_PROGRAM} below {}, which the service needs",
+                    self.root.display()
+                ));
             }
             return Ok(UNIT.to_string());
         }
@@ -251,9 +269,13 @@ impl Service {
             let why = "systemd takes no such path: install the program elsewhere".to_string();
             Error::Setting { given: program.display().to_string(), why }
         })?;
-        let at_hand = ["/home/", "/root/", "/tmp/", "/var/tmp/", "/run/"].iter().any(|place| program.starts_with(place));
+        let at_hand =
+            ["/home/", "/root/", "/tmp/", "/var/tmp/", "/run/"].iter().any(|place| program.starts_with(place));
         if at_hand {
-            report::say(&format!("WARNING: the service starts {}: it has to stay there, for root alone to change", program.display()));
+            report::say(&format!(
+                "WARNING: the service starts {}: it has to stay there, for root alone to change",
+                program.display()
+            ));
         }
         Ok(text)
     }
@@ -337,7 +359,10 @@ impl Service {
         }
         let order = self.order_path(name);
         // Without it, or with other files beside it, there is nothing to do.
-        let _ = self.tree().remove_file(&order).and_then(|()| order.parent().map_or(Ok(()), |parent| self.tree().remove_dir(parent)));
+        let _ = self
+            .tree()
+            .remove_file(&order)
+            .and_then(|()| order.parent().map_or(Ok(()), |parent| self.tree().remove_dir(parent)));
         let path = self.conf_path(name);
         self.tree().remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
         Ok(Step::Done(Exit::Success))
@@ -453,7 +478,11 @@ impl Service {
             Missing::Fetch => {
                 let source = fetched_from(conf, name, release);
                 if !source.exists() {
-                    return Err(Error::NoModule { name: name.to_string(), release: release.to_string(), places: vec![place, source] });
+                    return Err(Error::NoModule {
+                        name: name.to_string(),
+                        release: release.to_string(),
+                        places: vec![place, source],
+                    });
                 }
                 let file = File::find(&source)?;
                 let meta = &file.description.meta;
@@ -471,15 +500,23 @@ impl Service {
             }
             Missing::Rebuild => {
                 let directory = place.parent().unwrap_or(Path::new("/"));
-                self.tree().create_dir_all(directory).map_err(|error| Error::OpenOutput { path: directory.to_path_buf(), error })?;
+                self.tree()
+                    .create_dir_all(directory)
+                    .map_err(|error| Error::OpenOutput { path: directory.to_path_buf(), error })?;
                 let mut command = Command::new("spile");
-                command.args(&conf.build_options).args(["-p4", "-m", name, "-r", release]).arg(&conf.script).current_dir(self.tree().outer(directory));
+                command
+                    .args(&conf.build_options)
+                    .args(["-p4", "-m", name, "-r", release])
+                    .arg(&conf.script)
+                    .current_dir(self.tree().outer(directory));
                 // A service has no home.
                 if std::env::var_os("SPILE_CACHE_DIR").is_none() {
                     command.env("SPILE_CACHE_DIR", CACHE);
                 }
                 match built(command) {
-                    Ok(status) if status.success() && self.tree().exists(&place) => return Ok(self.tree().outer(&place)),
+                    Ok(status) if status.success() && self.tree().exists(&place) => {
+                        return Ok(self.tree().outer(&place));
+                    }
                     // It has said why.
                     Ok(_) => {}
                     Err(error) => report::say(&format!("WARNING: spile cannot be started to build it: {error}")),
@@ -526,7 +563,9 @@ fn has_compiler() -> bool {
 
 /// The unit with another program than the packages'. None for a path that cannot stand in it.
 fn unit_for(program: &Path) -> Option<String> {
-    let path = program.to_str().filter(|path| path.starts_with('/') && !path.chars().any(|letter| letter.is_control() || "\"'\\".contains(letter)))?;
+    let path = program.to_str().filter(|path| {
+        path.starts_with('/') && !path.chars().any(|letter| letter.is_control() || "\"'\\".contains(letter))
+    })?;
     // The one sign that has a meaning in a unit's path.
     let path = path.replace('%', "%%");
     // One file can be both programs: the name that it is called by decides. "@" has systemd give it.
@@ -568,9 +607,9 @@ pub fn options(arguments: Vec<OsString>) -> Result<Options, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use crate::file::tests::sealed;
     use spile_abi::meta::{self, Meta};
+    use std::fs;
 
     fn service(root: &Path, line: &str) -> Result<Step, Error> {
         let words = ["service", "--root"].map(OsString::from).into_iter().chain([root.into()]);
@@ -630,14 +669,17 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
-        for (place, link) in [("etc", "spile"), ("etc", "systemd"), ("lib/modules/6.1.0-1", "spile"), ("lib/modules/6.1.0-1", "kernel")] {
+        for (place, link) in
+            [("etc", "spile"), ("etc", "systemd"), ("lib/modules/6.1.0-1", "spile"), ("lib/modules/6.1.0-1", "kernel")]
+        {
             fs::create_dir_all(root.join(place)).unwrap();
             std::os::unix::fs::symlink(outside.path(), root.join(place).join(link)).unwrap();
         }
         module(&outside.path().join("fix.ko"), "fix", "6.1.0-1");
         fs::write(outside.path().join("fix.conf"), "").unwrap();
         let files = || {
-            let mut files: Vec<_> = fs::read_dir(outside.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            let mut files: Vec<_> =
+                fs::read_dir(outside.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             files.sort();
             files
         };
@@ -656,13 +698,18 @@ mod tests {
         let root = directory.path();
         let release = running_release();
         fs::create_dir_all(root.join("etc/spile")).unwrap();
-        fs::write(root.join("etc/spile/fix.conf"), "OPTIONS=--dry-run -s 2\nGLOBALS=a=1 b=x\nOUTPUT=/var/log/fix\nROTATE=5,2\n").unwrap();
+        fs::write(
+            root.join("etc/spile/fix.conf"),
+            "OPTIONS=--dry-run -s 2\nGLOBALS=a=1 b=x\nOUTPUT=/var/log/fix\nROTATE=5,2\n",
+        )
+        .unwrap();
         assert!(matches!(service(root, "run fix"), Err(Error::NoModule { .. })));
         let store = root.join("store");
         fs::create_dir_all(store.join(&release)).unwrap();
         module(&store.join(&release).join("fix.ko"), "fix", &release);
         let conf = fs::read_to_string(root.join("etc/spile/fix.conf")).unwrap();
-        fs::write(root.join("etc/spile/fix.conf"), format!("{conf}MISSING=fetch\nDIRECTORY={}\n", store.display())).unwrap();
+        fs::write(root.join("etc/spile/fix.conf"), format!("{conf}MISSING=fetch\nDIRECTORY={}\n", store.display()))
+            .unwrap();
         let Step::Run(arguments) = service(root, "run fix").unwrap() else { panic!("it runs") };
         let options = options(arguments).unwrap();
         assert!(options.keep && options.gate.dry_run && options.rotation.is_some());

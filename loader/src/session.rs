@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! One session: from the module's device to the last line of its output. One loop, which waits in one place; one way out.
 //!
 //! The loop is a thread of its own: the calls that may take long, SPILE_START, SPILE_QUIET and SPILE_STOP, are made by the first
@@ -98,7 +100,11 @@ pub fn run(
         return Err(Error::Strange { name: name.to_string(), what });
     }
     if !subject.attached {
-        subject.settings.iter().flat_map(|(index, value)| setting::pieces(*index, value)).try_for_each(|piece| device.set(piece))?;
+        subject
+            .settings
+            .iter()
+            .flat_map(|(index, value)| setting::pieces(*index, value))
+            .try_for_each(|piece| device.set(piece))?;
         if let Some(wanted) = &options.budget {
             budget::keep(wanted, device, &description.meta.probes)?;
         }
@@ -555,7 +561,9 @@ impl<'s> Session<'s> {
         let fixed = descriptors.len();
         descriptors.extend(self.sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)));
         let sinks_end = descriptors.len();
-        if !self.stop_wanted && let Some(ended) = self.target.ended() {
+        if !self.stop_wanted
+            && let Some(ended) = self.target.ended()
+        {
             descriptors.push(PollFd::new(ended, PollFlags::POLLIN));
         }
         let target_end = descriptors.len();
@@ -651,12 +659,16 @@ impl<'s> Session<'s> {
         let until_deadline = self.deadline.filter(|_| !self.stop_wanted).map(|deadline| deadline.saturating_sub(now));
         // Without room for their text nobody waits for records.
         let until_due = (self.looks_by_time() && wants_records).then(|| self.until_next_look());
-        let until_command = self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
+        let until_command =
+            self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
         let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
         // Somebody may set the clock meanwhile.
         let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()).min(EXPIRY_INTERVAL));
         let until_told = self.tells_arming().map(|_| self.arming.until_next(now));
-        let least = [until_deadline, until_due, until_command, until_expiry, until_watch, until_told].into_iter().flatten().min();
+        let least = [until_deadline, until_due, until_command, until_expiry, until_watch, until_told]
+            .into_iter()
+            .flatten()
+            .min();
         least.map_or(PollTimeout::NONE, |ns| {
             PollTimeout::try_from(ns.div_ceil(NS_PER_MS).min(i32::MAX as u64)).unwrap_or(PollTimeout::MAX)
         })
@@ -743,7 +755,8 @@ impl<'s> Session<'s> {
     fn tell_probes(&mut self) {
         let description = self.description;
         let probes = &description.meta.probes;
-        let counters: Result<Vec<Counters>, Error> = (0..probes.len()).map(|index| self.device.counters(index as u32)).collect();
+        let counters: Result<Vec<Counters>, Error> =
+            (0..probes.len()).map(|index| self.device.counters(index as u32)).collect();
         let counters = match counters {
             Ok(counters) => counters,
             Err(error) => return self.fail(error),

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `GLOBAL=VALUE`: what users give for the script's globals, checked against what the module says of them.
 
 use spile_abi::device::{SET_BYTES, Set};
@@ -46,7 +48,8 @@ pub fn parse(given: &[String], settings: &[Setting]) -> Result<Vec<(u32, Value)>
 
 fn parse_one(given: &str, settings: &[Setting]) -> Result<(u32, Value), Error> {
     let wrong = |why: String| Error::Setting { given: given.to_string(), why };
-    let (name, value) = given.split_once('=').ok_or_else(|| wrong("a global's value is given as NAME=VALUE".to_string()))?;
+    let (name, value) =
+        given.split_once('=').ok_or_else(|| wrong("a global's value is given as NAME=VALUE".to_string()))?;
     let Some((index, setting)) = settings.iter().enumerate().find(|(_, setting)| setting.name == name) else {
         // Those are the library's.
         let names = settings.iter().map(|setting| setting.name.as_str());
@@ -58,7 +61,10 @@ fn parse_one(given: &str, settings: &[Setting]) -> Result<(u32, Value), Error> {
     };
     let value = match setting.is_string() {
         true if value.len() > setting.string_bytes as usize => {
-            return Err(wrong(format!("longer than the {} bytes that the script was compiled for", setting.string_bytes)));
+            return Err(wrong(format!(
+                "longer than the {} bytes that the script was compiled for",
+                setting.string_bytes
+            )));
         }
         true => Value::Text(value.as_bytes().to_vec()),
         false => Value::Number(parse_number(value).ok_or_else(|| wrong(format!("{name} holds a number of 64 bits")))?),

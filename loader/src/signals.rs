@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Signals as something to poll for: handlers count them and write to a descriptor.
 //!
 //! Handlers and not signalfd(2): the compiler calls the loader in its own process, whose threads exist already and have
@@ -45,7 +47,8 @@ extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
         _ => {
             let parent = PARENT.load(Ordering::Relaxed);
             // SAFETY: the kernel hands a valid one to handlers with SA_SIGINFO; one from a process names its sender.
-            let passed_on = parent != 0 && !info.is_null() && unsafe { (*info).si_code <= 0 && (*info).si_pid() == parent };
+            let passed_on =
+                parent != 0 && !info.is_null() && unsafe { (*info).si_code <= 0 && (*info).si_pid() == parent };
             let counter = if passed_on { &PASSED_ON } else { &STOPS };
             counter.fetch_add(1, Ordering::Relaxed);
         }
@@ -84,7 +87,8 @@ impl Signals {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let event = EventFd::from_value_and_flags(0, flags).map_err(failed)?;
         let came = CAME.get_or_init(|| event);
-        let action = SigAction::new(SigHandler::SigAction(note), SaFlags::SA_RESTART | SaFlags::SA_SIGINFO, SigSet::empty());
+        let action =
+            SigAction::new(SigHandler::SigAction(note), SaFlags::SA_RESTART | SaFlags::SA_SIGINFO, SigSet::empty());
         for signal in STOPPING.into_iter().chain(OTHERS) {
             // SAFETY: the handler does only what a handler may do.
             let before = unsafe { sigaction(signal, &action) }.map_err(failed)?;

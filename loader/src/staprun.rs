@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Called as `staprun` or `stapio`: SystemTap's options, told in ours, and its exit statuses, 0 and 1.
 
 use std::ffi::{OsStr, OsString};
@@ -31,7 +33,9 @@ pub enum Asked {
 /// The lines of `-V`.
 pub fn version() -> String {
     let own = env!("CARGO_PKG_VERSION");
-    format!("Systemtap module loader/runner (version {VERSION}/spile {own})\nspilerun {own}, for modules that spile built; not SystemTap itself\n")
+    format!(
+        "Systemtap module loader/runner (version {VERSION}/spile {own})\nspilerun {own}, for modules that spile built; not SystemTap itself\n"
+    )
 }
 
 /// Options as getopt(3) reads them: a value follows, may stand in the same word, or there is none.
@@ -160,7 +164,10 @@ mod tests {
 
     #[test]
     fn each_of_its_options_has_a_meaning() {
-        assert_eq!(ours("staprun -v -w -R -b 16 -o out -S 10,3 m.ko x=1"), "staprun -v -w -R -b 16 -o out -S 10,3 m.ko x=1");
+        assert_eq!(
+            ours("staprun -v -w -R -b 16 -o out -S 10,3 m.ko x=1"),
+            "staprun -v -w -R -b 16 -o out -S 10,3 m.ko x=1"
+        );
         assert_eq!(ours("staprun m.ko -vb16 -oout"), "staprun -v -b 16 -o out m.ko");
         assert_eq!(ours("staprun -A stap_x -o out"), "staprun -o out -A stap_x");
         assert_eq!(ours("staprun -vA stap_x"), "staprun -v -A stap_x");
@@ -187,6 +194,8 @@ mod tests {
         for line in ["staprun -b", "staprun -z m", "staprun -A", "staprun -d -A x"] {
             assert!(matches!(told(line), Asked::Wrong(_)), "{line}");
         }
-        assert!(is_called(&["/usr/bin/staprun".into()]) && is_called(&[STAPIO.into()]) && !is_called(&["spilerun".into()]));
+        assert!(
+            is_called(&["/usr/bin/staprun".into()]) && is_called(&[STAPIO.into()]) && !is_called(&["spilerun".into()])
+        );
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `spilerun status NAME`: what a loaded module has done, as a table, JSON or Prometheus text. Read beside its loader.
 
 use std::fmt::Write;
@@ -11,8 +13,8 @@ use spile_abi::meta::Meta;
 use crate::account::{self, quoted};
 use crate::device::Device;
 use crate::error::Error;
-use spile_abi::escape;
 use crate::gate;
+use spile_abi::escape;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -57,7 +59,9 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     // Its directory may be somebody else's, who could have put a link there: a new file is made, or none.
     let _ = fs::remove_file(&new);
     let file = fs::OpenOptions::new().write(true).create_new(true).open(&new);
-    let written = file.and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes())).and_then(|()| fs::rename(&new, path));
+    let written = file
+        .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
+        .and_then(|()| fs::rename(&new, path));
     if written.is_err() {
         // Half of it is of no use.
         let _ = fs::remove_file(&new);
@@ -123,7 +127,8 @@ impl Known<'_> {
             let _ = writeln!(text, "{}", self.rewrites());
         }
         let sites = self.meta.probes.iter().zip(self.counters);
-        let armable: Vec<&Counters> = sites.filter(|(probe, _)| is_armable(&probe.point)).map(|(_, counters)| counters).collect();
+        let armable: Vec<&Counters> =
+            sites.filter(|(probe, _)| is_armable(&probe.point)).map(|(_, counters)| counters).collect();
         let armed = armable.iter().filter(|counters| counters.armed > 0).count();
         let _ = writeln!(text, "{armed} of {} probes armed", armable.len());
         text.push_str(&account::table(&self.meta.probes, self.counters));
@@ -131,12 +136,22 @@ impl Known<'_> {
     }
 
     fn json(&self) -> String {
-        let verdicts: Vec<String> = gate::verdicts(&self.gate).map(|(name, count)| format!("\"{name}\":{count}")).collect();
+        let verdicts: Vec<String> =
+            gate::verdicts(&self.gate).map(|(name, count)| format!("\"{name}\":{count}")).collect();
         format!(
             "{{\"name\":{},\"script\":{},\"kernel\":{},\"state\":\"{}\",\"guru\":{},\"mode\":\"{}\",\"expires_ns\":{},\"errors\":{},\"skipped\":{},\"memory_bytes\":{},\"rewrites\":{{{}}},\"probes\":{}}}\n",
-            quoted(self.name), quoted(&self.meta.title), quoted(&self.meta.kernel_release), self.state(), self.meta.guru,
-            self.mode(), self.gate.gate.expires, self.info.errors, self.info.skipped, self.info.memory_bytes,
-            verdicts.join(","), account::json_list(&self.meta.probes, self.counters)
+            quoted(self.name),
+            quoted(&self.meta.title),
+            quoted(&self.meta.kernel_release),
+            self.state(),
+            self.meta.guru,
+            self.mode(),
+            self.gate.gate.expires,
+            self.info.errors,
+            self.info.skipped,
+            self.info.memory_bytes,
+            verdicts.join(","),
+            account::json_list(&self.meta.probes, self.counters)
         )
     }
 
@@ -158,11 +173,18 @@ impl Known<'_> {
         family("spile_memory_bytes", "gauge", "Memory of the module.", &mut one(self.info.memory_bytes));
         if self.meta.guru {
             let enforcing = self.mode() == "enforce";
-            family("spile_enforcing", "gauge", "Whether the script's writes are let through.", &mut one(enforcing.into()));
+            family(
+                "spile_enforcing",
+                "gauge",
+                "Whether the script's writes are let through.",
+                &mut one(enforcing.into()),
+            );
             let expires = self.gate.gate.expires / NS_PER_S;
             family("spile_expires_timestamp_seconds", "gauge", "When writing ends; 0: never.", &mut one(expires));
             let rewrites = gate::verdicts(&self.gate).map(|(name, count)| (format!(",verdict=\"{name}\""), count));
-            family("spile_rewrites_total", "counter", "Writes of a guru script by what became of them.", &mut { rewrites });
+            family("spile_rewrites_total", "counter", "Writes of a guru script by what became of them.", &mut {
+                rewrites
+            });
         }
         let sites = || self.meta.probes.iter().zip(self.counters).enumerate();
         let labels = |index: usize, point: &str| format!(",probe=\"{index}\",point={}", label(point));
@@ -170,12 +192,15 @@ impl Known<'_> {
         family("spile_probe_armed", "gauge", "Whether a probe is armed.", &mut { armed });
         // The names are those of the table of --stats.
         for (column, (name, _)) in account::columns(&Counters::default()).iter().enumerate() {
-            let values = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), account::columns(counters)[column].1));
+            let values = sites()
+                .map(|(index, (probe, counters))| (labels(index, &probe.point), account::columns(counters)[column].1));
             let family_name = format!("spile_probe_{}_total", name.replace(' ', "_"));
             family(&family_name, "counter", &format!("Of a probe: {name}."), &mut { values });
         }
         let cycles = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.cycles));
-        family("spile_probe_cycles_total", "counter", "CPU cycles of the handler's runs that were timed.", &mut { cycles });
+        family("spile_probe_cycles_total", "counter", "CPU cycles of the handler's runs that were timed.", &mut {
+            cycles
+        });
         let timed = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.timed));
         family("spile_probe_timed_total", "counter", "Runs of the handler that were timed.", &mut { timed });
         text
@@ -200,8 +225,15 @@ mod tests {
     use spile_abi::meta::Probe;
 
     fn texts() -> [String; 3] {
-        let probe = Probe { point: "kernel.function(\"a\").return".into(), place: "a.stp:1:1".into(), ..Probe::default() };
-        let meta = Meta { title: "a.stp".into(), kernel_release: "6.1".into(), guru: true, probes: vec![probe], ..Meta::default() };
+        let probe =
+            Probe { point: "kernel.function(\"a\").return".into(), place: "a.stp:1:1".into(), ..Probe::default() };
+        let meta = Meta {
+            title: "a.stp".into(),
+            kernel_release: "6.1".into(),
+            guru: true,
+            probes: vec![probe],
+            ..Meta::default()
+        };
         let counters = [Counters { armed: 1, hits: 5, handled: 5, mechanism: 5, ..Counters::default() }];
         let gate = GateState { counts: [3, 2, 0, 0, 0], ..GateState::default() };
         let info = Info { state: State::Running as u32, memory_bytes: 4096, ..Info::default() };
@@ -217,7 +249,10 @@ mod tests {
         std::os::unix::fs::symlink(&other, directory.path().join("fix.prom.new")).unwrap();
         replace(&path, "one").unwrap();
         replace(&path, "two").unwrap();
-        assert_eq!((fs::read_to_string(&path).unwrap(), fs::read_to_string(&other).unwrap()), ("two".to_string(), "theirs".to_string()));
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap(), fs::read_to_string(&other).unwrap()),
+            ("two".to_string(), "theirs".to_string())
+        );
         assert!(!directory.path().join("fix.prom.new").exists());
         assert!(replace(directory.path(), "x").is_err() && replace(Path::new("/dev/null"), "x").is_err());
         assert!(!Path::new("/dev/null.new").exists());
@@ -242,7 +277,12 @@ mod tests {
         use std::process::{Command, Stdio};
         let [_, _, text] = texts();
         let text = text.replace("\\\"a\\\"", "\\\"a b\\\\c\\\"");
-        let checker = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let checker = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
         // Debian's package prometheus has it, with the server.
         let Ok(mut checker) = checker else { return println!("skipped: no promtool") };
         checker.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
@@ -262,6 +302,8 @@ mod tests {
         assert!(json.contains("\"rewrites\":{\"rewritten\":3,\"observed\":2,"), "{json}");
         assert!(json.contains("\"point\":\"kernel.function(\\\"a\\\").return\""), "{json}");
         assert!(prometheus.contains("spile_rewrites_total{module=\"a\",verdict=\"observed\"} 2\n"), "{prometheus}");
-        assert!(prometheus.contains("spile_probe_hits_total{module=\"a\",probe=\"0\",point=\"kernel.function(\\\"a\\\").return\"} 5\n"));
+        assert!(prometheus.contains(
+            "spile_probe_hits_total{module=\"a\",probe=\"0\",point=\"kernel.function(\\\"a\\\").return\"} 5\n"
+        ));
     }
 }

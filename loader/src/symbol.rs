@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Names of the kernel's addresses in records, as the module tells them ([`spile_abi::device::SYMBOL`]), and what prints make
 //! of them: runtime-c/symbol.c is who answers, and remembers modules that have gone since the record was written.
 
@@ -78,7 +80,10 @@ pub struct Symbols<'k> {
 
 impl fmt::Debug for Symbols<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Symbols").field("known", &self.known.len()).field("changes", &self.changes).finish_non_exhaustive()
+        f.debug_struct("Symbols")
+            .field("known", &self.known.len())
+            .field("changes", &self.changes)
+            .finish_non_exhaustive()
     }
 }
 
@@ -130,7 +135,9 @@ impl<'k> Symbols<'k> {
                     text.push(b'\n');
                 }
             }
-            Named::UserStack => addresses(payload)?.for_each(|address| text.extend_from_slice(format!("{address:#x}\n").as_bytes())),
+            Named::UserStack => {
+                addresses(payload)?.for_each(|address| text.extend_from_slice(format!("{address:#x}\n").as_bytes()))
+            }
         }
         Ok(text.into())
     }
@@ -146,7 +153,13 @@ impl<'k> Symbols<'k> {
         }
         for (index, address) in addresses(payload)?.enumerate() {
             let returns = index > 0 || !has(STACK_AT_PROBE);
-            let source = if !has(STACK_LINES) { 0 } else if returns { SYMBOL_LINE | SYMBOL_RETURNS } else { SYMBOL_LINE };
+            let source = if !has(STACK_LINES) {
+                0
+            } else if returns {
+                SYMBOL_LINE | SYMBOL_RETURNS
+            } else {
+                SYMBOL_LINE
+            };
             // Of user space nobody is asked.
             let user = has(STACK_OF_USER).then(|| unnamed(address));
             let known = user.as_ref().unwrap_or_else(|| self.find(address, source));
@@ -173,7 +186,13 @@ fn ask(kernel: Option<&dyn Kernel>, address: u64, flags: u32, time: u64) -> Know
     if !kernel.is_some_and(|kernel| kernel.name(&mut symbol)) || symbol.text.starts_with(&[0]) {
         return unnamed(address);
     }
-    Known { text: bytes(&symbol.text), line: bytes(&symbol.line), until: symbol.until, stays: symbol.stays != 0, ..unnamed(address) }
+    Known {
+        text: bytes(&symbol.text),
+        line: bytes(&symbol.line),
+        until: symbol.until,
+        stays: symbol.stays != 0,
+        ..unnamed(address)
+    }
 }
 
 /// What is said of an address without a name. It is asked again in the next record.
@@ -210,7 +229,9 @@ pub mod tests {
         fn name(&self, symbol: &mut Symbol) -> bool {
             self.asked.lock().unwrap().push((symbol.address, symbol.time, symbol.flags));
             let (text, stays, until) = match symbol.address {
-                0x1000..0x1100 if self.gone.load(Ordering::Relaxed) && symbol.time > 100 => (format!("{:#x}", symbol.address), 0, u64::MAX),
+                0x1000..0x1100 if self.gone.load(Ordering::Relaxed) && symbol.time > 100 => {
+                    (format!("{:#x}", symbol.address), 0, u64::MAX)
+                }
                 0x1000..0x1100 => {
                     let until = if self.gone.load(Ordering::Relaxed) { 100 } else { u64::MAX };
                     (format!("probed+{:#x}/0x100 [fake]", symbol.address - 0x1000), 0, until)

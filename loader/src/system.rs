@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the script's `system()` asks for: shell commands in the background.
 
 use std::process::{Child, Command, Stdio};
@@ -25,9 +27,10 @@ impl Commands {
     pub fn of(owner: &Owner, is_ours: bool) -> Commands {
         let refusal = match owner.rank {
             _ if !is_ours => Some("the session belongs to another user, who alone runs its commands".to_string()),
-            RANK_USR | RANK_SYS if owner.flags & HAS_SET != 0 => {
-                Some("globals were given other values, and root has not approved of what commands are made of then".to_string())
-            }
+            RANK_USR | RANK_SYS if owner.flags & HAS_SET != 0 => Some(
+                "globals were given other values, and root has not approved of what commands are made of then"
+                    .to_string(),
+            ),
             _ => None,
         };
         Commands { refusal, running: Vec::new() }
@@ -86,9 +89,14 @@ mod tests {
     #[test]
     fn commands_of_others_and_of_unapproved_text_are_not_run() {
         let run = |rank, flags, is_ours| Commands::of(&Owner { rank, flags, ..Owner::default() }, is_ours).run(b"true");
-        assert!(run(0, 0, false).is_err_and(|text| text.contains("belongs to another user") && text.ends_with("not run: true")));
+        assert!(
+            run(0, 0, false)
+                .is_err_and(|text| text.contains("belongs to another user") && text.ends_with("not run: true"))
+        );
         assert!(run(RANK_USR, HAS_SET, true).is_err_and(|text| text.contains("globals were given")));
-        assert!(run(RANK_SYS, HAS_SET, true).is_err() && run(RANK_USR, 0, true).is_ok() && run(0, HAS_SET, true).is_ok());
+        assert!(
+            run(RANK_SYS, HAS_SET, true).is_err() && run(RANK_USR, 0, true).is_ok() && run(0, HAS_SET, true).is_ok()
+        );
     }
 
     #[test]

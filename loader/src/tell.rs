@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What records say, told: prints to one place, messages to the other, commands to the shell.
 
 use std::collections::HashSet;
@@ -44,7 +46,8 @@ impl Teller {
 
     /// What is to be said of them at the end.
     pub fn repeated_warnings(&self) -> Option<String> {
-        let text = || format!("Number of similar warning messages suppressed: {}. Rerun with -v to see them.", self.repeated);
+        let text =
+            || format!("Number of similar warning messages suppressed: {}. Rerun with -v to see them.", self.repeated);
         (self.repeated > 0).then(text)
     }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Text that one record becomes. What goes beyond its limit is cut, and that is remembered.
 //!
 //! The twin of runtime-c/text.h and text.c, which serves strings made in the kernel: both write the same.
@@ -163,6 +165,9 @@ mod tests {
             text.push_byte(b' ');
             text.decimal(value);
         }
-        assert_eq!(text.as_bytes(), b"1010 12 10 a ffffffffffffffff 0 -1 1024 -9223372036854775808 9223372036854775807");
+        assert_eq!(
+            text.as_bytes(),
+            b"1010 12 10 a ffffffffffffffff 0 -1 1024 -9223372036854775808 9223372036854775807"
+        );
     }
 }

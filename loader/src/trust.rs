@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Who has signed a module: asked of modules that members of spilesys bring, where the kernel itself does not check signatures.
 //!
 //! Root trusts whose certificates lie in [`PLACE`]. A signature is what the kernel's `scripts/sign-file` appends
@@ -23,22 +25,36 @@ type Hash = (&'static [u8], fn(&[u8]) -> Vec<u8>);
 
 /// SHA-1 is broken, and what kernels sign with besides these is not RSA with this padding.
 const HASHES: [Hash; 3] = [
-    (&[0x30, 0x31, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00, 0x04, 0x20], |bytes| {
-        Sha256::digest(bytes).to_vec()
-    }),
-    (&[0x30, 0x41, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x02, 0x05, 0x00, 0x04, 0x30], |bytes| {
-        Sha384::digest(bytes).to_vec()
-    }),
-    (&[0x30, 0x51, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x03, 0x05, 0x00, 0x04, 0x40], |bytes| {
-        Sha512::digest(bytes).to_vec()
-    }),
+    (
+        &[
+            0x30, 0x31, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00, 0x04,
+            0x20,
+        ],
+        |bytes| Sha256::digest(bytes).to_vec(),
+    ),
+    (
+        &[
+            0x30, 0x41, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x02, 0x05, 0x00, 0x04,
+            0x30,
+        ],
+        |bytes| Sha384::digest(bytes).to_vec(),
+    ),
+    (
+        &[
+            0x30, 0x51, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x03, 0x05, 0x00, 0x04,
+            0x40,
+        ],
+        |bytes| Sha512::digest(bytes).to_vec(),
+    ),
 ];
 
 /// Whether one of these keys has signed the module. `image` is the whole file.
 pub fn is_signed_by(image: &[u8], keys: &[Key]) -> bool {
     let content = seal::unsigned(image);
     // All behind what is signed, but the trailer and the mark.
-    let Some(signature) = image.get(content.len()..image.len().saturating_sub(TRAILER_BYTES + seal::SIGNATURE_MARK.len())) else {
+    let Some(signature) =
+        image.get(content.len()..image.len().saturating_sub(TRAILER_BYTES + seal::SIGNATURE_MARK.len()))
+    else {
         return false;
     };
     keys.iter().any(|key| matches(content, signature, key))
@@ -46,13 +62,17 @@ pub fn is_signed_by(image: &[u8], keys: &[Key]) -> bool {
 
 /// RSASSA-PKCS1-v1_5 (RFC 8017, 8.2.2): what has to come out is made, and compared as a whole.
 fn matches(content: &[u8], signature: &[u8], key: &Key) -> bool {
-    let Some(last) = signature.len().checked_sub(key.bytes()).and_then(|start| signature.get(start..)) else { return false };
+    let Some(last) = signature.len().checked_sub(key.bytes()).and_then(|start| signature.get(start..)) else {
+        return false;
+    };
     let number = BigUint::from_bytes_be(last);
     if number >= key.modulus {
         return false;
     }
     let opened = number.modpow(&key.exponent, &key.modulus);
-    HASHES.iter().any(|(prefix, hash)| padded(key.bytes(), prefix, &hash(content)).is_some_and(|padded| opened == BigUint::from_bytes_be(&padded)))
+    HASHES.iter().any(|(prefix, hash)| {
+        padded(key.bytes(), prefix, &hash(content)).is_some_and(|padded| opened == BigUint::from_bytes_be(&padded))
+    })
 }
 
 /// EMSA-PKCS1-v1_5 (RFC 8017, 9.2): 0, 1, bytes 0xff, 0, prefix, hash. `None`: it does not fit.

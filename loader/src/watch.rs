@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is told again and again while a session runs: the file of `--metrics`, and with `-M` the table of `spilerun status`.
 
 use std::io::IsTerminal;

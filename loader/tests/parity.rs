@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The loader and the module's runtime make the same text of the same format and payload: thousands of random ones go
 //! through both. The C side is runtime-c/format.c, histogram.c, pretty.c and text.c, compiled here with sanitizers.
 
@@ -69,7 +71,11 @@ impl Random {
                 let first_bit = self.below(u64::from(bytes) * 8) as u8;
                 let bits = self.below(u64::from(bytes * 8 - first_bit) + 1) as u8;
                 let style = self.one_of(&[
-                    PrettyStyle::Signed, PrettyStyle::Unsigned, PrettyStyle::Hex, PrettyStyle::Char, PrettyStyle::Function,
+                    PrettyStyle::Signed,
+                    PrettyStyle::Unsigned,
+                    PrettyStyle::Hex,
+                    PrettyStyle::Char,
+                    PrettyStyle::Function,
                 ]);
                 PrettyOp::Integer { offset, size: bytes, first_bit, bits, style }
             }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The program itself, as far as it goes without loading a module: refusals, each with its status and its one line.
 
 use std::fs;

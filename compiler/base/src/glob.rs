@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Shell patterns: `*`, `?`, `[a-z]`, `[!a-z]`, `[^a-z]`; a backslash takes the next character as it is.
 
 /// Whether `text` has characters that mean more than themselves in a pattern.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The directory that one run works in: below the system's place for temporary files, private, and gone at the end.
 //!
 //! A run that is killed cannot remove its own, so the next one does: the directory holds a lock for as long as the run or
@@ -52,7 +54,9 @@ impl Scratch {
 fn remove_strays(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         let own = std::os::unix::fs::MetadataExt::uid;
-        let ours = entry.metadata().is_ok_and(|metadata| metadata.is_dir() && own(&metadata) == nix::unistd::geteuid().as_raw());
+        let ours = entry
+            .metadata()
+            .is_ok_and(|metadata| metadata.is_dir() && own(&metadata) == nix::unistd::geteuid().as_raw());
         if !ours || !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }

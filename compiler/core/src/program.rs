@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The resolved program: what elaboration makes of scripts. Typed, spanned, nothing left to look up.
 //!
 //! Context variables are gone: `$x->f` has become fault-safe reads at computed addresses, `$return` a register,
@@ -158,7 +160,11 @@ pub struct Stats {
 pub enum Histogram {
     Log,
     /// At most 126 buckets of `width` from `low` to `high`, and one below and one above.
-    Linear { low: i64, high: i64, width: i64 },
+    Linear {
+        low: i64,
+        high: i64,
+        width: i64,
+    },
 }
 
 /// Buckets of any histogram at the most.
@@ -232,31 +238,78 @@ pub struct Place {
 /// How a probe is attached and when it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Attachment {
-    Begin { order: i64 },
-    End { order: i64 },
-    Error { order: i64 },
+    Begin {
+        order: i64,
+    },
+    End {
+        order: i64,
+    },
+    Error {
+        order: i64,
+    },
     Never,
     Kprobe(Place),
     /// `maxactive`: instances, 0 for the runtime's default.
-    Kretprobe { place: Place, maxactive: u32 },
+    Kretprobe {
+        place: Place,
+        maxactive: u32,
+    },
     /// Every `period` plus a random time up to `random`, in ns or, of `jiffies`, in ticks of the kernel's timer.
-    Timer { period: u64, random: u64, jiffies: bool },
+    Timer {
+        period: u64,
+        random: u64,
+        jiffies: bool,
+    },
     /// The tracepoint `name`, whose first `arguments` arguments the handler has for registers. The place has its target alone.
-    Tracepoint { place: Place, name: String, arguments: u32 },
+    Tracepoint {
+        place: Place,
+        name: String,
+        arguments: u32,
+    },
     /// A kprobe at a symbol (`NAME` or `MODULE:NAME`) or, without one, an address of the running kernel.
-    Symbol { symbol: String, address: u64, returning: bool, maxactive: u32 },
+    Symbol {
+        symbol: String,
+        address: u64,
+        returning: bool,
+        maxactive: u32,
+    },
     /// A file below /proc/systemtap/MODULE; `most`: bytes of it, 0 for MAXSTRINGLEN.
-    Procfs { path: String, rights: u32, writes: bool, most: u64 },
+    Procfs {
+        path: String,
+        rights: u32,
+        writes: bool,
+        most: u64,
+    },
     /// Packets at a hook of a protocol family (include/uapi/linux/netfilter.h), initial network namespace.
-    Netfilter { family: u32, hook: u32, priority: i32 },
+    Netfilter {
+        family: u32,
+        hook: u32,
+        priority: i32,
+    },
     /// `length` bytes of data that are written or, with `reads`, read or written; without a place at an address of the running kernel.
-    Watch { place: Option<Place>, address: u64, length: u32, reads: bool },
+    Watch {
+        place: Option<Place>,
+        address: u64,
+        length: u32,
+        reads: bool,
+    },
     /// A system call by its numbers in 64-bit and 32-bit programs; all of them without `numbers`.
-    Syscall { numbers: Option<(Option<u32>, Option<u32>)>, returning: bool },
+    Syscall {
+        numbers: Option<(Option<u32>, Option<u32>)>,
+        returning: bool,
+    },
     /// A perf event on each CPU, by the kernel's numbers (perf_event_open(2)).
-    Perf { event: u32, config: u64, sample: Sample },
+    Perf {
+        event: u32,
+        config: u64,
+        sample: Sample,
+    },
     /// The same, only counted, for @perf("NAME"). The handler never runs.
-    Counter { event: u32, config: u64, name: String },
+    Counter {
+        event: u32,
+        config: u64,
+        name: String,
+    },
 }
 
 /// How often a perf event runs the handler.
@@ -299,9 +352,17 @@ pub struct Stmt {
 pub enum StmtKind {
     Block(Vec<Stmt>),
     Expr(Expr),
-    If { condition: Expr, then: Box<Stmt>, otherwise: Option<Box<Stmt>> },
+    If {
+        condition: Expr,
+        then: Box<Stmt>,
+        otherwise: Option<Box<Stmt>>,
+    },
     /// `while` and `for`: `step` runs before each further test, also after `continue`.
-    Loop { condition: Option<Expr>, step: Option<Expr>, body: Box<Stmt> },
+    Loop {
+        condition: Option<Expr>,
+        step: Option<Expr>,
+        body: Box<Stmt>,
+    },
     Break,
     Continue,
     /// Leaves the handler.
@@ -309,11 +370,18 @@ pub enum StmtKind {
     /// The same, because of the probe point's own condition: the hit counts as filtered.
     Filter,
     Return(Option<Expr>),
-    Try { body: Vec<Stmt>, message: Option<Variable>, handler: Vec<Stmt> },
+    Try {
+        body: Vec<Stmt>,
+        message: Option<Variable>,
+        handler: Vec<Stmt>,
+    },
     /// Back to 0 or "".
     Delete(Variable),
     /// Elements whose keys are those.
-    DeleteElements { global: GlobalId, keys: Slice },
+    DeleteElements {
+        global: GlobalId,
+        keys: Slice,
+    },
     /// All elements of an array, or all that an aggregate has seen.
     Clear(GlobalId),
     Foreach(Box<Foreach>),
@@ -372,44 +440,88 @@ pub enum ExprKind {
     Complement(Box<Expr>),
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `text =~ pattern`: 1 or 0.
-    Matches { regex: RegexId, text: Box<Expr> },
+    Matches {
+        regex: RegexId,
+        text: Box<Expr>,
+    },
     Call(FunctionId, Vec<Expr>),
     /// One call into runtime-c.
     Builtin(&'static crate::builtin::Builtin, Vec<Expr>),
     /// `left = value`; the value of the whole is the new value.
     Assign(Box<LValue>, Box<Expr>),
     /// `left op= value`; `old`: the value of the whole is the one before (postfix `++`).
-    Update { left: Box<LValue>, op: BinaryOp, value: Box<Expr>, old: bool },
+    Update {
+        left: Box<LValue>,
+        op: BinaryOp,
+        value: Box<Expr>,
+        old: bool,
+    },
     Print(Box<Print>),
     /// The same to a string.
     Format(Box<Print>),
     /// Word of the probed registers at this byte offset of struct pt_regs.
-    Register { offset: u32 },
+    Register {
+        offset: u32,
+    },
     Saved(SavedId),
     /// A link-time address of the kernel, as it is where it runs; of a per-CPU variable, this CPU's copy.
-    KernelAddress { address: u64, per_cpu: bool },
+    KernelAddress {
+        address: u64,
+        per_cpu: bool,
+    },
     /// The same of a module: so many bytes behind the symbol, which only it has.
-    ModuleAddress { module: String, symbol: String, offset: u64, per_cpu: bool },
+    ModuleAddress {
+        module: String,
+        symbol: String,
+        offset: u64,
+        per_cpu: bool,
+    },
     /// Fault-safe read: zero-extended.
-    Read { address: Box<Expr>, size: u8, user: bool },
+    Read {
+        address: Box<Expr>,
+        size: u8,
+        user: bool,
+    },
     /// Low `bits` of the value as a signed number.
     SignExtend(Box<Expr>, u8),
     /// `bits` bits from bit `first`, zero-extended.
-    Bits { value: Box<Expr>, first: u8, bits: u8 },
+    Bits {
+        value: Box<Expr>,
+        first: u8,
+        bits: u8,
+    },
     /// The object at the address as text, as `$x$$` prints it.
-    Pretty { address: Box<Expr>, description: std::rc::Rc<spile_abi::format::Pretty> },
+    Pretty {
+        address: Box<Expr>,
+        description: std::rc::Rc<spile_abi::format::Pretty>,
+    },
     /// Of an absent element: 0 or "".
     Element(Element),
     /// `[keys] in array`.
-    Contains { global: GlobalId, keys: Slice },
+    Contains {
+        global: GlobalId,
+        keys: Slice,
+    },
     /// `aggregate <<< value`; the value of the whole is the right side's.
-    Feed { aggregate: Element, value: Box<Expr> },
-    Extract { aggregate: Element, extractor: Extractor },
+    Feed {
+        aggregate: Element,
+        value: Box<Expr>,
+    },
+    Extract {
+        aggregate: Element,
+        extractor: Extractor,
+    },
     /// The chart of an aggregate's histogram, a string.
     Chart(Element),
     /// Count of a histogram's bucket.
-    Bucket { aggregate: Element, index: Box<Expr> },
-    HasBucket { aggregate: Element, index: Box<Expr> },
+    Bucket {
+        aggregate: Element,
+        index: Box<Expr>,
+    },
+    HasBucket {
+        aggregate: Element,
+        index: Box<Expr>,
+    },
     EmbeddedC(EmbeddedC),
     /// Whether the embedded C just called said STAP_NEXT.
     TookNext,
@@ -420,9 +532,18 @@ pub enum LValue {
     Variable(Variable),
     Element(Element),
     /// Guru mode. The low `size` bytes of the value go to the address.
-    Memory { address: Expr, size: u8, field: Option<BitField>, signed: bool },
+    Memory {
+        address: Expr,
+        size: u8,
+        field: Option<BitField>,
+        signed: bool,
+    },
     /// Guru mode. The word of struct pt_regs at this offset, whose low `size` bytes (with `signed`) are the value.
-    Register { offset: u32, size: u8, signed: bool },
+    Register {
+        offset: u32,
+        size: u8,
+        signed: bool,
+    },
 }
 
 /// Bits `first..first + bits` of the storage unit, counted from the least significant.

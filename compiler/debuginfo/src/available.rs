@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where a variable that has no value at an address has one: by lines that a statement probe can be put on.
 
 use std::collections::BTreeMap;
@@ -29,7 +31,9 @@ impl DebugInfo {
 
     fn find_elsewhere(&self, id: FunctionId, at: Address, name: &str) -> Result<Elsewhere, Damage> {
         let Some(here) = self.elf.flat(at) else { return Ok(Elsewhere::default()) };
-        let Some(root) = self.scopes(id, here)?.and_then(|scopes| scopes.own.first().copied()) else { return Ok(Elsewhere::default()) };
+        let Some(root) = self.scopes(id, here)?.and_then(|scopes| scopes.own.first().copied()) else {
+            return Ok(Elsewhere::default());
+        };
         let file = self.read_function(id)?.file;
         let mut first: BTreeMap<u32, u64> = BTreeMap::new();
         let mut line = None;

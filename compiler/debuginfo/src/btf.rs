@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! BTF: the types and function prototypes that a kernel carries itself (Documentation/bpf/btf.rst), for objects without DWARF.
 //!
 //! A type is known by its number; a module's numbers and texts go on where the kernel's end ("split BTF"). Nothing in it
@@ -7,8 +9,8 @@ use std::sync::Arc;
 
 use super::elf::Elf;
 use super::error::Error;
-use super::types::{BaseEncoding, Extent, Member, MemberBits, Type, TypeId};
 use super::store::Die;
+use super::types::{BaseEncoding, Extent, Member, MemberBits, Type, TypeId};
 
 const MAGIC: u16 = 0xeb9f;
 /// Kinds (include/uapi/linux/btf.h).
@@ -74,7 +76,11 @@ impl Btf {
     pub fn of(elf: &Elf, base: Option<Arc<Btf>>) -> Result<Option<Btf>, Error> {
         let Some(bytes) = elf.btf()? else { return Ok(None) };
         let btf = Btf::parse(bytes, base);
-        btf.map(Some).ok_or_else(|| Error::Dwarf { path: elf.path().into(), offset: None, message: "its .BTF is damaged".into() })
+        btf.map(Some).ok_or_else(|| Error::Dwarf {
+            path: elf.path().into(),
+            offset: None,
+            message: "its .BTF is damaged".into(),
+        })
     }
 
     fn parse(bytes: Vec<u8>, base: Option<Arc<Btf>>) -> Option<Btf> {
@@ -91,9 +97,12 @@ impl Btf {
         bytes.get(texts..texts.checked_add(texts_length as usize)?)?;
         let (first, texts_from) = match &base {
             None => (1, 0),
-            Some(base) => (base.first.checked_add(base.types.len() as u32)?, base.texts_from.checked_add(base.texts_length)?),
+            Some(base) => {
+                (base.first.checked_add(base.types.len() as u32)?, base.texts_from.checked_add(base.texts_length)?)
+            }
         };
-        let mut btf = Btf { base, bytes, first, types: Vec::new(), texts, texts_from, texts_length, functions: Vec::new() };
+        let mut btf =
+            Btf { base, bytes, first, types: Vec::new(), texts, texts_from, texts_length, functions: Vec::new() };
         let mut at = types_start;
         while at < types_end {
             let head = btf.head_at(at)?;
@@ -130,7 +139,8 @@ impl Btf {
     #[cfg(test)]
     pub fn structs(&self) -> Vec<String> {
         let heads = self.types.iter().filter_map(|at| self.head_at(*at as usize));
-        let mut names: Vec<String> = heads.filter(|head| head.kind == STRUCT).filter_map(|head| self.text(head.name)).collect();
+        let mut names: Vec<String> =
+            heads.filter(|head| head.kind == STRUCT).filter_map(|head| self.text(head.name)).collect();
         names.sort();
         let mut counted = std::collections::BTreeMap::<String, usize>::new();
         names.into_iter().for_each(|name| *counted.entry(name).or_default() += 1);
@@ -222,15 +232,27 @@ impl Btf {
                 };
                 Type::Base { name: name.unwrap_or_default(), size: head.value.into(), encoding }
             }
-            FLOAT => Type::Base { name: name.unwrap_or_default(), size: head.value.into(), encoding: BaseEncoding::Float },
+            FLOAT => {
+                Type::Base { name: name.unwrap_or_default(), size: head.value.into(), encoding: BaseEncoding::Float }
+            }
             PTR => Type::Pointer(target),
             ARRAY => {
                 // 0 stands for `[]` too, which is what nearly all of them are.
                 let count = Some(word(&part.bytes, head.rest + 8)?.into()).filter(|count| *count > 0);
                 Type::Array { element: type_id(word(&part.bytes, head.rest)?)?, counts: vec![count] }
             }
-            STRUCT | UNION => Type::Struct { name, union: head.kind == UNION, size: head.value.into(), members: if extent == Extent::Whole { part.members(head)? } else { Vec::new() } },
-            ENUM | ENUM64 => Type::Enum { name, size: head.value.into(), signed: head.flag, values: if extent == Extent::Whole { part.values(head)? } else { Vec::new() } },
+            STRUCT | UNION => Type::Struct {
+                name,
+                union: head.kind == UNION,
+                size: head.value.into(),
+                members: if extent == Extent::Whole { part.members(head)? } else { Vec::new() },
+            },
+            ENUM | ENUM64 => Type::Enum {
+                name,
+                size: head.value.into(),
+                signed: head.flag,
+                values: if extent == Extent::Whole { part.values(head)? } else { Vec::new() },
+            },
             FWD => {
                 let (kind, keyword) = if head.flag { (UNION, "union") } else { (STRUCT, "struct") };
                 let name = name.unwrap_or_default();

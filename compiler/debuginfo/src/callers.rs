@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a function's callers passed to it, where nobody has kept it but they: `DW_OP_entry_value`, computed from the call
 //! site's parameters (DWARF 5, 3.4.2, and their GNU forms in DWARF 4) and what is preserved of the caller's registers.
 //!
@@ -55,7 +57,11 @@ const MAX_CALLERS: usize = 32;
 
 impl DebugInfo {
     /// A location that needs to know what a caller passed: as each of them says.
-    pub(super) fn by_caller(&self, place: &Place, expression: Expression<Bytes>) -> Result<Result<Location, Fault>, Damage> {
+    pub(super) fn by_caller(
+        &self,
+        place: &Place,
+        expression: Expression<Bytes>,
+    ) -> Result<Result<Location, Fault>, Damage> {
         let missing = |why: &str| Ok(Err(Fault::Missing(why.into())));
         let Some(subprogram) = place.scopes.subprogram else { return Ok(Err(Fault::OfCaller)) };
         let Some(return_address) = self.return_slot(place.at)? else { return Ok(Err(Fault::OfCaller)) };
@@ -110,8 +116,11 @@ impl DebugInfo {
                     return Ok(Some(callers));
                 }
                 let (unit, entry) = self.store.entry(*site)?;
-                let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
-                let Some(after) = after.map_or(Ok(None), |value| self.store.dwarf.attr_address(unit, value))? else { continue };
+                let after =
+                    entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
+                let Some(after) = after.map_or(Ok(None), |value| self.store.dwarf.attr_address(unit, value))? else {
+                    continue;
+                };
                 let mut values = self.passed(*site, after, place.budget)?;
                 values.retain_mut(|(_, ops)| match moved(ops, |register| unwound.register(register)) {
                     Some(moved) => {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a function's code has inside it: calls of other functions, inlined or not, and labels.
 
 use super::DebugInfo;
@@ -110,8 +112,12 @@ impl DebugInfo {
                 let (unit, children) = self.children(die)?;
                 for entry in &children {
                     match entry.tag() {
-                        gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => open.push((die_at(unit, entry.offset())?, depth + 1)),
-                        gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site => found.extend(self.unknown_call(unit, entry)?),
+                        gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => {
+                            open.push((die_at(unit, entry.offset())?, depth + 1))
+                        }
+                        gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site => {
+                            found.extend(self.unknown_call(unit, entry)?)
+                        }
                         _ => {}
                     }
                 }
@@ -124,7 +130,9 @@ impl DebugInfo {
     }
 
     fn unknown_call(&self, unit: &Unit, entry: &Entry) -> Result<Option<Address>, Damage> {
-        let named = [gimli::DW_AT_call_origin, gimli::DW_AT_abstract_origin].into_iter().any(|origin| entry.attr_value(origin).is_some());
+        let named = [gimli::DW_AT_call_origin, gimli::DW_AT_abstract_origin]
+            .into_iter()
+            .any(|origin| entry.attr_value(origin).is_some());
         let tail = flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call);
         let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
         let (Some(value), false) = (after, named || tail) else { return Ok(None) };
@@ -182,7 +190,8 @@ impl DebugInfo {
         // Clones and parts are the function's: `f.isra.0`, `f.cold`.
         let name = symbol.name.split('.').next().unwrap_or(symbol.name);
         let inside = |start: Address, size: u64| {
-            start.section == address.section && (start.offset..start.offset.saturating_add(size)).contains(&address.offset)
+            start.section == address.section
+                && (start.offset..start.offset.saturating_add(size)).contains(&address.offset)
         };
         for id in self.find_functions(&super::FunctionPattern { name: name.to_string(), file: None })? {
             let bodies = self.function(id)?.bodies;
@@ -196,13 +205,23 @@ impl DebugInfo {
 
     /// Calls `see` with the function and the entries of its own code, in a body or an inlined copy: those directly in it, in its
     /// blocks and in parts of it.
-    fn within(&self, copy: Die, see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
+    fn within(
+        &self,
+        copy: Die,
+        see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), Damage>,
+    ) -> Result<(), Damage> {
         let (unit, entry) = self.store.entry(copy)?;
         let function = self.store.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?.unwrap_or(copy);
         self.within_block(FunctionId(function), copy, 0, see)
     }
 
-    fn within_block(&self, function: FunctionId, die: Die, depth: usize, see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), Damage>) -> Result<(), Damage> {
+    fn within_block(
+        &self,
+        function: FunctionId,
+        die: Die,
+        depth: usize,
+        see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), Damage>,
+    ) -> Result<(), Damage> {
         if depth > MAX_DEPTH {
             return Err(Damage::at(die, "blocks without an end"));
         }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! An object file as debug information needs it: sections with one address space, symbols, the build-id, and the debug
 //! sections' contents with relocations applied.
 //!
@@ -137,7 +139,16 @@ impl Elf {
         let wrong = |message: String| Error::Elf { path: path.into(), message };
         if btf::is_raw(&bytes) {
             let (sections, build_id, symbols) = (Vec::new(), Vec::new(), OnceLock::new());
-            return Ok(Elf { path: path.into(), bytes, relocatable: false, sections, build_id, build_id_at: None, symbols, unpacked: AtomicUsize::new(0) });
+            return Ok(Elf {
+                path: path.into(),
+                bytes,
+                relocatable: false,
+                sections,
+                build_id,
+                build_id_at: None,
+                symbols,
+                unpacked: AtomicUsize::new(0),
+            });
         }
         if !bytes.starts_with(b"\x7fELF") {
             return Err(wrong("not an ELF file".into()));
@@ -154,7 +165,16 @@ impl Elf {
             Some((id, at)) => (id, (!relocatable).then_some(at)),
             None => (Vec::new(), None),
         };
-        Ok(Elf { path: path.into(), relocatable, sections, build_id, build_id_at, symbols: OnceLock::new(), unpacked: AtomicUsize::new(0), bytes })
+        Ok(Elf {
+            path: path.into(),
+            relocatable,
+            sections,
+            build_id,
+            build_id_at,
+            symbols: OnceLock::new(),
+            unpacked: AtomicUsize::new(0),
+            bytes,
+        })
     }
 
     pub fn path(&self) -> &Path {
@@ -197,7 +217,9 @@ impl Elf {
 
     /// Whether functions can be found by name in it. What objcopy has left of a file has a table of sections alone.
     pub fn has_symbols(&self) -> bool {
-        let code = |elf: File| elf.symbols().any(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.section_index().is_some());
+        let code = |elf: File| {
+            elf.symbols().any(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.section_index().is_some())
+        };
         self.has_section(".symtab") && self.parse().is_ok_and(code)
     }
 
@@ -248,7 +270,11 @@ impl Elf {
 
     /// Name and size of each section of code, in their order: the same in a stripped file and in its debug information.
     pub fn code_sizes(&self) -> Vec<(&str, u64)> {
-        self.sections.iter().filter(|section| section.executable).map(|section| (section.name.as_str(), section.size)).collect()
+        self.sections
+            .iter()
+            .filter(|section| section.executable)
+            .map(|section| (section.name.as_str(), section.size))
+            .collect()
     }
 
     /// Contents of a section that is neither packed nor relocated; None if there is none.
@@ -346,7 +372,9 @@ impl Elf {
         let mut all = Vec::new();
         for symbol in elf.symbols() {
             let (Ok(name), Some(at)) = (symbol.name_bytes(), self.symbol_start(&symbol)) else { continue };
-            let place = (name.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize).and_then(|start| u32::try_from(start).ok());
+            let place = (name.as_ptr() as usize)
+                .checked_sub(self.bytes.as_ptr() as usize)
+                .and_then(|start| u32::try_from(start).ok());
             let Some(start) = place.filter(|_| !name.is_empty()) else { continue };
             let (size, global) = (symbol.size(), symbol.is_global());
             let function = symbol.kind() == SymbolKind::Text;
@@ -403,7 +431,8 @@ impl Elf {
     /// The function's symbol at or nearest before the address, and the distance from it.
     pub fn near(&self, address: Address) -> Option<Anchor> {
         let at = self.flat(address)?;
-        let symbol = self.symbols_before(at).ok()?.find(|symbol| symbol.function && !symbol.name.starts_with("__pfx_"))?;
+        let symbol =
+            self.symbols_before(at).ok()?.find(|symbol| symbol.function && !symbol.name.starts_with("__pfx_"))?;
         Some(Anchor { symbol: symbol.name.to_string(), offset: at - symbol.at })
     }
 
@@ -426,7 +455,8 @@ impl Elf {
 
     /// Where a symbol of the kinds that are looked at is, in the object's one address space.
     fn symbol_start(&self, symbol: &ElfSymbol64<LittleEndian>) -> Option<u64> {
-        if !matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown) || symbol.is_undefined() {
+        if !matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown) || symbol.is_undefined()
+        {
             return None;
         }
         let section = symbol.section_index()?;
@@ -462,7 +492,12 @@ impl Elf {
         self.unique_before(at, section, &|_| true)
     }
 
-    fn unique_before(&self, at: u64, section: &Section, fits: &dyn Fn(&Symbol) -> bool) -> Result<Option<Anchor>, Error> {
+    fn unique_before(
+        &self,
+        at: u64,
+        section: &Section,
+        fits: &dyn Fn(&Symbol) -> bool,
+    ) -> Result<Option<Anchor>, Error> {
         for symbol in self.symbols_before(at)?.take_while(|symbol| symbol.at >= section.start) {
             // Padding before functions (6.2 and later) and assembler's local labels are not in a module's kallsyms.
             let hidden = symbol.name.starts_with("__pfx_") || symbol.name.starts_with('.');
@@ -565,7 +600,8 @@ fn named(elf: &File, bytes: &[u8]) -> Result<(), String> {
     let names = header.section_strings_index(LittleEndian, bytes).ok().and_then(|index| headers.section(index).ok());
     let names = names.and_then(|section| section.data(LittleEndian, bytes).ok()).unwrap_or_default();
     for section in headers.iter() {
-        let rest = usize::try_from(section.sh_name(LittleEndian)).ok().and_then(|at| names.get(at..)).unwrap_or_default();
+        let rest =
+            usize::try_from(section.sh_name(LittleEndian)).ok().and_then(|at| names.get(at..)).unwrap_or_default();
         let most = usize::try_from(budget.bytes_left()).unwrap_or(usize::MAX).saturating_add(1).min(rest.len());
         let length = rest[..most].iter().position(|byte| *byte == 0).unwrap_or(most);
         budget.bytes(length).map_err(|error| error.to_string())?;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Makes of an object's debug information what [`super::portable`] reads: tables in a file without code.
 
 use std::collections::HashMap;
@@ -80,14 +82,20 @@ impl DebugInfo {
             for placed in one.placed.iter().chain(one.labels.iter().map(|(_, placed)| placed)) {
                 let mut set = Vec::new();
                 for variable in placed {
-                    set.push((variable.name.clone(), types.intern(variable.type_id, 0)?, self.way(variable.location.as_ref()), variable.parameter));
+                    set.push((
+                        variable.name.clone(),
+                        types.intern(variable.type_id, 0)?,
+                        self.way(variable.location.as_ref()),
+                        variable.parameter,
+                    ));
                 }
                 let next = sets.len() as u32;
                 own.push(*sets.entry(set).or_insert(next));
             }
             rows.push((one, returns, parameters, own));
         }
-        let named: Vec<(TypeTag, Vec<u8>, Die)> = index.types().map(|(tag, name, die)| (tag, name.to_vec(), die)).collect();
+        let named: Vec<(TypeTag, Vec<u8>, Die)> =
+            index.types().map(|(tag, name, die)| (tag, name.to_vec(), die)).collect();
         let mut named_rows = Vec::new();
         for (tag, name, die) in &named {
             named_rows.push((*tag as u32, name.as_slice(), types.intern(TypeId::new(*die), 0)?));
@@ -102,7 +110,8 @@ impl DebugInfo {
             self.write_function(&mut writer, one, [*returns, calls.len() as u32], parameters, own);
             calls.extend(one.calls.iter().filter(|call| numbers.contains_key(&call.callee)));
         }
-        let ends = [portable::BODIES, portable::INLINED, portable::PARAMETERS, portable::LABELS].map(|table| writer.rows(table));
+        let ends = [portable::BODIES, portable::INLINED, portable::PARAMETERS, portable::LABELS]
+            .map(|table| writer.rows(table));
         writer.row(portable::FUNCTIONS, &[0, 0, 0, 0, 0, ends[0], ends[1], ends[2], 0, ends[3], calls.len() as u32]);
         self.write_calls(&mut writer, calls, &numbers);
         for (set, _) in &ordered {
@@ -136,10 +145,18 @@ impl DebugInfo {
         function.inlined.retain(|instance| self.elf.flat(instance.address).is_some());
         let declared = self.variables_in(id.0)?;
         let parameters = self.described(declared.iter().filter(|variable| variable.parameter))?;
-        let sites = function.bodies.iter().map(|body| body.entry).chain(function.inlined.iter().map(|instance| instance.address));
+        let sites = function
+            .bodies
+            .iter()
+            .map(|body| body.entry)
+            .chain(function.inlined.iter().map(|instance| instance.address));
         let placed = sites.map(|at| self.variables_at(id, at)).collect::<Result<Vec<_>, Damage>>()?;
         let statements = self.read_statements(id)?;
-        let mut own: Vec<u32> = statements.iter().filter(|statement| statement.file == function.file).map(|statement| statement.line).collect();
+        let mut own: Vec<u32> = statements
+            .iter()
+            .filter(|statement| statement.file == function.file)
+            .map(|statement| statement.line)
+            .collect();
         own.sort_unstable();
         own.dedup();
         let mut lines = Vec::new();
@@ -149,7 +166,9 @@ impl DebugInfo {
             before = line;
         }
         let labels = self.read_labels(id)?.into_iter().filter(|label| self.elf.flat(label.address).is_some());
-        let labels = labels.map(|label| Ok((self.variables_at(id, label.address)?, label))).map(|pair| pair.map(|(placed, label)| (label, placed)));
+        let labels = labels
+            .map(|label| Ok((self.variables_at(id, label.address)?, label)))
+            .map(|pair| pair.map(|(placed, label)| (label, placed)));
         let labels = labels.collect::<Result<Vec<_>, Damage>>()?;
         let calls = self.called(self.calls_within(self.copies(id)?)?, 0)?;
         Ok(Facts { id, function, parameters, placed, lines, labels, calls })
@@ -193,19 +212,31 @@ impl DebugInfo {
             Some(Location::Register(number)) => u32::from(*number).min(portable::IN_MEMORY - 1),
             Some(Location::Memory(ops)) if placed(ops) => portable::IN_MEMORY,
             Some(Location::Value(ops)) if placed(ops) => portable::A_VALUE,
-            Some(Location::Bytes(_) | Location::Pieces(_) | Location::Pointer { .. } | Location::ByCaller { .. }) => portable::A_VALUE,
+            Some(Location::Bytes(_) | Location::Pieces(_) | Location::Pointer { .. } | Location::ByCaller { .. }) => {
+                portable::A_VALUE
+            }
             _ => portable::NOWHERE,
         }
     }
 
-    fn write_function<'f>(&self, writer: &mut Writer<'f>, facts: &'f Facts, [returns, first_call]: [u32; 2], parameters: &[(&'f str, u32)], sets: &[u32]) {
+    fn write_function<'f>(
+        &self,
+        writer: &mut Writer<'f>,
+        facts: &'f Facts,
+        [returns, first_call]: [u32; 2],
+        parameters: &[(&'f str, u32)],
+        sets: &[u32],
+    ) {
         let function = &facts.function;
         let (name, file) = (writer.text(function.name.as_bytes()), writer.text(function.file.as_bytes()));
         let tables = [portable::BODIES, portable::INLINED, portable::PARAMETERS, portable::LABELS];
         let [bodies, inlined, first, labels] = tables.map(|table| writer.rows(table));
         let lines = if facts.lines.is_empty() { 0 } else { writer.text(&facts.lines) + 1 };
         let external = u32::from(function.external);
-        writer.row(portable::FUNCTIONS, &[name, file, function.line, external, returns, bodies, inlined, first, lines, labels, first_call]);
+        writer.row(
+            portable::FUNCTIONS,
+            &[name, file, function.line, external, returns, bodies, inlined, first, lines, labels, first_call],
+        );
         let (of_bodies, sets) = sets.split_at_checked(function.bodies.len()).unwrap_or_default();
         let (of_inlined, of_labels) = sets.split_at_checked(function.inlined.len()).unwrap_or_default();
         for ((label, _), set) in facts.labels.iter().zip(of_labels) {
@@ -214,7 +245,8 @@ impl DebugInfo {
             writer.row(portable::LABELS, &[name, label.line, at, high, *set]);
         }
         for (body, set) in function.bodies.iter().zip(of_bodies) {
-            let ([at, high], [size, large]) = (halves(self.elf.flat(body.entry).unwrap_or_default()), halves(body.size));
+            let ([at, high], [size, large]) =
+                (halves(self.elf.flat(body.entry).unwrap_or_default()), halves(body.size));
             let symbol = body.symbol.as_ref().map_or(0, |symbol| writer.text(symbol.as_bytes()) + 1);
             writer.row(portable::BODIES, &[at, high, size, large, symbol, *set]);
         }
@@ -239,7 +271,12 @@ impl DebugInfo {
             }
             let Some(type_id) = found else { continue };
             let external = chain.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
-            let constant = chain.iter().any(|(_, _, entry)| matches!(entry.attr_value(gimli::DW_AT_const_value), Some(AttributeValue::Sdata(_) | AttributeValue::Udata(_))));
+            let constant = chain.iter().any(|(_, _, entry)| {
+                matches!(
+                    entry.attr_value(gimli::DW_AT_const_value),
+                    Some(AttributeValue::Sdata(_) | AttributeValue::Udata(_))
+                )
+            });
             let way = if constant { portable::A_VALUE } else { portable::IN_MEMORY };
             let unit = chain.first().and_then(|(_, unit, _)| unit.name.as_ref());
             let unit = unit.map(|name| String::from_utf8_lossy(name.slice()).into_owned()).unwrap_or_default();
@@ -298,7 +335,13 @@ impl<'d> Interner<'d> {
                     Some(row) => *row,
                     None => {
                         let kind = if union { Kind::Union } else { Kind::Struct };
-                        let row = self.push(Row { kind, name: Some(name), number: u32::try_from(size).unwrap_or(u32::MAX), children: Vec::new(), encoding: 0 });
+                        let row = self.push(Row {
+                            kind,
+                            name: Some(name),
+                            number: u32::try_from(size).unwrap_or(u32::MAX),
+                            children: Vec::new(),
+                            encoding: 0,
+                        });
                         self.by_name.insert(key, row);
                         self.open.push((row, definition));
                         row
@@ -360,7 +403,9 @@ impl<'d> Interner<'d> {
             Type::Typedef { name, target } => plain(Kind::Typedef, Some(name), self.target(target, depth)?),
             Type::Incomplete { name } => plain(Kind::Incomplete, Some(name), 0),
             // One with a name is a row of its own, or only declared.
-            Type::Struct { name: Some(name), union, .. } => plain(Kind::Incomplete, Some(format!("{} {name}", if union { "union" } else { "struct" })), 0),
+            Type::Struct { name: Some(name), union, .. } => {
+                plain(Kind::Incomplete, Some(format!("{} {name}", if union { "union" } else { "struct" })), 0)
+            }
             Type::Struct { name: None, union, size, members } => {
                 let children = self.members(members, depth)?;
                 Row { children, ..plain(if union { Kind::Union } else { Kind::Struct }, None, size as u32) }
@@ -378,19 +423,29 @@ impl<'d> Interner<'d> {
                     let [low, high] = halves(value as u64);
                     (Some(name), [low, high, 0])
                 };
-                Row { children: values.into_iter().map(value).collect(), ..plain(if signed { Kind::SignedEnum } else { Kind::Enum }, name, size as u32) }
+                Row {
+                    children: values.into_iter().map(value).collect(),
+                    ..plain(if signed { Kind::SignedEnum } else { Kind::Enum }, name, size as u32)
+                }
             }
             Type::Function { returns, parameters, variadic } => {
                 let mut children = Vec::new();
                 for parameter in parameters {
                     children.push((None, [self.intern(parameter, depth + 1)?, 0, 0]));
                 }
-                Row { children, ..plain(if variadic { Kind::Variadic } else { Kind::Function }, None, self.target(returns, depth)?) }
+                Row {
+                    children,
+                    ..plain(if variadic { Kind::Variadic } else { Kind::Function }, None, self.target(returns, depth)?)
+                }
             }
         })
     }
 
-    fn members(&mut self, members: Vec<super::Member>, depth: usize) -> Result<Vec<(Option<String>, [u32; 3])>, Damage> {
+    fn members(
+        &mut self,
+        members: Vec<super::Member>,
+        depth: usize,
+    ) -> Result<Vec<(Option<String>, [u32; 3])>, Damage> {
         let mut children = Vec::new();
         for member in members {
             let bits = member.bits.map_or(0, |bits| (bits.first as u32) << 8 | u32::from(bits.bits));

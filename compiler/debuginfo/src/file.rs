@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The bytes of an object file: mapped, or unpacked when the file is compressed as modules may be.
 
 use std::fs::File;
@@ -74,7 +76,9 @@ fn unpack_within(packed: &[u8], budget: &Budget) -> Option<Result<Vec<u8>, Strin
     Some(match packed {
         [0x1f, 0x8b, ..] => read_all(&mut flate2::read::MultiGzDecoder::new(packed)),
         // A boot image has something behind the stream's end.
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => read_all(&mut lzma_rust2::XzReader::new_mem_limit(packed, false, MAX_DICTIONARY)),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
+            read_all(&mut lzma_rust2::XzReader::new_mem_limit(packed, false, MAX_DICTIONARY))
+        }
         // The header of the older format: properties, and the dictionary's size, a power of two.
         [0x5d, 0, 0, ..] => match lzma_rust2::LzmaReader::new_mem_limit(packed, MAX_DICTIONARY, None) {
             Ok(mut reader) => read_all(&mut reader),
@@ -84,7 +88,9 @@ fn unpack_within(packed: &[u8], budget: &Budget) -> Option<Result<Vec<u8>, Strin
             Ok(mut reader) => read_all(&mut reader),
             Err(error) => Err(error.to_string()),
         },
-        [first, second, third, fourth, ..] if [*first, *second, *third, *fourth] == image::LZ4_MAGIC => image::unpack_lz4(packed, budget.bytes_left()),
+        [first, second, third, fourth, ..] if [*first, *second, *third, *fourth] == image::LZ4_MAGIC => {
+            image::unpack_lz4(packed, budget.bytes_left())
+        }
         _ if image::is_image(packed) => unpack_image(packed, budget),
         _ => return None,
     })
@@ -117,7 +123,9 @@ mod tests {
         xz.write_all(&b"contents ".repeat(100)).expect("packed");
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         let zstd = ruzstd::encoding::compress_to_vec(&b"contents ".repeat(100)[..], level);
-        let mut lzma = lzma_rust2::LzmaWriter::new_use_header(Vec::new(), &lzma_rust2::LzmaOptions::with_preset(1), None).expect("made");
+        let mut lzma =
+            lzma_rust2::LzmaWriter::new_use_header(Vec::new(), &lzma_rust2::LzmaOptions::with_preset(1), None)
+                .expect("made");
         lzma.write_all(&b"contents ".repeat(100)).expect("packed");
         vec![gzip.finish().expect("packed"), xz.finish().expect("packed"), zstd, lzma.finish().expect("packed")]
     }
@@ -148,7 +156,8 @@ mod tests {
     }
     /// The output of xz with these options; None: it is not installed.
     fn packed_by_xz(options: &[&str], mut write: impl FnMut(&mut dyn Write) + Send) -> Option<Vec<u8>> {
-        let mut xz = Command::new("xz").args(options).arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let mut xz =
+            Command::new("xz").args(options).arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
         let mut input = xz.stdin.take().expect("piped");
         std::thread::scope(|scope| {
             scope.spawn(move || write(&mut input));
@@ -166,7 +175,9 @@ mod tests {
         };
         // Thick with what may be calls.
         let choice = [0xe8, 0xe9, 0, 0xff, 1, 0x48];
-        let code: Vec<u8> = (0..300_000).map(|_| if next() < 160 { choice[next() as usize % choice.len()] } else { next() as u8 }).collect();
+        let code: Vec<u8> = (0..300_000)
+            .map(|_| if next() < 160 { choice[next() as usize % choice.len()] } else { next() as u8 })
+            .collect();
         let options = ["--check=crc32", "--x86", "--lzma2=dict=1MiB"];
         let Some(mut packed) = packed_by_xz(&options, |to| to.write_all(&code).expect("written")) else {
             return println!("skipped: no xz");
@@ -184,7 +195,9 @@ mod tests {
     #[test]
     fn archives_of_nothing_much_are_given_up() {
         const BLOCK: [u8; 1 << 16] = [0; 1 << 16];
-        let zeros = |to: &mut dyn Write, bytes: usize| (0..bytes / BLOCK.len()).for_each(|_| to.write_all(&BLOCK).expect("written"));
+        let zeros = |to: &mut dyn Write, bytes: usize| {
+            (0..bytes / BLOCK.len()).for_each(|_| to.write_all(&BLOCK).expect("written"))
+        };
         let mut bombs = Vec::new();
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         zeros(&mut gzip, 100 << 20);
@@ -214,6 +227,9 @@ mod tests {
         }
         let file = written(&image);
         let error = open(file.path()).expect_err("no kernel").to_string();
-        assert!(error.contains("a boot image within a boot image") && error.contains(&*file.path().to_string_lossy()), "{error}");
+        assert!(
+            error.contains("a boot image within a boot image") && error.contains(&*file.path().to_string_lossy()),
+            "{error}"
+        );
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The canonical frame address at an address of the program, from `.debug_frame` or `.eh_frame`.
 
 use std::sync::OnceLock;
@@ -132,9 +134,9 @@ fn base_in_body<S: UnwindSection<Bytes>>(
     }
     // A frame that is found by the frame pointer has the old one and the return address above it (AMD64 supplement, 3.2.2).
     let distance = if register == registers::FRAME_POINTER { 16 } else { deepest };
-    Ok(here.filter(|(by, _)| matches!(*by, registers::STACK_POINTER | registers::FRAME_POINTER) && distance > 0).map(|(by, offset)| {
-        vec![Op::Register(by), Op::Const(offset.wrapping_sub(distance)), Op::Add]
-    }))
+    Ok(here
+        .filter(|(by, _)| matches!(*by, registers::STACK_POINTER | registers::FRAME_POINTER) && distance > 0)
+        .map(|(by, offset)| vec![Op::Register(by), Op::Const(offset.wrapping_sub(distance)), Op::Add]))
 }
 
 fn unwound<S: UnwindSection<Bytes>>(
@@ -153,7 +155,9 @@ fn unwound<S: UnwindSection<Bytes>>(
         let ops = match row.register(gimli::Register(number)) {
             // What is not said of a register that calls preserve: it has not been touched.
             None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => vec![Op::Register(number)],
-            Some(RegisterRule::Offset(offset)) => [frame_address.as_slice(), &[Op::Const(offset), Op::Add, Op::Deref(8)]].concat(),
+            Some(RegisterRule::Offset(offset)) => {
+                [frame_address.as_slice(), &[Op::Const(offset), Op::Add, Op::Deref(8)]].concat()
+            }
             Some(RegisterRule::Register(other)) => vec![Op::Register(other.0)],
             Some(_) => continue,
         };

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Functions: by name, file and line; where their code is, out of line and inlined.
 
 use std::sync::OnceLock;
@@ -6,11 +8,11 @@ use gimli::AttributeValue;
 use rayon::prelude::*;
 
 use super::DebugInfo;
-use super::kept;
 use super::elf::Address;
 use super::error::Error;
-use super::scan::NamedFunction;
+use super::kept;
 use super::known::Known;
+use super::scan::NamedFunction;
 use super::store::{Bytes, Damage, Die, Entry, Store, Unit, flag, number};
 use super::types::TypeId;
 use spile_base::glob;
@@ -160,7 +162,9 @@ impl DebugInfo {
         }
         let mut names: Vec<String> = match &self.portable {
             Some(portable) => portable.functions().collect(),
-            None => self.index()?.functions().map(|function| String::from_utf8_lossy(function.name).into_owned()).collect(),
+            None => {
+                self.index()?.functions().map(|function| String::from_utf8_lossy(function.name).into_owned()).collect()
+            }
         };
         names.dedup();
         Ok(names)
@@ -286,7 +290,8 @@ impl DebugInfo {
     /// code is known by the symbol alone, if no other function of the name has it.
     fn body_by_symbol(&self, name: &str) -> Result<Option<Body>, Damage> {
         let Ok(symbols) = self.elf.symbols_named(name) else { return Ok(None) };
-        let symbols: Vec<super::Symbol> = symbols.filter(|symbol| symbol.function && self.elf.is_code(symbol.at)).collect();
+        let symbols: Vec<super::Symbol> =
+            symbols.filter(|symbol| symbol.function && self.elf.is_code(symbol.at)).collect();
         let [symbol] = symbols.as_slice() else { return Ok(None) };
         for other in self.try_index()?.functions_named(name.as_bytes()) {
             for die in self.copies(FunctionId(other.die))? {
@@ -395,7 +400,9 @@ fn is_called_at_its_declaration(store: &Store, call: &Entry, function: Die) -> R
     let chain = store.origins(function)?;
     let declared = |name| chain.iter().find_map(|(_, _, entry)| number(entry, name));
     let same = |called, name| number(call, called) == declared(name);
-    Ok(declared(gimli::DW_AT_decl_line).is_some() && same(gimli::DW_AT_call_line, gimli::DW_AT_decl_line) && same(gimli::DW_AT_call_column, gimli::DW_AT_decl_column))
+    Ok(declared(gimli::DW_AT_decl_line).is_some()
+        && same(gimli::DW_AT_call_line, gimli::DW_AT_decl_line)
+        && same(gimli::DW_AT_call_column, gimli::DW_AT_decl_column))
 }
 
 fn decl_file(store: &Store, unit: &Unit, entry: &Entry) -> Option<String> {

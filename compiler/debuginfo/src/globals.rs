@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Variables outside functions, by name, and the numbers that enumerators stand for.
 
 use gimli::AttributeValue;
@@ -21,7 +23,12 @@ impl DebugInfo {
         self.global_of(name, None, true)
     }
 
-    fn global_of(&self, name: &str, file: Option<&str>, external: bool) -> Result<Result<FoundVariable, Unavailable>, Error> {
+    fn global_of(
+        &self,
+        name: &str,
+        file: Option<&str>,
+        external: bool,
+    ) -> Result<Result<FoundVariable, Unavailable>, Error> {
         if let Some(portable) = &self.portable {
             return Ok(portable.global(name, file, external, fits));
         }
@@ -44,13 +51,20 @@ impl DebugInfo {
 
     /// The other names of the symbol's address; none where it is a function.
     fn same_place(&self, name: &str) -> Result<Vec<String>, Error> {
-        let Some(symbol) = self.elf.symbols_named(name)?.next().filter(|symbol| !symbol.function) else { return Ok(Vec::new()) };
+        let Some(symbol) = self.elf.symbols_named(name)?.next().filter(|symbol| !symbol.function) else {
+            return Ok(Vec::new());
+        };
         let there = self.elf.symbols_before(symbol.at)?.take_while(|other| other.at == symbol.at);
         Ok(there.map(|other| other.name.to_string()).filter(|other| other != name).collect())
     }
 
     /// `only`: no static one.
-    fn find_named_global(&self, name: &str, file: Option<&str>, only: bool) -> Result<Result<FoundVariable, Unavailable>, Damage> {
+    fn find_named_global(
+        &self,
+        name: &str,
+        file: Option<&str>,
+        only: bool,
+    ) -> Result<Result<FoundVariable, Unavailable>, Damage> {
         let mut best: Option<(bool, Die)> = None;
         for die in self.try_index()?.variables_named(name.as_bytes()) {
             let (unit, entry) = self.store.entry(die)?;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The kernel within a boot image (`/boot/vmlinuz-R`): Documentation/arch/x86/boot.rst says where it is.
 
 /// The boot protocol's magic at this offset.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The code of a function as the file has it, and which of its bytes are not so in memory.
 //!
 //! A kernel that runs has written over its own code: alternatives for its CPU, jump labels, static calls, calls of ftrace,
@@ -134,9 +136,15 @@ impl Patched {
     /// The function that has the address; None where no symbol says how far it goes, or its code is not in the file.
     pub fn imprint(&self, elf: &Elf, address: Address) -> Option<Imprint> {
         let at = elf.flat(address)?;
-        let symbol = elf.symbols_before(at).ok()?.take(64).find(|symbol| symbol.function && symbol.size > 0 && at - symbol.at < symbol.size)?;
+        let symbol = elf
+            .symbols_before(at)
+            .ok()?
+            .take(64)
+            .find(|symbol| symbol.function && symbol.size > 0 && at - symbol.at < symbol.size)?;
         // What runs once is gone, or was never loaded.
-        let is_kept = elf.section_at(at).is_some_and(|section| ![".init", ".exit"].iter().any(|start| section.name.starts_with(start)));
+        let is_kept = elf
+            .section_at(at)
+            .is_some_and(|section| ![".init", ".exit"].iter().any(|start| section.name.starts_with(start)));
         if symbol.size > MAX_FUNCTION || !is_kept {
             return None;
         }
@@ -300,7 +308,6 @@ fn branch(code: &[u8]) -> u32 {
 mod tests {
     use super::*;
     use crate::tests::vmlinux::installed;
-
 
     #[test]
     fn a_branch_is_as_long_as_it_is() {

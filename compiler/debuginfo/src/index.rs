@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Names of an object's functions, types and variables: what [`super::scan`] finds, as tables that are kept.
 
 use super::elf::Elf;
@@ -35,7 +37,8 @@ impl Index {
         }
         let bytes = written(&Names::read(store)?);
         kept::keep(elf, cache, WHAT, &bytes);
-        Index::of(Source::Made(bytes)).ok_or_else(|| Damage { die: None, message: "more names than an index can have".into() })
+        Index::of(Source::Made(bytes))
+            .ok_or_else(|| Damage { die: None, message: "more names than an index can have".into() })
     }
 
     fn of(bytes: Source) -> Option<Index> {
@@ -72,20 +75,24 @@ impl Index {
     pub fn types(&self) -> impl Iterator<Item = (TypeTag, &[u8], Die)> {
         (0..self.tables.rows(TYPES)).filter_map(|row| {
             let cell = |column| self.tables.get(TYPES, row, column);
-            let tag = [TypeTag::Struct, TypeTag::Union, TypeTag::Enum, TypeTag::Plain].into_iter().find(|tag| *tag as u32 == cell(0))?;
+            let tag = [TypeTag::Struct, TypeTag::Union, TypeTag::Enum, TypeTag::Plain]
+                .into_iter()
+                .find(|tag| *tag as u32 == cell(0))?;
             Some((tag, self.tables.text(cell(1)), Die(cell(2))))
         })
     }
 
     /// Definitions of variables outside functions, by name.
     pub fn variables(&self) -> impl Iterator<Item = (&[u8], Die)> {
-        (0..self.tables.rows(VARIABLES)).map(|row| (self.tables.text(self.tables.get(VARIABLES, row, 0)), Die(self.tables.get(VARIABLES, row, 1))))
+        (0..self.tables.rows(VARIABLES))
+            .map(|row| (self.tables.text(self.tables.get(VARIABLES, row, 0)), Die(self.tables.get(VARIABLES, row, 1))))
     }
 
     /// Out-of-line copies of the function.
     pub fn copies_of(&self, origin: Die) -> impl Iterator<Item = Die> {
         let start = self.tables.first(COPIES, |row| self.tables.get(COPIES, row, 0) < origin.0);
-        let same = (start..self.tables.rows(COPIES)).take_while(move |row| self.tables.get(COPIES, *row, 0) == origin.0);
+        let same =
+            (start..self.tables.rows(COPIES)).take_while(move |row| self.tables.get(COPIES, *row, 0) == origin.0);
         same.map(|row| Die(self.tables.get(COPIES, row, 1)))
     }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is kept of an object's debug information from run to run: under which key, and which objects are worth it.
 
 use sha2::{Digest, Sha256};

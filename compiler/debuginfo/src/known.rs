@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! All functions of an object as [`super::DebugInfo::function`] gives them, in tables that are kept: what a listing of the
 //! whole kernel needs, without reading an entry of its debug information.
 
@@ -71,7 +73,11 @@ impl Known {
         Some(Body {
             entry: elf.address(self.0.get_wide(BODIES, row, 0))?,
             size: self.0.get_wide(BODIES, row, 2),
-            symbol: self.0.get(BODIES, row, 4).checked_sub(1).map(|at| String::from_utf8_lossy(self.0.text(at)).into_owned()),
+            symbol: self
+                .0
+                .get(BODIES, row, 4)
+                .checked_sub(1)
+                .map(|at| String::from_utf8_lossy(self.0.text(at)).into_owned()),
             other_parts: parts.map(part).collect::<Option<Vec<_>>>()?,
         })
     }

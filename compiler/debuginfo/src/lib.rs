@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The DWARF of one object (vmlinux, a module): its functions, their variables, where those are, and their types.
 //!
 //! Nothing is read before it is asked for: [`DebugInfo::open`] looks at the units' headers; the first question by name
@@ -13,7 +15,6 @@
 //!         let count = debug.variable(id, entry, "count")?;        // Location::Register(1): rdx
 //!     }
 
-pub mod target;
 mod available;
 mod btf;
 mod callers;
@@ -27,7 +28,6 @@ mod functions;
 mod globals;
 mod image;
 mod imprint;
-mod reserved;
 mod index;
 mod kept;
 mod known;
@@ -39,12 +39,14 @@ mod prototypes;
 #[doc(hidden)]
 pub mod raw;
 mod registers;
+mod reserved;
 mod scan;
 mod scope;
 mod shared;
 mod skeleton;
 mod store;
 mod tables;
+pub mod target;
 #[cfg(test)]
 mod tests;
 mod type_name;
@@ -59,16 +61,15 @@ pub use available::Elsewhere;
 pub use calls::{Call, InlinedCode, Label};
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
 pub use error::Error;
-pub use imprint::{Imprint, Patched};
-pub use reserved::{Reason, Reserved};
 pub use functions::{Body, Function, FunctionId, FunctionPattern, InlinedInstance};
+pub use imprint::{Imprint, Patched};
 pub use lines::Statement;
 pub use location::{Location, Op, Piece};
 pub use registers::{RETURN_REGISTER, parameter_register};
+pub use reserved::{Reason, Reserved};
 pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId};
 pub use variables::{FoundVariable, Unavailable, Variable};
 
-use spile_base::cache::Cache;
 use btf::Btf;
 use callers::Callers;
 use frame::Frames;
@@ -77,6 +78,7 @@ use index::Index;
 use known::Known;
 use lines::Lines;
 use portable::Portable;
+use spile_base::cache::Cache;
 use store::{Damage, Store};
 
 /// Debug information of one object.
@@ -116,7 +118,20 @@ impl DebugInfo {
         let (instances, lines) = (Instances::new(store.slots.len()), Lines::new(store.slots.len()));
         let callers = Callers::new(store.slots.len());
         let (index, known, made) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(DebugInfo { store, elf, frames: Frames::default(), index, known, made, cache, instances, callers, lines, btf, portable })
+        Ok(DebugInfo {
+            store,
+            elf,
+            frames: Frames::default(),
+            index,
+            known,
+            made,
+            cache,
+            instances,
+            callers,
+            lines,
+            btf,
+            portable,
+        })
     }
 
     /// There is no DWARF: types and prototypes are known, and nothing of inlined functions, lines and locals.
@@ -135,7 +150,10 @@ impl DebugInfo {
     }
 
     fn try_index(&self) -> Result<&Index, Damage> {
-        self.index.get_or_init(|| Index::open(&self.store, &self.elf, self.cache.as_deref())).as_ref().map_err(Clone::clone)
+        self.index
+            .get_or_init(|| Index::open(&self.store, &self.elf, self.cache.as_deref()))
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     fn index(&self) -> Result<&Index, Error> {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! File and line of every address of an object's code, packed to be taken along in a module and searched there
 //! (`runtime-c/lines.c` reads it, and describes the same bytes).
 //!
@@ -41,7 +43,9 @@ impl DebugInfo {
         if self.is_btf() || self.is_portable() {
             return Ok(None);
         }
-        if let Some(tables) = kept::find(&self.elf, self.cache.as_deref(), WHAT).and_then(|bytes| Tables::open(bytes, &COLUMNS)) {
+        if let Some(tables) =
+            kept::find(&self.elf, self.cache.as_deref(), WHAT).and_then(|bytes| Tables::open(bytes, &COLUMNS))
+        {
             return Ok(Some(tables.text(tables.get(0, 0, 0)).to_vec()));
         }
         let table = self.make_line_table()?;
@@ -69,7 +73,9 @@ impl DebugInfo {
                     (file, number)
                 })
                 .collect();
-            rows.extend(unit.iter().filter_map(|row| Some((row.range.start, row.range.end, *names.get(&row.file)?, row.line))));
+            rows.extend(
+                unit.iter().filter_map(|row| Some((row.range.start, row.range.end, *names.get(&row.file)?, row.line))),
+            );
         }
         rows.par_sort_unstable();
         let starts = starts(&rows);
@@ -78,10 +84,13 @@ impl DebugInfo {
         let mut symbols: Vec<(u32, u32)> = Vec::new();
         if self.elf.is_relocatable() {
             let all = self.elf.all_symbols()?.filter(|symbol| symbol.function && !symbol.name.is_empty());
-            symbols.extend(all.filter_map(|symbol| Some((hash(symbol.name.as_bytes()), u32::try_from(symbol.at.checked_sub(base)?).ok()?))));
+            symbols.extend(all.filter_map(|symbol| {
+                Some((hash(symbol.name.as_bytes()), u32::try_from(symbol.at.checked_sub(base)?).ok()?))
+            }));
             symbols.sort_unstable();
             symbols.dedup();
-            let unclear: Vec<u32> = symbols.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].0).collect();
+            let unclear: Vec<u32> =
+                symbols.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].0).collect();
             symbols.retain(|symbol| unclear.binary_search(&symbol.0).is_err());
         }
         Ok(packed(base, &starts, &files, &symbols))
@@ -154,7 +163,8 @@ fn packed(base: u64, starts: &[Start], files: &[String], symbols: &[(u32, u32)])
     }
     let mut bytes = base.to_le_bytes().to_vec();
     let counts = [symbols.len() as u32, blocks.len() as u32 / 2, places.len() as u32, rows.len() as u32];
-    let numbers = counts.into_iter().chain(symbols.iter().flat_map(|(name, at)| [*name, *at])).chain(blocks).chain(places);
+    let numbers =
+        counts.into_iter().chain(symbols.iter().flat_map(|(name, at)| [*name, *at])).chain(blocks).chain(places);
     bytes.extend(numbers.flat_map(u32::to_le_bytes));
     bytes.extend(rows);
     bytes.extend(names);
@@ -224,8 +234,9 @@ mod tests {
     #[test]
     fn every_row_is_found_again() {
         let files = ["a.c".to_string(), "include/b.h".to_string()];
-        let rows: Vec<(u64, u64, u32, u32)> =
-            (0..1000u64).map(|n| (0x1000 + n * 3, 0x1000 + n * 3 + 2 + n % 2, (n / 7 % 2) as u32, (1 + n * 7919 % 5000) as u32)).collect();
+        let rows: Vec<(u64, u64, u32, u32)> = (0..1000u64)
+            .map(|n| (0x1000 + n * 3, 0x1000 + n * 3 + 2 + n % 2, (n / 7 % 2) as u32, (1 + n * 7919 % 5000) as u32))
+            .collect();
         let bytes = packed(0x1000, &starts(&rows), &files, &[]);
         for (from, to, file, line) in rows {
             for at in from..to {

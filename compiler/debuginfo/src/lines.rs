@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Which source line an address is of, and where the statements of a function begin: `.debug_line`.
 
 use std::collections::{HashMap, HashSet};
@@ -101,13 +103,15 @@ impl DebugInfo {
             found.extend(inside.filter(|row| row.line > 0));
         }
         // A line of which no row begins a statement is still a line with code, that debuggers and SystemTap can name.
-        let begun: HashSet<(u64, u32)> = found.iter().filter(|row| row.is_statement).map(|row| (row.file, row.line)).collect();
+        let begun: HashSet<(u64, u32)> =
+            found.iter().filter(|row| row.is_statement).map(|row| (row.file, row.line)).collect();
         found.retain(|row| row.is_statement || !begun.contains(&(row.file, row.line)));
         let mut files: HashMap<u64, String> = HashMap::new();
         let mut statements = Vec::new();
         for row in found {
             let Some(address) = self.elf.address(row.range.start) else { continue };
-            let file = files.entry(row.file).or_insert_with(|| self.store.file_name(unit, row.file).unwrap_or_default());
+            let file =
+                files.entry(row.file).or_insert_with(|| self.store.file_name(unit, row.file).unwrap_or_default());
             statements.push(Statement { address, file: file.clone(), line: row.line });
         }
         Ok(statements)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where a variable is: DWARF's expressions as owned values that whoever asks can compute.
 //!
 //! An expression is translated for one address: the frame base and the canonical frame address become operations on
@@ -457,7 +459,8 @@ impl Translator<'_, '_> {
             }
             (Some(Operation::Register { register }), None) => {
                 let caller = self.place.caller.ok_or(Fault::OfCaller)?;
-                let unknown = || missing("its value is only known at the function's entry, and what a caller passed no more");
+                let unknown =
+                    || missing("its value is only known at the function's entry, and what a caller passed no more");
                 self.ops.extend(caller.value(register.0).ok_or_else(unknown)?);
                 self.kinds.push(Kind::Generic);
                 Ok(())

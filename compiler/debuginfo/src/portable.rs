@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Debug information that has been taken along: functions, their variables and lines, and all types, in one section of a file
 //! without code ([`super::skeleton`]), made by [`super::export`].
 //!
@@ -191,7 +193,9 @@ impl Portable {
             false => self.tables.first(FUNCTIONS, |row| row < self.count() && self.name(row) < pattern.name.as_bytes()),
         };
         let rows = (first..self.count()).take_while(|row| wild || self.name(*row) == pattern.name.as_bytes());
-        let named = rows.filter(|row| !wild || std::str::from_utf8(self.name(*row)).is_ok_and(|name| glob::matches(&pattern.name, name)));
+        let named = rows.filter(|row| {
+            !wild || std::str::from_utf8(self.name(*row)).is_ok_and(|name| glob::matches(&pattern.name, name))
+        });
         let filed = named.filter(|row| match &pattern.file {
             Some(file) => path_fits(file, &self.text(self.tables.get(FUNCTIONS, *row, 1))),
             None => true,
@@ -228,7 +232,11 @@ impl Portable {
     pub fn labels(&self, elf: &Elf, id: FunctionId) -> Vec<Label> {
         let label = |row| {
             let address = elf.address(self.tables.get_wide(LABELS, row, 2))?;
-            Some(Label { name: self.text(self.tables.get(LABELS, row, 0)), line: self.tables.get(LABELS, row, 1), address })
+            Some(Label {
+                name: self.text(self.tables.get(LABELS, row, 0)),
+                line: self.tables.get(LABELS, row, 1),
+                address,
+            })
         };
         self.ends(id.0.0 as usize, 9).filter_map(label).collect()
     }
@@ -236,7 +244,8 @@ impl Portable {
     /// The calls in the function's bodies and inlined copies, sorted by address.
     pub fn calls(&self, elf: &Elf, id: FunctionId) -> Vec<Call> {
         let mut calls = self.calls_of_bodies(elf, id);
-        let copies = (0..self.tables.rows(CALLS)).filter(|row| self.tables.get(CALLS, *row, 0) == id.0.0 && self.tables.get(CALLS, *row, 3) > 0);
+        let copies = (0..self.tables.rows(CALLS))
+            .filter(|row| self.tables.get(CALLS, *row, 0) == id.0.0 && self.tables.get(CALLS, *row, 3) > 0);
         calls.extend(copies.flat_map(|row| self.calls_at(elf, self.inside(row))));
         calls.sort_by_key(|call| (call.address, call.callee, call.inlined));
         calls.dedup();
@@ -262,19 +271,34 @@ impl Portable {
             let callee = self.tables.get(CALLS, row, 0);
             let address = elf.address(self.tables.get_wide(CALLS, row, 1))?;
             let inlined = (self.tables.get(CALLS, row, 3) > 0).then_some(InlinedCode(Die(row as u32)));
-            ((callee as usize) < self.count()).then_some(Call { callee: FunctionId(Die(callee)), address, inlined, tail: false })
+            ((callee as usize) < self.count()).then_some(Call {
+                callee: FunctionId(Die(callee)),
+                address,
+                inlined,
+                tail: false,
+            })
         };
         rows.filter_map(call).collect()
     }
 
     pub fn reserved(&self) -> Reserved {
-        let row = |row| (self.tables.get_wide(RESERVED, row, 0), self.tables.get(RESERVED, row, 2), self.tables.get(RESERVED, row, 3));
+        let row = |row| {
+            (
+                self.tables.get_wide(RESERVED, row, 0),
+                self.tables.get(RESERVED, row, 2),
+                self.tables.get(RESERVED, row, 3),
+            )
+        };
         Reserved::from_rows((0..self.tables.rows(RESERVED)).map(row))
     }
 
     pub fn parameters(&self, id: FunctionId) -> Vec<Variable> {
         let rows = self.ends(id.0.0 as usize, 7);
-        rows.map(|row| Variable { name: self.text(self.tables.get(PARAMETERS, row, 0)), type_id: self.type_at(PARAMETERS, row, 1) }).collect()
+        rows.map(|row| Variable {
+            name: self.text(self.tables.get(PARAMETERS, row, 0)),
+            type_id: self.type_at(PARAMETERS, row, 1),
+        })
+        .collect()
     }
 
     fn type_at(&self, table: usize, row: usize, column: usize) -> TypeId {
@@ -298,7 +322,11 @@ impl Portable {
 
     pub fn locals(&self, elf: &Elf, id: FunctionId, at: Address) -> Vec<Variable> {
         let rows = self.set(elf, id, at).filter(|row| self.tables.get(VARIABLES, *row, 3) == 0);
-        rows.map(|row| Variable { name: self.text(self.tables.get(VARIABLES, row, 0)), type_id: self.type_at(VARIABLES, row, 1) }).collect()
+        rows.map(|row| Variable {
+            name: self.text(self.tables.get(VARIABLES, row, 0)),
+            type_id: self.type_at(VARIABLES, row, 1),
+        })
+        .collect()
     }
 
     pub fn variable(&self, elf: &Elf, id: FunctionId, at: Address, name: &str) -> Result<FoundVariable, Unavailable> {
@@ -309,12 +337,21 @@ impl Portable {
         }
     }
 
-    pub fn global(&self, name: &str, file: Option<&str>, external: bool, fits: impl Fn(&str, &str) -> bool) -> Result<FoundVariable, Unavailable> {
+    pub fn global(
+        &self,
+        name: &str,
+        file: Option<&str>,
+        external: bool,
+        fits: impl Fn(&str, &str) -> bool,
+    ) -> Result<FoundVariable, Unavailable> {
         let text = |row| self.tables.text(self.tables.get(GLOBALS, row, 0));
         let first = self.tables.first(GLOBALS, |row| text(row) < name.as_bytes());
         let same = (first..self.tables.rows(GLOBALS)).take_while(|row| text(*row) == name.as_bytes());
-        let filed = same.filter(|row| file.is_none_or(|file| fits(file, &self.text(self.tables.get(GLOBALS, *row, 1)))));
-        let best = filed.max_by_key(|row| self.tables.get(GLOBALS, *row, 4)).filter(|row| !external || self.tables.get(GLOBALS, *row, 4) != 0);
+        let filed =
+            same.filter(|row| file.is_none_or(|file| fits(file, &self.text(self.tables.get(GLOBALS, *row, 1)))));
+        let best = filed
+            .max_by_key(|row| self.tables.get(GLOBALS, *row, 4))
+            .filter(|row| !external || self.tables.get(GLOBALS, *row, 4) != 0);
         let row = best.ok_or(Unavailable::Unknown)?;
         located(self.type_at(GLOBALS, row, 2), self.tables.get(GLOBALS, row, 3))
     }
@@ -329,10 +366,17 @@ impl Portable {
     }
 
     pub fn enumerator(&self, name: &str) -> Option<i64> {
-        (0..self.tables.rows(TYPES)).filter(|row| matches!(self.kind(*row), Some(Kind::Enum | Kind::SignedEnum))).find_map(|row| {
-            let child = self.children(row).find(|child| self.tables.get(CHILDREN, *child, 0).checked_sub(1).is_some_and(|at| self.tables.text(at) == name.as_bytes()))?;
-            Some(self.tables.get_wide(CHILDREN, child, 1) as i64)
-        })
+        (0..self.tables.rows(TYPES))
+            .filter(|row| matches!(self.kind(*row), Some(Kind::Enum | Kind::SignedEnum)))
+            .find_map(|row| {
+                let child = self.children(row).find(|child| {
+                    self.tables
+                        .get(CHILDREN, *child, 0)
+                        .checked_sub(1)
+                        .is_some_and(|at| self.tables.text(at) == name.as_bytes())
+                })?;
+                Some(self.tables.get_wide(CHILDREN, child, 1) as i64)
+            })
     }
 
     fn kind(&self, row: usize) -> Option<Kind> {
@@ -378,7 +422,12 @@ impl Portable {
                 Type::Array { element: target()?, counts: counts.collect() }
             }
             Kind::Enum | Kind::SignedEnum => {
-                let value = |row| (child(0)(row).checked_sub(1).map(|at| self.text(at)).unwrap_or_default(), self.tables.get_wide(CHILDREN, row, 1) as i64);
+                let value = |row| {
+                    (
+                        child(0)(row).checked_sub(1).map(|at| self.text(at)).unwrap_or_default(),
+                        self.tables.get_wide(CHILDREN, row, 1) as i64,
+                    )
+                };
                 Type::Enum { name, size, signed: kind == Kind::SignedEnum, values: listed(row).map(value).collect() }
             }
             Kind::Typedef => Type::Typedef { name: name.unwrap_or_default(), target: target() },
@@ -394,17 +443,27 @@ impl Portable {
 
     /// The function's own lines that have code. Where it begins is not known: the function's first address stands for it.
     pub fn statements(&self, elf: &Elf, id: FunctionId) -> Vec<Statement> {
-        let (Some(at), Some(function)) = (self.tables.get(FUNCTIONS, id.0.0 as usize, 8).checked_sub(1), self.function(elf, id)) else {
+        let (Some(at), Some(function)) =
+            (self.tables.get(FUNCTIONS, id.0.0 as usize, 8).checked_sub(1), self.function(elf, id))
+        else {
             return Vec::new();
         };
-        let entries = function.bodies.first().map(|body| body.entry).or(function.inlined.first().map(|instance| instance.address));
+        let entries = function
+            .bodies
+            .first()
+            .map(|body| body.entry)
+            .or(function.inlined.first().map(|instance| instance.address));
         let Some(address) = entries else { return Vec::new() };
         let mut bytes = self.tables.text(at).iter();
         let mut line = 0u64;
         let mut statements = Vec::new();
         while let Some(further) = read_number(&mut bytes) {
             line = line.saturating_add(further);
-            statements.push(Statement { address, file: function.file.clone(), line: line.min(u64::from(u32::MAX)) as u32 });
+            statements.push(Statement {
+                address,
+                file: function.file.clone(),
+                line: line.min(u64::from(u32::MAX)) as u32,
+            });
         }
         statements
     }

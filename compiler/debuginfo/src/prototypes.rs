@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Functions and their parameters where only BTF is there: by symbols, and by the calling convention.
 
 use super::btf::Btf;
@@ -18,7 +20,11 @@ impl DebugInfo {
         }
         let id = |number| FunctionId(Die(number));
         if glob::is_pattern(&pattern.name) {
-            return btf.functions().filter(|(_, name)| glob::matches(&pattern.name, name)).map(|(number, _)| id(number)).collect();
+            return btf
+                .functions()
+                .filter(|(_, name)| glob::matches(&pattern.name, name))
+                .map(|(number, _)| id(number))
+                .collect();
         }
         btf.functions_named(&pattern.name).map(id).collect()
     }
@@ -28,7 +34,8 @@ impl DebugInfo {
         let return_type = btf.prototype(id.0.0).and_then(|(returns, _)| returns);
         let mut bodies = Vec::new();
         if self.elf.has_symbols() {
-            for symbol in self.elf.symbols_named(&name)?.filter(|symbol| symbol.function && self.elf.is_code(symbol.at)) {
+            for symbol in self.elf.symbols_named(&name)?.filter(|symbol| symbol.function && self.elf.is_code(symbol.at))
+            {
                 let Some(entry) = self.elf.address(symbol.at) else { continue };
                 bodies.push(Body { entry, size: symbol.size, symbol: Some(name.clone()), other_parts: Vec::new() });
             }
@@ -43,7 +50,12 @@ impl DebugInfo {
     }
 
     /// A parameter at the function's first instruction.
-    pub(super) fn prototype_variable(&self, btf: &Btf, id: FunctionId, name: &str) -> Result<FoundVariable, Unavailable> {
+    pub(super) fn prototype_variable(
+        &self,
+        btf: &Btf,
+        id: FunctionId,
+        name: &str,
+    ) -> Result<FoundVariable, Unavailable> {
         let (_, parameters) = btf.prototype(id.0.0).unwrap_or_default();
         let Some(index) = parameters.iter().position(|(known, _)| known == name) else {
             return Err(Unavailable::Unknown);
@@ -51,7 +63,9 @@ impl DebugInfo {
         // System V ABI, AMD64 supplement, 3.2.3: one word each, as long as none is a struct.
         let word = |id| matches!(self.resolve(id), Ok((_, Type::Base { .. } | Type::Pointer(_) | Type::Enum { .. })));
         if !parameters.iter().take(index + 1).all(|(_, id)| word(*id)) {
-            return Err(Unavailable::Unsupported("it is passed as a struct, or after one: where it is takes DWARF to know".into()));
+            return Err(Unavailable::Unsupported(
+                "it is passed as a struct, or after one: where it is takes DWARF to know".into(),
+            ));
         }
         let location = match registers::parameter_register(index) {
             Some(register) => Location::Register(register),

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Readers that are otherwise only reached through files, for who tries them with any bytes there are (compiler/fuzz).
 
 use super::error::Error;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is known about the processor: x86_64. A port to another one changes this file.
 //!
 //! Source: System V ABI, AMD64 supplement, 3.6.2 (numbers of registers) and 3.2 (stack at a function's entry).

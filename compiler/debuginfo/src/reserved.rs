@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where in an object's code no probe may stand: places that the kernel's own check refuses (`check_kprobe_address_safe()`,
 //! kernel/kprobes.c), told from the file, so that a script hears of it when it is compiled. A function's entry needs it: there
 //! ftrace calls a probe, which knows no such list.
@@ -61,7 +63,8 @@ impl Reserved {
             (relative(".static_call_sites", 8, Extent::Bytes(5)), Reason::StaticCall),
         ];
         for (table, reason) in tables {
-            let found = reader.contents(table.section).map(|contents| reader.places(&contents, &table)).unwrap_or_default();
+            let found =
+                reader.contents(table.section).map(|contents| reader.places(&contents, &table)).unwrap_or_default();
             places.extend(found.into_iter().map(|(at, length)| (at, length, reason)));
         }
         places.extend(bugs(&reader).into_iter().map(|at| (at, 1, Reason::Bug)));
@@ -101,7 +104,8 @@ impl Reserved {
             to.flat(to.code_in(&from.section_of(address)?.name, address.offset)?)
         };
         self.areas = self.areas.into_iter().filter_map(|(at, length)| Some((other(at)?, length))).collect();
-        self.places = self.places.into_iter().filter_map(|(at, length, reason)| Some((other(at)?, length, reason))).collect();
+        self.places =
+            self.places.into_iter().filter_map(|(at, length, reason)| Some((other(at)?, length, reason))).collect();
         self.sort();
         self
     }
@@ -124,14 +128,23 @@ impl Reserved {
 
     fn is_blacklisted(&self, at: u64) -> bool {
         let after = self.areas.partition_point(|(start, _)| *start <= at);
-        after.checked_sub(1).and_then(|before| self.areas.get(before)).is_some_and(|(start, length)| at - start < *length)
+        after
+            .checked_sub(1)
+            .and_then(|before| self.areas.get(before))
+            .is_some_and(|(start, length)| at - start < *length)
     }
 
     /// As `within_kprobe_blacklist()`: `f.cold` and `f.isra.0` are with `f`.
     fn is_part_of_blacklisted(&self, elf: &Elf, at: u64) -> bool {
-        let Some(symbol) = elf.symbols_before(at).ok().and_then(|mut symbols| symbols.find(|symbol| symbol.function)) else { return false };
+        let Some(symbol) = elf.symbols_before(at).ok().and_then(|mut symbols| symbols.find(|symbol| symbol.function))
+        else {
+            return false;
+        };
         let Some((whole, _)) = symbol.name.split_once('.') else { return false };
-        !whole.is_empty() && elf.symbols_named(whole).is_ok_and(|mut symbols| symbols.next().is_some_and(|symbol| self.is_blacklisted(symbol.at)))
+        !whole.is_empty()
+            && elf
+                .symbols_named(whole)
+                .is_ok_and(|mut symbols| symbols.next().is_some_and(|symbol| self.is_blacklisted(symbol.at)))
     }
 }
 
@@ -140,18 +153,25 @@ fn areas(elf: &Elf, reader: &Reader<'_, '_>) -> Vec<(u64, u64)> {
     let symbol = |name: String| Some(elf.symbols_named(&name).ok()?.next()?.at);
     let mut all: Vec<(u64, u64)> = Vec::new();
     for name in AREAS {
-        if let (Some(start), Some(end)) = (symbol(format!("__{name}_text_start")), symbol(format!("__{name}_text_end"))) {
+        if let (Some(start), Some(end)) = (symbol(format!("__{name}_text_start")), symbol(format!("__{name}_text_end")))
+        {
             all.push((start, end.saturating_sub(start)));
         }
     }
-    all.extend(elf.sections().iter().filter(|section| SECTIONS.contains(&section.name.as_str())).map(|section| section.range()));
+    all.extend(
+        elf.sections()
+            .iter()
+            .filter(|section| SECTIONS.contains(&section.name.as_str()))
+            .map(|section| section.range()),
+    );
     let mut listed: Vec<u64> = UNLISTED.iter().filter_map(|name| symbol((*name).to_string())).collect();
     for name in ["_kprobe_blacklist", "kprobe_blacklist"] {
         let Some(contents) = reader.contents(name) else { continue };
         listed.extend(reader.places(&contents, &absolute(name, 8, Extent::Bytes(0))).into_iter().map(|(at, _)| at));
     }
     for at in listed {
-        let sizes = elf.symbols_before(at).into_iter().flatten().take_while(|symbol| symbol.at == at).map(|symbol| symbol.size);
+        let sizes =
+            elf.symbols_before(at).into_iter().flatten().take_while(|symbol| symbol.at == at).map(|symbol| symbol.size);
         all.push((at, sizes.max().unwrap_or(0).max(1)));
     }
     all.sort_unstable();
@@ -187,7 +207,8 @@ mod tests {
     fn what_the_kernel_refuses_is_known_from_its_file() {
         let Some(elf) = installed().map(|path| Elf::open(&path).unwrap()) else { return };
         let reserved = Reserved::of(&elf).expect("tables");
-        let reason = |name: &str| reserved.at(&elf, elf.symbol_address(name).unwrap().unwrap_or_else(|| panic!("no {name}")));
+        let reason =
+            |name: &str| reserved.at(&elf, elf.symbol_address(name).unwrap().unwrap_or_else(|| panic!("no {name}")));
         assert_eq!(reason("vfs_read"), None);
         assert_eq!(reason("kprobe_ftrace_handler"), Some(Reason::Blacklisted), "NOKPROBE_SYMBOL");
         assert_eq!(reason("exc_page_fault"), Some(Reason::Blacklisted), "noinstr");
@@ -196,7 +217,8 @@ mod tests {
         let count = |wanted: Reason| reserved.places.iter().filter(|(.., reason)| *reason == wanted).count();
         assert!(count(Reason::JumpLabel) > 1000 && count(Reason::StaticCall) > 100 && count(Reason::Bug) > 1000);
         assert!(reserved.areas.windows(2).all(|pair| pair[0].0 + pair[0].1 < pair[1].0));
-        let (at, length, _) = reserved.places.iter().find(|(.., reason)| *reason == Reason::JumpLabel).expect("a jump label");
+        let (at, length, _) =
+            reserved.places.iter().find(|(.., reason)| *reason == Reason::JumpLabel).expect("a jump label");
         let again = Reserved::from_rows(reserved.rows()).moved(&elf, &elf);
         assert_eq!((&again.areas, &again.places), (&reserved.areas, &reserved.places));
         let near = |at: u64| elf.address(at).and_then(|address| reserved.at(&elf, address));

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Names of an object's functions, types and variables, from the top-level entries of all units.
 //!
 //! One pass, in parallel over the units, that steps over everything nested (`DW_AT_sibling`). Strings are not copied.
@@ -67,7 +69,8 @@ impl Names {
         functions.par_sort_unstable_by(|a, b| (a.name, a.die).cmp(&(b.name, b.die)));
         copies.par_sort_unstable();
         variables.par_sort_unstable();
-        let mut types: Vec<(TypeTag, Text, Die)> = types.into_iter().map(|((tag, _), (name, die))| (tag, name, die)).collect();
+        let mut types: Vec<(TypeTag, Text, Die)> =
+            types.into_iter().map(|((tag, _), (name, die))| (tag, name, die)).collect();
         types.par_sort_unstable();
         types.dedup_by_key(|(tag, name, _)| (*tag, *name));
         Ok(Names { functions, copies, types, variables, crosses_units })
@@ -267,7 +270,9 @@ fn add(
 /// The name; without parsing the unit as a whole where the form is one of a string's place.
 fn text(store: &Store, index: usize, seen: &Seen) -> Result<Option<Text>, Damage> {
     Ok(match seen.name {
-        Some(AttributeValue::DebugStrRef(offset)) => store.sections(Die(store.slots[index].start)).string(offset).ok().map(|text| text.slice()),
+        Some(AttributeValue::DebugStrRef(offset)) => {
+            store.sections(Die(store.slots[index].start)).string(offset).ok().map(|text| text.slice())
+        }
         Some(AttributeValue::String(text)) => Some(text.slice()),
         Some(value) => {
             let unit: &Unit = store.unit(index)?;

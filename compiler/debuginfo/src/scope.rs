@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Which variables are in scope at an address of a function: an own body or an inlined instance of it, the lexical
 //! blocks around the address, and calls that are inlined there.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The file with the debug information that several others share, as dwz(1) makes it: by the name in `.gnu_debugaltlink`,
 //! and by build-id.
 
@@ -43,7 +45,11 @@ mod tests {
     #[test]
     fn where_it_may_be() {
         let found = places(Path::new("/r/usr/lib/debug/boot/vmlinux"), Path::new("../.dwz/x.debug"), "abcdef");
-        let wanted = ["/r/usr/lib/debug/boot/../.dwz/x.debug", "/r/usr/lib/debug/.build-id/ab/cdef.debug", "/usr/lib/debug/.dwz/x.debug"];
+        let wanted = [
+            "/r/usr/lib/debug/boot/../.dwz/x.debug",
+            "/r/usr/lib/debug/.build-id/ab/cdef.debug",
+            "/usr/lib/debug/.dwz/x.debug",
+        ];
         assert!(wanted.iter().all(|path| found.contains(&PathBuf::from(path))), "{found:?}");
     }
 }

@@ -1,9 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! An ELF file that stands for an object without its contents: its loaded sections by name, place and size, its functions'
 //! symbols, its build-id, and one section more with what is told of its debug information.
 //!
 //! Elf64_Ehdr, Elf64_Shdr and Elf64_Sym are those of the System V ABI (gABI 4.1, chapter 4).
 
-use object::elf::{ET_EXEC, ET_REL, SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB};
+use object::elf::{
+    ET_EXEC, ET_REL, SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB,
+};
 
 use super::elf::Elf;
 use super::error::Error;
@@ -41,13 +45,28 @@ pub(super) fn write(elf: &Elf, tables: Vec<u8>) -> Result<Vec<u8>, Error> {
         let flags = u64::from(SHF_ALLOC.0) | if loaded.executable { u64::from(SHF_EXECINSTR.0) } else { 0 };
         let kind = if loaded.note.is_empty() { SHT_NOBITS.0 } else { SHT_NOTE.0 };
         let contents = loaded.note;
-        sections.push(Section { name: loaded.name, kind, flags, address: loaded.address, size: loaded.size, contents, link: 0, info: 0, entry: 0 });
+        sections.push(Section {
+            name: loaded.name,
+            kind,
+            flags,
+            address: loaded.address,
+            size: loaded.size,
+            contents,
+            link: 0,
+            info: 0,
+            entry: 0,
+        });
     }
     let (symbols, names) = symbols(elf, &sections)?;
     let strings = sections.len() as u32;
     sections.push(Section::plain(".strtab", SHT_STRTAB.0, names));
     // By the ABI local symbols come first, and `info` says how many; nobody here asks.
-    sections.push(Section { link: strings, info: 1, entry: SYMBOL, ..Section::plain(".symtab", SHT_SYMTAB.0, symbols) });
+    sections.push(Section {
+        link: strings,
+        info: 1,
+        entry: SYMBOL,
+        ..Section::plain(".symtab", SHT_SYMTAB.0, symbols)
+    });
     sections.push(Section::plain(SECTION, SHT_PROGBITS.0, tables));
     Ok(laid_out(elf.is_relocatable(), sections))
 }
@@ -55,7 +74,10 @@ pub(super) fn write(elf: &Elf, tables: Vec<u8>) -> Result<Vec<u8>, Error> {
 fn symbols(elf: &Elf, sections: &[Section]) -> Result<(Vec<u8>, Vec<u8>), Error> {
     let (mut table, mut names) = (vec![0; SYMBOL as usize], vec![0]);
     for symbol in elf.all_symbols()? {
-        let Some(address) = elf.address(symbol.at).filter(|_| symbol.function || symbol.name == "register_kprobe") else { continue };
+        let Some(address) = elf.address(symbol.at).filter(|_| symbol.function || symbol.name == "register_kprobe")
+        else {
+            continue;
+        };
         let loaded = elf.section_of(address).map(|section| section.name.as_str());
         let Some(index) = sections.iter().position(|section| Some(section.name.as_str()) == loaded) else { continue };
         let (global, function) = (1 << 4, 2);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The DWARF of one object, and its units, each parsed when first asked for.
 //!
 //! An entry (DIE) is known by its offset in `.debug_info`, [`Die`]. gimli's values borrow the sections' bytes; here they
@@ -104,7 +106,16 @@ impl Store {
             }
             None => None,
         };
-        let mut store = Store { dwarf, debug_frame, eh_frame, eh_frame_start, slots: Vec::new(), shared, shared_start, _owned: owned };
+        let mut store = Store {
+            dwarf,
+            debug_frame,
+            eh_frame,
+            eh_frame_start,
+            slots: Vec::new(),
+            shared,
+            shared_start,
+            _owned: owned,
+        };
         store.slots = store.read_headers().map_err(|damage| damaged(elf, damage))?;
         Ok(store)
     }
@@ -304,7 +315,9 @@ fn load(elf: &Elf, section: SectionId, before: usize, owned: &mut Vec<Vec<u8>>) 
             moved.extend(elf.bytes().get(range).unwrap_or_default());
             Contents::Owned(moved)
         }
-        Contents::Owned(contents) if before > 0 => Contents::Owned(std::iter::repeat_n(0, before).chain(contents).collect()),
+        Contents::Owned(contents) if before > 0 => {
+            Contents::Owned(std::iter::repeat_n(0, before).chain(contents).collect())
+        }
         contents => contents,
     };
     let bytes: &[u8] = match contents {

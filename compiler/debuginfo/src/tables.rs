@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Tables of 32-bit numbers and a heap of texts, in one run of bytes that is used as it lies: made in memory, or mapped from
 //! the cache.
 //!
@@ -102,7 +104,9 @@ impl Tables {
 
     pub fn get(&self, table: usize, row: usize, column: usize) -> u32 {
         match self.tables.get(table) {
-            Some((start, columns, rows)) if row < *rows && column < *columns => number(&self.bytes, start + (row * columns + column) * 4),
+            Some((start, columns, rows)) if row < *rows && column < *columns => {
+                number(&self.bytes, start + (row * columns + column) * 4)
+            }
             _ => 0,
         }
     }
@@ -143,7 +147,12 @@ pub(super) struct Writer<'t> {
 
 impl<'t> Writer<'t> {
     pub fn new(columns: &[usize]) -> Writer<'t> {
-        Writer { columns: columns.to_vec(), tables: vec![Vec::new(); columns.len()], texts: Vec::new(), known: HashMap::new() }
+        Writer {
+            columns: columns.to_vec(),
+            tables: vec![Vec::new(); columns.len()],
+            texts: Vec::new(),
+            known: HashMap::new(),
+        }
     }
 
     /// Adds a row, of as many numbers as the table has columns.

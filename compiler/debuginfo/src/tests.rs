@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Tests over debug information as gcc writes it: of small C files, which are compiled by the test into relocatable
 //! files as modules are, and of the installed kernel.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! C spelling of types, as listings of probe points show it: `struct file*`, `char*`, `int (*)(void*)`.
 
 use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
@@ -76,8 +78,9 @@ impl DebugInfo {
 
     /// Before the name of what is qualified, or behind the star of a qualified pointer.
     fn qualify(&self, word: &str, target: Option<TypeId>, declarator: String, budget: &Budget) -> String {
-        let pointer =
-            target.and_then(|target| self.read(target, Extent::Outline).ok()).is_some_and(|found| matches!(found, Type::Pointer(_)));
+        let pointer = target
+            .and_then(|target| self.read(target, Extent::Outline).ok())
+            .is_some_and(|found| matches!(found, Type::Pointer(_)));
         if pointer {
             self.declare(target, format!(" {word}{declarator}"), budget)
         } else {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! C types: what a type is, how large, where its members are.
 
 use std::collections::HashSet;
@@ -149,7 +151,9 @@ impl DebugInfo {
             return portable.get(id.die, usize::from(id.dimensions), extent).ok_or_else(missing);
         }
         if let Some(btf) = &self.btf {
-            return btf.get(id, extent).ok_or_else(|| self.damaged(Damage { die: None, message: format!("no type {}", id.die.0) }));
+            return btf
+                .get(id, extent)
+                .ok_or_else(|| self.damaged(Damage { die: None, message: format!("no type {}", id.die.0) }));
         }
         self.read_as(id, extent).map_err(|damage| self.damaged(damage))
     }
@@ -215,7 +219,12 @@ impl DebugInfo {
             Type::Incomplete { name } => return Err(MemberError::Incomplete { name }),
             _ => return Err(MemberError::NotAStruct),
         }
-        let mut search = Search { name, budget: Budget::new("anonymous members", MEMBERS), seen: HashSet::new(), candidates: Vec::new() };
+        let mut search = Search {
+            name,
+            budget: Budget::new("anonymous members", MEMBERS),
+            seen: HashSet::new(),
+            candidates: Vec::new(),
+        };
         let found = self.find_member(id, 0, &mut search).map_err(MemberError::Debug)?;
         found.ok_or(MemberError::NoMember { candidates: search.candidates })
     }
@@ -420,8 +429,12 @@ impl DebugInfo {
                 gimli::DW_TAG_enumeration_type if number(&entry, gimli::DW_AT_byte_size).is_some() => {
                     return Ok(number(&entry, gimli::DW_AT_byte_size).map(|size| (size, false)));
                 }
-                gimli::DW_TAG_enumeration_type | gimli::DW_TAG_typedef | gimli::DW_TAG_const_type | gimli::DW_TAG_volatile_type
-                | gimli::DW_TAG_restrict_type | gimli::DW_TAG_atomic_type => {}
+                gimli::DW_TAG_enumeration_type
+                | gimli::DW_TAG_typedef
+                | gimli::DW_TAG_const_type
+                | gimli::DW_TAG_volatile_type
+                | gimli::DW_TAG_restrict_type
+                | gimli::DW_TAG_atomic_type => {}
                 _ => return Ok(None),
             }
             match self.store.reference_attr(unit, &entry, gimli::DW_AT_type)? {

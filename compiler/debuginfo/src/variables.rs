@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Variables: those a function has, those in scope at an address, and where one of them is there.
 
 use std::collections::HashSet;
@@ -94,7 +96,10 @@ impl DebugInfo {
         read().map_err(|damage| self.damaged(damage))
     }
 
-    pub(super) fn described<'v>(&self, declared: impl Iterator<Item = &'v Declared<'v>>) -> Result<Vec<Variable>, Damage> {
+    pub(super) fn described<'v>(
+        &self,
+        declared: impl Iterator<Item = &'v Declared<'v>>,
+    ) -> Result<Vec<Variable>, Damage> {
         let mut variables = Vec::new();
         for variable in declared {
             if let Some(type_id) = self.declared_type(variable)? {
@@ -127,12 +132,17 @@ impl DebugInfo {
     pub(super) fn variables_at(&self, id: FunctionId, at: Address) -> Result<Vec<PlacedVariable>, Damage> {
         let parameters = self.variables_in(id.0)?;
         let Some((scopes, flat)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else { return Ok(Vec::new()) };
-        let mut names: Vec<(bool, Variable)> = self.described(parameters.iter().filter(|variable| variable.parameter))?.into_iter().map(|variable| (true, variable)).collect();
+        let mut names: Vec<(bool, Variable)> = self
+            .described(parameters.iter().filter(|variable| variable.parameter))?
+            .into_iter()
+            .map(|variable| (true, variable))
+            .collect();
         let declared = self.declared_in(&scopes.own)?;
         names.extend(self.described(locals_of(&declared).into_iter())?.into_iter().map(|variable| (false, variable)));
         let mut placed = Vec::new();
         for (parameter, Variable { name, type_id }) in names {
-            let innermost = declared.iter().rev().find_map(|scope| scope.iter().rev().find(|variable| variable.name == name));
+            let innermost =
+                declared.iter().rev().find_map(|scope| scope.iter().rev().find(|variable| variable.name == name));
             let location = match innermost {
                 Some(variable) => self.located(variable, &scopes, flat)?.ok(),
                 None => None,
@@ -172,7 +182,12 @@ impl DebugInfo {
     }
 
     /// The same of the function's own alone.
-    pub(super) fn find_local(&self, id: FunctionId, at: Address, name: &str) -> Result<Option<Result<FoundVariable, Unavailable>>, Damage> {
+    pub(super) fn find_local(
+        &self,
+        id: FunctionId,
+        at: Address,
+        name: &str,
+    ) -> Result<Option<Result<FoundVariable, Unavailable>>, Damage> {
         let Some((scopes, at)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
             return Ok(None);
         };
@@ -186,7 +201,11 @@ impl DebugInfo {
         Ok(None)
     }
 
-    fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<Result<FoundVariable, Unavailable>, Damage> {
+    fn optimized_out_or_global(
+        &self,
+        id: FunctionId,
+        name: &str,
+    ) -> Result<Result<FoundVariable, Unavailable>, Damage> {
         // The compiler may leave out of a copy what it has optimised out of it.
         if self.variables_in(id.0)?.iter().any(|variable| variable.name == name) {
             return Ok(Err(Unavailable::OptimizedOut));
@@ -207,7 +226,9 @@ impl DebugInfo {
         Ok(match location {
             Ok(location) => Ok(FoundVariable { type_id, location }),
             Err(Fault::Missing(why)) => Err(Unavailable::Unsupported(why)),
-            Err(Fault::OfCaller) => Err(Unavailable::Unsupported("its value is only known at the function's entry".into())),
+            Err(Fault::OfCaller) => {
+                Err(Unavailable::Unsupported("its value is only known at the function's entry".into()))
+            }
             Err(Fault::OptimizedOut) => Err(Unavailable::OptimizedOut),
             Err(Fault::Damage(damage)) => return Err(damage),
         })
@@ -231,7 +252,13 @@ impl DebugInfo {
         Ok(Err(Fault::OptimizedOut))
     }
 
-    pub(super) fn place<'s>(&'s self, unit: &'s Unit, scopes: &'s Scopes, at: u64, budget: &'s Budget) -> Result<Place<'s>, Damage> {
+    pub(super) fn place<'s>(
+        &'s self,
+        unit: &'s Unit,
+        scopes: &'s Scopes,
+        at: u64,
+        budget: &'s Budget,
+    ) -> Result<Place<'s>, Damage> {
         let mut frame_base = None;
         if let Some(die) = scopes.subprogram {
             let (unit, entry) = self.store.entry(die)?;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Any of the targets under libFuzzer: `$SPILE_FUZZ_TARGET` names it.
 
 #![no_main]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Any bytes as an object file: everything there is to ask is asked of it. There is an answer or an error, whatever comes.
 
 #![no_main]
@@ -18,7 +20,8 @@ fuzz_target!(|bytes: &[u8]| {
     for id in debug.find_functions(&all).unwrap_or_default().into_iter().take(FUNCTIONS) {
         let Ok(function) = debug.function(id) else { continue };
         let _ = (debug.statements(id), debug.calls(id), debug.labels(id));
-        for at in function.bodies.iter().map(|body| body.entry).chain(function.inlined.iter().map(|copy| copy.address)) {
+        for at in function.bodies.iter().map(|body| body.entry).chain(function.inlined.iter().map(|copy| copy.address))
+        {
             let mut variables = debug.parameters(id).unwrap_or_default();
             variables.extend(debug.locals(id, at).unwrap_or_default());
             for variable in variables {
@@ -36,7 +39,9 @@ fn walk(debug: &DebugInfo, id: TypeId, depth: usize) {
         return;
     }
     match debug.resolve(id) {
-        Ok((_, Type::Struct { members, .. })) => members.iter().take(50).for_each(|member| walk(debug, member.type_id, depth + 1)),
+        Ok((_, Type::Struct { members, .. })) => {
+            members.iter().take(50).for_each(|member| walk(debug, member.type_id, depth + 1))
+        }
         Ok((_, Type::Array { element, .. } | Type::Pointer(Some(element)))) => walk(debug, element, depth + 1),
         _ => {}
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! BTF with types as the choices have them (Documentation/bpf/btf.rst).
 
 use super::Choices;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! DWARF 4 made entry by entry, with whatever references and expressions are wanted: good ones, circles, and nonsense.
 
 use super::elf::{self, Section};
@@ -96,9 +98,22 @@ impl Tree {
 
     /// `f`, over all of the code, with a parameter `x` of that type, at the address that the expression gives.
     pub fn add_function(&mut self, of: usize, expression: Vec<u8>) -> usize {
-        let code = vec![(at::NAME, Value::Text("f")), (at::EXTERNAL, Value::Flag), (at::LOW_PC, Value::Address(elf::CODE.0)), (at::HIGH_PC, Value::Number(0x100))];
+        let code = vec![
+            (at::NAME, Value::Text("f")),
+            (at::EXTERNAL, Value::Flag),
+            (at::LOW_PC, Value::Address(elf::CODE.0)),
+            (at::HIGH_PC, Value::Number(0x100)),
+        ];
         let function = self.add(0, tag::FUNCTION, code);
-        self.add(function, tag::PARAMETER, vec![(at::NAME, Value::Text("x")), (at::TYPE, Value::Entry(of)), (at::LOCATION, Value::Expression(expression))]);
+        self.add(
+            function,
+            tag::PARAMETER,
+            vec![
+                (at::NAME, Value::Text("x")),
+                (at::TYPE, Value::Entry(of)),
+                (at::LOCATION, Value::Expression(expression)),
+            ],
+        );
         function
     }
 
@@ -125,7 +140,13 @@ impl Tree {
 
     /// `.debug_info` and `.debug_abbrev`, and where in the first each entry is.
     fn sections(&self) -> (Vec<u8>, Vec<u8>, Vec<Option<u32>>) {
-        let mut writer = Writer { tree: self, info: Vec::new(), abbreviations: Vec::new(), places: vec![None; self.0.len()], references: Vec::new() };
+        let mut writer = Writer {
+            tree: self,
+            info: Vec::new(),
+            abbreviations: Vec::new(),
+            places: vec![None; self.0.len()],
+            references: Vec::new(),
+        };
         // unit_length, version, debug_abbrev_offset, address_size (DWARF 4, 7.5.1.1).
         writer.info.extend([0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8]);
         writer.entry(0, 0);

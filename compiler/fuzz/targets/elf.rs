@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A small ELF file of given sections (gABI 4.1, chapter 4).
 
 /// Name, type (SHT_*), flags (SHF_*), address, contents.
@@ -33,7 +35,14 @@ pub fn executable(more: Vec<Section>) -> Vec<u8> {
     let mut sections = vec![
         Section { name: "", kind: 0, flags: 0, address: 0, contents: Vec::new(), link: 0 },
         Section { name: ".text", kind: 1, flags: 6, address: CODE.0, contents: vec![0x90; CODE.1 as usize], link: 0 },
-        Section { name: ".strtab", kind: 3, flags: 0, address: 0, contents: b"\0f\0register_kprobe\0".to_vec(), link: 0 },
+        Section {
+            name: ".strtab",
+            kind: 3,
+            flags: 0,
+            address: 0,
+            contents: b"\0f\0register_kprobe\0".to_vec(),
+            link: 0,
+        },
         Section { name: ".symtab", kind: 2, flags: 0, address: 0, contents: symbols, link: 2 },
     ];
     sections.extend(more);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the loader reads: a module's description, records, and a service's configuration.
 
 use std::path::Path;
@@ -17,11 +19,25 @@ fn directive(conversion: u8, width: Size, precision: Size) -> Piece {
 fn formats() -> Vec<Vec<Piece>> {
     let integer = PrettyOp::Integer { offset: 0, size: 4, first_bit: 3, bits: 9, style: PrettyStyle::Signed };
     let repeat = PrettyOp::Repeat { offset: 4, count: 3, stride: 2, body: vec![integer.clone(), PrettyOp::Unknown] };
-    let ops = vec![PrettyOp::Literal(b"{.a=".to_vec()), integer, repeat, PrettyOp::Chars { offset: 0, length: 8 }, PrettyOp::StringPointer { offset: 8 }];
+    let ops = vec![
+        PrettyOp::Literal(b"{.a=".to_vec()),
+        integer,
+        repeat,
+        PrettyOp::Chars { offset: 0, length: 8 },
+        PrettyOp::StringPointer { offset: 8 },
+    ];
     vec![
         vec![Piece::Literal(b"n=".to_vec()), directive(b'd', Size::None, Size::None)],
-        vec![directive(b's', Size::Star, Size::Star), directive(b'x', Size::Fixed(9), Size::None), directive(b'M', Size::None, Size::Fixed(4))],
-        vec![directive(b'c', Size::None, Size::None), directive(b'b', Size::Fixed(4), Size::None), directive(b'p', Size::Star, Size::None)],
+        vec![
+            directive(b's', Size::Star, Size::Star),
+            directive(b'x', Size::Fixed(9), Size::None),
+            directive(b'M', Size::None, Size::Fixed(4)),
+        ],
+        vec![
+            directive(b'c', Size::None, Size::None),
+            directive(b'b', Size::Fixed(4), Size::None),
+            directive(b'p', Size::Star, Size::None),
+        ],
         vec![Piece::Pretty(Pretty { size: 16, ops })],
     ]
 }
@@ -46,7 +62,12 @@ pub fn meta(bytes: &[u8]) {
     let _ = spilerun::file::Description::decode(path, bytes);
     let file = super::elf::executable(vec![super::elf::Section::plain(spile_abi::meta::SECTION, bytes.to_vec())]);
     let _ = (spilerun::file::File::of(path.into(), file), spilerun::file::File::of(path.into(), bytes.to_vec()));
-    let _ = (spilerun::elf::section(bytes, ".spile.meta"), spilerun::elf::note(bytes, b"GNU", 3), format::decode(bytes), Pretty::decode(bytes));
+    let _ = (
+        spilerun::elf::section(bytes, ".spile.meta"),
+        spilerun::elf::note(bytes, b"GNU", 3),
+        format::decode(bytes),
+        Pretty::decode(bytes),
+    );
 }
 
 pub fn meta_seeds() -> Vec<Vec<u8>> {
@@ -74,13 +95,21 @@ pub fn record(bytes: &[u8]) {
 
 pub fn record_seeds() -> Vec<Vec<u8>> {
     let part = |bytes: &[u8]| [&(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
-    let payloads = [7i64.to_le_bytes().to_vec(), part(b"hello\0\0\0\0\0\0\0"), vec![0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0], [part(&[9; 20]), part(&[b'a'; 4])].concat()];
+    let payloads = [
+        7i64.to_le_bytes().to_vec(),
+        part(b"hello\0\0\0\0\0\0\0"),
+        vec![0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0],
+        [part(&[9; 20]), part(&[b'a'; 4])].concat(),
+    ];
     let record = |kind: u8, id: u8, payload: &Vec<u8>| [&[kind, id, 0, payload.len() as u8][..], payload].concat();
     payloads.iter().flat_map(|payload| (0..9).map(move |kind| record(kind, kind % 4, payload))).collect()
 }
 
 pub fn conf_seeds() -> Vec<Vec<u8>> {
-    vec![spilerun::conf::default("x").into_bytes(), b"OPTIONS=--dry-run -s 3\nGLOBALS=g=1\nOUTPUT=/x\nMISSING=fetch\nDIRECTORY=/y\nEARLY=yes".to_vec()]
+    vec![
+        spilerun::conf::default("x").into_bytes(),
+        b"OPTIONS=--dry-run -s 3\nGLOBALS=g=1\nOUTPUT=/x\nMISSING=fetch\nDIRECTORY=/y\nEARLY=yes".to_vec(),
+    ]
 }
 
 /// A service's configuration, and whether a module could be run with it.

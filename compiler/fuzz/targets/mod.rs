@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Readers of what somebody else has written, one function each: any bytes go in, and nothing comes out. There is an answer or
 //! an error, whatever comes: no panic, no hang, no memory beyond measure.
 //!

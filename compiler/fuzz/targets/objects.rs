@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Object files and what is in them: ELF, DWARF, BTF, indexes, and packed files.
 
 use std::io::Write;
@@ -14,7 +16,13 @@ const FUNCTIONS: usize = 50;
 
 fn open(bytes: Vec<u8>) -> Option<DebugInfo> {
     let elf = Elf::of_bytes(Path::new("fuzzed.ko"), bytes).ok()?;
-    let _ = (elf.is_whole(), elf.code_sizes().len(), elf.debug_link(), elf.symbol_address("f"), elf.first_code().map(|at| elf.near(at)));
+    let _ = (
+        elf.is_whole(),
+        elf.code_sizes().len(),
+        elf.debug_link(),
+        elf.symbol_address("f"),
+        elf.first_code().map(|at| elf.near(at)),
+    );
     DebugInfo::open(Arc::new(elf), None, None).ok()
 }
 
@@ -25,7 +33,13 @@ pub fn ask(debug: &DebugInfo) {
         let Ok(function) = debug.function(id) else { continue };
         let _ = (debug.statements(id), debug.calls(id), debug.labels(id));
         function.return_type.into_iter().for_each(|id| walk(debug, id, 0));
-        for at in function.bodies.iter().map(|body| body.entry).chain(function.inlined.iter().map(|copy| copy.address)).take(FUNCTIONS) {
+        for at in function
+            .bodies
+            .iter()
+            .map(|body| body.entry)
+            .chain(function.inlined.iter().map(|copy| copy.address))
+            .take(FUNCTIONS)
+        {
             let mut variables = debug.parameters(id).unwrap_or_default();
             variables.extend(debug.locals(id, at).unwrap_or_default());
             for variable in variables.into_iter().take(FUNCTIONS) {
@@ -46,7 +60,9 @@ fn walk(debug: &DebugInfo, id: TypeId, depth: usize) {
         return;
     }
     match debug.resolve(id) {
-        Ok((_, Type::Struct { members, .. })) => members.iter().take(8).for_each(|member| walk(debug, member.type_id, depth + 1)),
+        Ok((_, Type::Struct { members, .. })) => {
+            members.iter().take(8).for_each(|member| walk(debug, member.type_id, depth + 1))
+        }
         Ok((_, Type::Array { element, .. } | Type::Pointer(Some(element)))) => walk(debug, element, depth + 1),
         _ => {}
     }
@@ -60,7 +76,11 @@ pub fn elf(bytes: &[u8]) {
 /// Without the page of code, which would be most of them.
 pub fn elf_seeds() -> Vec<Vec<u8>> {
     let mut tree = Tree::new();
-    let of = tree.add(0, tag::BASE, vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(4)), (at::ENCODING, Value::Number(5))]);
+    let of = tree.add(
+        0,
+        tag::BASE,
+        vec![(at::NAME, Value::Text("int")), (at::BYTE_SIZE, Value::Number(4)), (at::ENCODING, Value::Number(5))],
+    );
     tree.add_function(of, vec![0x91, 0x10]);
     let whole = tree.object();
     let text = whole.windows(64).position(|bytes| bytes == [0x90; 64]).unwrap_or(0);
@@ -69,7 +89,9 @@ pub fn elf_seeds() -> Vec<Vec<u8>> {
     // What lies behind has moved: the sections' places, and the table's.
     let moved = elf::CODE.1 - 64;
     let mut shift = |at: usize| {
-        let Some(word) = small.get(at..at + 8).and_then(|word| word.try_into().ok()).map(u64::from_le_bytes) else { return };
+        let Some(word) = small.get(at..at + 8).and_then(|word| word.try_into().ok()).map(u64::from_le_bytes) else {
+            return;
+        };
         if word > text as u64 {
             small[at..at + 8].copy_from_slice(&(word - moved).to_le_bytes());
         }
@@ -87,12 +109,45 @@ pub fn dwarf(bytes: &[u8]) {
 
 fn tree(choices: &mut Choices) -> Tree {
     const TAGS: [u16; 20] = [
-        tag::BASE, tag::STRUCT, tag::UNION, tag::MEMBER, tag::POINTER, tag::TYPEDEF, tag::CONST, tag::ARRAY, tag::SUBRANGE, tag::ENUMERATION,
-        tag::ENUMERATOR, tag::FUNCTION_TYPE, tag::PARAMETER, tag::FUNCTION, tag::VARIABLE, tag::BLOCK, tag::INLINED, tag::CALL_SITE, tag::VOLATILE, tag::RESTRICT,
+        tag::BASE,
+        tag::STRUCT,
+        tag::UNION,
+        tag::MEMBER,
+        tag::POINTER,
+        tag::TYPEDEF,
+        tag::CONST,
+        tag::ARRAY,
+        tag::SUBRANGE,
+        tag::ENUMERATION,
+        tag::ENUMERATOR,
+        tag::FUNCTION_TYPE,
+        tag::PARAMETER,
+        tag::FUNCTION,
+        tag::VARIABLE,
+        tag::BLOCK,
+        tag::INLINED,
+        tag::CALL_SITE,
+        tag::VOLATILE,
+        tag::RESTRICT,
     ];
     const NAMES: [u16; 17] = [
-        at::NAME, at::TYPE, at::BYTE_SIZE, at::LOCATION, at::LOW_PC, at::HIGH_PC, at::MEMBER_PLACE, at::BIT_SIZE, at::BIT_OFFSET, at::ENCODING,
-        at::ABSTRACT_ORIGIN, at::SPECIFICATION, at::DECLARATION, at::CONST_VALUE, at::UPPER_BOUND, at::FRAME_BASE, at::EXTERNAL,
+        at::NAME,
+        at::TYPE,
+        at::BYTE_SIZE,
+        at::LOCATION,
+        at::LOW_PC,
+        at::HIGH_PC,
+        at::MEMBER_PLACE,
+        at::BIT_SIZE,
+        at::BIT_OFFSET,
+        at::ENCODING,
+        at::ABSTRACT_ORIGIN,
+        at::SPECIFICATION,
+        at::DECLARATION,
+        at::CONST_VALUE,
+        at::UPPER_BOUND,
+        at::FRAME_BASE,
+        at::EXTERNAL,
     ];
     const TEXTS: [&str; 4] = ["f", "list", "x", "field"];
     let mut tree = Tree::new();
@@ -157,7 +212,9 @@ fn expression(choices: &mut Choices) -> Vec<u8> {
 }
 
 pub fn dwarf_seeds() -> Vec<Vec<u8>> {
-    (0..8u8).map(|seed| (0..200u16).map(|at| (at as u8).wrapping_mul(seed * 2 + 7).wrapping_add(seed)).collect()).collect()
+    (0..8u8)
+        .map(|seed| (0..200u16).map(|at| (at as u8).wrapping_mul(seed * 2 + 7).wrapping_add(seed)).collect())
+        .collect()
 }
 
 /// The first byte says whether the rest is BTF as it is, or chooses some.
@@ -203,7 +260,8 @@ pub fn packed_seeds() -> Vec<Vec<u8>> {
     image[0x202..0x206].copy_from_slice(b"HdrS");
     let mut all = vec![gzip, zstd, lz4, image];
     for options in [lzma_rust2::XzOptions::with_preset(1), lzma_rust2::XzOptions::with_preset(6)] {
-        let xz = lzma_rust2::XzWriter::new(Vec::new(), options).and_then(|mut xz| xz.write_all(&text).and_then(|()| xz.finish()));
+        let xz = lzma_rust2::XzWriter::new(Vec::new(), options)
+            .and_then(|mut xz| xz.write_all(&text).and_then(|()| xz.finish()));
         all.extend(xz.ok());
     }
     let lzma = lzma_rust2::LzmaWriter::new_use_header(Vec::new(), &lzma_rust2::LzmaOptions::with_preset(1), None);

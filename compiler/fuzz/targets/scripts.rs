@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What people write: scripts, files of the library, and the file of options.
 
 use std::collections::HashMap;
 
-use spile_source::diagnostic::Severity;
 use spile_core::elaborate::{self, Options};
 use spile_core::plan::{self, Limits, Naming};
 use spile_core::probe::Resolver;
+use spile_source::diagnostic::Severity;
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
 
@@ -30,7 +32,9 @@ pub fn script(bytes: &[u8]) {
     let mut sources = SourceMap::new();
     let file = sources.add("<input>", bytes.to_vec(), Origin::User);
     let (script, problems) = syntax::parse(&mut sources, file, &environment(), &Macros::default());
-    let wrong = |problems: &[spile_source::diagnostic::Diagnostic]| problems.iter().any(|problem| problem.severity == Severity::Error);
+    let wrong = |problems: &[spile_source::diagnostic::Diagnostic]| {
+        problems.iter().any(|problem| problem.severity == Severity::Error)
+    };
     if wrong(&problems) {
         return;
     }

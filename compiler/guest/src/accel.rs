@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Whether guests run with KVM or by translation (TCG).
 //!
 //! That /dev/kvm is there does not say that a guest started with it makes progress (nested virtualisation may hang), so

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Writes the archive that a kernel unpacks as its first file system: cpio in the "newc" form.
 //!
 //! Takes names relative to the root, without a leading slash; gives bytes. The form is described in the kernel's
@@ -41,8 +43,7 @@ impl Archive {
         let links = if mode & DIRECTORY == DIRECTORY { 2 } else { 1 };
         let size = u32::try_from(contents.len()).unwrap_or(u32::MAX);
         let name_size = name.len() as u32 + 1;
-        let fields =
-            [self.inode, mode, 0, 0, links, 0, size, 0, 0, major, minor, name_size, 0];
+        let fields = [self.inode, mode, 0, 0, links, 0, size, 0, 0, major, minor, name_size, 0];
         self.bytes.extend_from_slice(b"070701");
         for field in fields {
             self.bytes.extend_from_slice(format!("{field:08X}").as_bytes());
@@ -71,8 +72,7 @@ mod tests {
         archive.device("a/null", 0o666, (1, 3));
         let bytes = archive.finish();
         assert_eq!(bytes.len() % 4, 0);
-        let starts: Vec<usize> =
-            (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"070701")).collect();
+        let starts: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"070701")).collect();
         assert_eq!(starts.len(), 4);
         assert!(starts.iter().all(|at| at % 4 == 0));
     }
@@ -82,10 +82,13 @@ mod tests {
         let mut archive = Archive::default();
         archive.file("b", 0o644, b"12345");
         let text = String::from_utf8_lossy(&archive.bytes).into_owned();
-        assert!(text.starts_with(
-            "07070100000001000081A400000000000000000000000100000000000000050000000000000000\
-             000000000000000000000002" 
-        ), "{text}");
+        assert!(
+            text.starts_with(
+                "07070100000001000081A400000000000000000000000100000000000000050000000000000000\
+             000000000000000000000002"
+            ),
+            "{text}"
+        );
         assert!(text.contains("b\0"));
         assert!(text.ends_with("12345\0\0\0"));
     }

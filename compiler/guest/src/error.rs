@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What can keep a guest from running.
 
 use std::fmt;
@@ -8,18 +10,40 @@ use std::time::Duration;
 #[derive(Debug)]
 pub enum Error {
     /// A program or file that a guest is made of is not installed.
-    Missing { what: &'static str, looked: Vec<PathBuf>, package: String },
+    Missing {
+        what: &'static str,
+        looked: Vec<PathBuf>,
+        package: String,
+    },
     /// No kernel of this release, or none at all, is installed as a whole; with what is there.
-    NoKernel { wanted: Option<String>, lacking: Vec<(String, &'static str)> },
+    NoKernel {
+        wanted: Option<String>,
+        lacking: Vec<(String, &'static str)>,
+    },
     /// A kernel module that was asked for, or that it depends on, is not in the release's directory.
-    NoModule { name: String, release: String },
+    NoModule {
+        name: String,
+        release: String,
+    },
     /// A shared library that a program needs was found in none of the loader's directories.
-    NoLibrary { name: String, program: PathBuf },
-    File { doing: &'static str, path: PathBuf, error: io::Error },
+    NoLibrary {
+        name: String,
+        program: PathBuf,
+    },
+    File {
+        doing: &'static str,
+        path: PathBuf,
+        error: io::Error,
+    },
     /// qemu ended before the guest could be spoken to; with what it said.
-    Start { said: String },
+    Start {
+        said: String,
+    },
     /// The guest did not reach its script within this time; with the end of its console.
-    Boot { limit: Duration, console: String },
+    Boot {
+        limit: Duration,
+        console: String,
+    },
 }
 
 impl Error {
@@ -59,7 +83,11 @@ impl fmt::Display for Error {
                 write!(f, "there is no module {name} in /lib/modules/{release}")
             }
             Error::NoLibrary { name, program } => {
-                write!(f, "{} needs the shared library {name}, which is in none of the directories of ld.so", program.display())
+                write!(
+                    f,
+                    "{} needs the shared library {name}, which is in none of the directories of ld.so",
+                    program.display()
+                )
             }
             Error::File { doing, path, error } => write!(f, "{doing} {}: {error}", path.display()),
             Error::Start { said } => write!(f, "qemu did not start: {}", said.trim()),

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The guest's file system: what was asked for, busybox, and the little that makes a Linux system.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +70,8 @@ impl Tree {
         for file in files_of(&[names, offered].concat())? {
             self.put(directory.join(&file), Content::Copy(kernel.modules.join(&file)), 0o644);
             let needed = kernel.module_files(&[module_name(&file.to_string_lossy())])?;
-            let needed: Vec<String> = needed.iter().rev().filter(|other| **other != file).map(|file| file.display().to_string()).collect();
+            let needed: Vec<String> =
+                needed.iter().rev().filter(|other| **other != file).map(|file| file.display().to_string()).collect();
             table.push_str(&format!("{}: {}\n", file.display(), needed.join(" ")));
         }
         for file in extra {
@@ -144,11 +147,8 @@ fn name_in(path: &Path) -> String {
 /// A statically linked busybox; the guest has no libraries of its own.
 fn busybox() -> Result<PathBuf, Error> {
     let looked: Vec<PathBuf> = ["/bin/busybox", "/usr/bin/busybox", "/sbin/busybox"].map(PathBuf::from).into();
-    let missing = |looked| Error::Missing {
-        what: "statically linked busybox",
-        looked,
-        package: "busybox-static".to_string(),
-    };
+    let missing =
+        |looked| Error::Missing { what: "statically linked busybox", looked, package: "busybox-static".to_string() };
     match looked.iter().find(|path| path.is_file()) {
         Some(path) if needed_files(path)?.is_empty() => Ok(path.clone()),
         _ => Err(missing(looked)),

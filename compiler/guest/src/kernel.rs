@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Which installed kernel a guest boots, and which of its modules it gets.
 //!
 //! A guest needs the image alone; the default is the newest release that also has headers and debug information, since
@@ -33,11 +35,7 @@ impl Kernel {
         let looked = vec![root.join("boot").join(format!("vmlinuz-{release}")), modules.join("vmlinuz")];
         match looked.iter().find(|image| image.is_file()) {
             Some(image) => Ok(Kernel { release: release.to_string(), image: image.clone(), modules }),
-            None => Err(Error::Missing {
-                what: "kernel image",
-                looked,
-                package: format!("linux-image-{release}"),
-            }),
+            None => Err(Error::Missing { what: "kernel image", looked, package: format!("linux-image-{release}") }),
         }
     }
 
@@ -64,10 +62,9 @@ impl Kernel {
     pub fn complete(release: &str) -> Result<Kernel, Error> {
         match first_lacking(Path::new("/"), release) {
             None => Kernel::find(release),
-            Some(what) => Err(Error::NoKernel {
-                wanted: Some(release.to_string()),
-                lacking: vec![(release.to_string(), what)],
-            }),
+            Some(what) => {
+                Err(Error::NoKernel { wanted: Some(release.to_string()), lacking: vec![(release.to_string(), what)] })
+            }
         }
     }
 
@@ -78,8 +75,7 @@ impl Kernel {
         let table = fs::read_to_string(&path).map_err(Error::file("reading", &path))?;
         let built_in = fs::read_to_string(self.modules.join("modules.builtin")).unwrap_or_default();
         let dependencies = parse_dependencies(&table);
-        let by_name: BTreeMap<String, &str> =
-            dependencies.keys().map(|file| (module_name(file), *file)).collect();
+        let by_name: BTreeMap<String, &str> = dependencies.keys().map(|file| (module_name(file), *file)).collect();
         let mut order = Vec::new();
         for name in names {
             let name = name.replace('-', "_");
@@ -148,10 +144,7 @@ enum Part<'a> {
 }
 
 fn parts(release: &str) -> Vec<Part<'_>> {
-    release
-        .split(['.', '-', '+', '~'])
-        .map(|part| part.parse().map_or(Part::Text(part), Part::Number))
-        .collect()
+    release.split(['.', '-', '+', '~']).map(|part| part.parse().map_or(Part::Text(part), Part::Number)).collect()
 }
 
 /// `kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko ...` as file and what it needs.

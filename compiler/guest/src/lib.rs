@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A throw-away guest of an installed kernel: files go in, a script runs, its output is streamed out.
 //!
 //! For `spile --guest`, on hosts that cannot load modules or should not, and for the project's own tests. A guest is
@@ -165,8 +167,7 @@ impl Guest {
 
     /// Boots the guest; returns when qemu runs.
     pub fn start(&self, mut streams: Streams) -> Result<Running, Error> {
-        let acceleration =
-            self.acceleration.unwrap_or_else(|| accel::choose(&self.kernel, &mut *streams.notice));
+        let acceleration = self.acceleration.unwrap_or_else(|| accel::choose(&self.kernel, &mut *streams.notice));
         let mut tree = self.tree.clone();
         let modules = tree.put_modules(&self.kernel, &self.modules, &self.offered_modules, &self.extra_modules)?;
         let archive = tree.archive(&self.script, &modules)?;
@@ -189,7 +190,15 @@ impl Guest {
         let shared = Arc::new(Shared::default());
         let readers = streams::spawn(ports, streams, &shared);
         let control = Control { shared, writer: Arc::new(control_writer) };
-        Ok(Running { child, control, readers, start, boot_limit: self.boot_limit, time_limit: self.time_limit, _directory: directory })
+        Ok(Running {
+            child,
+            control,
+            readers,
+            start,
+            boot_limit: self.boot_limit,
+            time_limit: self.time_limit,
+            _directory: directory,
+        })
     }
 }
 
@@ -280,8 +289,7 @@ impl Running {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return Waited::Gone;
             }
-            let (ready, status, kill) =
-                self.control.shared.update(|state| (state.ready, state.status, state.kill));
+            let (ready, status, kill) = self.control.shared.update(|state| (state.ready, state.status, state.kill));
             if status.is_some() {
                 let since = *shutting_down.get_or_insert_with(Instant::now);
                 if since.elapsed() > SHUT_DOWN {

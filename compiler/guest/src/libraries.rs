@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Which files a dynamically linked program needs besides itself: its interpreter and its shared libraries.
 //!
 //! Read from the ELF file (PT_INTERP, DT_NEEDED, DT_RUNPATH; gABI, "Dynamic Linking"), not by running it as `ldd`

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! One running qemu: its command line, its four serial ports as streams, its end.
 //!
 //! The ports are sockets in a private directory, so that all of them carry any byte, both ways, and end when qemu
@@ -41,8 +43,7 @@ pub(super) fn find() -> Result<PathBuf, Error> {
     let names = ["qemu-system-x86_64", "qemu-kvm"];
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = std::env::split_paths(&path).chain(["/usr/bin", "/usr/libexec"].map(PathBuf::from));
-    let looked: Vec<PathBuf> =
-        directories.flat_map(|directory| names.map(|name| directory.join(name))).collect();
+    let looked: Vec<PathBuf> = directories.flat_map(|directory| names.map(|name| directory.join(name))).collect();
     match looked.iter().find(|file| file.is_file()) {
         Some(file) => Ok(file.clone()),
         None => Err(Error::Missing { what: "qemu", looked, package: "qemu-system-x86".to_string() }),

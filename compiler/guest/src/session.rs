@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! One script in a guest, as `spile --guest` runs it: the module goes in with the loader, what it prints comes out as it
 //! is printed, signals to this process go to the loader inside, the loader's exit status is the answer.
 
@@ -112,9 +114,14 @@ impl Session {
             false => script.push_str(&format!("exec {LOADER} {}{arguments}\n", quoted(&self.module_path()))),
             true => {
                 // What does not end by itself has been looked at long enough.
-                let seconds = if self.command.is_none() && !self.arguments.iter().any(|word| word == "-T") { "3" } else { "" };
+                let seconds =
+                    if self.command.is_none() && !self.arguments.iter().any(|word| word == "-T") { "3" } else { "" };
                 let name = super::module_name(&self.module_path());
-                script.push_str(&format!("name={} seconds={seconds}\nset -- {}{arguments}\n", quoted(&name), quoted(&self.module_path())));
+                script.push_str(&format!(
+                    "name={} seconds={seconds}\nset -- {}{arguments}\n",
+                    quoted(&name),
+                    quoted(&self.module_path())
+                ));
                 script.push_str(REHEARSAL);
             }
         }
@@ -147,13 +154,17 @@ fn first_program(command: &str) -> Option<PathBuf> {
     if word.contains('/') {
         return Some(PathBuf::from(word)).filter(|path| path.is_absolute() && path.is_file());
     }
-    let is_applet = || std::process::Command::new("/bin/busybox").arg("--list").output().is_ok_and(|output| {
-        String::from_utf8_lossy(&output.stdout).lines().any(|applet| applet == word)
-    });
+    let is_applet = || {
+        std::process::Command::new("/bin/busybox")
+            .arg("--list")
+            .output()
+            .is_ok_and(|output| String::from_utf8_lossy(&output.stdout).lines().any(|applet| applet == word))
+    };
     let path = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&path).map(|directory| directory.join(word)).find(|path| path.is_file())?;
     let guest_looks_there = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
-    let reachable = found.parent().is_some_and(|parent| guest_looks_there.iter().any(|known| parent == Path::new(known)));
+    let reachable =
+        found.parent().is_some_and(|parent| guest_looks_there.iter().any(|known| parent == Path::new(known)));
     (reachable && !is_applet()).then_some(found)
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The guest's four serial ports, read by a thread each, and what these threads tell the one that waits.
 
 use std::collections::BTreeMap;

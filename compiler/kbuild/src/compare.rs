@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Whether two modules are of the same kind: what the kernel would load is the same.
 //!
 //! Compared are all sections that are loaded or that the module loader reads, with their types, flags, bytes and
@@ -32,7 +34,8 @@ struct Described {
 impl Described {
     fn new(file: &File) -> Result<Described, String> {
         let failed = |error: object::Error| format!("damaged module: {error}");
-        let mut described = Described { sections: BTreeMap::new(), relocations: BTreeMap::new(), symbols: BTreeMap::new() };
+        let mut described =
+            Described { sections: BTreeMap::new(), relocations: BTreeMap::new(), symbols: BTreeMap::new() };
         for section in file.sections() {
             let name = section.name().map_err(failed)?;
             // .BTF is made where a vmlinux stands beside the headers, and read by tools alone.
@@ -50,8 +53,17 @@ impl Described {
             };
             let text = format!("{:?}, flags {sh_flags:?}, aligned to {}: {contents}", section.kind(), section.align());
             described.sections.insert(name.to_string(), text);
-            let relocations: Result<Vec<String>, String> =
-                section.relocations().map(|(offset, relocation)| Ok(format!("{offset:#x} {:?} {:+} {}", relocation.flags(), relocation.addend(), target(file, relocation.target())?))).collect();
+            let relocations: Result<Vec<String>, String> = section
+                .relocations()
+                .map(|(offset, relocation)| {
+                    Ok(format!(
+                        "{offset:#x} {:?} {:+} {}",
+                        relocation.flags(),
+                        relocation.addend(),
+                        target(file, relocation.target())?
+                    ))
+                })
+                .collect();
             let relocations = relocations?;
             if !relocations.is_empty() {
                 described.relocations.insert(name.to_string(), relocations.join("\n"));
@@ -68,7 +80,11 @@ impl Described {
             let SymbolFlags::Elf { st_info, st_other } = symbol.flags() else { continue };
             let text = format!("in {section} at {value:#x}, {} bytes, info {st_info:?}, {st_other:?}", symbol.size());
             // A local name may be there twice.
-            described.symbols.entry(name.to_string()).and_modify(|all| all.push_str(&format!("; {text}"))).or_insert(text);
+            described
+                .symbols
+                .entry(name.to_string())
+                .and_modify(|all| all.push_str(&format!("; {text}")))
+                .or_insert(text);
         }
         Ok(described)
     }
@@ -90,7 +106,10 @@ fn target(file: &File, target: RelocationTarget) -> Result<String, String> {
 }
 
 fn strings(data: &[u8]) -> BTreeSet<String> {
-    data.split(|byte| *byte == 0).filter(|text| !text.is_empty()).map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+    data.split(|byte| *byte == 0)
+        .filter(|text| !text.is_empty())
+        .map(|text| String::from_utf8_lossy(text).into_owned())
+        .collect()
 }
 
 fn digest(data: &[u8]) -> String {
@@ -105,7 +124,8 @@ fn diff(lines: &mut Vec<String>, what: &str, one: &BTreeMap<String, String>, oth
             (Some(a), Some(b)) if a == b => {}
             (Some(a), Some(b)) => {
                 let first = a.lines().zip(b.lines()).find(|(a, b)| a != b);
-                let (a, b) = first.unwrap_or_else(|| (a.lines().last().unwrap_or_default(), b.lines().last().unwrap_or_default()));
+                let (a, b) = first
+                    .unwrap_or_else(|| (a.lines().last().unwrap_or_default(), b.lines().last().unwrap_or_default()));
                 lines.push(format!("{what} {name}: {a} / {b}"));
             }
             (Some(_), None) => lines.push(format!("{what} {name}: only in the first")),
@@ -144,7 +164,10 @@ mod tests {
         let one = module(b"\x90\xc3", b"license=GPL\0name=a\0", "f");
         assert_eq!(differences(&one, &one).unwrap(), [] as [String; 0]);
         assert_eq!(differences(&one, &module(b"\x90\xc3", b"name=a\0license=GPL\0", "f")).unwrap(), [] as [String; 0]);
-        assert!(differences(&one, &module(b"\x91\xc3", b"license=GPL\0name=a\0", "f")).unwrap()[0].starts_with("section .text: "));
+        assert!(
+            differences(&one, &module(b"\x91\xc3", b"license=GPL\0name=a\0", "f")).unwrap()[0]
+                .starts_with("section .text: ")
+        );
         assert!(differences(&one, &module(b"\x90\xc3", b"license=GPL\0name=b\0", "f")).unwrap()[0].contains("name=b"));
         let names = differences(&one, &module(b"\x90\xc3", b"license=GPL\0name=a\0", "g")).unwrap();
         assert_eq!(names, ["symbol f: only in the first", "symbol g: only in the second"]);

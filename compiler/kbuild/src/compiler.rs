@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The C compiler: the one that the kernel was built with, by its configuration, or one of a near version.
 //!
 //! `CROSS_COMPILE` stands before the names of a GNU toolchain's programs; `ARCH` is the kernel's Makefile's own business.
@@ -34,7 +36,8 @@ pub(super) fn choose(build_dir: &Path) -> Result<Compiler, BuildError> {
     let config = std::fs::read_to_string(build_dir.join(".config")).unwrap_or_default();
     let cross = std::env::var("CROSS_COMPILE").unwrap_or_default();
     let wanted = wanted(&config);
-    let (command, major) = nearest(wanted, &cross, &on_path, &version).ok_or_else(|| BuildError::NoCompiler { wanted: wanted.exact() })?;
+    let (command, major) =
+        nearest(wanted, &cross, &on_path, &version).ok_or_else(|| BuildError::NoCompiler { wanted: wanted.exact() })?;
     let warning = (wanted.major != 0 && major != wanted.major).then(|| {
         let is = if major == 0 { "of an unknown version".to_string() } else { format!("version {major}") };
         format!("the kernel was built with {}, {command} is {is}: install {0} if the build fails", wanted.exact())
@@ -51,14 +54,21 @@ impl Wanted {
 
 /// CONFIG_GCC_VERSION and CONFIG_CLANG_VERSION: `120200` is 12.2; the other one is 0.
 fn wanted(config: &str) -> Wanted {
-    let number = |name: &str| config.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')?.parse::<u32>().ok()).unwrap_or(0);
+    let number = |name: &str| {
+        config.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')?.parse::<u32>().ok()).unwrap_or(0)
+    };
     let (gcc, clang) = (number("CONFIG_GCC_VERSION") / 10_000, number("CONFIG_CLANG_VERSION") / 10_000);
     let lld = config.lines().any(|line| line == "CONFIG_LD_IS_LLD=y");
     if clang > 0 { Wanted { name: "clang", major: clang, lld } } else { Wanted { name: "gcc", major: gcc, lld } }
 }
 
 /// The command of the nearest version, the newer of two that are as near, and its major version (0: not known).
-fn nearest(wanted: Wanted, cross: &str, there: &dyn Fn(&str) -> Option<PathBuf>, version: &dyn Fn(&str) -> Option<u32>) -> Option<(String, u32)> {
+fn nearest(
+    wanted: Wanted,
+    cross: &str,
+    there: &dyn Fn(&str) -> Option<PathBuf>,
+    version: &dyn Fn(&str) -> Option<u32>,
+) -> Option<(String, u32)> {
     let cross = if wanted.name == "gcc" { cross } else { "" };
     let plain = format!("{cross}{}", wanted.name);
     let numbered = |major: u32| format!("{plain}-{major}");
@@ -71,11 +81,16 @@ fn nearest(wanted: Wanted, cross: &str, there: &dyn Fn(&str) -> Option<PathBuf>,
     // Further away the kernel's headers are for another compiler altogether.
     const FAR: u32 = 10;
     let low = wanted.major.saturating_sub(FAR).max(1);
-    let mut found: Vec<(String, u32)> = (low..=wanted.major + FAR).filter(|major| there(&numbered(*major)).is_some()).map(|major| (numbered(major), major)).collect();
+    let mut found: Vec<(String, u32)> = (low..=wanted.major + FAR)
+        .filter(|major| there(&numbered(*major)).is_some())
+        .map(|major| (numbered(major), major))
+        .collect();
     if there(&plain).is_some() {
         found.push((plain.clone(), version(&plain).unwrap_or(0)));
     }
-    let distance = |major: u32| if major == 0 { u32::MAX } else { 2 * major.abs_diff(wanted.major) + u32::from(major < wanted.major) };
+    let distance = |major: u32| {
+        if major == 0 { u32::MAX } else { 2 * major.abs_diff(wanted.major) + u32::from(major < wanted.major) }
+    };
     found.into_iter().min_by_key(|(_, major)| distance(*major))
 }
 
@@ -89,23 +104,36 @@ fn variables(wanted: Wanted, command: &str, there: &dyn Fn(&str) -> Option<PathB
     if wanted.name == "clang" && wanted.lld {
         variables.push("LLVM=1".into());
         let suffix = command.strip_prefix("clang").unwrap_or_default();
-        let tools = [("LD", "ld.lld"), ("AR", "llvm-ar"), ("NM", "llvm-nm"), ("OBJCOPY", "llvm-objcopy"), ("OBJDUMP", "llvm-objdump"), ("READELF", "llvm-readelf"), ("STRIP", "llvm-strip")];
+        let tools = [
+            ("LD", "ld.lld"),
+            ("AR", "llvm-ar"),
+            ("NM", "llvm-nm"),
+            ("OBJCOPY", "llvm-objcopy"),
+            ("OBJDUMP", "llvm-objdump"),
+            ("READELF", "llvm-readelf"),
+            ("STRIP", "llvm-strip"),
+        ];
         let tools = tools.map(|(variable, tool)| (variable, format!("{tool}{suffix}")));
-        variables.extend(tools.iter().filter(|(_, tool)| there(tool).is_some()).map(|(variable, tool)| format!("{variable}={tool}")));
+        variables.extend(
+            tools.iter().filter(|(_, tool)| there(tool).is_some()).map(|(variable, tool)| format!("{variable}={tool}")),
+        );
     }
     variables
 }
 
 fn on_path(command: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let executable = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
+    let executable = |file: &PathBuf| {
+        std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    };
     std::env::split_paths(&path).map(|directory| directory.join(command)).find(executable)
 }
 
 /// The program's file, by what an upgrade changes.
 fn identity(command: &str) -> String {
     let file = on_path(command).and_then(|file| file.canonicalize().ok()).unwrap_or_else(|| PathBuf::from(command));
-    let state = std::fs::metadata(&file).map(|metadata| format!("{} {}.{}", metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
+    let state = std::fs::metadata(&file)
+        .map(|metadata| format!("{} {}.{}", metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
     format!("{} {}", file.display(), state.unwrap_or_default())
 }
 
@@ -162,7 +190,10 @@ mod tests {
     fn tools_of_llvm() {
         let clang = Wanted { name: "clang", major: 16, lld: true };
         let there = |command: &str| ["ld.lld-16", "llvm-nm"].contains(&command).then(PathBuf::new);
-        assert_eq!(variables(clang, "clang-16", &there), ["CC=clang-16", "KCFLAGS=-fno-addrsig", "LLVM=1", "LD=ld.lld-16"]);
+        assert_eq!(
+            variables(clang, "clang-16", &there),
+            ["CC=clang-16", "KCFLAGS=-fno-addrsig", "LLVM=1", "LD=ld.lld-16"]
+        );
         assert_eq!(variables(clang, "clang", &there), ["CC=clang", "KCFLAGS=-fno-addrsig", "LLVM=1", "NM=llvm-nm"]);
         assert_eq!(variables(GCC_12, "gcc-12", &there), ["CC=gcc-12"]);
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The kernel half of spile, which is part of the program: one file is an installation.
 
 use std::collections::BTreeMap;
@@ -40,7 +42,10 @@ impl Runtime {
             let files = files.map(|(path, bytes)| (path, bytes.to_vec())).collect();
             return Ok(Runtime { files, makefile: MAKEFILE.to_vec() });
         };
-        let failed = |path: &Path, error: std::io::Error| BuildError::File { path: path.to_path_buf(), error: error.to_string() };
+        let failed = |path: &Path, error: std::io::Error| BuildError::File {
+            path: path.to_path_buf(),
+            error: error.to_string(),
+        };
         let mut files = BTreeMap::new();
         let mut open = vec![directory.to_path_buf()];
         while let Some(next) = open.pop() {
@@ -79,7 +84,10 @@ impl Runtime {
 
     /// Writes the headers that generated units include, and the linker's script, into `runtime-c/` of a directory.
     pub(super) fn unpack_headers(&self, directory: &Path) -> Result<(), BuildError> {
-        let headers = self.files.iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "h" || extension == "lds"));
+        let headers = self
+            .files
+            .iter()
+            .filter(|(path, _)| path.extension().is_some_and(|extension| extension == "h" || extension == "lds"));
         for (path, bytes) in headers {
             write(&directory.join("runtime-c").join(path), bytes)?;
         }

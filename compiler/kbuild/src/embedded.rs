@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The object of a script's own C: made with kernel headers, so it costs as much as all the rest ten times over, and kept.
 //!
 //! It is kept by its text alone, not by the module's name, which is different for each script: it is compiled as part of
@@ -27,13 +29,20 @@ pub(super) struct Made {
 }
 
 /// Makes `embedded.o` in the shop's work directory, from the shelf if it is there and no header changed since.
-pub(super) fn make(steps: &Steps, text: &[u8], name: &str, shop: &Shop, shelf: Option<&Shelf>) -> Result<Made, Failure> {
+pub(super) fn make(
+    steps: &Steps,
+    text: &[u8],
+    name: &str,
+    shop: &Shop,
+    shelf: Option<&Shelf>,
+) -> Result<Made, Failure> {
     let source = shop.work.join("embedded.c");
     let object = shop.work.join("embedded.o");
     make::write(&source, text)?;
     let key = shelf.map(|shelf| key(shelf, text));
     let kept = shelf.zip(key.as_ref()).and_then(|(shelf, key)| shelf.cache.get(Kind::Embedded, key));
-    let kept = kept.and_then(|entry| Some((Inputs::from_text(entry.text("headers")?), entry.part("o").map(<[u8]>::to_vec))));
+    let kept =
+        kept.and_then(|entry| Some((Inputs::from_text(entry.text("headers")?), entry.part("o").map(<[u8]>::to_vec))));
     let kept = kept.filter(|(headers, _)| headers.is_unchanged());
     if let Some((headers, Some(bytes))) = &kept {
         make::write(&object, bytes)?;
@@ -103,8 +112,17 @@ mod tests {
     fn headers_of_a_rule() {
         let directory = tempfile::tempdir().unwrap();
         let work = directory.path();
-        let shop = Shop { work, directory: Path::new("/k"), environment: Vec::new(), verbosity: 0, stages: Default::default() };
-        let text = format!("{0}/embedded.o: {0}/embedded.c \\\n /usr/h.h ./include/a.h \\\n {0}/runtime-c/script.h\n", work.display());
+        let shop = Shop {
+            work,
+            directory: Path::new("/k"),
+            environment: Vec::new(),
+            verbosity: 0,
+            stages: Default::default(),
+        };
+        let text = format!(
+            "{0}/embedded.o: {0}/embedded.c \\\n /usr/h.h ./include/a.h \\\n {0}/runtime-c/script.h\n",
+            work.display()
+        );
         std::fs::write(work.join(HEADERS), text).unwrap();
         assert_eq!(read_headers(&shop), [Path::new("/usr/h.h"), Path::new("/k/./include/a.h")]);
     }
@@ -112,7 +130,11 @@ mod tests {
     #[test]
     fn the_name_in_an_object() {
         let object = |section: &[u8], data: &[u8]| {
-            let mut object = object::write::Object::new(object::BinaryFormat::Elf, object::Architecture::X86_64, object::Endianness::Little);
+            let mut object = object::write::Object::new(
+                object::BinaryFormat::Elf,
+                object::Architecture::X86_64,
+                object::Endianness::Little,
+            );
             let id = object.add_section(Vec::new(), section.to_vec(), object::SectionKind::ReadOnlyData);
             object.append_section_data(id, data, 1);
             object.write().unwrap()

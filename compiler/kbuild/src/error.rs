@@ -1,25 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What can keep a module from being built.
 
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildError {
-    NoHeaders { release: String, looked: PathBuf },
+    NoHeaders {
+        release: String,
+        looked: PathBuf,
+    },
     NoMake,
     /// `wanted` is a command, `gcc-12`.
-    NoCompiler { wanted: String },
+    NoCompiler {
+        wanted: String,
+    },
     /// The C compiler refused; the lines that say why.
-    Compile { lines: Vec<String> },
+    Compile {
+        lines: Vec<String>,
+    },
     /// make failed for another reason.
-    Failed { log: String },
+    Failed {
+        log: String,
+    },
     /// The headers have no scripts/sign-file.
-    NoSigner { looked: PathBuf },
+    NoSigner {
+        looked: PathBuf,
+    },
     /// Keys were to be where they usually are.
-    NoKeys { looked: Vec<PathBuf> },
+    NoKeys {
+        looked: Vec<PathBuf>,
+    },
     /// sign-file refused.
-    Sign { log: String },
+    Sign {
+        log: String,
+    },
     /// A file could not be read or written.
-    File { path: PathBuf, error: String },
+    File {
+        path: PathBuf,
+        error: String,
+    },
 }
 
 impl BuildError {

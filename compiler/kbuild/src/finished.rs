@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Finished modules, kept from one run to the next by what went into them.
 //!
 //! The key is known after pass 1: the texts of the script and its library, the options, the kernel's build tree, the
@@ -43,8 +45,16 @@ pub struct Facts<'a> {
 }
 
 /// Variables that passes 2 to 4 look at, or the programs that they run.
-const ENVIRONMENT: [&str; 8] =
-    ["PATH", "ARCH", "CROSS_COMPILE", "CPATH", "C_INCLUDE_PATH", "SYSTEMTAP_DEBUGINFO_PATH", "DEBUGINFOD_URLS", "SYSROOT"];
+const ENVIRONMENT: [&str; 8] = [
+    "PATH",
+    "ARCH",
+    "CROSS_COMPILE",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "SYSTEMTAP_DEBUGINFO_PATH",
+    "DEBUGINFOD_URLS",
+    "SYSROOT",
+];
 
 /// The key of the module that these facts lead to.
 pub fn key(facts: &Facts) -> Key {
@@ -70,7 +80,8 @@ pub fn key(facts: &Facts) -> Key {
 
 /// This program: its version, and what tells one build of it from another.
 fn itself() -> String {
-    let state = std::fs::metadata("/proc/self/exe").map(|file| format!("{} {}.{} {}", file.size(), file.mtime(), file.mtime_nsec(), file.ino()));
+    let state = std::fs::metadata("/proc/self/exe")
+        .map(|file| format!("{} {}.{} {}", file.size(), file.mtime(), file.mtime_nsec(), file.ino()));
     format!("{} {}", env!("CARGO_PKG_VERSION"), state.unwrap_or_default())
 }
 
@@ -144,12 +155,24 @@ mod tests {
     #[test]
     fn kept_until_an_input_changes() {
         let directory = tempfile::tempdir().unwrap();
-        let settings = spile_base::cache::Settings { directory: Some(directory.path().join("cache")), limit: 1 << 20, poisoned: false };
+        let settings = spile_base::cache::Settings {
+            directory: Some(directory.path().join("cache")),
+            limit: 1 << 20,
+            poisoned: false,
+        };
         let cache = Cache::open(&settings);
         let input = directory.path().join("vmlinux");
         std::fs::write(&input, "1").unwrap();
-        let key = key(&Facts { options: "", sources: &SourceMap::new(), release: "6.1", build: "b", title: "x.stp", numbered: true });
-        let finished = Finished { module: vec![1, 2], warnings: "w\n".into(), modules: vec!["lustre".into(), "ptlrpc".into()] };
+        let key = key(&Facts {
+            options: "",
+            sources: &SourceMap::new(),
+            release: "6.1",
+            build: "b",
+            title: "x.stp",
+            numbered: true,
+        });
+        let finished =
+            Finished { module: vec![1, 2], warnings: "w\n".into(), modules: vec!["lustre".into(), "ptlrpc".into()] };
         keep(&cache, &key, &finished, [input.clone()], "about");
         assert_eq!(find(&cache, &key), Some(finished));
         std::fs::write(&input, "12").unwrap();

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Pass 4: C text to a loadable `.ko`.
 //!
 //! The runtime is compiled once for each kernel, compiler and version of spile, by the kernel's own Kbuild through
@@ -5,12 +7,12 @@
 //! following that ([`replay`]) in a twentieth of the time. Where it cannot be followed they are left to Kbuild, as with
 //! `--kbuild`; [`Built::notes`] says why.
 
-pub mod finished;
 mod compare;
 mod compiler;
 mod embed;
 mod embedded;
 mod error;
+pub mod finished;
 mod make;
 mod modpost;
 mod recipe;
@@ -89,7 +91,14 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
     }
     let compiler = compiler::choose(&request.build_dir)?;
     let runtime = Runtime::read(request.runtime.as_deref())?;
-    let mut built = Built { module: PathBuf::new(), notes: Vec::new(), warnings: compiler.warning.iter().cloned().collect(), inputs: Vec::new(), stack: None, stages: Vec::new() };
+    let mut built = Built {
+        module: PathBuf::new(),
+        notes: Vec::new(),
+        warnings: compiler.warning.iter().cloned().collect(),
+        inputs: Vec::new(),
+        stack: None,
+        stages: Vec::new(),
+    };
     let key = key(request, &runtime, &compiler);
     let started = Instant::now();
     let recipe = recipe(request, &runtime, &compiler, &key, work, cache, &mut built.notes, say)?;
@@ -124,10 +133,14 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
                         return Ok(built);
                     }
                     Err(replay::Failure::Refused(error)) => return Err(error),
-                    Err(replay::Failure::Unable(reason)) => built.notes.push(format!("left to Kbuild: {}", first_lines(&reason))),
+                    Err(replay::Failure::Unable(reason)) => {
+                        built.notes.push(format!("left to Kbuild: {}", first_lines(&reason)))
+                    }
                 }
             }
-            Err(ref why) => built.notes.push(format!("modules for this kernel are left to Kbuild: {}", first_lines(why))),
+            Err(ref why) => {
+                built.notes.push(format!("modules for this kernel are left to Kbuild: {}", first_lines(why)))
+            }
         }
     }
     let started = Instant::now();
@@ -156,10 +169,18 @@ pub fn identity(build_dir: &Path, runtime: Option<&Path>) -> Result<String, Buil
 /// What tells one build tree of a release from another: by size and time, as of the compiler. Not by their places on a disk:
 /// a system that is copied, an image or a container, keeps what was built for its kernels.
 fn tree(build_dir: &Path) -> String {
-    let files = [".config", "Module.symvers", "Makefile", "include/generated/utsrelease.h", "scripts/mod/modpost", "tools/objtool/objtool"];
+    let files = [
+        ".config",
+        "Module.symvers",
+        "Makefile",
+        "include/generated/utsrelease.h",
+        "scripts/mod/modpost",
+        "tools/objtool/objtool",
+    ];
     let states = files.map(|file| {
         let path = build_dir.join(file);
-        let state = std::fs::metadata(&path).map(|metadata| format!("{} {}.{:09}", metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
+        let state = std::fs::metadata(&path)
+            .map(|metadata| format!("{} {}.{:09}", metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
         format!("{} {}\n", path.display(), state.unwrap_or_default())
     });
     states.concat()
@@ -168,7 +189,10 @@ fn tree(build_dir: &Path) -> String {
 fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
     let mut hash = runtime.digest();
     let environment = ["ARCH", "CROSS_COMPILE"].map(|name| std::env::var(name).unwrap_or_default());
-    let facts = format!("{FORMAT}\n{}\n{}\n{:?}\n{:?}\n{environment:?}\n", request.release, compiler.identity, compiler.make, request.make);
+    let facts = format!(
+        "{FORMAT}\n{}\n{}\n{:?}\n{:?}\n{environment:?}\n",
+        request.release, compiler.identity, compiler.make, request.make
+    );
     sha2::Digest::update(&mut hash, facts);
     sha2::Digest::update(&mut hash, tree(&request.build_dir));
     Key::new(hash)
@@ -180,7 +204,16 @@ const FORMAT: u32 = 2;
 /// The recipe for the request's kernel: kept, or learnt now. None: there is no cache, and to learn it would take as long
 /// each time as Kbuild does.
 #[allow(clippy::too_many_arguments)]
-fn recipe(request: &Request, runtime: &Runtime, compiler: &Compiler, key: &Key, work: &Path, cache: &Cache, notes: &mut Vec<String>, say: Say) -> Result<Option<Recipe>, BuildError> {
+fn recipe(
+    request: &Request,
+    runtime: &Runtime,
+    compiler: &Compiler,
+    key: &Key,
+    work: &Path,
+    cache: &Cache,
+    notes: &mut Vec<String>,
+    say: Say,
+) -> Result<Option<Recipe>, BuildError> {
     let kept = || cache.get(Kind::Runtime, key).and_then(|entry| Recipe::from_entry(&entry));
     if let Some(recipe) = kept() {
         notes.push("runtime: cached".into());
@@ -206,7 +239,13 @@ fn recipe(request: &Request, runtime: &Runtime, compiler: &Compiler, key: &Key, 
 }
 
 /// By Makefile.kbuild, with the runtime's object or compiling that too.
-fn by_kbuild(request: &Request, runtime: &Runtime, compiler: &Compiler, plain: Option<&[u8]>, work: &Path) -> Result<PathBuf, BuildError> {
+fn by_kbuild(
+    request: &Request,
+    runtime: &Runtime,
+    compiler: &Compiler,
+    plain: Option<&[u8]>,
+    work: &Path,
+) -> Result<PathBuf, BuildError> {
     let apart = work.join(APART);
     runtime.unpack(&apart)?;
     make::write(&apart.join("script.c"), request.sources.script.as_bytes())?;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Runs the kernel's Kbuild.
 
 use std::path::Path;
@@ -22,18 +24,38 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
 /// What every program of a build gets: messages in English, temporary files where they go with the work directory, and
 /// nothing that a make around us may have set.
 pub(super) fn environment(command: &mut Command, work: &Path) {
-    for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES", "KBUILD_OUTPUT", "KCFLAGS", "KBUILD_EXTRA_SYMBOLS", "LOCALVERSION"] {
+    for name in [
+        "MAKEFLAGS",
+        "MFLAGS",
+        "MAKELEVEL",
+        "MAKEFILES",
+        "KBUILD_OUTPUT",
+        "KCFLAGS",
+        "KBUILD_EXTRA_SYMBOLS",
+        "LOCALVERSION",
+    ] {
         command.env_remove(name);
     }
     command.env("LC_ALL", "C").env("TMPDIR", work);
 }
 
 /// `make -C BUILD_DIR M=work VARIABLES TARGETS`; gives what it said.
-pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables: &[String], targets: &[&str]) -> Result<String, BuildError> {
+pub(super) fn run(
+    request: &Request,
+    compiler: &Compiler,
+    work: &Path,
+    variables: &[String],
+    targets: &[&str],
+) -> Result<String, BuildError> {
     let mut make = Command::new("make");
     environment(&mut make, work);
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    make.arg("-C").arg(&request.build_dir).arg(format!("M={}", work.display())).arg(format!("-j{jobs}")).args(&compiler.make).args(&request.make);
+    make.arg("-C")
+        .arg(&request.build_dir)
+        .arg(format!("M={}", work.display()))
+        .arg(format!("-j{jobs}"))
+        .args(&compiler.make)
+        .args(&request.make);
     // A tree with a vmlinux would have BTF made of its types for each module, by programs that may not be built there.
     make.arg("CONFIG_DEBUG_INFO_BTF_MODULES=");
     make.arg("--no-print-directory").args(variables).args(targets).stdin(Stdio::null());
@@ -56,7 +78,8 @@ pub(super) fn run(request: &Request, compiler: &Compiler, work: &Path, variables
 
 /// Messages of the compiler and of modpost that are errors. Commands, which make shows too, are indented.
 pub(super) fn errors_in(log: &str) -> Vec<String> {
-    let is_error = |line: &&str| !line.starts_with(' ') && line.contains("error:") || line.starts_with("ERROR: modpost:");
+    let is_error =
+        |line: &&str| !line.starts_with(' ') && line.contains("error:") || line.starts_with("ERROR: modpost:");
     log.lines().filter(is_error).map(str::to_string).collect()
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the kernel's modpost adds to a module (`NAME.mod.o`), for another module than the one it was made for.
 //!
 //! modpost writes C with `struct module`, the module's information and the CRCs of the symbols that the module uses, and
@@ -31,9 +33,12 @@ pub(super) struct Module<'a> {
 /// The `.mod.o` of `module`, from that of the module `reference`. Err: why only modpost itself can do it.
 pub(super) fn describe(info: &[u8], reference: &str, module: &Module, symvers: &Path) -> Result<Vec<u8>, String> {
     let used = Used::of(module.object)?;
-    let mut builder = Builder::read64(info).map_err(|error| format!("reading the reference module's description: {error}"))?;
+    let mut builder =
+        Builder::read64(info).map_err(|error| format!("reading the reference module's description: {error}"))?;
     builder.sections.iter_mut().filter(|section| is_debug(&section.name)).for_each(|section| section.delete = true);
-    let find = |builder: &Builder, name: &str| builder.sections.iter().find(|section| *section.name == *name.as_bytes()).map(|section| section.id());
+    let find = |builder: &Builder, name: &str| {
+        builder.sections.iter().find(|section| *section.name == *name.as_bytes()).map(|section| section.id())
+    };
     if find(&builder, "__version_ext_crcs").is_some() {
         return Err("the kernel has extended module versions".into());
     }
@@ -47,7 +52,11 @@ pub(super) fn describe(info: &[u8], reference: &str, module: &Module, symvers: &
         let bytes = put_versions(&versions_now);
         let length = bytes.len() as u64;
         *data(&mut builder, id)? = bytes;
-        builder.symbols.iter_mut().filter(|symbol| symbol.section == Some(id) && symbol.st_size > 0).for_each(|symbol| symbol.st_size = length);
+        builder
+            .symbols
+            .iter_mut()
+            .filter(|symbol| symbol.section == Some(id) && symbol.st_size > 0)
+            .for_each(|symbol| symbol.st_size = length);
     }
     let modinfo = find(&builder, ".modinfo").ok_or("the reference module has no information")?;
     rewrite_modinfo(&mut builder, modinfo, |entry| match entry.split_once('=') {
@@ -98,9 +107,12 @@ struct Used {
 
 impl Used {
     fn of(object: &[u8]) -> Result<Used, String> {
-        let file = ElfFile64::<Endianness>::parse(object).map_err(|error| format!("reading the module's objects: {error}"))?;
+        let file =
+            ElfFile64::<Endianness>::parse(object).map_err(|error| format!("reading the module's objects: {error}"))?;
         let only_modpost = ["__ksymtab", "___ksymtab", ".export_symbol", ".gnu.linkonce.this_module"];
-        let section = file.sections().find(|section| only_modpost.iter().any(|start| section.name().is_ok_and(|name| name.starts_with(start))));
+        let section = file
+            .sections()
+            .find(|section| only_modpost.iter().any(|start| section.name().is_ok_and(|name| name.starts_with(start))));
         if let Some(section) = section {
             return Err(format!("the module has a section {}", section.name().unwrap_or_default()));
         }
@@ -110,7 +122,8 @@ impl Used {
             if name.starts_with("__mod_") && name.ends_with("_device_table") {
                 return Err(format!("the module has a table of devices {name}"));
             }
-            if symbol.is_undefined() && !name.is_empty() && !["__this_module", "_GLOBAL_OFFSET_TABLE_"].contains(&name) {
+            if symbol.is_undefined() && !name.is_empty() && !["__this_module", "_GLOBAL_OFFSET_TABLE_"].contains(&name)
+            {
                 let set = if symbol.is_weak() { &mut used.weak } else { &mut used.needed };
                 set.insert(name.to_string());
             }
@@ -120,11 +133,16 @@ impl Used {
 }
 
 /// The table of versions, those of `old` in their order, and the names of the modules that others come from.
-fn choose_versions(old: &[(String, u64)], used: &Used, symvers: &Path) -> Result<(Vec<(String, u64)>, Vec<String>), String> {
+fn choose_versions(
+    old: &[(String, u64)],
+    used: &Used,
+    symvers: &Path,
+) -> Result<(Vec<(String, u64)>, Vec<String>), String> {
     let is_used = |name: &str| name == LAYOUT || used.needed.contains(name) || used.weak.contains(name);
     let mut versions: Vec<(String, u64)> = old.iter().filter(|(name, _)| is_used(name)).cloned().collect();
     let known: BTreeSet<&str> = old.iter().map(|(name, _)| name.as_str()).collect();
-    let new: Vec<&str> = used.needed.iter().chain(&used.weak).map(String::as_str).filter(|name| !known.contains(name)).collect();
+    let new: Vec<&str> =
+        used.needed.iter().chain(&used.weak).map(String::as_str).filter(|name| !known.contains(name)).collect();
     let exports = symvers::find(symvers, &new).ok_or_else(|| format!("there is no {}", symvers.display()))?;
     let mut depends: Vec<String> = Vec::new();
     for name in new {
@@ -158,7 +176,9 @@ fn parse_versions(bytes: &[u8]) -> Result<Vec<(String, u64)>, String> {
         Some((std::str::from_utf8(name).ok()?.to_string(), u64::from_le_bytes(crc.try_into().ok()?)))
     };
     let entries: Option<Vec<_>> = bytes.chunks(VERSION_BYTES).map(entry).collect();
-    entries.filter(|_| bytes.len() % VERSION_BYTES == 0).ok_or_else(|| "the table of versions has an unknown form".into())
+    entries
+        .filter(|_| bytes.len() % VERSION_BYTES == 0)
+        .ok_or_else(|| "the table of versions has an unknown form".into())
 }
 
 fn put_versions(versions: &[(String, u64)]) -> Vec<u8> {
@@ -174,7 +194,11 @@ fn put_versions(versions: &[(String, u64)]) -> Vec<u8> {
 }
 
 /// Changes strings of `.modinfo`; the symbols that stand at them keep standing there.
-fn rewrite_modinfo(builder: &mut Builder, id: SectionId, change: impl Fn(&str) -> Result<String, String>) -> Result<(), String> {
+fn rewrite_modinfo(
+    builder: &mut Builder,
+    id: SectionId,
+    change: impl Fn(&str) -> Result<String, String>,
+) -> Result<(), String> {
     let old = data(builder, id)?.clone();
     let mut new = Vec::with_capacity(old.len());
     // Where a string began, begins now, and how long it is with its NUL.
@@ -204,7 +228,8 @@ fn rewrite_modinfo(builder: &mut Builder, id: SectionId, change: impl Fn(&str) -
 /// `char name[MODULE_NAME_LEN]` of struct module. The new name fits: options.rs checks names.
 fn rename(bytes: &mut [u8], old: &str, new: &str) -> Result<(), String> {
     let with_nul: Vec<u8> = old.bytes().chain([0]).collect();
-    let places: Vec<usize> = bytes.windows(with_nul.len()).enumerate().filter(|(_, window)| *window == with_nul).map(|(at, _)| at).collect();
+    let places: Vec<usize> =
+        bytes.windows(with_nul.len()).enumerate().filter(|(_, window)| *window == with_nul).map(|(at, _)| at).collect();
     let [at] = places.as_slice() else { return Err("struct module does not have its name once".into()) };
     let length = old.len().max(new.len()) + 1;
     let room = bytes.get_mut(*at..*at + length).ok_or("struct module has no room for the name")?;
@@ -218,7 +243,8 @@ fn rename(bytes: &mut [u8], old: &str, new: &str) -> Result<(), String> {
 
 /// Whether an object is 64-bit little-endian ELF, the only kind that is read and written here.
 pub(super) fn is_readable(object: &[u8]) -> bool {
-    object::elf::FileHeader64::<Endianness>::parse(object).is_ok_and(|header| header.endian().is_ok_and(|endian| endian == Endianness::Little))
+    object::elf::FileHeader64::<Endianness>::parse(object)
+        .is_ok_and(|header| header.endian().is_ok_and(|endian| endian == Endianness::Little))
 }
 
 #[cfg(test)]

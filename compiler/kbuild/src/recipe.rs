@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! How Kbuild makes modules of one kernel: the commands that it recorded, and what it made that all modules share.
 //!
 //! A recipe is learnt once ([`super::record`]) and kept; [`super::replay`] follows it.
@@ -162,7 +164,8 @@ mod tests {
         generalize_objects(&mut general);
         let objects = ["/x/a.o".to_string(), "/x/b.o".to_string()];
         assert_eq!(specialize(&general, Path::new("/x"), "m", &objects), words("ld -r -o /x/m.o /x/a.o /x/b.o"));
-        let mut from_file = generalize(&words(&format!("ld -r -o /w/{REFERENCE}.o @/w/{REFERENCE}.mod")), Path::new("/w"));
+        let mut from_file =
+            generalize(&words(&format!("ld -r -o /w/{REFERENCE}.o @/w/{REFERENCE}.mod")), Path::new("/w"));
         generalize_objects(&mut from_file);
         assert_eq!(specialize(&from_file, Path::new("/x"), "m", &objects), words("ld -r -o /x/m.o @/x/m.mod"));
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Learns a [`Recipe`]: Kbuild makes a reference module together with the runtime, and what it recorded in its `.cmd`
 //! files is followed once more; only if that gives a module of the same kind ([`compare`]) is it followed for others.
 
@@ -12,25 +14,36 @@ use super::{BuildError, Request, compare, make, modpost, replay, shell};
 const GENERATED: [&str; 1] = ["runtime-c/spile_features.h"];
 
 /// Builds in `work`, which is empty.
-pub(super) fn record(request: &Request, runtime: &Runtime, compiler: &Compiler, work: &Path) -> Result<Recipe, BuildError> {
+pub(super) fn record(
+    request: &Request,
+    runtime: &Runtime,
+    compiler: &Compiler,
+    work: &Path,
+) -> Result<Recipe, BuildError> {
     runtime.unpack(work)?;
     let reference = |name: &str| runtime.file(&format!("reference/{name}")).map(<[u8]>::to_vec).unwrap_or_default();
     let (script, embedded) = (reference("script.c"), reference("embedded.c"));
     make::write(&work.join("script.c"), &script)?;
     make::write(&work.join("embedded.c"), &embedded)?;
-    let variables = [format!("SPILE_MODULE={REFERENCE}"), "SPILE_EMBEDDED=1".into(), "SPILE_PLAIN=1".into(), "V=1".into()];
+    let variables =
+        [format!("SPILE_MODULE={REFERENCE}"), "SPILE_EMBEDDED=1".into(), "SPILE_PLAIN=1".into(), "V=1".into()];
     let log = make::run(request, compiler, work, &variables, &["modules"])?;
     let plain = make::read(&work.join("spile_plain.o"))?;
     let steps = read(work, &log).and_then(|steps| {
-        let module = std::fs::read(work.join(format!("{REFERENCE}.ko"))).map_err(|error| format!("reading the reference module: {error}"))?;
+        let module = std::fs::read(work.join(format!("{REFERENCE}.ko")))
+            .map_err(|error| format!("reading the reference module: {error}"))?;
         let again = work.join("again");
         std::fs::create_dir(&again).map_err(|error| format!("making {}: {error}", again.display()))?;
         let source = replay::Source { name: REFERENCE, script: &script, embedded: Some(&embedded) };
-        let replayed = replay::follow(&steps, &plain, &source, runtime, request, &again).map_err(|error| error.reason())?;
+        let replayed =
+            replay::follow(&steps, &plain, &source, runtime, request, &again).map_err(|error| error.reason())?;
         let replayed = std::fs::read(&replayed).map_err(|error| format!("reading {}: {error}", replayed.display()))?;
         match compare::differences(&module, &replayed)?.as_slice() {
             [] => Ok(steps),
-            [first, others @ ..] => Err(format!("Kbuild's reference module differs from the one made without it in {first} (and {} more)", others.len())),
+            [first, others @ ..] => Err(format!(
+                "Kbuild's reference module differs from the one made without it in {first} (and {} more)",
+                others.len()
+            )),
         }
     });
     Ok(Recipe { plain, steps })
@@ -86,7 +99,9 @@ fn commands(work: &Path, target: &str) -> Result<Vec<Words>, String> {
     let file = work.join(format!(".{target}.cmd"));
     let text = std::fs::read_to_string(&file).map_err(|error| format!("reading {}: {error}", file.display()))?;
     let line = text.lines().find(|line| line.starts_with("cmd_") || line.starts_with("savedcmd_"));
-    let command = line.and_then(|line| line.split_once(":=")).ok_or_else(|| format!("Kbuild recorded no command for {target}"))?;
+    let command = line
+        .and_then(|line| line.split_once(":="))
+        .ok_or_else(|| format!("Kbuild recorded no command for {target}"))?;
     let commands = shell::commands(command.1).ok_or_else(|| format!("the command for {target} needs a shell"))?;
     Ok(commands.iter().map(|words| recipe::generalize(words, work)).collect())
 }
@@ -94,7 +109,11 @@ fn commands(work: &Path, target: &str) -> Result<Vec<Words>, String> {
 /// What `-o` of the first command names.
 fn output(commands: &[Words]) -> Option<&str> {
     let words = commands.first()?;
-    words.iter().skip_while(|word| *word != "-o").nth(1).map(|word| if word.starts_with('\u{1}') { "/" } else { word.as_str() })
+    words
+        .iter()
+        .skip_while(|word| *word != "-o")
+        .nth(1)
+        .map(|word| if word.starts_with('\u{1}') { "/" } else { word.as_str() })
 }
 
 /// Until 5.18 objtool is run apart from the recorded command, and only the log has it.
@@ -142,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_unit_without_kernel_headers() {
-        let mut command = words("gcc -Wp,-MMD,/w/.x.d -nostdinc -I/usr/include -I ./include -include /k/kconfig.h -O2 -c -o x.o x.c");
+        let mut command =
+            words("gcc -Wp,-MMD,/w/.x.d -nostdinc -I/usr/include -I ./include -include /k/kconfig.h -O2 -c -o x.o x.c");
         header_free(&mut command);
         without_dependencies(&mut command);
         assert_eq!(command, words("gcc -nostdinc -O2 -c -o x.o x.c -I\u{1}/runtime-c"));
@@ -154,16 +174,31 @@ mod tests {
         let work = directory.path();
         let obj = obj.replace("WORK", &work.display().to_string());
         let write = |target: &str, command: &str| {
-            std::fs::write(work.join(format!(".{target}.cmd")), format!("{prefix}_{obj}{target} := {command}\n\nsource_x := y\n")).unwrap();
+            std::fs::write(
+                work.join(format!(".{target}.cmd")),
+                format!("{prefix}_{obj}{target} := {command}\n\nsource_x := y\n"),
+            )
+            .unwrap();
         };
         for unit in ["script", "embedded"] {
-            let compile = format!("gcc-12 -Wp,-MMD,{obj}.{unit}.o.d -I./include -DKBUILD_MODNAME='\"{REFERENCE}\"' -c -o {obj}{unit}.o {obj}{unit}.c   ; ./tools/objtool/objtool --orc {obj}{unit}.o");
+            let compile = format!(
+                "gcc-12 -Wp,-MMD,{obj}.{unit}.o.d -I./include -DKBUILD_MODNAME='\"{REFERENCE}\"' -c -o {obj}{unit}.o {obj}{unit}.c   ; ./tools/objtool/objtool --orc {obj}{unit}.o"
+            );
             write(&format!("{unit}.o"), &compile);
         }
         write(&format!("{REFERENCE}.o"), &format!("ld -r -o {obj}{REFERENCE}.o @{obj}{REFERENCE}.mod "));
-        write(&format!("{REFERENCE}.ko"), &format!("ld -r -T module.lds -o {obj}{REFERENCE}.ko {obj}{REFERENCE}.o {obj}{REFERENCE}.mod.o {obj}.module-common.o;  true"));
+        write(
+            &format!("{REFERENCE}.ko"),
+            &format!(
+                "ld -r -T module.lds -o {obj}{REFERENCE}.ko {obj}{REFERENCE}.o {obj}{REFERENCE}.mod.o {obj}.module-common.o;  true"
+            ),
+        );
         std::fs::write(work.join(".module-common.o"), "common").unwrap();
-        let object = object::write::Object::new(object::BinaryFormat::Elf, object::Architecture::X86_64, object::Endianness::Little);
+        let object = object::write::Object::new(
+            object::BinaryFormat::Elf,
+            object::Architecture::X86_64,
+            object::Endianness::Little,
+        );
         std::fs::write(work.join(format!("{REFERENCE}.mod.o")), object.write().unwrap()).unwrap();
         directory
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Makes a module by following a [`Recipe`](super::recipe::Recipe), without make and almost without kernel headers.
 
 use std::path::{Path, PathBuf};
@@ -31,7 +33,9 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn reason(&self) -> String {
         match self {
-            Failure::Refused(error) => std::iter::once(error.to_string()).chain(error.notes()).collect::<Vec<_>>().join(": "),
+            Failure::Refused(error) => {
+                std::iter::once(error.to_string()).chain(error.notes()).collect::<Vec<_>>().join(": ")
+            }
             Failure::Unable(reason) => reason.clone(),
         }
     }
@@ -75,7 +79,14 @@ pub(super) struct Shelf<'a> {
 }
 
 /// The module in `work`, which exists. Nothing is kept.
-pub(super) fn follow(steps: &Steps, plain: &[u8], source: &Source, runtime: &Runtime, request: &Request, work: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn follow(
+    steps: &Steps,
+    plain: &[u8],
+    source: &Source,
+    runtime: &Runtime,
+    request: &Request,
+    work: &Path,
+) -> Result<PathBuf, Failure> {
     follow_with(steps, plain, source, runtime, request, work, None).map(|made| made.module)
 }
 
@@ -90,7 +101,15 @@ pub(super) struct Made {
 }
 
 /// As [`follow`]; the embedded unit's object is taken from the shelf, or put there.
-pub(super) fn follow_with(steps: &Steps, plain: &[u8], source: &Source, runtime: &Runtime, request: &Request, work: &Path, shelf: Option<&Shelf>) -> Result<Made, Failure> {
+pub(super) fn follow_with(
+    steps: &Steps,
+    plain: &[u8],
+    source: &Source,
+    runtime: &Runtime,
+    request: &Request,
+    work: &Path,
+    shelf: Option<&Shelf>,
+) -> Result<Made, Failure> {
     runtime.unpack_headers(work)?;
     for (file, bytes) in &steps.files {
         make::write(&work.join(file), bytes)?;
@@ -98,15 +117,24 @@ pub(super) fn follow_with(steps: &Steps, plain: &[u8], source: &Source, runtime:
     make::write(&work.join("spile_plain.o"), plain)?;
     make::write(&work.join("script.c"), source.script)?;
     let directory = if steps.in_work { work } else { &request.build_dir };
-    let shop = Shop { work, directory, environment: recipe::specialize(&steps.environment, work, source.name, &[]), verbosity: request.verbosity, stages: Mutex::default() };
+    let shop = Shop {
+        work,
+        directory,
+        environment: recipe::specialize(&steps.environment, work, source.name, &[]),
+        verbosity: request.verbosity,
+        stages: Mutex::default(),
+    };
     let (script, embedded) = std::thread::scope(|scope| {
-        let embedded = source.embedded.map(|text| scope.spawn(|| embedded::make(steps, text, source.name, &shop, shelf)));
+        let embedded =
+            source.embedded.map(|text| scope.spawn(|| embedded::make(steps, text, source.name, &shop, shelf)));
         let script = run_all(&steps.script, source.name, &[], &shop);
         // SANITY: a panic there is a bug, and goes on here.
         (script, embedded.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
     });
     let embedded = embedded.transpose()?;
-    script.map_err(|complaint| Failure::Unable(format!("{} failed on the script's C: {}", complaint.program, complaint.text)))?;
+    script.map_err(|complaint| {
+        Failure::Unable(format!("{} failed on the script's C: {}", complaint.program, complaint.text))
+    })?;
     let object = |name: &str| work.join(name).display().to_string();
     let mut objects = vec![object("script.o")];
     objects.extend(embedded.is_some().then(|| object("embedded.o")));
@@ -119,7 +147,8 @@ pub(super) fn follow_with(steps: &Steps, plain: &[u8], source: &Source, runtime:
     let source_version = source_version(source);
     let module = modpost::Module { name: source.name, object: &linked, source_version: &source_version };
     let started = Instant::now();
-    let info = modpost::describe(&steps.info, recipe::REFERENCE, &module, &request.build_dir.join("Module.symvers")).map_err(Failure::Unable)?;
+    let info = modpost::describe(&steps.info, recipe::REFERENCE, &module, &request.build_dir.join("Module.symvers"))
+        .map_err(Failure::Unable)?;
     make::write(&work.join(format!("{}.mod.o", source.name)), &info)?;
     shop.took("versions and information", started);
     run_all(&steps.last, source.name, &[], &shop).map_err(unable)?;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Commands as Kbuild records them, taken apart into words.
 //!
 //! A `.cmd` file has the commands of one target as make would run them, by a shell. What comes out here is run without
@@ -70,7 +72,10 @@ mod tests {
         let text = r#" gcc-12 -DKBUILD_MODNAME='"x"' -D"A(b)=\#b" "a \"b\" \n" -c -o /w/x.o /w/x.c   ; ./objtool --orc /w/x.o"#;
         let words = commands(text).unwrap();
         assert_eq!(words.len(), 2);
-        assert_eq!(words[0], ["gcc-12", "-DKBUILD_MODNAME=\"x\"", "-DA(b)=\\#b", "a \"b\" \\n", "-c", "-o", "/w/x.o", "/w/x.c"]);
+        assert_eq!(
+            words[0],
+            ["gcc-12", "-DKBUILD_MODNAME=\"x\"", "-DA(b)=\\#b", "a \"b\" \\n", "-c", "-o", "/w/x.o", "/w/x.c"]
+        );
         assert_eq!(words[1], ["./objtool", "--orc", "/w/x.o"]);
         assert_eq!(commands("ld -r -o a b;  true").unwrap(), [vec!["ld", "-r", "-o", "a", "b"], vec!["true"]]);
         assert_eq!(commands("a '' b").unwrap(), [["a", "", "b"]]);
@@ -84,7 +89,9 @@ mod tests {
 
     #[test]
     fn what_needs_a_shell_is_left_to_one() {
-        for text in ["a | b", "a > b", "a $$(b)", "a `b`", "a *.o", "{ a; }", "a 'b", "a \"b", "! a", "(a)", "a & b", "a\nb"] {
+        for text in
+            ["a | b", "a > b", "a $$(b)", "a `b`", "a *.o", "{ a; }", "a 'b", "a \"b", "! a", "(a)", "a & b", "a\nb"]
+        {
             assert_eq!(commands(text), None, "{text}");
         }
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Signs a module, for kernels that load no other (module.sig_enforce, Secure Boot), with the kernel's own sign-file.
 
 use std::path::{Path, PathBuf};
@@ -22,14 +24,21 @@ const PLACES: [(&str, &str); 3] = [
 ];
 
 /// Names in a directory that `--sign-module=DIR` gives.
-const NAMES: [(&str, &str); 3] = [("signing_key.priv", "signing_key.x509"), ("MOK.priv", "MOK.der"), ("mok.key", "mok.pub")];
+const NAMES: [(&str, &str); 3] =
+    [("signing_key.priv", "signing_key.x509"), ("MOK.priv", "MOK.der"), ("mok.key", "mok.pub")];
 
 impl Keys {
     /// The pair in that directory, or this machine's.
     pub fn find(directory: Option<&Path>) -> Result<Keys, BuildError> {
         let pairs: Vec<Keys> = match directory {
-            Some(directory) => NAMES.iter().map(|(key, certificate)| Keys { key: directory.join(key), certificate: directory.join(certificate) }).collect(),
-            None => PLACES.iter().map(|(key, certificate)| Keys { key: key.into(), certificate: certificate.into() }).collect(),
+            Some(directory) => NAMES
+                .iter()
+                .map(|(key, certificate)| Keys { key: directory.join(key), certificate: directory.join(certificate) })
+                .collect(),
+            None => PLACES
+                .iter()
+                .map(|(key, certificate)| Keys { key: key.into(), certificate: certificate.into() })
+                .collect(),
         };
         let there = pairs.iter().find(|keys| keys.key.is_file() && keys.certificate.is_file()).cloned();
         there.ok_or_else(|| BuildError::NoKeys { looked: pairs.into_iter().map(|keys| keys.key).collect() })
@@ -43,7 +52,14 @@ pub fn sign(build_dir: &Path, keys: &Keys, module: &Path) -> Result<(), BuildErr
         return Err(BuildError::NoSigner { looked: program });
     }
     let config = std::fs::read_to_string(build_dir.join(".config")).unwrap_or_default();
-    let output = Command::new(&program).arg(hash(&config)).arg(&keys.key).arg(&keys.certificate).arg(module).env("LC_ALL", "C").stdin(Stdio::null()).output();
+    let output = Command::new(&program)
+        .arg(hash(&config))
+        .arg(&keys.key)
+        .arg(&keys.certificate)
+        .arg(module)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output();
     let output = output.map_err(|error| BuildError::Sign { log: format!("running {}: {error}", program.display()) })?;
     let log = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_string();
     if output.status.success() { Ok(()) } else { Err(BuildError::Sign { log }) }
@@ -51,7 +67,10 @@ pub fn sign(build_dir: &Path, keys: &Keys, module: &Path) -> Result<(), BuildErr
 
 /// CONFIG_MODULE_SIG_HASH, which kernels without it do not check.
 fn hash(config: &str) -> String {
-    let value = config.lines().find_map(|line| line.strip_prefix("CONFIG_MODULE_SIG_HASH=")).map(|value| value.trim_matches('"'));
+    let value = config
+        .lines()
+        .find_map(|line| line.strip_prefix("CONFIG_MODULE_SIG_HASH="))
+        .map(|value| value.trim_matches('"'));
     value.filter(|value| !value.is_empty()).unwrap_or("sha256").to_string()
 }
 
@@ -74,6 +93,9 @@ mod tests {
             std::fs::write(directory.path().join(name), "").unwrap();
         }
         assert_eq!(Keys::find(Some(directory.path())).unwrap().key, directory.path().join("MOK.priv"));
-        assert!(matches!(sign(directory.path(), &Keys { key: "k".into(), certificate: "c".into() }, Path::new("m")), Err(BuildError::NoSigner { .. })));
+        assert!(matches!(
+            sign(directory.path(), &Keys { key: "k".into(), certificate: "c".into() }, Path::new("m")),
+            Err(BuildError::NoSigner { .. })
+        ));
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `Module.symvers`: which symbols a kernel and its modules export.
 //!
 //! A line is `0xCRC\tSYMBOL\tMODULE\tEXPORT_TYPE\tNAMESPACE` (Documentation/kbuild/modules.rst; the namespace came with
@@ -29,7 +31,9 @@ fn parse(text: &str, names: &[&str]) -> HashMap<String, Export> {
     for line in text.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         let [crc, name, third, rest @ ..] = fields.as_slice() else { continue };
-        let Some(crc) = crc.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()) else { continue };
+        let Some(crc) = crc.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()) else {
+            continue;
+        };
         if !names.contains(name) {
             continue;
         }
@@ -56,7 +60,8 @@ mod tests {
             0x00000002\told\tUSB\tdrivers/usb/usb\tEXPORT_SYMBOL_GPL\n\
             not a line\n0xzz\tmemcpy\tx\tEXPORT_SYMBOL\t\n";
         let found = parse(text, &["memcpy", "dma_buf_get", "old", "absent"]);
-        let export = |crc, module: &str, namespace: &str| Export { crc, module: module.into(), namespace: namespace.into() };
+        let export =
+            |crc, module: &str, namespace: &str| Export { crc, module: module.into(), namespace: namespace.into() };
         assert_eq!(found.len(), 3);
         assert_eq!(found["memcpy"], export(0x0a19_b956, "vmlinux", ""));
         assert_eq!(found["dma_buf_get"], export(1, "drivers/dma-buf/dma-buf", "DMA_BUF"));

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Packages for Debian and its kin: deb(5), deb-control(5), Debian Policy 5.3 and 6.
 
 use std::fmt::Write as _;
@@ -6,7 +8,8 @@ use super::{Entry, Kind, Package, gzip, tar};
 
 /// Whether a version can be one there (Policy 5.6.12, without epochs).
 pub fn is_version(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_digit()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".+~".contains(&byte))
+    text.starts_with(|first: char| first.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".+~".contains(&byte))
 }
 
 /// `NAME_VERSION-1_amd64.deb`
@@ -21,7 +24,8 @@ pub fn write(package: &Package) -> Result<Vec<u8>, String> {
     if !conffiles.is_empty() {
         control.push(Entry::file("conffiles", 0o644, conffiles.into_bytes()));
     }
-    let scripts = [("postinst", "configure", &package.scripts.installed), ("prerm", "remove", &package.scripts.removing)];
+    let scripts =
+        [("postinst", "configure", &package.scripts.installed), ("prerm", "remove", &package.scripts.removing)];
     for (name, when, commands) in scripts.iter().filter(|(.., commands)| !commands.is_empty()) {
         let text = format!("#!/bin/sh\nset -e\n[ \"$1\" = {when} ] || exit 0\n{commands}");
         control.push(Entry::file(name, 0o755, text.into_bytes()));
@@ -40,16 +44,25 @@ fn control(package: &Package) -> String {
     let bytes: usize = package.entries.iter().map(Entry::bytes).sum();
     let mut text = format!(
         "Package: {}\nVersion: {}-1\nArchitecture: amd64\nMaintainer: {}\nInstalled-Size: {}\nSection: admin\nPriority: optional\n",
-        package.name, package.version, package.maintainer, bytes.div_ceil(1024)
+        package.name,
+        package.version,
+        package.maintainer,
+        bytes.div_ceil(1024)
     );
     if !package.depends.is_empty() {
         let _ = writeln!(text, "Depends: {}", package.depends.join(", "));
     }
     if !package.stands_for.is_empty() {
-        let provided: Vec<String> = package.stands_for.iter().map(|(name, version)| format!("{name} (= {version})")).collect();
+        let provided: Vec<String> =
+            package.stands_for.iter().map(|(name, version)| format!("{name} (= {version})")).collect();
         let names: Vec<&str> = package.stands_for.iter().map(|(name, _)| name.as_str()).collect();
         // Policy 7.6.2: all three together have it exchanged for the others.
-        let _ = writeln!(text, "Provides: {}\nConflicts: {names}\nReplaces: {names}", provided.join(", "), names = names.join(", "));
+        let _ = writeln!(
+            text,
+            "Provides: {}\nConflicts: {names}\nReplaces: {names}",
+            provided.join(", "),
+            names = names.join(", ")
+        );
     }
     let _ = writeln!(text, "Description: {}", package.summary);
     for line in package.description.lines() {
@@ -80,15 +93,29 @@ mod tests {
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         let info = dpkg("--info");
-        for line in ["Package: spile-fix", "Depends: spile-loader", "Provides: other-fix (= 2.0)", "Conflicts: other-fix", "Replaces: other-fix", "Description: Keeps things going", "postinst", "conffiles"] {
+        for line in [
+            "Package: spile-fix",
+            "Depends: spile-loader",
+            "Provides: other-fix (= 2.0)",
+            "Conflicts: other-fix",
+            "Replaces: other-fix",
+            "Description: Keeps things going",
+            "postinst",
+            "conffiles",
+        ] {
             assert!(info.contains(line), "{line}: {info}");
         }
         let contents = dpkg("--contents");
-        assert!(contents.contains("./usr/lib/modules/6.1.0/spile/fix.ko") && contents.contains("root/root"), "{contents}");
+        assert!(
+            contents.contains("./usr/lib/modules/6.1.0/spile/fix.ko") && contents.contains("root/root"),
+            "{contents}"
+        );
     }
 
     #[test]
     fn versions() {
-        assert!(is_version("1.2~rc1+x") && !is_version("") && !is_version("v1") && !is_version("1-2") && !is_version("1 2"));
+        assert!(
+            is_version("1.2~rc1+x") && !is_version("") && !is_version("v1") && !is_version("1-2") && !is_version("1 2")
+        );
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `spile package NAME FILE.ko...`: a prebuilt workaround, for one or more kernels, as packages for Debian's and Red Hat's
 //! distributions; and what such a package is made of, for spile's own ([`Package`], [`deb`], [`rpm`]).
 //!
@@ -183,13 +185,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn make(arguments: &Arguments) -> Result<Vec<PathBuf>, String> {
     if !deb::is_version(&arguments.set_version) {
-        return Err(format!("--set-version {}: a version is digits, letters and .+~, a digit first", arguments.set_version));
+        return Err(format!(
+            "--set-version {}: a version is digits, letters and .+~, a digit first",
+            arguments.set_version
+        ));
     }
     let files = arguments.modules.iter().map(|path| File::find(path).map_err(|error| error.to_string()));
     let files = files.collect::<Result<Vec<File>, String>>()?;
     let conf = match &arguments.conf {
         // A device or a pipe may have no end.
-        Some(path) if path.exists() && !path.is_file() => return Err(format!("reading {}: it is no regular file", path.display())),
+        Some(path) if path.exists() && !path.is_file() => {
+            return Err(format!("reading {}: it is no regular file", path.display()));
+        }
         Some(path) => fs::read_to_string(path).map_err(|error| format!("reading {}: {error}", path.display()))?,
         None => spilerun::conf::default(&arguments.name),
     };
@@ -197,7 +204,9 @@ fn make(arguments: &Arguments) -> Result<Vec<PathBuf>, String> {
         Some(path) => format!("{}: {why}", path.display()),
         None => why,
     })?;
-    for (option, text) in [("--summary", arguments.summary.as_deref()), ("--maintainer", Some(arguments.maintainer.as_str()))] {
+    for (option, text) in
+        [("--summary", arguments.summary.as_deref()), ("--maintainer", Some(arguments.maintainer.as_str()))]
+    {
         if text.is_some_and(|text| text.trim().is_empty() || text.chars().any(char::is_control)) {
             return Err(format!("{option}: one line of text is wanted"));
         }
@@ -249,10 +258,17 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
         entries.push(Entry::file(&format!("usr/lib/modules/{release}/spile/{name}.ko"), 0o644, file.image.clone()));
     }
     if let Some(text) = spilerun::service::order(&arguments.after, &arguments.before)? {
-        entries.push(Entry::file(&format!("usr/lib/systemd/system/spile@{name}.service.d/order.conf"), 0o644, text.into_bytes()));
+        entries.push(Entry::file(
+            &format!("usr/lib/systemd/system/spile@{name}.service.d/order.conf"),
+            0o644,
+            text.into_bytes(),
+        ));
     }
     let package = format!("spile-{}", name.replace('_', "-").to_lowercase());
-    entries.push(copyright(&package, &format!("The module holds the runtime of spile, and the script {name} of whoever made this package.")));
+    entries.push(copyright(
+        &package,
+        &format!("The module holds the runtime of spile, and the script {name} of whoever made this package."),
+    ));
     entries.sort_by(|one, other| one.path.cmp(&other.path));
     let guru = if files.iter().any(|file| file.description.meta.guru) { ", which may write kernel memory" } else { "" };
     let title = files.first().map_or("", |file| &file.description.meta.title);
@@ -296,7 +312,9 @@ fn scripts(name: &str, enable: bool) -> Scripts {
     }
     Scripts {
         installed,
-        removing: format!("! command -v systemctl >/dev/null || systemctl disable {unit} || :\n[ ! -d /run/systemd/system ] || systemctl stop {unit} || :\nspilerun -d {name} 2>/dev/null || :\n"),
+        removing: format!(
+            "! command -v systemctl >/dev/null || systemctl disable {unit} || :\n[ ! -d /run/systemd/system ] || systemctl stop {unit} || :\nspilerun -d {name} 2>/dev/null || :\n"
+        ),
         // What the service itself has fetched or had built; an upgrade leaves it. dpkg says the words, rpm the number.
         removed: format!(
             "{reload}case \"$1\" in remove | purge | 0)\n\trm -f /usr/lib/modules/*/spile/{name}.ko\n\t\
@@ -337,7 +355,18 @@ pub(crate) mod tests {
     #[test]
     fn directories_come_once_and_from_above() {
         let all: Vec<String> = directories(&package().entries).into_iter().collect();
-        assert_eq!(all, ["etc", "etc/spile", "usr", "usr/lib", "usr/lib/modules", "usr/lib/modules/6.1.0", "usr/lib/modules/6.1.0/spile"]);
+        assert_eq!(
+            all,
+            [
+                "etc",
+                "etc/spile",
+                "usr",
+                "usr/lib",
+                "usr/lib/modules",
+                "usr/lib/modules/6.1.0",
+                "usr/lib/modules/6.1.0/spile"
+            ]
+        );
     }
 
     #[test]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Packages for Red Hat's distributions and their kin: rpm's file format, version 3 (docs/manual/format.md of rpm: lead,
 //! signature, header, payload), with the digests that rpm 4.14 and later verify.
 //!
@@ -205,10 +207,14 @@ fn files(header: &mut Header, package: &Package) {
     let digests: Vec<String> = entries.iter().map(|entry| digest(&entry.kind)).collect();
     header.text(1035, STRING_ARRAY, &digests.iter().map(String::as_str).collect::<Vec<_>>());
     header.text(1036, STRING_ARRAY, &entries.iter().map(|entry| entry.link().unwrap_or("")).collect::<Vec<_>>());
-    header.numbers(1037, INT32, &each(|entry| match entry.kind {
-        Kind::File { configuration: true, .. } => CONFIG_NOREPLACE,
-        _ => 0,
-    }));
+    header.numbers(
+        1037,
+        INT32,
+        &each(|entry| match entry.kind {
+            Kind::File { configuration: true, .. } => CONFIG_NOREPLACE,
+            _ => 0,
+        }),
+    );
     header.text(1039, STRING_ARRAY, &texts("root"));
     header.text(1040, STRING_ARRAY, &texts("root"));
     // All of a file is verified.
@@ -287,22 +293,43 @@ mod tests {
         std::fs::write(&path, write(&package).unwrap()).unwrap();
         let rpm = |arguments: &[&str]| {
             let database = format!("{}", directory.path().join("db").display());
-            let output = std::process::Command::new("rpm").args(["--dbpath", &database]).args(arguments).arg(&path).output().unwrap();
+            let output = std::process::Command::new("rpm")
+                .args(["--dbpath", &database])
+                .args(arguments)
+                .arg(&path)
+                .output()
+                .unwrap();
             let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{said}");
             said
         };
         let checked = rpm(&["-Kv", "--nosignature"]);
-        assert!(checked.contains("Header SHA256 digest: OK") && checked.contains("Payload SHA256 digest: OK"), "{checked}");
-        assert_eq!((rpm(&["-qp", "--provides"]).as_str(), rpm(&["-qp", "--conflicts"]).as_str()), ("other-fix = 2.0\nspile-fix = 1.2-1\n", "other-fix\n"));
+        assert!(
+            checked.contains("Header SHA256 digest: OK") && checked.contains("Payload SHA256 digest: OK"),
+            "{checked}"
+        );
+        assert_eq!(
+            (rpm(&["-qp", "--provides"]).as_str(), rpm(&["-qp", "--conflicts"]).as_str()),
+            ("other-fix = 2.0\nspile-fix = 1.2-1\n", "other-fix\n")
+        );
         let info = rpm(&["-qp", "--info", "--requires", "--scripts"]);
-        for line in ["Name        : spile-fix", "spile-loader", "Two", "postinstall scriptlet (using /bin/sh)", "systemctl enable spile@fix.service"] {
+        for line in [
+            "Name        : spile-fix",
+            "spile-loader",
+            "Two",
+            "postinstall scriptlet (using /bin/sh)",
+            "systemctl enable spile@fix.service",
+        ] {
             assert!(info.contains(line), "{line}: {info}");
         }
         assert_eq!(rpm(&["-qpc"]), "/etc/spile/fix.conf\n");
         let dump = rpm(&["-qp", "--dump"]);
         assert!(dump.contains("0100644 root root 1 0 0 X") && dump.contains(&hex(b"module")), "{dump}");
-        let files = std::process::Command::new("sh").args(["-c", "rpm2cpio \"$1\" | cpio -t 2>&1", "sh"]).arg(&path).output().unwrap();
+        let files = std::process::Command::new("sh")
+            .args(["-c", "rpm2cpio \"$1\" | cpio -t 2>&1", "sh"])
+            .arg(&path)
+            .output()
+            .unwrap();
         let files = String::from_utf8_lossy(&files.stdout).into_owned();
         assert!(files.contains("./etc/spile\n./etc/spile/fix.conf\n./usr/lib/modules/6.1.0/spile\n./usr/lib/modules/6.1.0/spile/fix.ko\n"), "{files}");
         assert!(dump.contains("/etc/spile 0 ") && dump.contains(" 040755 root root 0 0 0 X"), "{dump}");

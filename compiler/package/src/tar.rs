@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Writes archives in the form of tar (POSIX.1-2008, pax, "ustar Interchange Format") and ar (deb(5)).
 
 use super::{Entry, Kind};
@@ -28,7 +30,15 @@ pub fn tar(entries: &[Entry], time: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn header(bytes: &mut Vec<u8>, name: &str, kind: u8, mode: u32, size: usize, link: &str, time: u64) -> Result<(), String> {
+fn header(
+    bytes: &mut Vec<u8>,
+    name: &str,
+    kind: u8,
+    mode: u32,
+    size: usize,
+    link: &str,
+    time: u64,
+) -> Result<(), String> {
     let mut block = [0u8; BLOCK];
     let mut put = |at: usize, room: usize, text: &str| match text.len() <= room {
         true => {
@@ -89,7 +99,10 @@ mod tests {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let lines: Vec<&str> = listing.lines().collect();
         assert_eq!(lines.len(), 4, "{listing}");
-        assert!(lines[2].starts_with("-rw-r----- root/root") && lines[2].ends_with("5 1970-01-02 00:00 ./usr/lib/x"), "{listing}");
+        assert!(
+            lines[2].starts_with("-rw-r----- root/root") && lines[2].ends_with("5 1970-01-02 00:00 ./usr/lib/x"),
+            "{listing}"
+        );
         assert!(lines[3].ends_with("./usr/y -> lib/x"), "{listing}");
         assert!(tar(&[Entry::file(&"x".repeat(101), 0o644, Vec::new())], 0).is_err());
     }
@@ -98,6 +111,9 @@ mod tests {
     fn members_of_ar_begin_at_even_places() {
         let bytes = ar(&[("a", b"1"), ("b", b"22")], 0);
         let text = String::from_utf8(bytes).unwrap();
-        assert!(text.starts_with("!<arch>\na               0           0     0     100644  1         `\n1\nb   "), "{text}");
+        assert!(
+            text.starts_with("!<arch>\na               0           0     0     100644  1         `\n1\nb   "),
+            "{text}"
+        );
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What can be wrong with a pattern.
 
 use std::fmt;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Trees to automata of small steps (Thompson's construction).
 //!
 //! When groups are asked, the steps also carry what POSIX needs to prefer one way to match over another: marks. A mark
@@ -108,7 +110,8 @@ impl Builder {
                 let matters = self.groups && nodes.iter().any(|node| first_group(node).is_some());
                 let mut first = None;
                 for node in nodes.iter().rev() {
-                    let branch = if matters { self.part(node, next, height, false)? } else { self.node(node, next, height)? };
+                    let branch =
+                        if matters { self.part(node, next, height, false)? } else { self.node(node, next, height)? };
                     first = Some(match first {
                         None => branch,
                         Some(others) => self.push(Step::Split(branch, others))?,
@@ -142,17 +145,17 @@ impl Builder {
                 let again = self.push(Step::Split(next, next))?;
                 let body = once(self, again)?;
                 self.steps[again] = Step::Split(body, next);
-                if least > 0 {
-                    body
-                } else {
-                    self.optional(body, next, height, marks)?
-                }
+                if least > 0 { body } else { self.optional(body, next, height, marks)? }
             }
             Some(most) => {
                 let mut first = next;
                 for number in (least + 1..=most).rev() {
                     let body = once(self, first)?;
-                    first = if number == 1 { self.optional(body, next, height, marks)? } else { self.push(Step::Split(body, next))? };
+                    first = if number == 1 {
+                        self.optional(body, next, height, marks)?
+                    } else {
+                        self.push(Step::Split(body, next))?
+                    };
                 }
                 first
             }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Patterns: text to tree.
 //!
 //! POSIX extended regular expressions as SystemTap has them: bytes, `.`, `[ ]`, `|`, `( )`, `(?: )`, `* + ? {n} {n,} {n,m}`,
@@ -25,7 +27,11 @@ pub enum Node {
     Concatenation(Vec<Node>),
     Alternation(Vec<Node>),
     /// `most` None: any number.
-    Repeat { node: Box<Node>, least: u32, most: Option<u32> },
+    Repeat {
+        node: Box<Node>,
+        least: u32,
+        most: Option<u32>,
+    },
 }
 
 /// A pattern's tree, and how many groups it captures.
@@ -232,7 +238,10 @@ impl Parser<'_> {
         self.at += 1;
         let digits = &self.pattern[self.at..(self.at + 2).min(self.pattern.len())];
         let count = digits.iter().take_while(|digit| digit.is_ascii_hexdigit()).count();
-        let value = digits[..count].iter().filter_map(|&digit| char::from(digit).to_digit(16)).fold(0, |value, digit| value * 16 + digit);
+        let value = digits[..count]
+            .iter()
+            .filter_map(|&digit| char::from(digit).to_digit(16))
+            .fold(0, |value, digit| value * 16 + digit);
         if count == 0 {
             return Err(Error { kind: ErrorKind::BadHexadecimal, start, end: self.at });
         }
@@ -410,7 +419,10 @@ mod tests {
 
     #[test]
     fn escapes() {
-        assert_eq!(tree("\\x41\\101\\t\\\\\\0"), Node::Concatenation(vec![byte(b'A'), byte(b'A'), byte(9), byte(b'\\'), byte(0)]));
+        assert_eq!(
+            tree("\\x41\\101\\t\\\\\\0"),
+            Node::Concatenation(vec![byte(b'A'), byte(b'A'), byte(9), byte(b'\\'), byte(0)])
+        );
         assert_eq!(tree("\\x4g"), Node::Concatenation(vec![byte(4), byte(b'g')]));
         assert_eq!(wrong("a\\"), (ErrorKind::UnfinishedEscape, 1, 2));
         assert_eq!(wrong("a\\xg"), (ErrorKind::BadHexadecimal, 1, 3));

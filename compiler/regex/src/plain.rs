@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Whether a pattern matches, and nothing else: an ordinary deterministic automaton (subset construction, then the
 //! [`smallest`] one).
 //!
@@ -25,10 +27,18 @@ pub const DEAD: u16 = 0;
 pub const MATCHED: u16 = 1;
 
 pub fn build(nfa: &Nfa) -> Result<Plain, ErrorKind> {
-    let sets: Vec<_> = nfa.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect();
+    let sets: Vec<_> =
+        nfa.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect();
     let classes = Classes::new(sets);
     let mut budget = Budget::default();
-    let mut states = States { nfa, ids: HashMap::new(), sets: Vec::new(), at_end: Vec::new(), seen: vec![0; nfa.steps.len()], pass: 0 };
+    let mut states = States {
+        nfa,
+        ids: HashMap::new(),
+        sets: Vec::new(),
+        at_end: Vec::new(),
+        seen: vec![0; nfa.steps.len()],
+        pass: 0,
+    };
     // The dead one and the one that has matched.
     states.sets.extend([Vec::new(), Vec::new()]);
     states.at_end.extend([false, true]);
@@ -88,7 +98,13 @@ impl States<'_> {
     }
 
     /// Steps that take a byte, reached from these without one, and whether the end of the pattern is.
-    fn closure(&mut self, targets: &[StepId], at_start: bool, at_end: bool, budget: &mut Budget) -> Result<(Vec<StepId>, bool), ErrorKind> {
+    fn closure(
+        &mut self,
+        targets: &[StepId],
+        at_start: bool,
+        at_end: bool,
+        budget: &mut Budget,
+    ) -> Result<(Vec<StepId>, bool), ErrorKind> {
         self.pass += 1;
         let mut stack = targets.to_vec();
         stack.push(self.nfa.first);

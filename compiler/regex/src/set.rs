@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Sets of bytes, and the named ones.
 
 /// A set of bytes: bit B of word B / 64.
@@ -127,7 +129,8 @@ mod tests {
     #[test]
     fn named_sets() {
         let count = |name: &[u8]| (0..=255).filter(|&byte| named(name).unwrap().contains(byte)).count();
-        let counts = [("alnum", 62), ("blank", 2), ("cntrl", 33), ("graph", 94), ("print", 95), ("punct", 32), ("space", 6)];
+        let counts =
+            [("alnum", 62), ("blank", 2), ("cntrl", 33), ("graph", 94), ("print", 95), ("punct", 32), ("space", 6)];
         for (name, wanted) in counts {
             assert_eq!(count(name.as_bytes()), wanted, "{name}");
         }

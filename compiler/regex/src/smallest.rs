@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The smallest automaton that matches the same: states in blocks, which are split until nothing tells those of a block apart.
 
 use std::collections::HashMap;
@@ -9,7 +11,9 @@ pub fn smallest(plain: Plain) -> Plain {
     let width = plain.classes.count();
     let states = plain.at_end.len();
     let row = |state: usize| &plain.next[state * width..][..width];
-    let mut blocks = Blocks::new((0..states).map(|state| if state == usize::from(MATCHED) { 2 } else { usize::from(plain.at_end[state]) }));
+    let mut blocks = Blocks::new(
+        (0..states).map(|state| if state == usize::from(MATCHED) { 2 } else { usize::from(plain.at_end[state]) }),
+    );
     let sources = Sources::new(&plain.next, width);
     let mut pending: Vec<usize> = (0..blocks.ranges.len()).collect();
     let mut is_pending = vec![true; pending.len()];
@@ -22,7 +26,8 @@ pub fn smallest(plain: Plain) -> Plain {
             }
             for (old, new) in blocks.split() {
                 // What both of them together have told apart, one of them does.
-                let smaller = if !is_pending[old] && blocks.members(old).len() < blocks.members(new).len() { old } else { new };
+                let smaller =
+                    if !is_pending[old] && blocks.members(old).len() < blocks.members(new).len() { old } else { new };
                 is_pending.push(false);
                 is_pending[smaller] = true;
                 pending.push(smaller);
@@ -98,8 +103,13 @@ impl Blocks {
         let numbers: Vec<usize> = numbers.collect();
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_by_key(|&state| numbers[state]);
-        let mut blocks =
-            Blocks { of: vec![0; order.len()], place: vec![0; order.len()], ranges: Vec::new(), touched: Vec::new(), order };
+        let mut blocks = Blocks {
+            of: vec![0; order.len()],
+            place: vec![0; order.len()],
+            ranges: Vec::new(),
+            touched: Vec::new(),
+            order,
+        };
         for place in 0..blocks.order.len() {
             let state = blocks.order[place];
             if place == 0 || numbers[blocks.order[place - 1]] != numbers[state] {

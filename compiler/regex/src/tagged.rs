@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where a pattern and its groups match: a deterministic automaton with tags (after Laurikari), whose groups are POSIX's:
 //! of all matches the one that begins first, of those the longest, and within it each part of the pattern, from left to
 //! right, as long as it can be.
@@ -59,7 +61,8 @@ impl Tagged {
 }
 
 pub fn build(nfa: &Nfa) -> Result<Tagged, ErrorKind> {
-    let sets: Vec<_> = nfa.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect();
+    let sets: Vec<_> =
+        nfa.steps.iter().filter_map(|step| if let Step::Bytes(set, _) = step { Some(set) } else { None }).collect();
     let mut builder = Builder {
         nfa,
         classes: Classes::new(sets),
@@ -318,7 +321,8 @@ impl Closure {
         self.queued.resize(nfa.steps.len(), false);
         self.paths.clear();
         let new = state.shape.steps.iter().map(|&(_, rank)| rank + 1).max().unwrap_or(0);
-        let root = Path { before: 0, origin: usize::MAX, rank: new, least: NONE, height: NONE, second: false, step: ACCEPT };
+        let root =
+            Path { before: 0, origin: usize::MAX, rank: new, least: NONE, height: NONE, second: false, step: ACCEPT };
         self.paths.push(root);
         let begin = (!state.shape.found).then_some((state.shape.steps.len(), nfa.first));
         for (origin, step) in kernel.iter().copied().chain(begin) {
@@ -339,7 +343,9 @@ impl Closure {
                 Step::Mark(height, next) => {
                     self.offer(Path { step: next, height, least: path.least.min(height), ..path }, state, nfa, budget)?;
                 }
-                Step::Tag(_, next) | Step::Clear(_, _, next) => self.offer(Path { step: next, ..path }, state, nfa, budget)?,
+                Step::Tag(_, next) | Step::Clear(_, _, next) => {
+                    self.offer(Path { step: next, ..path }, state, nfa, budget)?
+                }
                 Step::Start(next) if at_start => self.offer(Path { step: next, ..path }, state, nfa, budget)?,
                 Step::End(next) if at_end => self.offer(Path { step: next, ..path }, state, nfa, budget)?,
                 Step::Start(_) | Step::End(_) => {}
@@ -359,7 +365,10 @@ impl Closure {
             Some(known) => {
                 let (rank, known_rank) = (self.rank(id), self.rank(known));
                 let better = match rank == known_rank {
-                    true => nfa.has_marks && (self.order(id, known, state, budget)?.ahead > 0 || self.is_superseded(known, budget)?),
+                    true => {
+                        nfa.has_marks
+                            && (self.order(id, known, state, budget)?.ahead > 0 || self.is_superseded(known, budget)?)
+                    }
                     false => rank < known_rank,
                 };
                 if !better {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where text comes from: script files, `-e` text, tapset files, and what macros made of them.
 //!
 //! A [`Span`] is a range of bytes in one file; line and column are computed when shown.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Options of stap that change nothing here, and are accepted: programs that drive stap give them, and refusing them would stop
 //! these. A note says what a user could miss.
 //!
@@ -12,14 +14,22 @@ the line behind the prologue: .statement(\"function@file.c:LINE\")";
 const ACCEPTED: &[(&str, bool, &str)] = &[
     ("P", false, PROLOGUE),
     ("q", false, "no coverage is recorded; -p2 shows what of the library a script uses"),
-    ("check-version", false, "nothing is compared; --compatible=VERSION has the script read in the language of an older version"),
+    (
+        "check-version",
+        false,
+        "nothing is compared; --compatible=VERSION has the script read in the language of an older version",
+    ),
     // All errors of a pass are told anyway.
     ("semantic-keep-going", false, ""),
     ("ldd", false, "symbols of the libraries that programs use are not carried along; -d FILE does that for a file"),
     ("sysenv", true, "not used: name programs and libraries by their full path in the script"),
     // Uprobes are part of every kernel that is served.
     ("save-uprobes", false, ""),
-    ("target-namespaces", true, "ids are those of the host's namespaces; nsenter -t PID -p spilerun NAME.ko runs a module in others"),
+    (
+        "target-namespaces",
+        true,
+        "ids are those of the host's namespaces; nsenter -t PID -p spilerun NAME.ko runs a module in others",
+    ),
     ("debug", false, "more is told by -v, and each pass is shown by -p1 to -p3"),
 ];
 

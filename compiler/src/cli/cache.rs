@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `--cache`: what is kept, how large it is, and its removal.
 
 use std::time::SystemTime;
@@ -22,14 +24,23 @@ pub enum Action {
 pub fn run(action: Action, cache: &Cache) -> Result<Vec<String>, String> {
     let Some(directory) = cache.directory() else {
         let why = cache.take_notices();
-        return Err(if why.is_empty() { "there is no cache: neither SPILE_CACHE_DIR, XDG_CACHE_HOME nor HOME is set".into() } else { why.join("; ") });
+        return Err(if why.is_empty() {
+            "there is no cache: neither SPILE_CACHE_DIR, XDG_CACHE_HOME nor HOME is set".into()
+        } else {
+            why.join("; ")
+        });
     };
     let removed = |(count, bytes): (usize, u64)| vec![format!("removed {count} entries, {}", size_text(bytes))];
     Ok(match action {
         Action::Show => cache.list().iter().map(line).collect(),
         Action::Size => {
             let entries = cache.list().len();
-            vec![format!("{}: {entries} entries, {} of at most {}", directory.display(), size_text(cache.size()), size_text(cache.limit()))]
+            vec![format!(
+                "{}: {entries} entries, {} of at most {}",
+                directory.display(),
+                size_text(cache.size()),
+                size_text(cache.limit())
+            )]
         }
         Action::Prune => removed(cache.prune(cache.limit())),
         Action::Clear => removed(cache.clear()),
@@ -45,7 +56,14 @@ fn line(entry: &Listed) -> String {
         _ => format!("{} d", age / 86_400),
     };
     let key = entry.path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{:8} {:>10} {:>7} ago  {}  {}", entry.kind.name(), size_text(entry.size), age, key.get(..12).unwrap_or(&key), entry.about)
+    format!(
+        "{:8} {:>10} {:>7} ago  {}  {}",
+        entry.kind.name(),
+        size_text(entry.size),
+        age,
+        key.get(..12).unwrap_or(&key),
+        entry.about
+    )
 }
 
 #[cfg(test)]
@@ -63,10 +81,17 @@ mod tests {
         cache.put(Kind::Module, &Key::new(Sha256::new()), &Entry::new("x.stp for 6.1"));
         let shown = run(Action::Show, &cache).unwrap();
         assert_eq!(shown.len(), 1);
-        assert!(shown[0].starts_with("module ") && shown[0].ends_with("ago  e3b0c44298fc  x.stp for 6.1"), "{}", shown[0]);
+        assert!(
+            shown[0].starts_with("module ") && shown[0].ends_with("ago  e3b0c44298fc  x.stp for 6.1"),
+            "{}",
+            shown[0]
+        );
         assert_eq!(run(Action::Prune, &cache).unwrap(), ["removed 0 entries, 0 bytes"]);
         assert!(run(Action::Clear, &cache).unwrap()[0].starts_with("removed 1 entries, "));
-        assert_eq!(run(Action::Size, &cache).unwrap(), [format!("{}: 0 entries, 0 bytes of at most 1.0 MiB", place.display())]);
+        assert_eq!(
+            run(Action::Size, &cache).unwrap(),
+            [format!("{}: 0 entries, 0 bytes of at most 1.0 MiB", place.display())]
+        );
         assert!(run(Action::Size, &Cache::none()).is_err());
     }
 }

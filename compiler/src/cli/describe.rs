@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is made from the definitions of the options: the manual page, and completion for shells.
 
 use clap::CommandFactory;
@@ -30,6 +32,10 @@ mod tests {
             let text = String::from_utf8(completion(shell)).unwrap();
             assert!(text.contains("suppress-handler-errors") && !text.contains("trust-servers"), "{shell}");
         }
-        assert!(page.contains("suppress\\-handler\\-errors") && page.contains(".SH OPTIONS") && !page.contains("trust\\-servers"));
+        assert!(
+            page.contains("suppress\\-handler\\-errors")
+                && page.contains(".SH OPTIONS")
+                && !page.contains("trust\\-servers")
+        );
     }
 }

@@ -1,9 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `--example NAME`: scripts that are installed to be tried.
 
 use std::path::{Component, Path, PathBuf};
 
 /// Directories below one for a system's data, as $XDG_DATA_DIRS names them.
-const PLACES: [&str; 5] = ["spile/examples", "doc/spile/examples", "systemtap/examples", "doc/systemtap-doc/examples", "doc/systemtap/examples"];
+const PLACES: [&str; 5] = [
+    "spile/examples",
+    "doc/spile/examples",
+    "systemtap/examples",
+    "doc/systemtap-doc/examples",
+    "doc/systemtap/examples",
+];
 /// Directories in one another.
 const DEEPEST: usize = 8;
 
@@ -28,7 +36,8 @@ fn find_in(name: &Path, places: &[PathBuf]) -> Result<PathBuf, String> {
     }
     let found = places.iter().find_map(|place| below(place, &wanted, DEEPEST));
     found.ok_or_else(|| {
-        let there: Vec<String> = places.iter().filter(|place| place.is_dir()).map(|place| place.display().to_string()).collect();
+        let there: Vec<String> =
+            places.iter().filter(|place| place.is_dir()).map(|place| place.display().to_string()).collect();
         match there.is_empty() {
             true => format!("--example {}: no examples are installed (systemtap-doc has many)", name.display()),
             false => format!("--example {}: there is none of this name below {}", name.display(), there.join(", ")),
@@ -43,7 +52,8 @@ fn below(directory: &Path, wanted: &[PathBuf], depth: usize) -> Option<PathBuf> 
     }
     let depth = depth.checked_sub(1)?;
     let entries = std::fs::read_dir(directory).ok()?.flatten();
-    let mut deeper: Vec<PathBuf> = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect();
+    let mut deeper: Vec<PathBuf> =
+        entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect();
     deeper.sort();
     deeper.iter().find_map(|directory| below(directory, wanted, depth))
 }

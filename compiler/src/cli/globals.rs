@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `-G NAME=VALUE`: initial values from the command line.
 
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
@@ -17,7 +19,9 @@ pub fn assign(sources: &mut SourceMap, scripts: &mut [Script], values: &[(String
             Some(global) if global.size.is_some() || global.wrap => problems.push(array(global)),
             Some(global) => {
                 let string = matches!(global.initial, Some((Literal::String(_), _)));
-                let literal = number(value).filter(|_| !string).map_or_else(|| Literal::String(value.clone().into_bytes()), Literal::Number);
+                let literal = number(value)
+                    .filter(|_| !string)
+                    .map_or_else(|| Literal::String(value.clone().into_bytes()), Literal::Number);
                 global.initial = Some((literal, span));
             }
         }
@@ -64,7 +68,8 @@ fn unknown(scripts: &[Script], name: &str) -> Diagnostic {
 
 fn array(global: &Global) -> Diagnostic {
     let name = &global.name;
-    Diagnostic::error(Code("E0503"), format!("-G {}: an array has no initial value", name.text)).at(name.span, "declared as an array here")
+    Diagnostic::error(Code("E0503"), format!("-G {}: an array has no initial value", name.text))
+        .at(name.span, "declared as an array here")
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `-D NAME=VALUE`: the limits that guard a script, by the names and with the defaults that SystemTap gives them.
 
 use spile_core::plan::Limits;
@@ -47,15 +49,21 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             "STP_OVERLOAD_THRESHOLD" => limits.overload_threshold = number(1, 1 << 40)?,
             "STRUCT_DEPTH" => limits.struct_depth = Some(small(1, most)?),
             "TRYLOCKDELAY" => delay = Some(small(1, 1_000_000)?),
-            _ if is_name(name) && !value.contains(['\n', '\r', '\\']) => others.push((name.to_string(), value.to_string())),
+            _ if is_name(name) && !value.contains(['\n', '\r', '\\']) => {
+                others.push((name.to_string(), value.to_string()))
+            }
             _ => return Err(format!("-D {define}: neither a limit ({NAMES}) nor what C can define")),
         }
     }
     let actions = match (interruptible, interruptible_actions, actions) {
         (true, Some(actions), _) | (false, _, Some(actions)) => Some(actions),
-        (true, None, actions) => actions.map(|actions| actions.saturating_mul(INTERRUPTIBLE_FACTOR).min(i32::MAX as u32)),
+        (true, None, actions) => {
+            actions.map(|actions| actions.saturating_mul(INTERRUPTIBLE_FACTOR).min(i32::MAX as u32))
+        }
         // Unless --suppress-time-limits has said more.
-        (false, _, None) if limits.max_actions == Limits::default().max_actions => Some(limits.max_actions / INTERRUPTIBLE_FACTOR),
+        (false, _, None) if limits.max_actions == Limits::default().max_actions => {
+            Some(limits.max_actions / INTERRUPTIBLE_FACTOR)
+        }
         (false, _, None) => None,
     };
     limits.max_actions = actions.unwrap_or(limits.max_actions);
@@ -68,7 +76,8 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
 }
 
 fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 #[cfg(test)]

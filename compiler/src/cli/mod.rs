@@ -1,17 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The command line: stap's options, and what is printed around the passes.
 
+mod accepted;
 pub mod cache;
 pub mod describe;
+pub mod example;
 pub mod globals;
 pub mod limits;
 pub mod options;
-pub mod relevant;
 pub mod passes;
 pub mod places;
 pub mod progress;
-pub mod report;
 pub mod rc;
-mod accepted;
-pub mod example;
 mod refused;
+pub mod relevant;
+pub mod report;
 pub mod version;

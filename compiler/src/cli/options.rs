@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Options, as `stap` has them, with a few of our own.
 
 use std::ffi::OsString;
@@ -6,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 
 use spile_base::cache::Settings;
-use spile_kbuild::{BuildError, Keys};
 use spile_core::plan::Limits;
+use spile_kbuild::{BuildError, Keys};
 use spile_syntax::LANGUAGE_VERSION;
 
 use super::{accepted, refused};
@@ -434,7 +436,9 @@ impl Options {
     fn unserved(&self) -> Option<String> {
         let machine = std::env::consts::ARCH;
         if let Some(given) = self.architecture.as_ref().filter(|given| *given != machine) {
-            return Some(format!("-a {given}: only {machine}, what this machine is, can be compiled for; compile on a {given} machine"));
+            return Some(format!(
+                "-a {given}: only {machine}, what this machine is, can be compiled for; compile on a {given} machine"
+            ));
         }
         if let Some(mode) = self.mode.as_ref().filter(|mode| *mode != "kernel") {
             return Some(format!("--runtime={mode}: {}", refused::ONE_RUNTIME));
@@ -451,7 +455,8 @@ impl Options {
 
     /// How much pass `number` (1 to 5) says.
     pub fn verbosity(&self, number: usize) -> u8 {
-        let digit = self.verbose_passes.as_ref().and_then(|digits| digits.as_bytes().get(number.checked_sub(1)?).copied());
+        let digit =
+            self.verbose_passes.as_ref().and_then(|digits| digits.as_bytes().get(number.checked_sub(1)?).copied());
         self.verbose.saturating_add(digit.map_or(0, |digit| digit.saturating_sub(b'0')))
     }
 
@@ -463,7 +468,12 @@ impl Options {
 
     /// Something is asked about probe points; nothing is compiled.
     pub fn only_asks(&self) -> bool {
-        self.listing().is_some() || !self.list_lines.is_empty() || self.resolve.is_some() || self.check.is_some() || self.export_index.is_some() || self.dumps_library()
+        self.listing().is_some()
+            || !self.list_lines.is_empty()
+            || self.resolve.is_some()
+            || self.check.is_some()
+            || self.export_index.is_some()
+            || self.dumps_library()
     }
 
     /// What the library offers is asked for, not a script.
@@ -529,7 +539,9 @@ impl Options {
     pub fn signing_keys(&self) -> Result<Option<Keys>, BuildError> {
         match (&self.sign_module, &self.sign_key, &self.sign_cert) {
             (Some(directory), _, _) => Keys::find(directory.as_deref()).map(Some),
-            (None, Some(key), Some(certificate)) => Ok(Some(Keys { key: key.clone(), certificate: certificate.clone() })),
+            (None, Some(key), Some(certificate)) => {
+                Ok(Some(Keys { key: key.clone(), certificate: certificate.clone() }))
+            }
             _ => Ok(None),
         }
     }
@@ -573,7 +585,9 @@ fn language_version(text: &str) -> Result<String, String> {
     let parts = |text: &str| text.split('.').map(|part| part.parse::<u32>().ok()).collect::<Option<Vec<u32>>>();
     match (parts(text), parts(LANGUAGE_VERSION)) {
         (None, _) => Err("numbers with dots between them: --compatible=4.8".into()),
-        (Some(asked), Some(spoken)) if asked > spoken => Err(format!("the language spoken here is that of SystemTap {LANGUAGE_VERSION}")),
+        (Some(asked), Some(spoken)) if asked > spoken => {
+            Err(format!("the language spoken here is that of SystemTap {LANGUAGE_VERSION}"))
+        }
         _ => Ok(text.to_string()),
     }
 }
@@ -581,7 +595,8 @@ fn language_version(text: &str) -> Result<String, String> {
 /// Checks a module's name: letters, digits and `_`, not too long for the kernel.
 pub fn module_name(name: &str) -> Result<String, String> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
-    let fits = !name.is_empty() && name.len() <= 55 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let fits =
+        !name.is_empty() && name.len() <= 55 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let starts = name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
     if fits && starts {
         Ok(name.to_string())
@@ -634,7 +649,10 @@ mod tests {
         let (limits, _) = options.limits().unwrap();
         assert_eq!((limits.max_errors, limits.string_bytes), (3, 1024));
         assert!(parse(&["-D", "MAXSTRINGLEN=1", "x"]).limits().is_err());
-        assert_eq!(parse(&["-D", "MAXFOO=1", "-DBAR", "x"]).limits().unwrap().1, [("MAXFOO".into(), "1".into()), ("BAR".into(), "1".into())]);
+        assert_eq!(
+            parse(&["-D", "MAXFOO=1", "-DBAR", "x"]).limits().unwrap().1,
+            [("MAXFOO".into(), "1".into()), ("BAR".into(), "1".into())]
+        );
     }
 
     #[test]
@@ -666,7 +684,17 @@ mod tests {
         assert_eq!(parse(&["-G", "a=1=2", "x"]).globals, [("a".to_string(), "1=2".to_string())]);
         assert_eq!(parse(&["-BCONFIG_X=y", "-B", "-g", "x"]).make, ["CONFIG_X=y", "-g"]);
         assert!(try_parse(&["-B", "clean", "x"]).is_err());
-        for wrong in [&["-G", "a"][..], &["-G", "1=2"], &["--vp", "x"], &["--vp", "123456"], &["--compatible", "99.1"], &["--compatible=x"], &["-s", "0"], &["-p6"], &["--suppress-time-limits"]] {
+        for wrong in [
+            &["-G", "a"][..],
+            &["-G", "1=2"],
+            &["--vp", "x"],
+            &["--vp", "123456"],
+            &["--compatible", "99.1"],
+            &["--compatible=x"],
+            &["-s", "0"],
+            &["-p6"],
+            &["--suppress-time-limits"],
+        ] {
             assert!(try_parse(&[wrong, &["x.stp"]].concat()).is_err(), "{wrong:?}");
         }
         assert_eq!(parse(&["--compatible=4.8", "x"]).compatible.as_deref(), Some("4.8"));
@@ -687,7 +715,16 @@ mod tests {
             let text = refusal(words);
             assert!(text.contains(reason), "{words:?}: {text}");
         }
-        assert!(try_parse(&["--download-debuginfo=no", "--prologue-searching=never", "--runtime=kernel", "--privilege=stapdev", "x"]).is_ok());
+        assert!(
+            try_parse(&[
+                "--download-debuginfo=no",
+                "--prologue-searching=never",
+                "--runtime=kernel",
+                "--privilege=stapdev",
+                "x"
+            ])
+            .is_ok()
+        );
     }
 
     /// None stops a program that drives stap; what changes nothing is told.
@@ -704,9 +741,20 @@ mod tests {
             (&["--target-namespaces=7", "x"], "nsenter"),
         ] {
             let options = parse(words);
-            assert!(options.notes.len() == 1 && options.notes.concat().contains(note), "{words:?}: {:?}", options.notes);
+            assert!(
+                options.notes.len() == 1 && options.notes.concat().contains(note),
+                "{words:?}: {:?}",
+                options.notes
+            );
         }
-        let quiet = parse(&["--semantic-keep-going", "--save-uprobes", "--prologue-searching=auto", "--monitor=2", "--example", "x.stp"]);
+        let quiet = parse(&[
+            "--semantic-keep-going",
+            "--save-uprobes",
+            "--prologue-searching=auto",
+            "--monitor=2",
+            "--example",
+            "x.stp",
+        ]);
         assert!(quiet.notes.is_empty() && quiet.example);
         assert_eq!((quiet.monitor, parse(&["--monitor", "x"]).monitor), (Some(2), Some(1)));
         assert!(refusal(&["--sysenv=PATH", "x"]).contains("--sysenv"));
@@ -714,7 +762,9 @@ mod tests {
 
     #[test]
     fn the_name_it_is_called_by() {
-        let called = |name: &str| Options::parse_words([name, "-e", "probe begin {}"].map(OsString::from).into()).unwrap().as_stap;
+        let called = |name: &str| {
+            Options::parse_words([name, "-e", "probe begin {}"].map(OsString::from).into()).unwrap().as_stap
+        };
         assert!(called("stap") && called("/usr/bin/stap") && !called("spile") && !called("/opt/stap/spile"));
         assert!(parse(&["-V"]).version && parse(&["--version"]).version);
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The lines that `-v` prints when a pass is done, as SystemTap prints them.
 
 use std::time::{Duration, Instant};
@@ -20,7 +22,8 @@ pub struct Clock {
 
 fn processor_ms() -> (i64, i64) {
     let sum = |who| {
-        getrusage(who).map_or((0, 0), |usage| (usage.user_time().num_milliseconds(), usage.system_time().num_milliseconds()))
+        getrusage(who)
+            .map_or((0, 0), |usage| (usage.user_time().num_milliseconds(), usage.system_time().num_milliseconds()))
     };
     let (own, children) = (sum(UsageWho::RUSAGE_SELF), sum(UsageWho::RUSAGE_CHILDREN));
     (own.0 + children.0, own.1 + children.1)

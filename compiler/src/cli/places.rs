@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Directories that the environment names where the command line does not: SYSTEMTAP_TAPSET, SYSTEMTAP_RUNTIME, TMPDIR.
 
 use std::path::{Path, PathBuf};
@@ -23,7 +25,8 @@ pub fn runtime(options: &Options) -> Option<PathBuf> {
 
 /// A warning if SYSTEMTAP_RUNTIME is set and not used.
 pub fn runtime_warning(options: &Options) -> Option<String> {
-    let directory = named("SYSTEMTAP_RUNTIME").filter(|directory| options.runtime.is_none() && !is_runtime(directory))?;
+    let directory =
+        named("SYSTEMTAP_RUNTIME").filter(|directory| options.runtime.is_none() && !is_runtime(directory))?;
     Some(format!("SYSTEMTAP_RUNTIME={}: not used, there is no runtime of spile's in it", directory.display()))
 }
 
@@ -37,7 +40,10 @@ fn temporary_of(given: Option<&Path>, variable: Option<&Path>) -> Result<Tempora
     if let Some(place) = given {
         // Made where it is not there.
         if !make_takes(place) {
-            return Err(format!("--tmpdir {}: the kernel's make takes no blanks nor signs like $ in a path", place.display()));
+            return Err(format!(
+                "--tmpdir {}: the kernel's make takes no blanks nor signs like $ in a path",
+                place.display()
+            ));
         }
         return Ok(Temporary { place: place.to_path_buf(), warning: None });
     }
@@ -50,7 +56,11 @@ fn temporary_of(given: Option<&Path>, variable: Option<&Path>) -> Result<Tempora
         Err(error) => Err(format!("TMPDIR={}: {error}", place.display())),
         Ok(_) if make_takes(place) => Ok(Temporary { place: place.to_path_buf(), warning: None }),
         Ok(_) => Ok(Temporary {
-            warning: Some(format!("TMPDIR={}: the kernel's make does not take this path, {} is used", place.display(), standard.display())),
+            warning: Some(format!(
+                "TMPDIR={}: the kernel's make does not take this path, {} is used",
+                place.display(),
+                standard.display()
+            )),
             place: standard,
         }),
     }

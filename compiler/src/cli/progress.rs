@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A line that says what is going on, for people who wait: on standard error, only if that is a terminal, and only after
 //! half a second. It is gone when the work is done.
 
@@ -72,7 +74,12 @@ fn show<W: Write>(mut text: String, told: &Receiver<Option<String>>, out: &dyn F
         }
         if started.elapsed() >= QUIET {
             shown = true;
-            let _ = write!(out(), "\r\x1b[K{} ... {:.1} s", spile_abi::escape::line(&text), started.elapsed().as_secs_f64());
+            let _ = write!(
+                out(),
+                "\r\x1b[K{} ... {:.1} s",
+                spile_abi::escape::line(&text),
+                started.elapsed().as_secs_f64()
+            );
             let _ = out().flush();
         }
     }

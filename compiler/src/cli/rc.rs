@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Options from the file `rc`: of `$SYSTEMTAP_DIR`, or of `.systemtap` at home.
 //!
 //! Its lines are split into words as a shell does, with quotes, `\`, `#` comments, `$NAME` and `~`, and stand before the
@@ -18,7 +20,11 @@ pub fn with_words(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String>
     let Some(path) = path() else { return Ok(arguments) };
     let text = match std::fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound || error.kind() == std::io::ErrorKind::NotADirectory => return Ok(arguments),
+        Err(error)
+            if error.kind() == std::io::ErrorKind::NotFound || error.kind() == std::io::ErrorKind::NotADirectory =>
+        {
+            return Ok(arguments);
+        }
         Err(error) => return Err(format!("reading {}: {error}", path.display())),
     };
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
@@ -84,7 +90,10 @@ mod tests {
 
     #[test]
     fn a_line_is_split_as_by_a_shell() {
-        assert_eq!(words("-g  -D 'A=x y' \"-I$HOME/z\" a\\ b # c").unwrap(), ["-g", "-D", "A=x y", "-I<HOME>/z", "a b"]);
+        assert_eq!(
+            words("-g  -D 'A=x y' \"-I$HOME/z\" a\\ b # c").unwrap(),
+            ["-g", "-D", "A=x y", "-I<HOME>/z", "a b"]
+        );
         assert_eq!(words("~/x ~ a~ ${A}b '' '$A'").unwrap(), ["<HOME>/x", "<HOME>", "a~", "<A>b", "", "$A"]);
         assert_eq!(words("# all of it").unwrap(), [""; 0]);
         for broken in ["'a", "\"a", "a\\", "${A"] {

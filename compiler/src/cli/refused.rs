@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Options of stap that are refused, each with what to do instead.
 //!
 //! They are arguments of the command line like the others, so that a script's line is read as stap reads it and the
@@ -7,7 +9,8 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 pub const ONE_RUNTIME: &str = "scripts run in the kernel alone; leave the option out";
 pub const PRIVILEGE: &str = "modules are loaded by root; compile with -p4 -m NAME and let root run spilerun NAME.ko";
-const SERVER: &str = "there is no compile server: compile with -p4 -m NAME on a build host and copy NAME.ko, which spilerun runs";
+const SERVER: &str =
+    "there is no compile server: compile with -p4 -m NAME on a build host and copy NAME.ko, which spilerun runs";
 const BENCHMARK: &str = "it measured SystemTap; `cargo xtask bench` in the sources measures spile";
 
 /// How an option takes its value.
@@ -21,7 +24,11 @@ enum Takes {
 /// Name (one letter: a short option), value, and the reason.
 const REFUSED: &[(&str, Takes, &str)] = &[
     ("i", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
-    ("interactive", Takes::Nothing, "write the script to a file and run it again: a changed script takes a tenth of a second"),
+    (
+        "interactive",
+        Takes::Nothing,
+        "write the script to a file and run it again: a changed script takes a tenth of a second",
+    ),
     ("use-server", Takes::Maybe, SERVER),
     ("use-server-on-error", Takes::Maybe, SERVER),
     ("use-http-server", Takes::Value, SERVER),
@@ -57,7 +64,8 @@ pub fn arguments() -> impl Iterator<Item = Arg> {
 
 /// The reason against the first of them that is given, with its name.
 pub fn reason(matches: &ArgMatches) -> Option<String> {
-    let given = |name: &&(&str, Takes, &str)| matches.value_source(name.0) == Some(clap::parser::ValueSource::CommandLine);
+    let given =
+        |name: &&(&str, Takes, &str)| matches.value_source(name.0) == Some(clap::parser::ValueSource::CommandLine);
     let (name, _, reason) = REFUSED.iter().find(given)?;
     let dashes = if name.len() == 1 { "-" } else { "--" };
     Some(format!("{dashes}{name}: {reason}"))

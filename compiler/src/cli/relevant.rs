@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Which options decide about a module, for the key that it is kept by.
 
 use spile_source::{Origin, SourceMap};
@@ -24,7 +26,9 @@ pub fn relevant(options: &Options, sources: &SourceMap) -> Options {
     options.sign_key = None;
     options.sign_cert = None;
     // Their program can be what process probes without a path mean.
-    let process = sources.files().any(|file| file.origin == Origin::User && file.bytes.windows(7).any(|window| window == b"process"));
+    let process = sources
+        .files()
+        .any(|file| file.origin == Origin::User && file.bytes.windows(7).any(|window| window == b"process"));
     if !process {
         options.command = None;
         options.pid = None;
@@ -51,14 +55,34 @@ mod tests {
     #[test]
     fn what_decides_about_a_module() {
         let plain = key_of(&["x.stp"], "probe begin {}", true);
-        for arguments in [&["-v", "x.stp"][..], &["-p4", "x.stp"], &["-T", "3", "x.stp"], &["-o", "f", "x.stp"], &["-c", "ls", "x.stp"], &["-x", "1", "x.stp"], &["-w", "x.stp"], &["--poison-cache", "x.stp"]] {
+        for arguments in [
+            &["-v", "x.stp"][..],
+            &["-p4", "x.stp"],
+            &["-T", "3", "x.stp"],
+            &["-o", "f", "x.stp"],
+            &["-c", "ls", "x.stp"],
+            &["-x", "1", "x.stp"],
+            &["-w", "x.stp"],
+            &["--poison-cache", "x.stp"],
+        ] {
             assert_eq!(key_of(arguments, "probe begin {}", true), plain, "{arguments:?}");
         }
-        for arguments in [&["-g", "x.stp"][..], &["-m", "n", "x.stp"], &["x.stp", "1"], &["-DMAXERRORS=3", "x.stp"], &["-W", "x.stp"], &["--kbuild", "x.stp"], &["-I", "d", "x.stp"]] {
+        for arguments in [
+            &["-g", "x.stp"][..],
+            &["-m", "n", "x.stp"],
+            &["x.stp", "1"],
+            &["-DMAXERRORS=3", "x.stp"],
+            &["-W", "x.stp"],
+            &["--kbuild", "x.stp"],
+            &["-I", "d", "x.stp"],
+        ] {
             assert_ne!(key_of(arguments, "probe begin {}", true), plain, "{arguments:?}");
         }
         assert_ne!(key_of(&["x.stp"], "probe begin { }", true), plain);
         assert_ne!(key_of(&["x.stp"], "probe begin {}", false), plain);
-        assert_ne!(key_of(&["-c", "ls", "x.stp"], "probe process.begin {}", true), key_of(&["-c", "w", "x.stp"], "probe process.begin {}", true));
+        assert_ne!(
+            key_of(&["-c", "ls", "x.stp"], "probe process.begin {}", true),
+            key_of(&["-c", "w", "x.stp"], "probe process.begin {}", true)
+        );
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `--time-report`: where the time of a run went.
 
 use std::time::Duration;
@@ -34,19 +36,36 @@ impl Report {
                     format!("{indented:24} {:>9.1} ms\n", ms(*took))
                 };
                 let lines: String = self.stages.iter().map(line).collect();
-                format!("{lines}{:24} {:>9.1} ms, {:.0} ms on CPUs, {} MiB\n", "total", ms(total), ms(processor), peak / 1024)
+                format!(
+                    "{lines}{:24} {:>9.1} ms, {:.0} ms on CPUs, {} MiB\n",
+                    "total",
+                    ms(total),
+                    ms(processor),
+                    peak / 1024
+                )
             }
             Form::Json => {
-                let stage = |(name, took): &(String, Duration)| format!("{{\"name\":{},\"ms\":{:.3}}}", quoted(name), ms(*took));
+                let stage = |(name, took): &(String, Duration)| {
+                    format!("{{\"name\":{},\"ms\":{:.3}}}", quoted(name), ms(*took))
+                };
                 let stages: Vec<String> = self.stages.iter().map(stage).collect();
-                format!("{{\"stages\":[{}],\"total_ms\":{:.3},\"cpu_ms\":{:.0},\"peak_kib\":{peak}}}\n", stages.join(","), ms(total), ms(processor))
+                format!(
+                    "{{\"stages\":[{}],\"total_ms\":{:.3},\"cpu_ms\":{:.0},\"peak_kib\":{peak}}}\n",
+                    stages.join(","),
+                    ms(total),
+                    ms(processor)
+                )
             }
         }
     }
 }
 
 fn quoted(text: &str) -> String {
-    let escaped: String = text.chars().flat_map(|c| if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] }).filter(|c| !c.is_control()).collect();
+    let escaped: String = text
+        .chars()
+        .flat_map(|c| if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] })
+        .filter(|c| !c.is_control())
+        .collect();
     format!("\"{escaped}\"")
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What `--version` tells.
 
 use spile_syntax::LANGUAGE_VERSION;

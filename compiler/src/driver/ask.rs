@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is asked of kernels without compiling: `--check`, `--resolve`, `--list-lines`.
 
 use super::*;
-use spile_core::check::{self, Subject};
 use crate::cli::options::Answer;
+use spile_core::check::{self, Subject};
 use spile_core::elaborate::survey::survey;
 use spile_core::inspect;
 
@@ -62,7 +64,12 @@ impl Session {
     }
 
     /// `--export-index`: the kernel, and the modules that the words name.
-    pub(super) fn export_index(&mut self, file: &Path, kernel: Option<&Kernel>, release: &str) -> Result<Outcome, Failed> {
+    pub(super) fn export_index(
+        &mut self,
+        file: &Path,
+        kernel: Option<&Kernel>,
+        release: &str,
+    ) -> Result<Outcome, Failed> {
         let Some(kernel) = kernel else {
             let error = spile_debuginfo::target::TargetError::no_kernel(release);
             return Err(self.fail(&error.to_string(), &error.notes()));
@@ -72,11 +79,19 @@ impl Session {
         let size = spile_debuginfo::target::export(kernel, &modules, file);
         drop(progress);
         let size = size.map_err(|error| self.fail(&error.to_string(), &error.notes()))?;
-        self.print_lines([format!("{}: {}, {}", file.display(), kernel.release(), spile_base::cache::size_text(size))].into_iter())
+        self.print_lines(
+            [format!("{}: {}, {}", file.display(), kernel.release(), spile_base::cache::size_text(size))].into_iter(),
+        )
     }
 
     /// `--resolve`: status 1 where a point that is not optional has no site.
-    pub(super) fn resolve(&mut self, form: Answer, scripts: &[ast::Script], kernel: Option<&Kernel>, release: &str) -> Result<Outcome, Failed> {
+    pub(super) fn resolve(
+        &mut self,
+        form: Answer,
+        scripts: &[ast::Script],
+        kernel: Option<&Kernel>,
+        release: &str,
+    ) -> Result<Outcome, Failed> {
         let progress = self.progress("reading debug information");
         let mut resolver = self.resolver(kernel, release);
         let survey = survey(&self.sources, scripts, &self.elaborate_options(), &mut resolver);
@@ -89,7 +104,12 @@ impl Session {
         self.print_lines(lines.into_iter())?;
         let missing = survey.points.iter().filter(|point| point.sites.is_empty() && !point.optional);
         let problems: Vec<Diagnostic> = missing.flat_map(|point| point.problems.clone()).collect();
-        let unread = survey.points.iter().flat_map(|point| &point.sites).flat_map(|site| &site.targets).any(|target| target.found.is_err());
+        let unread = survey
+            .points
+            .iter()
+            .flat_map(|point| &point.sites)
+            .flat_map(|site| &site.targets)
+            .any(|target| target.found.is_err());
         self.tell("Pass 2: analysis", &problems)?;
         Ok(Outcome::Done(if unread { ExitCode::FAILURE } else { ExitCode::SUCCESS }))
     }
@@ -119,13 +139,28 @@ impl Session {
         }
         self.tell("Pass 2: analysis", &problems)?;
         if lines.is_empty() {
-            return Err(self.fail("no line of it can be probed: lists of lines are made for functions, from DWARF", &[]));
+            return Err(
+                self.fail("no line of it can be probed: lists of lines are made for functions, from DWARF", &[])
+            );
         }
         if !without_text.is_empty() && !self.options.no_warnings {
             let files: Vec<String> = without_text.into_iter().collect();
-            let looked: Vec<String> = sources.given.iter().chain(&sources.known).filter(|place| place.is_dir()).map(|place| place.display().to_string()).collect();
-            let looked = if looked.is_empty() { "no place that packages use is there".to_string() } else { format!("looked below {}", looked.join(", ")) };
-            self.remark(&format!("NOTE: no source text of {} ({looked}): --source DIR names a directory that has it", files.join(", ")));
+            let looked: Vec<String> = sources
+                .given
+                .iter()
+                .chain(&sources.known)
+                .filter(|place| place.is_dir())
+                .map(|place| place.display().to_string())
+                .collect();
+            let looked = if looked.is_empty() {
+                "no place that packages use is there".to_string()
+            } else {
+                format!("looked below {}", looked.join(", "))
+            };
+            self.remark(&format!(
+                "NOTE: no source text of {} ({looked}): --source DIR names a directory that has it",
+                files.join(", ")
+            ));
         }
         self.print_lines(lines.into_iter())
     }

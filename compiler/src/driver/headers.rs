@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Types of headers that are not the kernel's: `@cast(p, "timeval", "<sys/time.h>")`. The C compiler makes debug information
 //! of all types that such headers declare.
 
@@ -37,7 +39,8 @@ pub(super) fn wanted(scripts: &[Script]) -> BTreeSet<String> {
 /// Files in `directory` with the types of the headers; those that do not compile are left out.
 pub(super) fn compile(headers: &BTreeSet<String>, directory: &Path) -> HashMap<String, PathBuf> {
     let compiled = headers.iter().enumerate().filter_map(|(number, header)| {
-        let (source, object) = (directory.join(format!("headers{number}.c")), directory.join(format!("headers{number}.o")));
+        let (source, object) =
+            (directory.join(format!("headers{number}.c")), directory.join(format!("headers{number}.o")));
         // `<linux/a.h><linux/b.h>` are two.
         let lines: String = header.replace("><", ">\n<").lines().map(|name| format!("#include {name}\n")).collect();
         std::fs::write(&source, lines).ok()?;

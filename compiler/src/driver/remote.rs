@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `--remote`: the script is compiled here for the kernel of another host, and run there by its spilerun, through ssh(1).
 //!
 //! The module goes through standard input of a shell there, which then stays open: when it closes, because this program has got a
@@ -31,7 +33,10 @@ impl Host {
             None => (uri, None),
         };
         // What begins with a dash would be an option of ssh's.
-        let fits = !name.is_empty() && !name.starts_with('-') && !name.contains([':', '/']) && !name.contains(char::is_whitespace);
+        let fits = !name.is_empty()
+            && !name.starts_with('-')
+            && !name.contains([':', '/'])
+            && !name.contains(char::is_whitespace);
         let port_fits = port.is_none_or(|port| port.parse::<u16>().is_ok());
         match fits && port_fits {
             true => Ok(Host { uri: uri.to_string(), name: name.to_string(), port: port.map(str::to_string) }),
@@ -75,7 +80,8 @@ impl Session {
         let directory = self.scratch()?;
         // Written here, not there.
         let output = self.options.output.take();
-        let arguments: Vec<String> = self.session_arguments().into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let arguments: Vec<String> =
+            self.session_arguments().into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let mut modules: HashMap<String, PathBuf> = HashMap::new();
         let mut commands = Vec::new();
         for (number, host) in hosts.iter().enumerate() {
@@ -88,14 +94,18 @@ impl Session {
                     module
                 }
             };
-            let image = std::fs::read(&module).map_err(|error| self.fail(&format!("reading {}: {error}", module.display()), &[]))?;
+            let image = std::fs::read(&module)
+                .map_err(|error| self.fail(&format!("reading {}: {error}", module.display()), &[]))?;
             commands.push((far_script(&module, image.len(), number + 1, host, &arguments), image));
         }
         self.pass(|| "Pass 5: starting run.".to_string());
         let signals = spilerun::signals::Signals::catch().map_err(|error| self.fail(&error.to_string(), &[]))?;
         let piped = self.options.remote_prefix || output.is_some();
         let mut out: Box<dyn Write + Send> = match &output {
-            Some(path) => Box::new(std::fs::File::create(path).map_err(|error| self.fail(&format!("writing {}: {error}", path.display()), &[]))?),
+            Some(path) => Box::new(
+                std::fs::File::create(path)
+                    .map_err(|error| self.fail(&format!("writing {}: {error}", path.display()), &[]))?,
+            ),
             None => Box::new(std::io::stdout()),
         };
         let (sender, lines) = std::sync::mpsc::channel::<Vec<u8>>();
@@ -129,7 +139,10 @@ impl Session {
                     let mut reader = BufReader::new(stdout);
                     let mut line = prefix.clone().into_bytes();
                     // A reader that is gone wants no more.
-                    while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) && sender.send(std::mem::replace(&mut line, prefix.clone().into_bytes())).is_ok() {}
+                    while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0)
+                        && sender.send(std::mem::replace(&mut line, prefix.clone().into_bytes())).is_ok()
+                    {
+                    }
                 });
             }
             running.push(Far { uri: host.uri.clone(), child, open: Some(open), sent });
@@ -175,11 +188,18 @@ impl Session {
         let output = output.map_err(|error| self.fail(&format!("running ssh: {error}"), &[]))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         match text.split_whitespace().collect::<Vec<_>>().as_slice() {
-            [release, machine] if output.status.success() && *machine == std::env::consts::ARCH => match is_release(release) {
-                true => Ok(release.to_string()),
-                false => Err(self.fail(&format!("{}: {} is no kernel's release", host.uri, escape::line(release)), &[])),
-            },
-            [_, machine] if output.status.success() => Err(self.fail(&format!("{}: a {machine} machine; only {} can be compiled for here", host.uri, std::env::consts::ARCH), &[])),
+            [release, machine] if output.status.success() && *machine == std::env::consts::ARCH => {
+                match is_release(release) {
+                    true => Ok(release.to_string()),
+                    false => {
+                        Err(self.fail(&format!("{}: {} is no kernel's release", host.uri, escape::line(release)), &[]))
+                    }
+                }
+            }
+            [_, machine] if output.status.success() => Err(self.fail(
+                &format!("{}: a {machine} machine; only {} can be compiled for here", host.uri, std::env::consts::ARCH),
+                &[],
+            )),
             _ => Err(self.fail(&format!("{}: ssh does not tell its kernel ({})", host.uri, output.status), &[])),
         }
     }
@@ -188,12 +208,19 @@ impl Session {
     fn compiled_for(&self, release: &str, words: &[OsString], place: &Path) -> Result<PathBuf, Failed> {
         let name = self.options.module.clone().unwrap_or_else(|| format!("stap_remote_{}", std::process::id()));
         let directory = place.join(release);
-        std::fs::create_dir_all(&directory).map_err(|error| self.fail(&format!("making {}: {error}", directory.display()), &[]))?;
+        std::fs::create_dir_all(&directory)
+            .map_err(|error| self.fail(&format!("making {}: {error}", directory.display()), &[]))?;
         let mut compiler = Command::new("/proc/self/exe");
-        compiler.arg0(words.first().cloned().unwrap_or_default()).arg(MODULE_DIRECTORY).arg(&directory).args(["-r", release, "-p4", "-m", &name]);
+        compiler
+            .arg0(words.first().cloned().unwrap_or_default())
+            .arg(MODULE_DIRECTORY)
+            .arg(&directory)
+            .args(["-r", release, "-p4", "-m", &name]);
         let status = compiler.args(without_remotes(words)).stdin(Stdio::null()).stdout(Stdio::null()).status();
         match status {
-            Ok(status) if status.success() => Ok(directory.join(format!("{}.ko", name.strip_suffix(".ko").unwrap_or(&name)))),
+            Ok(status) if status.success() => {
+                Ok(directory.join(format!("{}.ko", name.strip_suffix(".ko").unwrap_or(&name))))
+            }
             Ok(_) => Err(WRONG),
             Err(error) => Err(self.fail(&format!("compiling for {release}: {error}"), &[])),
         }
@@ -202,7 +229,8 @@ impl Session {
 
 /// What a host says is a directory's name here, and `-r` takes paths too.
 fn is_release(text: &str) -> bool {
-    text.starts_with(|letter: char| letter.is_ascii_alphanumeric()) && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._+~-".contains(letter))
+    text.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._+~-".contains(letter))
 }
 
 /// The words behind the program's name but for the options of this page.
@@ -266,7 +294,8 @@ mod tests {
 
     #[test]
     fn the_compiler_gets_the_other_words() {
-        let words = ["stap", "-g", "--remote", "a", "--remote=b", "--remote-prefix", "x.stp", "--", "--remote", "c"].map(OsString::from);
+        let words = ["stap", "-g", "--remote", "a", "--remote=b", "--remote-prefix", "x.stp", "--", "--remote", "c"]
+            .map(OsString::from);
         assert_eq!(without_remotes(&words), ["-g", "x.stp", "--", "--remote", "c"].map(OsString::from));
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The tree of a script as it was written: nothing is resolved, every node has its span.
 //!
 //! Macros and `%( %)` conditionals are gone by here (see [`super::preprocess`]); braces in probe points are expanded.
@@ -225,33 +227,68 @@ pub enum ExprKind {
     /// `left op right`.
     Assign(AssignOp, Box<Expr>, Box<Expr>),
     /// `++x`, `x--`: what is added, and whether the value is the new one.
-    Step { delta: i64, prefix: bool, target: Box<Expr> },
+    Step {
+        delta: i64,
+        prefix: bool,
+        target: Box<Expr>,
+    },
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `[keys] in array`; the array may be a histogram.
     In(Vec<Index>, Box<Expr>),
     /// `left =~ "pattern"`; negated for `!~`.
-    Matches { left: Box<Expr>, pattern: Vec<u8>, pattern_span: Span, negated: bool },
+    Matches {
+        left: Box<Expr>,
+        pattern: Vec<u8>,
+        pattern_span: Span,
+        negated: bool,
+    },
     Print(Box<Print>),
     /// `@cast(e, "type", "module")`.
-    Cast { value: Box<Expr>, type_name: Vec<u8>, module: Option<Vec<u8>> },
+    Cast {
+        value: Box<Expr>,
+        type_name: Vec<u8>,
+        module: Option<Vec<u8>>,
+    },
     Defined(Box<Expr>),
     Entry(Box<Expr>),
     /// `@var("name@file", "module")`.
-    Var { name: Vec<u8>, module: Option<Vec<u8>> },
+    Var {
+        name: Vec<u8>,
+        module: Option<Vec<u8>>,
+    },
     Perf(Vec<u8>),
     /// `@const("C text")`.
     Const(Vec<u8>),
     Enum(Vec<u8>),
-    EnumName { value: Box<Expr>, type_name: Option<Vec<u8>>, module: Option<Vec<u8>> },
+    EnumName {
+        value: Box<Expr>,
+        type_name: Option<Vec<u8>>,
+        module: Option<Vec<u8>>,
+    },
     ProbeWrite(String),
     /// `@kregister(n)`, user: `@uregister(n)`.
-    Register { user: bool, number: Box<Expr> },
+    Register {
+        user: bool,
+        number: Box<Expr>,
+    },
     /// `@kderef(size, address)`, user: `@uderef`.
-    Deref { user: bool, size: Box<Expr>, address: Box<Expr> },
+    Deref {
+        user: bool,
+        size: Box<Expr>,
+        address: Box<Expr>,
+    },
     /// `@count(x)`, `@variance(x, shift)`.
-    Extract { extractor: Extractor, aggregate: Box<Expr>, parameters: Vec<i64> },
+    Extract {
+        extractor: Extractor,
+        aggregate: Box<Expr>,
+        parameters: Vec<i64>,
+    },
     /// `@hist_log(x)`, `@hist_linear(x, low, high, width)`.
-    Histogram { linear: bool, aggregate: Box<Expr>, parameters: Vec<i64> },
+    Histogram {
+        linear: bool,
+        aggregate: Box<Expr>,
+        parameters: Vec<i64>,
+    },
     EmbeddedC(EmbeddedC),
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is wrong with a file's items together, or with an item as a whole, where no type and no other file decides.
 
 use std::collections::HashMap;
@@ -29,10 +31,20 @@ pub(super) fn check(script: &Script) -> Vec<SyntaxError> {
     problems
 }
 
-fn declare<'a>(names: &mut HashMap<&'a str, &'a Name>, what: &'static str, name: &'a Name, problems: &mut Vec<SyntaxError>) {
+fn declare<'a>(
+    names: &mut HashMap<&'a str, &'a Name>,
+    what: &'static str,
+    name: &'a Name,
+    problems: &mut Vec<SyntaxError>,
+) {
     match names.get(name.text.as_str()) {
         Some(first) => {
-            problems.push(SyntaxError::Redeclared { what, name: name.text.clone(), span: name.span, first: first.span });
+            problems.push(SyntaxError::Redeclared {
+                what,
+                name: name.text.clone(),
+                span: name.span,
+                first: first.span,
+            });
         }
         None => {
             names.insert(&name.text, name);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Makes the nodes of the tree, for the grammar's actions.
 //!
 //! Knows how deep each node is, because every later pass walks the tree recursively and a script must not be able to
@@ -90,7 +92,13 @@ type Made<T> = Result<Deep<T>, Fail>;
 
 impl<'s> Builder<'s> {
     pub fn new(sources: &'s SourceMap, tokens: &'s [Token]) -> Builder<'s> {
-        Builder { sources, tokens, problems: RefCell::default(), any_indexes: RefCell::default(), histograms: RefCell::default() }
+        Builder {
+            sources,
+            tokens,
+            problems: RefCell::default(),
+            any_indexes: RefCell::default(),
+            histograms: RefCell::default(),
+        }
     }
 
     /// What was noted while parsing went on.
@@ -350,7 +358,8 @@ impl<'s> Builder<'s> {
     }
 
     pub fn delete(&self, left: usize, right: usize, target: Deep<Expr>) -> Made<Stmt> {
-        let bucket = matches!(&target.node.kind, ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Histogram { .. }));
+        let bucket =
+            matches!(&target.node.kind, ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Histogram { .. }));
         if bucket || !matches!(target.node.kind, ExprKind::Ident(_) | ExprKind::Index(..)) {
             self.note(SyntaxError::DeleteTarget { span: target.node.span });
         }

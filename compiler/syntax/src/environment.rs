@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a script may ask in `%( %)` conditionals and by `$1`: the answers, gathered by the driver.
 
 use std::collections::HashMap;

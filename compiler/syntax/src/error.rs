@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What can be wrong with a script's text: facts, and the diagnostic of each.
 
 use super::preprocess::condition_words;
-use spile_source::diagnostic::{Code, Diagnostic, suggest};
 use spile_source::Span;
+use spile_source::diagnostic::{Code, Diagnostic, suggest};
 
 /// Mistakes after which reading a file stops: nobody mends more in one go.
 pub const MAX_PROBLEMS: usize = 100;

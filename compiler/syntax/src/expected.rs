@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Turns what the generated parser expected, some forty terminals, into words of the language.
 
 use lalrpop_util::ParseError;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where top-level items begin and end, found from keywords and braces before the grammar looks at any of them.
 //!
 //! So one broken item does not take the others with it: each is parsed alone, and each can have its message.

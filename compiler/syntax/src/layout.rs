@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A script with its lines indented and its blanks put right, for `--fmt`.
 //!
 //! Works on tokens, so that comments, macros and `%( %)` stay as they are: lines stay lines, what changes is white space
@@ -15,7 +17,14 @@ const INDENT: &str = "  ";
 /// The text put in order; the same tokens come of both.
 pub fn layout(bytes: &[u8]) -> Vec<u8> {
     let tokens = lexer::lex(FileId(0), bytes);
-    let mut writer = Writer { out: Vec::with_capacity(bytes.len()), open: Vec::new(), line: 0, headers: 0, before: None, header: false };
+    let mut writer = Writer {
+        out: Vec::with_capacity(bytes.len()),
+        open: Vec::new(),
+        line: 0,
+        headers: 0,
+        before: None,
+        header: false,
+    };
     let mut end = 0;
     for token in &tokens {
         let (start, next) = (token.span.start as usize, token.span.end as usize);
@@ -102,7 +111,9 @@ impl Writer {
     /// Of a line that begins with `next`, or with a comment.
     fn indentation(&mut self, next: Option<&Kind>, comment: bool) -> usize {
         let closing = match next {
-            Some(Kind::Op(op @ (Op::BraceClose | Op::ParenClose | Op::BracketClose | Op::IfClose | Op::IfElse))) => Some(*op),
+            Some(Kind::Op(op @ (Op::BraceClose | Op::ParenClose | Op::BracketClose | Op::IfClose | Op::IfElse))) => {
+                Some(*op)
+            }
             _ => None,
         };
         if closing.is_some() {
@@ -135,8 +146,22 @@ impl Writer {
         match &self.before {
             Some(Kind::Op(op)) => !matches!(
                 op,
-                Op::BraceOpen | Op::BraceClose | Op::ParenOpen | Op::ParenClose | Op::BracketOpen | Op::BracketClose | Op::IfOpen | Op::IfThen
-                    | Op::IfElse | Op::IfClose | Op::Semicolon | Op::Increment | Op::Decrement | Op::Question | Op::Not | Op::Star
+                Op::BraceOpen
+                    | Op::BraceClose
+                    | Op::ParenOpen
+                    | Op::ParenClose
+                    | Op::BracketOpen
+                    | Op::BracketClose
+                    | Op::IfOpen
+                    | Op::IfThen
+                    | Op::IfElse
+                    | Op::IfClose
+                    | Op::Semicolon
+                    | Op::Increment
+                    | Op::Decrement
+                    | Op::Question
+                    | Op::Not
+                    | Op::Star
             ),
             _ => false,
         }
@@ -148,7 +173,10 @@ impl Writer {
         self.header = false;
         match &token.kind {
             Kind::Op(op @ (Op::BraceOpen | Op::ParenOpen | Op::BracketOpen | Op::IfOpen)) => {
-                let head = matches!(self.before, Some(Kind::Keyword(Keyword::If | Keyword::While | Keyword::For | Keyword::Foreach)));
+                let head = matches!(
+                    self.before,
+                    Some(Kind::Keyword(Keyword::If | Keyword::While | Keyword::For | Keyword::Foreach))
+                );
                 let header = *op == Op::ParenOpen && head;
                 self.open.push(Open { op: *op, line: self.line, header, branch: None });
             }
@@ -183,8 +211,25 @@ fn continues(next: Option<&Kind>) -> bool {
     matches!(
         next,
         Some(Kind::Op(
-            Op::Comma | Op::Dot | Op::Question | Op::Colon | Op::AndAnd | Op::OrOr | Op::Plus | Op::Slash | Op::Or | Op::Xor | Op::Assign
-                | Op::Equal | Op::NotEqual | Op::Less | Op::Greater | Op::LessEqual | Op::GreaterEqual | Op::Arrow | Op::Aggregate
+            Op::Comma
+                | Op::Dot
+                | Op::Question
+                | Op::Colon
+                | Op::AndAnd
+                | Op::OrOr
+                | Op::Plus
+                | Op::Slash
+                | Op::Or
+                | Op::Xor
+                | Op::Assign
+                | Op::Equal
+                | Op::NotEqual
+                | Op::Less
+                | Op::Greater
+                | Op::LessEqual
+                | Op::GreaterEqual
+                | Op::Arrow
+                | Op::Aggregate
         ))
     )
 }
@@ -234,7 +279,20 @@ mod tests {
 
     #[test]
     fn nothing_breaks_it() {
-        for text in ["", "\n\n", "\"abc", "/* abc", "x /* ab\n\nc", "%{ a", "}}}%)%:", "{(%([", "'a  b' \n c", "a\r\nb\x0bc", "é  é", "$x$  $$$ ,"] {
+        for text in [
+            "",
+            "\n\n",
+            "\"abc",
+            "/* abc",
+            "x /* ab\n\nc",
+            "%{ a",
+            "}}}%)%:",
+            "{(%([",
+            "'a  b' \n c",
+            "a\r\nb\x0bc",
+            "é  é",
+            "$x$  $$$ ,",
+        ] {
             layout(text.as_bytes());
             layout(&layout(text.as_bytes()));
         }

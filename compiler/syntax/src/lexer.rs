@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Bytes to tokens.
 //!
 //! Takes the bytes of one file, gives all its tokens: white space and comments are gone, what is no token is

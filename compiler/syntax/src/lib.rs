@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Script text to [`ast`].
 //!
 //!     bytes -lexer-> tokens -preprocess-> tokens of the language -items-> items -operand-> terminals -grammar-> tree
@@ -40,10 +42,10 @@ pub use environment::Environment;
 pub use macros::{Macro, Macros};
 pub use preprocess::compare_versions;
 
-use spile_source::diagnostic::Diagnostic;
-use spile_source::{FileId, SourceMap, Span};
 use construct::Builder;
 use error::{MAX_PROBLEMS, SyntaxError};
+use spile_source::diagnostic::Diagnostic;
+use spile_source::{FileId, SourceMap, Span};
 use token::{Kind, Op, Token};
 
 /// The version of SystemTap whose language is spoken, unless `--compatible` asks for an older one.
@@ -160,7 +162,8 @@ pub fn collect_macros(
     if let Some(token) = preprocessed.tokens.iter().find(|token| token.kind != Kind::Poison) {
         problems.push(SyntaxError::NotAMacro { span: token.span, found: token.kind.describe() });
     }
-    let broken = problems.iter().any(|problem| problem.diagnostic().severity == spile_source::diagnostic::Severity::Error);
+    let broken =
+        problems.iter().any(|problem| problem.diagnostic().severity == spile_source::diagnostic::Severity::Error);
     if !broken {
         for definition in preprocessed.definitions {
             let (name, span) = (definition.name.clone(), definition.span);

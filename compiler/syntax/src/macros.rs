@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Macros: `@define name(parameters) %( body %)`.
 //!
 //! A macro is a run of tokens. Those of a script live as long as its file is read; those of library files (`.stpm`)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Settles what the grammar cannot: tokens in, terminals of the grammar out.
 //!
 //! SystemTap's statements need no semicolons, so after a complete expression `( [ - + & ++ --` could go on or begin the
@@ -102,8 +104,17 @@ pub fn settle_points(sources: &SourceMap, tokens: &[Token]) -> Vec<Located> {
 }
 
 fn settle_from(sources: &SourceMap, tokens: &[Token], start: usize, end: usize, part: Part) -> Vec<Located> {
-    let mut settler =
-        Settler { sources, tokens, end, at: start, part, before: Before::Nothing, stepped: None, open: Vec::new(), out: Vec::new() };
+    let mut settler = Settler {
+        sources,
+        tokens,
+        end,
+        at: start,
+        part,
+        before: Before::Nothing,
+        stepped: None,
+        open: Vec::new(),
+        out: Vec::new(),
+    };
     while settler.at < end {
         settler.step();
     }
@@ -166,9 +177,13 @@ struct Settler<'a> {
 impl Settler<'_> {
     fn emit(&mut self, terminal: Terminal, before: Before) {
         let (depth, operand) = (self.open.len(), self.after_operand());
-        let goes_on = matches!(terminal, Terminal::ParenClose | Terminal::BracketClose | Terminal::Arrow | Terminal::Dollars(_));
+        let goes_on =
+            matches!(terminal, Terminal::ParenClose | Terminal::BracketClose | Terminal::Arrow | Terminal::Dollars(_));
         let another = matches!(terminal, Terminal::GroupOpen | Terminal::ListOpen);
-        if self.stepped.is_some_and(|at| depth < at || operand && (depth == at && !goes_on || depth == at + 1 && another)) {
+        if self
+            .stepped
+            .is_some_and(|at| depth < at || operand && (depth == at && !goes_on || depth == at + 1 && another))
+        {
             self.stepped = None;
         }
         self.out.push((self.at, terminal, self.at + 1));
@@ -279,7 +294,8 @@ impl Settler<'_> {
         if matches!(keyword, Keyword::String | Keyword::Long) {
             // Functions may be called so, nothing else.
             let defined = matches!(self.out.last(), Some((_, Terminal::Keyword(Keyword::Function), _)));
-            let called = self.part == Part::Code && self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Op(Op::ParenOpen));
+            let called = self.part == Part::Code
+                && self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Op(Op::ParenOpen));
             return match defined || called {
                 true => self.emit(Terminal::Ident(keyword.text().to_string()), Before::Ident),
                 false => self.emit(Terminal::Keyword(keyword), Before::Nothing),

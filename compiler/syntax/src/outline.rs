@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What names may a library file define? Answered from its tokens, without parsing it.
 //!
 //! Takes the bytes of a file, gives the functions, globals and probe aliases that stand after their keywords in any branch
@@ -93,11 +95,22 @@ fn skip_to_body(tokens: &[Token], mut at: usize) -> usize {
         match &token.kind {
             // Braces that group points stand where a component or a point does.
             Kind::Op(Op::BraceOpen) if groups > 0 || member => groups += 1,
-            Kind::Op(Op::BraceOpen) if matches!(before, Some(Kind::Op(Op::Comma | Op::Assign | Op::AddAssign) | Kind::Keyword(Keyword::Probe))) => groups += 1,
+            Kind::Op(Op::BraceOpen)
+                if matches!(
+                    before,
+                    Some(Kind::Op(Op::Comma | Op::Assign | Op::AddAssign) | Kind::Keyword(Keyword::Probe))
+                ) =>
+            {
+                groups += 1
+            }
             Kind::Op(Op::BraceOpen) => return at,
             Kind::Op(Op::BraceClose) => groups = groups.saturating_sub(1),
             Kind::EmbeddedC(_) => return at,
-            Kind::Keyword(Keyword::Function | Keyword::Probe | Keyword::Global | Keyword::Private) if groups == 0 && !member => return at,
+            Kind::Keyword(Keyword::Function | Keyword::Probe | Keyword::Global | Keyword::Private)
+                if groups == 0 && !member =>
+            {
+                return at;
+            }
             _ => {}
         }
         at += 1;
@@ -107,12 +120,16 @@ fn skip_to_body(tokens: &[Token], mut at: usize) -> usize {
 
 /// The names of `global a, b[10] = 1`; those of a private one are not offered.
 fn globals(tokens: &[Token], mut at: usize, found: &mut Outline) -> usize {
-    let private = at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|token| token.kind == Kind::Keyword(Keyword::Private));
+    let private = at
+        .checked_sub(1)
+        .and_then(|before| tokens.get(before))
+        .is_some_and(|token| token.kind == Kind::Keyword(Keyword::Private));
     if private {
         if matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::Keyword(Keyword::Function))) {
             return skip_to_body(tokens, at + 1);
         }
-        return at + usize::from(matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::Keyword(Keyword::Global))));
+        return at
+            + usize::from(matches!(tokens.get(at).map(|token| &token.kind), Some(Kind::Keyword(Keyword::Global))));
     }
     loop {
         match name(tokens.get(at)) {
@@ -126,7 +143,9 @@ fn globals(tokens: &[Token], mut at: usize, found: &mut Outline) -> usize {
         // Up to the comma: `%`, a size, an initial value.
         while let Some(token) = tokens.get(at) {
             match token.kind {
-                Kind::Op(Op::Percent | Op::BracketOpen | Op::BracketClose | Op::Assign | Op::Minus | Op::Plus) => at += 1,
+                Kind::Op(Op::Percent | Op::BracketOpen | Op::BracketClose | Op::Assign | Op::Minus | Op::Plus) => {
+                    at += 1
+                }
                 Kind::Number(_) | Kind::String(_) | Kind::Argument(_) => at += 1,
                 _ => break,
             }
@@ -185,7 +204,9 @@ mod tests {
         let found = outline(b"%( x %? probe a.b = c { %: probe d.e = f { %) } function g() {}");
         assert_eq!(found.names, ["g"]);
         assert_eq!(found.aliases, [["a", "b"], ["d", "e"]]);
-        assert!(outline(b"@make(a)").opaque && outline(b"function @f() {}").opaque && outline(b"probe @f = x {}").opaque);
+        assert!(
+            outline(b"@make(a)").opaque && outline(b"function @f() {}").opaque && outline(b"probe @f = x {}").opaque
+        );
         assert!(!outline(b"@define m %( probe x = y {} %)\nfunction f() { @m }").opaque);
     }
 
@@ -208,8 +229,13 @@ mod tests {
                         Item::Global(global) if !global.private => global.name.text,
                         Item::Alias(alias) => {
                             for name in alias.names {
-                                let components: Vec<String> = name.into_iter().map(|component| component.name).collect();
-                                assert!(found.opaque || found.aliases.contains(&components), "{components:?} in {:?}", entry.path());
+                                let components: Vec<String> =
+                                    name.into_iter().map(|component| component.name).collect();
+                                assert!(
+                                    found.opaque || found.aliases.contains(&components),
+                                    "{components:?} in {:?}",
+                                    entry.path()
+                                );
                             }
                             continue;
                         }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Macros, script arguments and conditionals: tokens in, tokens of the language out.
 //!
 //! Two layers, both lazy. [`Expander`] replaces macro calls and script arguments; it keeps a stack of token runs, each
@@ -15,9 +17,9 @@ use super::environment::Environment;
 use super::error::SyntaxError;
 use super::macros::{Macro, Macros};
 use super::token::{Kind, Op, Token};
-use spile_source::{SourceMap, Span};
 pub use condition::compare_versions;
 use expand::Expander;
+use spile_source::{SourceMap, Span};
 
 /// The words that may stand left in a condition, `CONFIG_X` apart.
 pub fn condition_words() -> &'static [&'static str] {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The tree back to script text, for `-p1` and for whoever names a part of a script in a message.
 //!
 //! The text parses to the same tree: parentheses stand where the tree needs them, macros and conditionals stay expanded,

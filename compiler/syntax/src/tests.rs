@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The language, construct by construct.
 
 mod diagnostics;
@@ -6,8 +8,8 @@ mod language;
 mod robustness;
 
 use super::*;
-use spile_source::diagnostic::render::render;
 use spile_source::Origin;
+use spile_source::diagnostic::render::render;
 
 /// What conditionals are told in tests.
 fn environment() -> Environment {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The words of a script: what the lexer gives and the preprocessor passes on.
 //!
 //! A token knows what it is and where it stands, not yet what it means there: `-` is one operator here, and
@@ -149,7 +151,9 @@ impl AtOperator {
     /// The version of SystemTap that has it first; empty: all that matter.
     pub fn since(self) -> &'static str {
         match self {
-            AtOperator::KernelRegister | AtOperator::UserRegister | AtOperator::KernelDeref | AtOperator::UserDeref => "4.0",
+            AtOperator::KernelRegister | AtOperator::UserRegister | AtOperator::KernelDeref | AtOperator::UserDeref => {
+                "4.0"
+            }
             AtOperator::Enum => "5.5",
             AtOperator::EnumName => "5.6",
             _ => "",

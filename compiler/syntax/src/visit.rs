@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Walks trees: every expression below a block, outer ones first.
 
 use super::ast::{Block, Expr, ExprKind, Index, Stmt, StmtKind};
@@ -122,7 +124,9 @@ pub fn children<'a>(expr: &'a Expr, each: &mut dyn FnMut(&'a Expr)) {
         | ExprKind::Register { number: inner, .. }
         | ExprKind::Extract { aggregate: inner, .. }
         | ExprKind::Histogram { aggregate: inner, .. } => each(inner),
-        ExprKind::Binary(_, left, right) | ExprKind::Assign(_, left, right) | ExprKind::Deref { size: left, address: right, .. } => {
+        ExprKind::Binary(_, left, right)
+        | ExprKind::Assign(_, left, right)
+        | ExprKind::Deref { size: left, address: right, .. } => {
             each(left);
             each(right);
         }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What reading a file may cost, whatever the file says: bytes, depth, width and work.
 //!
 //! Whoever reads a file that somebody else has written makes a [`Budget`] for one question (unpack this, name that type, find
@@ -173,7 +175,10 @@ mod tests {
     fn what_is_left_goes_down_and_depth_comes_back() {
         let budget = Budget::new("things", SMALL);
         assert!(budget.bytes(6).is_ok() && budget.bytes(4).is_ok());
-        assert_eq!(budget.bytes(1).map_err(|error| error.to_string()), Err("things: more than the 10 bytes that are allowed".into()));
+        assert_eq!(
+            budget.bytes(1).map_err(|error| error.to_string()),
+            Err("things: more than the 10 bytes that are allowed".into())
+        );
         assert!(budget.work(5).is_ok());
         assert_eq!(budget.work(1), Err(Exceeded { of: "things", limit: Limit::Work, most: 5 }));
         assert!(budget.width(3).is_ok() && budget.width(4).is_err() && budget.width(3).is_ok());

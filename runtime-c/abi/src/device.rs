@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The control device of a module: what its ioctls take and give (abi.h, "The control device").
 
 /// Version of everything in `abi.h`; a loader refuses a module with another ([`Info::abi`]).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What comes from outside (names of processes and files, strings of scripts, what a module says) in lines of ours: nothing of it
 //! ends the line, begins another one, or is obeyed by a terminal.
 //!

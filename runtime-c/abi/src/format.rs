@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Bytecode of formats and of object descriptions (abi.h, SPILE_FORMAT_* and SPILE_PRETTY_*): what a record's payload
 //! means. The compiler encodes, the loader decodes; runtime-c interprets the same bytes for sprintf.
 
@@ -108,12 +110,28 @@ pub struct Pretty {
 pub enum PrettyOp {
     Literal(Vec<u8>),
     /// `size` 1, 2, 4 or 8; `bits` 0: all of them.
-    Integer { offset: u32, size: u8, first_bit: u8, bits: u8, style: PrettyStyle },
+    Integer {
+        offset: u32,
+        size: u8,
+        first_bit: u8,
+        bits: u8,
+        style: PrettyStyle,
+    },
     /// A char array: quoted up to its first NUL.
-    Chars { offset: u32, length: u32 },
+    Chars {
+        offset: u32,
+        length: u32,
+    },
     /// A `char *`: the text it points to, quoted.
-    StringPointer { offset: u32 },
-    Repeat { offset: u32, count: u32, stride: u32, body: Vec<PrettyOp> },
+    StringPointer {
+        offset: u32,
+    },
+    Repeat {
+        offset: u32,
+        count: u32,
+        stride: u32,
+        body: Vec<PrettyOp>,
+    },
     /// `?`
     Unknown,
 }
@@ -437,7 +455,8 @@ mod tests {
 
     fn sample() -> Vec<Piece> {
         let flags = Flags { zero: true, sharp: true, ..Flags::default() };
-        let inner = PrettyOp::Repeat { offset: 8, count: 2, stride: 16, body: vec![PrettyOp::StringPointer { offset: 4 }] };
+        let inner =
+            PrettyOp::Repeat { offset: 8, count: 2, stride: 16, body: vec![PrettyOp::StringPointer { offset: 4 }] };
         vec![
             Piece::Literal(b"a=".to_vec()),
             Piece::Directive(Directive { conversion: b'x', flags, width: Size::Fixed(16), precision: Size::Star }),

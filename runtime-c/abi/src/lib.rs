@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a module built by spile and the loader agree on: the Rust twin of `abi.h`, and the metadata in a `.ko`.
 //!
 //! Beside it what loader and compiler do alike with what comes from outside: [`budget`], [`escape`].

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a module carries for the loader in its section [`SECTION`]: who it was compiled for and how its records read.
 //!
 //! The compiler writes it ([`Meta::encode`]), the loader reads it ([`Meta::decode`]); the module itself only carries it.
@@ -351,10 +353,27 @@ mod tests {
     #[test]
     fn numbers_are_read_with_their_range() {
         let cases = [
-            ("42", Some(42)), ("-1", Some(-1)), ("+7", Some(7)), ("0x10", Some(16)), ("-0x10", Some(-16)), ("010", Some(8)), ("0", Some(0)),
-            ("9223372036854775807", Some(i64::MAX)), ("9223372036854775808", None), ("-9223372036854775808", Some(i64::MIN)),
-            ("-9223372036854775809", None), ("0xffffffffffffffff", Some(-1)), ("0x10000000000000000", None), ("", None), ("-", None),
-            ("0x", None), ("1 ", None), ("--1", None), ("0x-1", None), ("09", None), ("ten", None),
+            ("42", Some(42)),
+            ("-1", Some(-1)),
+            ("+7", Some(7)),
+            ("0x10", Some(16)),
+            ("-0x10", Some(-16)),
+            ("010", Some(8)),
+            ("0", Some(0)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("9223372036854775808", None),
+            ("-9223372036854775808", Some(i64::MIN)),
+            ("-9223372036854775809", None),
+            ("0xffffffffffffffff", Some(-1)),
+            ("0x10000000000000000", None),
+            ("", None),
+            ("-", None),
+            ("0x", None),
+            ("1 ", None),
+            ("--1", None),
+            ("0x-1", None),
+            ("09", None),
+            ("ten", None),
         ];
         for (text, value) in cases {
             assert_eq!(parse_number(text), value, "{text}");

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Rings and the records in them (abi.h, `struct spile_ring_header` and below).
 
 /// Start of a ring's header page. `head` and `tail` count bytes for ever; the place of a byte is its count modulo the
@@ -58,7 +60,9 @@ impl Kind {
     /// `None`: a number that this version does not know.
     pub fn from_number(number: u16) -> Option<Kind> {
         use Kind::{Error, Exit, Livepatch, Notice, Pad, Print, Rewrite, System, Warn};
-        [Pad, Print, Warn, Error, Exit, System, Notice, Rewrite, Livepatch].into_iter().find(|kind| *kind as u16 == number)
+        [Pad, Print, Warn, Error, Exit, System, Notice, Rewrite, Livepatch]
+            .into_iter()
+            .find(|kind| *kind as u16 == number)
     }
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A module's seal: sums over its file, by which the loader sees that a bit of it is wrong before the kernel runs it.
 //!
 //! It is no signature: it finds damage, not intent. The section [`SECTION`] holds [`MAGIC`] and three numbers, little endian: the
@@ -47,7 +49,12 @@ impl Numbers {
         let place = elf.place(SECTION).filter(|place| place.len() == BYTES)?;
         let numbers = image.get(place.clone())?.strip_prefix(MAGIC)?;
         let number = |index: usize| Some(u64::from_le_bytes(*numbers.get(index * NUMBER_BYTES..)?.first_chunk()?));
-        Some(Numbers { length: number(0)?, content: number(1)?, whole: number(2)?, place: place.start + MAGIC.len()..place.end })
+        Some(Numbers {
+            length: number(0)?,
+            content: number(1)?,
+            whole: number(2)?,
+            place: place.start + MAGIC.len()..place.end,
+        })
     }
 
     /// Of the last one, which the sum over the whole file leaves out.
@@ -183,7 +190,10 @@ mod tests {
             static int inner(int x) { return calls[x & 0](x, \"text\") + table[x & 15]++; }\n\
             int entry(int x) { counter += inner(x); return counter; }\n";
         std::fs::write(directory.join("a.c"), source).ok()?;
-        let gcc = std::process::Command::new("gcc").args(["-g", "-O1", "-c", "a.c", "-o", "a.o"]).current_dir(directory).status();
+        let gcc = std::process::Command::new("gcc")
+            .args(["-g", "-O1", "-c", "a.c", "-o", "a.o"])
+            .current_dir(directory)
+            .status();
         gcc.is_ok_and(|status| status.success()).then(|| std::fs::read(directory.join("a.o")).ok())?
     }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Those units of runtime-c that also compile in user space against their expectations: C programs in runtime-c/tests.
 //!
 //! Compiled here with sanitizers; a case that differs is named in the output.

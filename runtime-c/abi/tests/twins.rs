@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! abi.h and its Rust twin give the same sizes, offsets, values and ioctl numbers.
 //!
 //! The names below stand once, as C spells them, each beside what Rust has; a C program made of them prints C's side.
@@ -7,7 +9,9 @@ use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;
 
-use spile_abi::device::{self, Counters, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol, Verdict};
+use spile_abi::device::{
+    self, Counters, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State, Symbol, Verdict,
+};
 use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader};
 
@@ -168,7 +172,10 @@ fn bytecode() -> Pairs {
         ("SPILE_SIZE_STAR", fixed[3]),
         ("SPILE_PRETTY_END", u64::from(Pretty::default().encode()[4])),
         ("SPILE_PRETTY_LITERAL", op(PrettyOp::Literal(vec![b'x']))),
-        ("SPILE_PRETTY_INTEGER", op(PrettyOp::Integer { offset: 0, size: 1, first_bit: 0, bits: 0, style: PrettyStyle::Hex })),
+        (
+            "SPILE_PRETTY_INTEGER",
+            op(PrettyOp::Integer { offset: 0, size: 1, first_bit: 0, bits: 0, style: PrettyStyle::Hex }),
+        ),
         ("SPILE_PRETTY_CHARS", op(PrettyOp::Chars { offset: 0, length: 0 })),
         ("SPILE_PRETTY_STRING_POINTER", op(PrettyOp::StringPointer { offset: 0 })),
         ("SPILE_PRETTY_REPEAT", op(PrettyOp::Repeat { offset: 0, count: 0, stride: 0, body: vec![] })),
@@ -194,7 +201,8 @@ fn values_in_c(expressions: impl Iterator<Item = String>) -> Vec<u64> {
     source.push_str("return 0; }\n");
     let (file, program) = (directory.join("twins.c"), directory.join("twins"));
     std::fs::write(&file, source).expect("writing the C program");
-    let compiled = Command::new("cc").args(["-Wall", "-Werror", "-I"]).arg(abi).arg(&file).arg("-o").arg(&program).output();
+    let compiled =
+        Command::new("cc").args(["-Wall", "-Werror", "-I"]).arg(abi).arg(&file).arg("-o").arg(&program).output();
     let compiled = compiled.expect("running cc");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let ran = Command::new(&program).output().expect("running the C program");

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask compare`: whether two modules are of the same kind, for the tests of the two ways of building.
 
 use std::path::PathBuf;
@@ -13,7 +15,8 @@ pub struct Options {
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("reading {}", path.display()));
-    let differences = spile_kbuild::differences(&read(&options.one)?, &read(&options.other)?).map_err(|error| anyhow!(error))?;
+    let differences =
+        spile_kbuild::differences(&read(&options.one)?, &read(&options.other)?).map_err(|error| anyhow!(error))?;
     for line in &differences {
         println!("{line}");
     }

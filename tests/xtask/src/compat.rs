@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask compat --suite DIR`: how many cases of a third-party suite a compiler passes, and of what kind its failures are.
 //! The suite is a copy that somebody has checked out, laid out as SystemTap's own; nothing of it is kept here, and nothing is
 //! written to it: each case runs in a directory of its own that holds links to the files beside it.
@@ -66,7 +68,11 @@ fn measure(options: &Options) -> Result<(String, usize)> {
     let program = words.first().context("--command is empty")?;
     let suite = options.suite.canonicalize().with_context(|| format!("looking at {}", options.suite.display()))?;
     let mut cases = case::find(&suite)?;
-    ensure!(!cases.is_empty(), "there are no cases in {}: no directory like semok with scripts, no systemtap.examples", suite.display());
+    ensure!(
+        !cases.is_empty(),
+        "there are no cases in {}: no directory like semok with scripts, no systemtap.examples",
+        suite.display()
+    );
     cases.retain(|case| options.only.is_empty() || options.only.iter().any(|text| case.name.contains(text.as_str())));
     ensure!(!cases.is_empty(), "there is no case with {} in its name", options.only.join(" or "));
     // Links to this directory and its files are made in the cases' own.
@@ -77,7 +83,8 @@ fn measure(options: &Options) -> Result<(String, usize)> {
     fs::write(&wrapper, wrapper_text(&find_program(program)?, &words))?;
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))?;
     let limit = Duration::from_secs(options.timeout);
-    let results = parallel::map(cases.len(), |number| one(&cases[number], &place.path().join(number.to_string()), &bin, limit));
+    let results =
+        parallel::map(cases.len(), |number| one(&cases[number], &place.path().join(number.to_string()), &bin, limit));
     let results = results.into_iter().collect::<Result<Vec<_>>>()?;
     let failed = results.iter().filter(|result| matches!(result, Verdict::Fail(..))).count();
     Ok((told(&cases, &results, options.all), failed))
@@ -85,7 +92,8 @@ fn measure(options: &Options) -> Result<(String, usize)> {
 
 /// As a shell would find it, from a directory that is not the cases' own.
 fn find_program(name: &str) -> Result<PathBuf> {
-    let runs = |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    let runs =
+        |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     if name.contains('/') {
         let path = Path::new(name).canonicalize().with_context(|| format!("looking at {name}"))?;
         ensure!(runs(&path), "{name} is no program");
@@ -93,7 +101,9 @@ fn find_program(name: &str) -> Result<PathBuf> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|directory| directory.join(name)).find(|path| runs(path));
-    found.with_context(|| format!("there is no program {name} in $PATH: give its path, as --command target/release/spile"))
+    found.with_context(|| {
+        format!("there is no program {name} in $PATH: give its path, as --command target/release/spile")
+    })
 }
 
 /// Cases call it `stap`.
@@ -238,7 +248,8 @@ fn told(cases: &[Case], results: &[Verdict], all: bool) -> String {
     }
     let judged = sum[0] + sum[1];
     let percent = if judged == 0 { 0.0 } else { 100.0 * sum[0] as f64 / judged as f64 };
-    let _ = writeln!(text, "{:<24} {:>6} {:>6} {:>9}  ({percent:.1} % of {judged} pass)", "all", sum[0], sum[1], sum[2]);
+    let _ =
+        writeln!(text, "{:<24} {:>6} {:>6} {:>9}  ({percent:.1} % of {judged} pass)", "all", sum[0], sum[1], sum[2]);
     if !classes.is_empty() {
         let _ = writeln!(text, "\n{:<24} {:>6}", "class of failure", "cases");
         let mut classes: Vec<(Class, usize)> = classes.into_iter().collect();
@@ -299,7 +310,10 @@ esac
             ("transok/option.stp", "# option\n"),
             ("transok/runs.stp", "#! stap\n"),
             ("systemtap.examples/io/one.stp", "probe begin {}\n"),
-            ("systemtap.examples/io/one.meta", "title: One\ntest_check: stap -p4 one.stp\ntest_installcheck: stap -p5 one.stp\n"),
+            (
+                "systemtap.examples/io/one.meta",
+                "title: One\ntest_check: stap -p4 one.stp\ntest_installcheck: stap -p5 one.stp\n",
+            ),
             ("systemtap.examples/io/two.stp", "# unresolved\n"),
             ("systemtap.examples/io/two.meta", "test_check: stap -p4 two.stp && true\n"),
             ("systemtap.examples/io/three.meta", "test_support: stap -l 'x'\ntest_check: stap -p4 two.stp\n"),
@@ -345,7 +359,13 @@ esac
     #[test]
     fn what_is_no_suite_or_no_compiler_is_told() {
         let top = tempfile::tempdir().unwrap();
-        let options = |command: &str| Options { suite: top.path().to_path_buf(), command: command.into(), only: Vec::new(), timeout: 1, all: false };
+        let options = |command: &str| Options {
+            suite: top.path().to_path_buf(),
+            command: command.into(),
+            only: Vec::new(),
+            timeout: 1,
+            all: false,
+        };
         assert!(measure(&options("sh")).unwrap_err().to_string().contains("no cases"));
         put(top.path(), "semok/a.stp", "");
         assert!(measure(&options("no_such_program_here")).unwrap_err().to_string().contains("--command"));

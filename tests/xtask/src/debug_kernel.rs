@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask debug-kernel`: the guest tests on a kernel that looks for mistakes: KASAN, lockdep, sleeping in the wrong
 //! place, RCU's rules, kmemleak. Debian has no such kernel, so it is built here from Debian's source, small, once; that
 //! takes half an hour or more and 3 GB, and is kept in target/debug-kernel. Not for a machine that tests every change.
@@ -42,7 +44,15 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let kernel = Build { directory: crate::root().join("target/debug-kernel"), jobs: options.jobs };
     let root = kernel.installed()?;
     let place = Place::of_own_kernel(&root, &kernel.release()?)?;
-    let tests = crate::test::Options { names: options.names.clone(), kernel: None, keep: options.keep, kbuild: false, timings: false, quick: false, all: false };
+    let tests = crate::test::Options {
+        names: options.names.clone(),
+        kernel: None,
+        keep: options.keep,
+        kbuild: false,
+        timings: false,
+        quick: false,
+        all: false,
+    };
     crate::test::run_in(&tests, place)
 }
 
@@ -125,7 +135,8 @@ impl Build {
 /// What the fragment asks for and the kernel would not have: a dependency that it does not name.
 fn lacking(config: &str) -> Result<()> {
     let there: std::collections::HashSet<&str> = config.lines().collect();
-    let lacking: Vec<&str> = FRAGMENT.lines().filter(|line| line.starts_with("CONFIG_") && !there.contains(line)).collect();
+    let lacking: Vec<&str> =
+        FRAGMENT.lines().filter(|line| line.starts_with("CONFIG_") && !there.contains(line)).collect();
     ensure!(lacking.is_empty(), "the kernel's configuration lacks {}", lacking.join(", "));
     Ok(())
 }
@@ -142,7 +153,8 @@ mod tests {
     #[test]
     fn what_is_not_taken_is_told() {
         assert!(lacking(FRAGMENT).is_ok());
-        let error = lacking(&FRAGMENT.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set")).expect_err("one is lacking");
+        let error =
+            lacking(&FRAGMENT.replace("CONFIG_KASAN=y", "# CONFIG_KASAN is not set")).expect_err("one is lacking");
         assert_eq!(error.to_string(), "the kernel's configuration lacks CONFIG_KASAN=y");
     }
 }

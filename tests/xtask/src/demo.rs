@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask demo`: from nothing to the main job at work, told as a short story with the commands used.
 
 use std::process::{Command, ExitCode};
@@ -28,7 +30,9 @@ pub fn run() -> Result<ExitCode> {
     let text = std::fs::read_to_string(&script).with_context(|| format!("reading {}", script.display()))?;
     text.lines().for_each(|line| println!("    {line}"));
 
-    println!("\nIt is compiled here, for the guest's kernel. (-d says where the module lustre is; an installed one is found.)\n");
+    println!(
+        "\nIt is compiled here, for the guest's kernel. (-d says where the module lustre is; an installed one is found.)\n"
+    );
     let directory = tempfile::tempdir().context("making a directory")?;
     println!("  $ spile -g -p4 -m lu_5642 -r {release} -d {} examples/lu_5642/lu_5642.stp", shown(&root, &lustre));
     let status = Command::new(root.join("target/debug/spile"))
@@ -50,7 +54,9 @@ pub fn run() -> Result<ExitCode> {
         End::Exited(_) => bail!("the demonstration did not come to its end"),
         End::Died | End::Killed => bail!("the guest ended early:\n{}", outcome.console),
     }
-    println!("\nOn your own host (as root, with the packages linux-headers-$(uname -r) and linux-image-$(uname -r)-dbg):\n");
+    println!(
+        "\nOn your own host (as root, with the packages linux-headers-$(uname -r) and linux-image-$(uname -r)-dbg):\n"
+    );
     println!("  # spile -g lu_5642.stp                   compile and run until ^C");
     println!("  $ spile -g -p4 -m lu_5642 lu_5642.stp    only compile, to lu_5642.ko");
     println!("  # spilerun lu_5642.ko                    run it, on a host that has nothing else");

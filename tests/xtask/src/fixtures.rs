@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The kernel modules under tests/fixtures, built for a release by its own Kbuild.
 //!
 //! A built module is kept in `target/fixtures/KEY/`, where KEY is made of the sources, the release and the variant:
@@ -50,7 +52,14 @@ pub fn program(root: &Path, name: &str) -> Result<PathBuf> {
     let made = tempfile::NamedTempFile::new_in(root.join("target/fixtures"))?;
     let options = if name.ends_with("32") { FREESTANDING.as_slice() } else { &["-pthread"] };
     let mut gcc = std::process::Command::new("gcc");
-    let output = gcc.args(["-static", "-O1"]).args(options).arg("-o").arg(made.path()).arg(&source).output().context("running gcc")?;
+    let output = gcc
+        .args(["-static", "-O1"])
+        .args(options)
+        .arg("-o")
+        .arg(made.path())
+        .arg(&source)
+        .output()
+        .context("running gcc")?;
     if !output.status.success() {
         bail!("compiling {}:\n{}", source.display(), String::from_utf8_lossy(&output.stderr));
     }
@@ -91,7 +100,12 @@ impl Fixture {
         let output = make.arg("modules").output().context("running make")?;
         if !output.status.success() {
             let said = [output.stdout, output.stderr].concat();
-            bail!("building the module {} for {}:\n{}", self.name, place.kernel.release, String::from_utf8_lossy(&said));
+            bail!(
+                "building the module {} for {}:\n{}",
+                self.name,
+                place.kernel.release,
+                String::from_utf8_lossy(&said)
+            );
         }
         Ok(())
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask fuzz`: random inputs to every reader of what somebody else has written, each reader in a process of its own with
 //! little memory. What ends a process becomes a seed, which the ordinary tests try from then on.
 
@@ -57,7 +59,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         let names = TARGETS.map(|target| target.name).join(", ");
         bail!("{name}: no such reader; there are {names}, and {DEVICE} by itself");
     }
-    let wanted = |target: &&Target| options.targets.is_empty() || options.targets.iter().any(|name| name == target.name);
+    let wanted =
+        |target: &&Target| options.targets.is_empty() || options.targets.iter().any(|name| name == target.name);
     let wanted: Vec<&Target> = TARGETS.iter().filter(wanted).collect();
     if let (Some(file), [target]) = (&options.worker, wanted.as_slice()) {
         return work(target, options, file);
@@ -92,8 +95,17 @@ fn watch(target: &Target, options: &Options) -> Result<usize> {
     let (begun, mut done, mut failures, mut seed) = (Instant::now(), 0, 0, options.seed);
     while done < options.inputs && failures < ENOUGH {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["fuzz", target.name, "--inputs", &(options.inputs - done).to_string(), "--seed", &seed.to_string()]);
-        command.args(["--timeout", &options.timeout.to_string(), "--memory", &options.memory.to_string(), "--worker"]).arg(&current);
+        command.args([
+            "fuzz",
+            target.name,
+            "--inputs",
+            &(options.inputs - done).to_string(),
+            "--seed",
+            &seed.to_string(),
+        ]);
+        command
+            .args(["--timeout", &options.timeout.to_string(), "--memory", &options.memory.to_string(), "--worker"])
+            .arg(&current);
         command.env("RAYON_NUM_THREADS", "1").env("MALLOC_ARENA_MAX", "1").env_remove("RUST_BACKTRACE");
         let output = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
         let mut number = [0; 8];
@@ -139,7 +151,8 @@ static BEGUN: AtomicU64 = AtomicU64::new(0);
 fn work(target: &Target, options: &Options, file: &Path) -> Result<ExitCode> {
     let file = fs::File::create(file)?;
     file.write_all_at(&0u64.to_le_bytes(), 0)?;
-    let pages: u64 = fs::read_to_string("/proc/self/statm")?.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    let pages: u64 =
+        fs::read_to_string("/proc/self/statm")?.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0);
     let start = Instant::now();
     let timeout = Duration::from_secs(options.timeout).as_millis() as u64;
     std::thread::spawn(move || {

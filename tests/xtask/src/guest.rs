@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A guest as the tests use it: with the fixture modules, `getfattr`, strace and spilerun inside. As a task of its own, to try
 //! things by hand: `cargo xtask guest 'modprobe lustre && mount -t lustre none /mnt && ls /mnt'`.
 
@@ -82,7 +84,11 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     let ptlrpc = PTLRPC.build(root, place)?;
     let mut guest = Guest::new(place.kernel.clone());
     guest.boot_limit(spile_guest::BOOT * place.slowness() * measure::busy());
-    guest.extra_module(lustre).extra_module(ptlrpc).extra_module(FAULT.build(root, place)?).extra_module(LIVEPATCH.build(root, place)?);
+    guest
+        .extra_module(lustre)
+        .extra_module(ptlrpc)
+        .extra_module(FAULT.build(root, place)?)
+        .extra_module(LIVEPATCH.build(root, place)?);
     guest.copy(variant, "/root/variant/lustre.ko")?;
     for name in ["getfattr", "setfattr"] {
         let path = Path::new("/usr/bin").join(name);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The invariants of ARCHITECTURE.md, which are mostly about what is absent: read off the sources' text.
 //!
 //! What stands behind `#[cfg(test)]`, in `tests.rs` and `tests/` and in comments does not count.
@@ -26,7 +28,8 @@ fn found(directories: &[&str], suffixes: &[&str], pattern: &str) -> Vec<String> 
 /// Numbered lines before a module of tests, without those that are comments.
 fn code_lines(text: &str) -> Vec<(usize, &str)> {
     let lines: Vec<&str> = text.lines().collect();
-    let opens_tests = |pair: &[&str]| pair[0].trim() == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{');
+    let opens_tests =
+        |pair: &[&str]| pair[0].trim() == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{');
     let end = lines.windows(2).position(opens_tests).unwrap_or(lines.len());
     let is_comment = |line: &str| ["//", "/*", "* "].iter().any(|start| line.trim_start().starts_with(start));
     let code = lines[..end].iter().enumerate().filter(|(_, line)| !is_comment(line));
@@ -60,7 +63,11 @@ fn none(lines: Vec<String>) {
 #[test]
 fn passes_between_text_and_c_touch_nothing_of_the_world() {
     let pattern = r"\b(std::fs|File::open|std::process|Command::new|e?println!|e?print!|Instant::now|SystemTime|std::env::|std::net)";
-    none(found(&["compiler/syntax/src", "compiler/core/src/elaborate", "compiler/core/src/plan", "compiler/core/src/emit"], &[".rs"], pattern));
+    none(found(
+        &["compiler/syntax/src", "compiler/core/src/elaborate", "compiler/core/src/plan", "compiler/core/src/emit"],
+        &[".rs"],
+        pattern,
+    ));
 }
 
 #[test]
@@ -94,11 +101,13 @@ fn the_loader_shares_only_the_abi() {
 /// The crates of the compiler and what each depends on, from their manifests: `NAME -> NAME NAME ...`, sorted.
 fn crate_graph() -> Vec<String> {
     let root = crate::root();
-    let mut manifests = vec![root.join("compiler/Cargo.toml"), root.join("loader/Cargo.toml"), root.join("runtime-c/abi/Cargo.toml")];
+    let mut manifests =
+        vec![root.join("compiler/Cargo.toml"), root.join("loader/Cargo.toml"), root.join("runtime-c/abi/Cargo.toml")];
     let entries = fs::read_dir(root.join("compiler")).expect("the compiler's directory").flatten();
     let crates = entries.map(|entry| entry.path().join("Cargo.toml")).filter(|path| path.is_file());
     manifests.extend(crates.filter(|path| !path.to_string_lossy().contains("fuzz")));
-    let mut graph: Vec<String> = manifests.iter().map(|path| dependencies_of(&fs::read_to_string(path).expect("a manifest"))).collect();
+    let mut graph: Vec<String> =
+        manifests.iter().map(|path| dependencies_of(&fs::read_to_string(path).expect("a manifest"))).collect();
     graph.sort();
     graph
 }
@@ -107,7 +116,8 @@ fn dependencies_of(manifest: &str) -> String {
     let name = manifest.lines().find_map(|line| line.strip_prefix("name = ")).unwrap_or_default().trim_matches('"');
     let table = manifest.split("[dependencies]").nth(1).unwrap_or_default();
     let lines = table.lines().take_while(|line| !line.starts_with('['));
-    let mut own: Vec<&str> = lines.filter(|line| line.contains("path = ")).filter_map(|line| line.split([' ', '.']).next()).collect();
+    let mut own: Vec<&str> =
+        lines.filter(|line| line.contains("path = ")).filter_map(|line| line.split([' ', '.']).next()).collect();
     own.sort_unstable();
     format!("{name} -> {}", if own.is_empty() { "none of ours".to_string() } else { own.join(" ") })
 }
@@ -125,15 +135,30 @@ fn the_picture_of_the_crates_is_true() {
 }
 
 #[test]
-fn c_sources_name_their_licence() {
+fn sources_name_their_licence() {
     let root = crate::root();
-    for directory in ["runtime-c", "tests/fixtures"] {
-        for file in files_below(&root.join(directory), &[".c", ".h"]) {
+    for directory in ["compiler", "loader", "runtime-c", "tests"] {
+        for file in files_below(&root.join(directory), &[".c", ".h", ".rs"]) {
             let text = fs::read_to_string(&file).expect("a text file");
             let first = text.lines().next().unwrap_or_default();
             assert!(first.contains("SPDX-License-Identifier: GPL-2.0-or-later"), "{}: {first}", file.display());
         }
     }
+}
+
+#[test]
+fn the_sources_are_formatted() {
+    let output = std::process::Command::new(env!("CARGO"))
+        .args(["fmt", "--all", "--check"])
+        .current_dir(crate::root())
+        .output()
+        .expect("cargo runs");
+    let unformatted = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "run `cargo fmt --all`:\n{}{unformatted}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask`: sets a machine up, shows what the project does, and tests it.
 
 mod attack;

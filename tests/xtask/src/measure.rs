@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What commands cost: the time that passed, and the processor time that they and the processes they waited for have had.
 //! A busy machine makes the one longer and leaves the other nearly as it is.
 

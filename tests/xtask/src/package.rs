@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask package`: spile itself as packages, a .deb and an .rpm of each. `spile-loader` is for hosts that run prebuilt
 //! modules: one static program, its unit, its hooks. `spile` is the compiler, and wants `spile-loader`. `spile-staprun` and
 //! `spile-stap` have these two under the names of SystemTap's programs, in place of SystemTap's packages.
@@ -60,7 +62,8 @@ pub fn write(package: &Package, directory: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for (name, bytes) in forms {
         let path = directory.join(name);
-        std::fs::write(&path, bytes.map_err(anyhow::Error::msg)?).with_context(|| format!("writing {}", path.display()))?;
+        std::fs::write(&path, bytes.map_err(anyhow::Error::msg)?)
+            .with_context(|| format!("writing {}", path.display()))?;
         paths.push(path);
     }
     Ok(paths)
@@ -75,9 +78,10 @@ pub fn loader(root: &Path) -> Result<Package> {
         entries.push(Entry::file(place, mode, contents));
     }
     let mut package = package(LOADER, "loads kernel modules that spile built", entries)?;
-    package.description = "spilerun and the unit spile@.service: what a host needs to run prebuilt SystemTap scripts and\n\
+    package.description =
+        "spilerun and the unit spile@.service: what a host needs to run prebuilt SystemTap scripts and\n\
                            workarounds. No compiler, no headers, no debug information."
-        .to_string();
+            .to_string();
     package.scripts = Scripts { installed: RELOAD.to_string(), removing: String::new(), removed: RELOAD.to_string() };
     Ok(package)
 }
@@ -91,7 +95,8 @@ fn compiler(root: &Path) -> Result<Package> {
     ensure!(status.success(), "spile does not build");
     let program = root.join("target/release/spile");
     let manual = Command::new(&program).arg("--man-page").output().context("running spile --man-page")?;
-    let completion = Command::new(&program).args(["--completion", "bash"]).output().context("running spile --completion")?;
+    let completion =
+        Command::new(&program).args(["--completion", "bash"]).output().context("running spile --completion")?;
     let entries = vec![
         program_entry(&program, "usr/bin/spile")?,
         Entry::file("usr/share/bash-completion/completions/spile", 0o644, completion.stdout),
@@ -107,11 +112,13 @@ fn compiler(root: &Path) -> Result<Package> {
 
 /// `staprun`, for scripts and programs that start it, and the path of the process that they look for.
 fn staprun() -> Result<Package> {
-    let entries = vec![link("usr/bin/staprun", "../sbin/spilerun"), link(STAPIO.trim_start_matches('/'), "../../sbin/spilerun")];
+    let entries =
+        vec![link("usr/bin/staprun", "../sbin/spilerun"), link(STAPIO.trim_start_matches('/'), "../../sbin/spilerun")];
     let mut package = package("spile-staprun", "spilerun under the name staprun", entries)?;
     package.depends = vec![LOADER.to_string()];
     package.stands_for = standing_for(&["systemtap-runtime"]);
-    package.description = "For scripts and programs that start staprun. It runs modules that spile built, not SystemTap's.".to_string();
+    package.description =
+        "For scripts and programs that start staprun. It runs modules that spile built, not SystemTap's.".to_string();
     Ok(package)
 }
 

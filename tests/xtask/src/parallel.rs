@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The same work for many things, on as many threads as there are CPUs.
 
 use std::sync::Mutex;

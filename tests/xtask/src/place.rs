@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where modules are built for a kernel: this machine, or the system of another Debian release below target/roots/,
 //! which has the compiler that its kernels want and their build programs' libraries; or this machine with a kernel of our
 //! own (`cargo xtask debug-kernel`), whose modules lie over /lib/modules then.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Numbers that look random and are the same for the same seed on every machine (SplitMix64).
 
 pub struct Random(u64);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The reference manual: docs/reference/, a page each for probe points, aliases, functions and macros, written from the
 //! records that the program itself works with, and one with the examples of docs/reference/examples.
 //!
@@ -28,22 +30,47 @@ pub fn run(root: &Path) -> Result<ExitCode> {
 /// The pages by their file names.
 fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
     let environment = Environment { kernel_release: "6.1.0".into(), arch: "x86_64".into(), ..Environment::default() };
-    let places = Places { release: environment.kernel_release.clone(), arch: environment.arch.clone(), ..Places::default() };
+    let places =
+        Places { release: environment.kernel_release.clone(), arch: environment.arch.clone(), ..Places::default() };
     let none = Cache::none();
     let open = Library::open(&places, &none).map_err(|error| anyhow::anyhow!("the library: {error:?}"))?;
     let (mut sources, mut problems) = (SourceMap::new(), Vec::new());
-    let macros: Macros = open.macros(&mut sources, &environment, &mut problems).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    let macros: Macros =
+        open.macros(&mut sources, &environment, &mut problems).map_err(|error| anyhow::anyhow!("{error:?}"))?;
     let wanted = Wanted { all: true, ..Wanted::default() };
-    let scripts = open.select(&mut sources, &environment, &macros, wanted, &mut problems).map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    let scripts = open
+        .select(&mut sources, &environment, &macros, wanted, &mut problems)
+        .map_err(|error| anyhow::anyhow!("{error:?}"))?;
     ensure!(problems.is_empty(), "the library has problems: {problems:?}");
 
     let points = spile_core::probe::forms().filter(|form| !form.spelling.starts_with('_'));
     let points = points.map(|form| format!("{} /* {} */", form.spelling, form.doc)).collect();
     Ok(BTreeMap::from([
-        ("README.md", page("Reference", "What scripts can name. Written by `cargo xtask reference` from the records of the program.", CONTENTS.into())),
+        (
+            "README.md",
+            page(
+                "Reference",
+                "What scripts can name. Written by `cargo xtask reference` from the records of the program.",
+                CONTENTS.into(),
+            ),
+        ),
         ("probes.md", page("Probe points", "As `spile --dump-probe-types` lists them.", by_family(points))),
-        ("aliases.md", page("Probe aliases", "As `spile --dump-probe-aliases` lists them; `[.return]`: there is one of this name too.", by_family(with_returns(library::aliases(&scripts, &sources))))),
-        ("functions.md", page("Functions", "As `spile --dump-functions` lists them.", by_letter(library::functions(&scripts, &sources)))),
+        (
+            "aliases.md",
+            page(
+                "Probe aliases",
+                "As `spile --dump-probe-aliases` lists them; `[.return]`: there is one of this name too.",
+                by_family(with_returns(library::aliases(&scripts, &sources))),
+            ),
+        ),
+        (
+            "functions.md",
+            page(
+                "Functions",
+                "As `spile --dump-functions` lists them.",
+                by_letter(library::functions(&scripts, &sources)),
+            ),
+        ),
         ("macros.md", page("Macros", "Of the library: `@NAME(...)`.", list(macros_of(root)?))),
         ("examples.md", page("Examples", "Each is compiled by a test.", examples(root)?)),
     ]))
@@ -73,7 +100,13 @@ fn by_family(lines: Vec<String>) -> String {
 }
 
 fn by_letter(lines: Vec<String>) -> String {
-    sections(lines, |line| line.trim_start_matches('_').chars().next().map(|first| first.to_ascii_uppercase().to_string()).unwrap_or_default())
+    sections(lines, |line| {
+        line.trim_start_matches('_')
+            .chars()
+            .next()
+            .map(|first| first.to_ascii_uppercase().to_string())
+            .unwrap_or_default()
+    })
 }
 
 fn sections(lines: Vec<String>, title: impl Fn(&str) -> String) -> String {
@@ -91,11 +124,15 @@ fn sections(lines: Vec<String>, title: impl Fn(&str) -> String) -> String {
 /// An alias and its `.return` on one line, if the latter has nothing of its own to say.
 fn with_returns(lines: Vec<String>) -> Vec<String> {
     let name = |line: &str| line.split(" /* ").next().unwrap_or_default().to_string();
-    let returns: Vec<String> = lines.iter().filter(|line| line.contains(".return /* The return of ")).map(|line| name(line)).collect();
+    let returns: Vec<String> =
+        lines.iter().filter(|line| line.contains(".return /* The return of ")).map(|line| name(line)).collect();
     let mut kept = Vec::new();
     for line in &lines {
         let name = name(line);
-        if name.strip_suffix(".return").is_some_and(|entry| returns.contains(&name) && lines.iter().any(|line| self::is_alias(line, entry))) {
+        if name
+            .strip_suffix(".return")
+            .is_some_and(|entry| returns.contains(&name) && lines.iter().any(|line| self::is_alias(line, entry)))
+        {
             continue;
         }
         let with = returns.contains(&format!("{name}.return"));
@@ -133,7 +170,8 @@ fn macros_of(root: &Path) -> Result<Vec<String>> {
 }
 
 fn examples(root: &Path) -> Result<String> {
-    let mut files: Vec<_> = fs::read_dir(root.join(DIRECTORY).join("examples"))?.flatten().map(|entry| entry.path()).collect();
+    let mut files: Vec<_> =
+        fs::read_dir(root.join(DIRECTORY).join("examples"))?.flatten().map(|entry| entry.path()).collect();
     files.sort();
     let mut text = String::new();
     for file in files {
@@ -160,7 +198,9 @@ mod tests {
 
     #[test]
     fn an_alias_and_its_return() {
-        let lines = ["a.b /* Reads */", "a.b.return /* The return of a.b */", "a.c.return /* Ends */"].map(String::from).to_vec();
+        let lines = ["a.b /* Reads */", "a.b.return /* The return of a.b */", "a.c.return /* Ends */"]
+            .map(String::from)
+            .to_vec();
         assert_eq!(with_returns(lines), ["a.b[.return] /* Reads */", "a.c.return /* Ends */"]);
     }
 }

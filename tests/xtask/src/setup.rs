@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Installs the Debian packages that are missing: what a guest is made of, and a kernel with headers and debug
 //! information. Does nothing, offline too, when all is there.
 //!
@@ -130,7 +132,10 @@ impl Apt {
         let wait = ["-o", "DPkg::Lock::Timeout=600"];
         let environment = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "--no-install-recommends"];
         let root = effective_user() == Some(0);
-        ensure!(root || Path::new("/usr/bin/sudo").is_file(), "packages are missing: run `cargo xtask setup` once as root");
+        ensure!(
+            root || Path::new("/usr/bin/sudo").is_file(),
+            "packages are missing: run `cargo xtask setup` once as root"
+        );
         let sudo: &[&str] = if root { &[] } else { &["sudo"] };
         let log = crate::root().join("target/setup.log");
         Ok(Apt { command: [sudo, &environment, &wait].concat(), log })

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask static-loader`: spilerun as it is shipped, one static program that needs nothing of the host it comes to.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A guest's kernel that trusts a key of ours: the installed kernel, uncompressed, with our certificate in the place of
 //! the built-in ones. To show that signed modules load where the kernel takes no others.
 //!
@@ -54,7 +56,8 @@ fn layout(bytes: &[u8]) -> Result<(usize, Places)> {
         .map(|header| (header.p_vaddr(LittleEndian), header.p_offset(LittleEndian), header.p_filesz(LittleEndian)))
         .collect();
     let place = |name: &str| -> Result<usize> {
-        let symbol = object.symbols().find(|symbol| symbol.name() == Ok(name)).with_context(|| format!("no symbol {name}"))?;
+        let symbol =
+            object.symbols().find(|symbol| symbol.name() == Ok(name)).with_context(|| format!("no symbol {name}"))?;
         let within = |(start, offset, size): &(u64, u64, u64)| {
             symbol.address().checked_sub(*start).filter(|distance| distance < size).map(|distance| offset + distance)
         };
@@ -76,7 +79,10 @@ fn put(bytes: &mut [u8], places: &Places, certificate: &[u8]) -> Result<()> {
     ensure!(certificate.len() as u64 <= room, "a certificate of {} bytes; there is room for {room}", certificate.len());
     let size = (certificate.len() as u64).to_le_bytes();
     for (place, value) in [(places.list, certificate), (places.list_size, &size), (places.module_cert_size, &size)] {
-        bytes.get_mut(place..place + value.len()).context("the image ends before its certificates")?.copy_from_slice(value);
+        bytes
+            .get_mut(place..place + value.len())
+            .context("the image ends before its certificates")?
+            .copy_from_slice(value);
     }
     Ok(())
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The cache's size: what is there, and what goes when it gets too large.
 
 use std::fs::File;
@@ -28,11 +30,19 @@ struct Found {
 impl Cache {
     /// All entries, the last used first.
     pub fn list(&self) -> Vec<Listed> {
-        let about = |path: &Path| File::open(path).ok().and_then(entry::read_about).unwrap_or_else(|| "not an entry of this version".into());
+        let about = |path: &Path| {
+            File::open(path).ok().and_then(entry::read_about).unwrap_or_else(|| "not an entry of this version".into())
+        };
         let mut listed: Vec<Listed> = self
             .entries()
             .into_iter()
-            .map(|found| Listed { about: about(&found.path), kind: found.kind, path: found.path, size: found.size, used: found.used })
+            .map(|found| Listed {
+                about: about(&found.path),
+                kind: found.kind,
+                path: found.path,
+                size: found.size,
+                used: found.used,
+            })
             .collect();
         listed.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.path.cmp(&b.path)));
         listed

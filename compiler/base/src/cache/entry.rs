@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The format of an entry.
 //!
 //!     spile-cache 1\n  SHA-256 of the rest (32 bytes)
@@ -94,7 +96,11 @@ fn put_text(body: &mut Vec<u8>, text: &str) {
 }
 
 /// An entry with the one part [`FILE_PART`], which `fill` writes.
-pub(super) fn write_streamed(file: &mut File, about: &str, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
+pub(super) fn write_streamed(
+    file: &mut File,
+    about: &str,
+    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     let mut head = Vec::new();
     put_text(&mut head, &Entry::new(about).about);
     head.extend(1u32.to_le_bytes());

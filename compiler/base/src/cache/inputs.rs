@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Files that an entry was made from, which are only known when it is made (headers that C text includes, objects that
 //! probes are in): the entry holds as long as none of them changed.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is kept from one run to the next: one directory, one format, for everything that is cheaper to keep than to make.
 //!
 //! An entry ([`Entry`]) is a file `KIND/KEY`: named parts behind their SHA-256 and one line that says what it is. The key is
@@ -143,7 +145,11 @@ impl Cache {
 
     /// An entry's file. One that somebody else may have put there, while others could write, is removed.
     fn open_entry(&self, path: &Path) -> Option<File> {
-        let why = match OpenOptions::new().read(true).custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK).open(path) {
+        let why = match OpenOptions::new()
+            .read(true)
+            .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
+            .open(path)
+        {
             Ok(file) => match file.metadata() {
                 Ok(metadata) if metadata.is_file() => match place::is_ours(&metadata) {
                     Ok(()) => return Some(file),
@@ -210,7 +216,8 @@ impl Cache {
         loop {
             let lock = Flock::lock(File::create(&path).ok()?, FlockArg::LockExclusive).ok()?;
             // Whoever held it before may have removed the file that is locked now.
-            let same = std::fs::metadata(&path).is_ok_and(|there| lock.metadata().is_ok_and(|own| own.ino() == there.ino()));
+            let same =
+                std::fs::metadata(&path).is_ok_and(|there| lock.metadata().is_ok_and(|own| own.ino() == there.ino()));
             if same {
                 return Some(Lock { path, _held: lock });
             }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where the cache is, and whether it may be used.
 
 use std::os::unix::fs::MetadataExt;
@@ -47,7 +49,8 @@ pub(super) struct Usable {
 /// The directory, made if it was not there, with what may not be used of it.
 pub(super) fn usable(settings: &Settings) -> Usable {
     let Some(directory) = &settings.directory else { return Usable::default() };
-    let made = super::make_directory(directory).and_then(|()| directory.canonicalize()).map_err(|error| error.to_string());
+    let made =
+        super::make_directory(directory).and_then(|()| directory.canonicalize()).map_err(|error| error.to_string());
     let checked = made.and_then(|real| {
         is_ours(&std::fs::symlink_metadata(&real).map_err(|error| error.to_string())?)?;
         nobody_else_above(&real)?;
@@ -101,7 +104,11 @@ fn only_trusted_write(directory: &Path) -> Result<(), String> {
     }
     let others = if user == 0 { 0o022 } else { 0o002 };
     if metadata.mode() & others != 0 && metadata.mode() & STICKY == 0 {
-        return Err(format!("others can write in {}, which it is in (mode {:o})", directory.display(), metadata.mode() & 0o7777));
+        return Err(format!(
+            "others can write in {}, which it is in (mode {:o})",
+            directory.display(),
+            metadata.mode() & 0o7777
+        ));
     }
     Ok(())
 }

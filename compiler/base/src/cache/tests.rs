@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
@@ -18,7 +20,8 @@ fn private() -> tempfile::TempDir {
 fn an_entry_comes_back() {
     let directory = private();
     let cache = cache(directory.path(), 1 << 20);
-    let entry = Entry::new("an object\nof two lines").with("o", vec![0, 1, 255]).with("text", "x").with("include/a.h", "");
+    let entry =
+        Entry::new("an object\nof two lines").with("o", vec![0, 1, 255]).with("text", "x").with("include/a.h", "");
     assert_eq!(cache.get(Kind::Embedded, &key("a")), None);
     assert!(cache.put(Kind::Embedded, &key("a"), &entry));
     assert_eq!(cache.get(Kind::Embedded, &key("a")), Some(entry.clone()));
@@ -62,7 +65,10 @@ fn the_longest_unused_goes_first() {
     assert!(cache.put(Kind::Index, &key("d"), &entry));
     let left: Vec<PathBuf> = cache.list().into_iter().map(|listed| listed.path).collect();
     assert_eq!(left.len(), 2);
-    assert!(left.contains(&cache.path(Kind::Index, &key("d")).unwrap()) && left.contains(&cache.path(Kind::Module, &key("a")).unwrap()));
+    assert!(
+        left.contains(&cache.path(Kind::Index, &key("d")).unwrap())
+            && left.contains(&cache.path(Kind::Module, &key("a")).unwrap())
+    );
     assert_eq!(cache.clear().0, 2);
     assert_eq!(cache.size(), 0);
 }
@@ -110,7 +116,11 @@ fn what_others_can_write_below_is_not_used() {
     let given = std::os::unix::fs::chown(below(Kind::Embedded), Some(12345), None).is_ok();
     let cache = cache(directory.path(), 1 << 20);
     for kind in [Kind::Module, Kind::Runtime] {
-        assert!(cache.get(kind, &key("a")).is_none() && !cache.put(kind, &key("a"), &entry) && cache.lock(kind, &key("a")).is_none());
+        assert!(
+            cache.get(kind, &key("a")).is_none()
+                && !cache.put(kind, &key("a"), &entry)
+                && cache.lock(kind, &key("a")).is_none()
+        );
     }
     assert_eq!(cache.get(Kind::Embedded, &key("a")).is_none(), given);
     let notices = cache.take_notices().join("\n");

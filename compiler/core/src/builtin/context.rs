@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Who and where: the current task, the probe, the registers.
 
 use super::{Builtin, builtin};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Numbers with a binary point, by the bits of a 64-bit one.
 
 use super::{Builtin, builtin};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Messages and the session's end.
 
 use super::{Builtin, builtin};

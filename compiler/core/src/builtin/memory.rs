@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Values at kernel and user addresses.
 
 use super::{Builtin, builtin};

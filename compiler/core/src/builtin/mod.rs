@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Builtins: functions of the language that are one call into runtime-c.
 //!
 //! A builtin is a [`Builtin`] record in the file of its subject. Its C half has the name `spile_fn_` and the record's

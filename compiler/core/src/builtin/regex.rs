@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the last `=~` of a handler run matched.
 
 use super::{Builtin, builtin};

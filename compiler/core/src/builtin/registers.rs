@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The probed registers.
 
 use super::{Builtin, builtin};

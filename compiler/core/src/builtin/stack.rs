@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Stacks and symbols.
 
 use super::{Builtin, builtin};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Clocks.
 
 use super::{Builtin, builtin};

@@ -1,16 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Two surveys of one script, put side by side.
 
 use std::collections::BTreeMap;
 
 use super::types::{Typed, alike};
 use super::{Item, Kind, Outcome, Report, Verdict, rename};
-use spile_debuginfo::{DebugInfo, Function, FunctionPattern};
 use crate::elaborate::survey::{Point, Survey, Surveyed, Target};
 use crate::probe::CodePlace;
 use crate::program::Attachment;
+use spile_debuginfo::target::Kernel;
+use spile_debuginfo::{DebugInfo, Function, FunctionPattern};
 use spile_source::SourceMap;
 use spile_source::diagnostic::Diagnostic;
-use spile_debuginfo::target::Kernel;
 
 /// So many names are told of what differs.
 const NAMED: usize = 6;
@@ -26,7 +28,9 @@ pub struct Subject {
 /// Each kernel against the first; nothing if there is no kernel.
 pub fn compare(sources: &SourceMap, kernels: &[Subject]) -> Report {
     let names = kernels.iter().map(|kernel| kernel.name.clone()).collect();
-    let Some((first, others)) = kernels.split_first() else { return Report { kernels: names, items: Vec::new(), well: true } };
+    let Some((first, others)) = kernels.split_first() else {
+        return Report { kernels: names, items: Vec::new(), well: true };
+    };
     let mut items = Vec::new();
     for point in &first.survey.points {
         let place = sources.place(point.span);
@@ -41,8 +45,16 @@ pub fn compare(sources: &SourceMap, kernels: &[Subject]) -> Report {
         let first = described(point);
         items.push(Item { kind: Kind::Probe, text: point.text.clone(), place, within: String::new(), first, outcomes });
         let sites: Vec<&Surveyed> = point.sites.iter().collect();
-        let others: Vec<Vec<&Surveyed>> = same.iter().map(|other| other.iter().flat_map(|point| &point.sites).collect()).collect();
-        variables(sources, &point.text, point.optional, &sites, &others.into_iter().zip(unknown).collect::<Vec<_>>(), &mut items);
+        let others: Vec<Vec<&Surveyed>> =
+            same.iter().map(|other| other.iter().flat_map(|point| &point.sites).collect()).collect();
+        variables(
+            sources,
+            &point.text,
+            point.optional,
+            &sites,
+            &others.into_iter().zip(unknown).collect::<Vec<_>>(),
+            &mut items,
+        );
     }
     for function in &first.survey.functions {
         let others: Vec<Vec<&Target>> = others.iter().map(|other| targets_of(&other.survey, &function.name)).collect();
@@ -104,7 +116,10 @@ fn grouped<'s>(sites: impl Iterator<Item = &'s Surveyed>) -> BTreeMap<String, Ve
 fn described(point: &Point) -> String {
     let groups = grouped(point.sites.iter());
     match groups.len() {
-        0 => point.problems.first().map_or_else(|| "not looked at".to_string(), |problem| format!("not there: {}", problem.message)),
+        0 => point
+            .problems
+            .first()
+            .map_or_else(|| "not looked at".to_string(), |problem| format!("not there: {}", problem.message)),
         1 => groups.into_values().next().map(|sites| shape(&sites)).unwrap_or_default(),
         count => format!("{count} functions"),
     }
@@ -115,7 +130,11 @@ fn shape(sites: &[&Surveyed]) -> String {
     let Some((code, function)) = sites.iter().find_map(|site| located(site)) else {
         return sites.first().map(|site| site.site.point.clone()).unwrap_or_default();
     };
-    let place = if function.file.is_empty() { code.object.name().to_string() } else { format!("{}:{}", function.file, function.line) };
+    let place = if function.file.is_empty() {
+        code.object.name().to_string()
+    } else {
+        format!("{}:{}", function.file, function.line)
+    };
     match (bodies(sites), sites.len()) {
         (0, count) => format!("{place}, inlined, {count} sites"),
         (1, 1) => place,
@@ -220,7 +239,11 @@ fn compare_function(point: &Point, old: &[&Surveyed], new: &[&Surveyed]) -> Outc
     if one.file != other.file && !other.file.is_empty() {
         return Outcome::new(Verdict::Moved, format!("{from} -> {to}")).to(to);
     }
-    let detail = if from == to || other.file.is_empty() { String::new() } else { format!("now line {}, was {}", other.line, one.line) };
+    let detail = if from == to || other.file.is_empty() {
+        String::new()
+    } else {
+        format!("now line {}, was {}", other.line, one.line)
+    };
     Outcome::new(Verdict::Same, detail)
 }
 
@@ -230,7 +253,8 @@ fn is_statement(point: &Point) -> bool {
 
 /// The lines of a function that statements are on, counted from its own.
 fn relative_lines(sites: &[&Surveyed], function: &Function) -> Vec<i64> {
-    let mut lines: Vec<i64> = sites.iter().filter_map(|site| line(&site.site.point)).map(|line| line - i64::from(function.line)).collect();
+    let mut lines: Vec<i64> =
+        sites.iter().filter_map(|site| line(&site.site.point)).map(|line| line - i64::from(function.line)).collect();
     lines.sort_unstable();
     lines.dedup();
     lines
@@ -238,7 +262,11 @@ fn relative_lines(sites: &[&Surveyed], function: &Function) -> Vec<i64> {
 
 /// A line in a script's text is a place in a function: where the function has moved, it names another one.
 fn statement_moved(old: &[&Surveyed], one: &Function, other: &Function) -> Outcome {
-    let meant: Vec<String> = relative_lines(old, one).into_iter().take(NAMED).map(|line| (line + i64::from(other.line)).to_string()).collect();
+    let meant: Vec<String> = relative_lines(old, one)
+        .into_iter()
+        .take(NAMED)
+        .map(|line| (line + i64::from(other.line)).to_string())
+        .collect();
     let meant = meant.join(",");
     let detail = format!(
         "{} begins at {}:{}, was {}:{}: as far from its beginning as the script means is line {meant}",
@@ -254,12 +282,14 @@ fn line(point: &str) -> Option<i64> {
 }
 
 /// Why something is not known of a kernel.
-const NO_DWARF: &str = "no debug information there: BTF tells neither of inlined functions, .isra parts and lines nor of local variables";
+const NO_DWARF: &str =
+    "no debug information there: BTF tells neither of inlined functions, .isra parts and lines nor of local variables";
 
 /// Whether that is why the point has not this function: BTF does not list it, so that it may be inlined, or has it, and not the
 /// place in it.
 fn without_dwarf(new: &DebugInfo, name: &str, problems: &[Diagnostic]) -> bool {
-    let listed = new.find_functions(&FunctionPattern { name: name.into(), file: None }).is_ok_and(|found| !found.is_empty());
+    let listed =
+        new.find_functions(&FunctionPattern { name: name.into(), file: None }).is_ok_and(|found| !found.is_empty());
     !listed || problems.iter().any(|problem| problem.code.0 == "E0207")
 }
 
@@ -286,7 +316,11 @@ fn missing(first: &Point, name: &str, sites: &[&Surveyed], second: &Point, kerne
     }
     let copies: usize = there.iter().map(|other| other.inlined.len()).sum();
     if copies > 0 {
-        return Outcome::new(Verdict::Inlined, format!("only its {} left", counted(copies, "inlined copy").replace("copys", "copies"))).unwell();
+        return Outcome::new(
+            Verdict::Inlined,
+            format!("only its {} left", counted(copies, "inlined copy").replace("copys", "copies")),
+        )
+        .unwell();
     }
     match rename::function(old, code.function, new) {
         Some(found) => {
@@ -298,7 +332,14 @@ fn missing(first: &Point, name: &str, sites: &[&Surveyed], second: &Point, kerne
 }
 
 /// The target expressions of one point, by their text.
-fn variables(sources: &SourceMap, point: &str, optional: bool, sites: &[&Surveyed], others: &[(Vec<&Surveyed>, bool)], items: &mut Vec<Item>) {
+fn variables(
+    sources: &SourceMap,
+    point: &str,
+    optional: bool,
+    sites: &[&Surveyed],
+    others: &[(Vec<&Surveyed>, bool)],
+    items: &mut Vec<Item>,
+) {
     let mut seen: Vec<&str> = Vec::new();
     for target in sites.iter().flat_map(|site| &site.targets) {
         if seen.contains(&target.text.as_str()) {
@@ -319,7 +360,11 @@ fn variables(sources: &SourceMap, point: &str, optional: bool, sites: &[&Surveye
             text: target.text.clone(),
             place: sources.place(target.span),
             within: point.to_string(),
-            first: old.values().flatten().find(|(target, _)| target.found.is_ok()).map_or_else(|| type_of(target), |(target, _)| type_of(target)),
+            first: old
+                .values()
+                .flatten()
+                .find(|(target, _)| target.found.is_ok())
+                .map_or_else(|| type_of(target), |(target, _)| type_of(target)),
             outcomes: others.iter().map(of).collect(),
         });
     }
@@ -358,7 +403,9 @@ fn compare_targets(old: &[Use], new: &[Use]) -> Outcome {
         (Some(one), None) => return absent(&old[one], &new[0]),
     };
     let (Ok(found), Ok(now)) = (&one.0.found, &other.0.found) else { return Outcome::new(Verdict::Same, "") };
-    let (Ok(first), Ok(second)) = (found.object.debug(), now.object.debug()) else { return Outcome::new(Verdict::Same, "") };
+    let (Ok(first), Ok(second)) = (found.object.debug(), now.object.debug()) else {
+        return Outcome::new(Verdict::Same, "");
+    };
     let (before, after) = (Typed { debug: first, id: found.type_id }, Typed { debug: second, id: now.type_id });
     let (from, to) = (before.name(), after.name());
     if !alike(before, after) {
@@ -380,14 +427,20 @@ fn why(uses: &[Use]) -> String {
 /// A target that was there and is not: under another name, perhaps.
 fn absent((old, code): &Use, (new, now): &Use) -> Outcome {
     let why = new.found.as_ref().err().map(|problem| {
-        let notes = problem.notes.iter().chain(problem.labels.iter().map(|label| &label.message)).find(|note| note.contains("optimised out"));
+        let notes = problem
+            .notes
+            .iter()
+            .chain(problem.labels.iter().map(|label| &label.message))
+            .find(|note| note.contains("optimised out"));
         notes.map_or_else(|| problem.message.clone(), |note| format!("{}: {note}", problem.message))
     });
     let renamed = member_renamed(old, new).or_else(|| {
         let (code, now) = (code.as_ref()?, now.as_ref()?);
         let root = old.text.strip_prefix('$')?;
         let name = root.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
-        let in_scope = |debug: &DebugInfo| debug.parameters(now.function).is_ok_and(|all| all.iter().any(|variable| variable.name == name));
+        let in_scope = |debug: &DebugInfo| {
+            debug.parameters(now.function).is_ok_and(|all| all.iter().any(|variable| variable.name == name))
+        };
         let (first, second) = (code.object.debug().ok()?, now.object.debug().ok()?);
         if in_scope(second) {
             return None;
@@ -419,7 +472,11 @@ fn member_renamed(old: &Target, new: &Target) -> Option<(String, String)> {
     let at = new.members.iter().position(|member| missing(&member))?;
     let (one, other) = (old.members.get(at)?, new.members.get(at)?);
     let (first, second) = (one.object.debug().ok()?, other.object.debug().ok()?);
-    let found = rename::member(Typed { debug: first, id: one.container }, &one.name, Typed { debug: second, id: other.container })?;
+    let found = rename::member(
+        Typed { debug: first, id: one.container },
+        &one.name,
+        Typed { debug: second, id: other.container },
+    )?;
     let container = second.type_name(other.container);
     Some((format!("{container}.{}", one.name), found))
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `--check`: will a script still attach, and read what it reads, on another kernel?
 //!
 //! Takes what [`survey`](crate::elaborate::survey) found of one script on several kernels and compares each with the first:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What something that is gone may be called now.
 
 use std::collections::HashSet;
@@ -42,7 +44,8 @@ const NEAR: f64 = 0.8;
 /// 0 to 1. A name with something before or behind it (`__f`, `f_noprof`) is near.
 fn likeness(one: &str, other: &str) -> f64 {
     let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
-    let affixed = short.len() > 3 && (long.starts_with(short) || long.ends_with(short)) && long.len() - short.len() <= 12;
+    let affixed =
+        short.len() > 3 && (long.starts_with(short) || long.ends_with(short)) && long.len() - short.len() <= 12;
     let plain = strsim::normalized_damerau_levenshtein(one, other);
     // Of several the one with the least added.
     if affixed { plain.max(NEAR + 0.2 * plain) } else { plain }
@@ -64,7 +67,11 @@ fn same_prototype((first, id, one): Declared, (second, other_id, other): Declare
 }
 
 /// The parameter that has the place and the type of the one that is gone, under a name that the first kernel's has not.
-pub(super) fn parameter(first: (&DebugInfo, FunctionId), name: &str, second: (&DebugInfo, FunctionId)) -> Option<String> {
+pub(super) fn parameter(
+    first: (&DebugInfo, FunctionId),
+    name: &str,
+    second: (&DebugInfo, FunctionId),
+) -> Option<String> {
     let (old, new) = (first.0.parameters(first.1).ok()?, second.0.parameters(second.1).ok()?);
     let at = old.iter().position(|variable| variable.name == name)?;
     let found = new.get(at).filter(|variable| old.iter().all(|known| known.name != variable.name))?;
@@ -83,7 +90,8 @@ pub(super) fn member(first: Typed, name: &str, second: Typed) -> Option<String> 
             continue;
         }
         let Ok(found) = second.debug.member(second.id, &candidate) else { continue };
-        let same = alike(Typed { debug: first.debug, id: gone.type_id }, Typed { debug: second.debug, id: found.type_id });
+        let same =
+            alike(Typed { debug: first.debug, id: gone.type_id }, Typed { debug: second.debug, id: found.type_id });
         let likeness = likeness(name, &candidate);
         if !same || likeness < FAR {
             continue;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The answer as a table for people, or as JSON for programs.
 
 use super::{Item, Kind, Report, Verdict};
@@ -47,7 +49,8 @@ fn counts(report: &Report, index: usize) -> String {
         Verdict::Unknown,
     ];
     let counted = all.iter().map(|verdict| (verdict, outcomes().filter(|outcome| outcome.verdict == *verdict).count()));
-    let parts: Vec<String> = counted.filter(|(_, count)| *count > 0).map(|(verdict, count)| format!("{count} {}", verdict.text())).collect();
+    let parts: Vec<String> =
+        counted.filter(|(_, count)| *count > 0).map(|(verdict, count)| format!("{count} {}", verdict.text())).collect();
     let well = outcomes().all(|outcome| outcome.well);
     let verdict = if well { "all is well" } else { "the script does not work there as it does on the first" };
     format!("{}: {verdict}", if parts.is_empty() { "nothing asked".to_string() } else { parts.join(", ") })

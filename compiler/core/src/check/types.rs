@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Whether a value is read alike on two kernels: by what is there, not by how its type is spelled.
 
 use spile_debuginfo::{BaseEncoding, DebugInfo, Type, TypeId};
@@ -37,10 +39,14 @@ fn alike_at(first: Typed, second: Typed, depth: usize) -> Option<bool> {
     };
     Some(match (&one, &other) {
         (Type::Pointer(a), Type::Pointer(b)) => deeper(*a, *b)?,
-        (Type::Array { element: a, counts: m }, Type::Array { element: b, counts: n }) => m == n && deeper(Some(*a), Some(*b))?,
+        (Type::Array { element: a, counts: m }, Type::Array { element: b, counts: n }) => {
+            m == n && deeper(Some(*a), Some(*b))?
+        }
         (Type::Function { .. }, Type::Function { .. }) => true,
         // Structs are known by their names; what is asked of them is looked at member by member.
-        (Type::Struct { name: a, size: m, .. }, Type::Struct { name: b, size: n, .. }) => a == b && (a.is_some() || m == n),
+        (Type::Struct { name: a, size: m, .. }, Type::Struct { name: b, size: n, .. }) => {
+            a == b && (a.is_some() || m == n)
+        }
         _ => match (number(&one), number(&other)) {
             (Some(a), Some(b)) => a == b,
             (None, None) => tag(&one).is_some() && tag(&one) == tag(&other),
@@ -65,7 +71,9 @@ fn number(found: &Type) -> Option<(u64, bool, bool)> {
 /// `struct x`, defined or only declared.
 fn tag(found: &Type) -> Option<String> {
     match found {
-        Type::Struct { name: Some(name), union, .. } => Some(format!("{} {name}", if *union { "union" } else { "struct" })),
+        Type::Struct { name: Some(name), union, .. } => {
+            Some(format!("{} {name}", if *union { "union" } else { "struct" }))
+        }
         Type::Incomplete { name } => Some(name.clone()),
         _ => None,
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Arrays and aggregates: their types, and expressions over them to the resolved program.
 //!
 //! Only globals can be either. What a global is (a scalar, an array of so many keys, an aggregate) is seen from its uses,
@@ -8,8 +10,8 @@ use super::infer::Use;
 use super::types::TypeVar;
 use super::{Elaborator, Unit};
 use crate::program::{
-    Element, Expr, ExprKind, Foreach, GlobalId, Histogram, Holds, Iterated, MAX_BUCKETS, Order, Slice, SortBy, Stats, Stmt,
-    StmtKind, Type, Variable,
+    Element, Expr, ExprKind, Foreach, GlobalId, Histogram, Holds, Iterated, MAX_BUCKETS, Order, Slice, SortBy, Stats,
+    Stmt, StmtKind, Type, Variable,
 };
 use spile_source::Span;
 use spile_syntax::ast::{self, Index};
@@ -216,7 +218,13 @@ impl<'a> Elaborator<'a> {
         true
     }
 
-    pub(super) fn infer_foreach(&mut self, unit: &mut Unit, foreach: &'a ast::Foreach, function: Option<usize>, span: Span) {
+    pub(super) fn infer_foreach(
+        &mut self,
+        unit: &mut Unit,
+        foreach: &'a ast::Foreach,
+        function: Option<usize>,
+        span: Span,
+    ) {
         if let ast::ExprKind::Histogram { .. } = &foreach.array.kind {
             self.infer_histogram(unit, &foreach.array);
             for name in foreach.keys.iter().chain(&foreach.value) {
@@ -355,7 +363,13 @@ impl<'a> Elaborator<'a> {
         Ok(Expr { kind: ExprKind::Element(element), ty, span: expr.span })
     }
 
-    pub(super) fn lower_in(&mut self, unit: &mut Unit, indices: &[Index], array: &ast::Expr, span: Span) -> Result<Expr, Error> {
+    pub(super) fn lower_in(
+        &mut self,
+        unit: &mut Unit,
+        indices: &[Index],
+        array: &ast::Expr,
+        span: Span,
+    ) -> Result<Expr, Error> {
         let kind = match &array.kind {
             ast::ExprKind::Histogram { aggregate, .. } => {
                 let index = self.lower_keys(unit, indices)?.pop().ok_or(Error::BucketKeys { given: 0, span })?;
@@ -370,7 +384,13 @@ impl<'a> Elaborator<'a> {
     }
 
     /// `@hist_log(x)[index]`.
-    pub(super) fn lower_bucket(&mut self, unit: &mut Unit, histogram: &ast::Expr, indices: &[Index], span: Span) -> Result<Expr, Error> {
+    pub(super) fn lower_bucket(
+        &mut self,
+        unit: &mut Unit,
+        histogram: &ast::Expr,
+        indices: &[Index],
+        span: Span,
+    ) -> Result<Expr, Error> {
         let ast::ExprKind::Histogram { aggregate, .. } = &histogram.kind else {
             return Err(Error::NotGlobal { what: "array", span });
         };
@@ -384,7 +404,8 @@ impl<'a> Elaborator<'a> {
         match &expr.kind {
             ast::ExprKind::Ident(name) => {
                 let Some(id) = self.find_global(expr.span.file, name) else { return Ok(None) };
-                let array = self.globals[id.index()].shape.keys.is_some() || self.globals[id.index()].shape.stats.is_some();
+                let array =
+                    self.globals[id.index()].shape.keys.is_some() || self.globals[id.index()].shape.stats.is_some();
                 Ok(Some(if array { StmtKind::Clear(id) } else { StmtKind::Delete(Variable::Global(id)) }))
             }
             ast::ExprKind::Index(base, indices) => {
@@ -396,7 +417,12 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    pub(super) fn lower_foreach(&mut self, unit: &mut Unit, foreach: &ast::Foreach, span: Span) -> Result<StmtKind, Error> {
+    pub(super) fn lower_foreach(
+        &mut self,
+        unit: &mut Unit,
+        foreach: &ast::Foreach,
+        span: Span,
+    ) -> Result<StmtKind, Error> {
         let over = match &foreach.array.kind {
             ast::ExprKind::Histogram { aggregate, .. } => Iterated::Histogram(self.lower_element(unit, aggregate)?),
             _ => Iterated::Array(self.lower_element(unit, &foreach.array)?.global),

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Which C type the values of variables point to: `x = $file` makes `x->f_path` mean something.
 //!
 //! Inference notes every place where a value goes into a variable, parameter, result or element; once all is seen, the
@@ -9,12 +11,12 @@ use std::rc::Rc;
 use super::error::Error;
 use super::types::TypeVar;
 use super::{Elaborator, Handler, Unit};
-use spile_debuginfo::{Type as CType, TypeId};
 use crate::probe::{Found, Location};
 use crate::program::Expr;
+use spile_debuginfo::target::Object;
+use spile_debuginfo::{Type as CType, TypeId};
 use spile_source::Span;
 use spile_syntax::ast::{self, ExprKind, Index};
-use spile_debuginfo::target::Object;
 
 /// What a value points to.
 #[derive(Clone)]
@@ -112,7 +114,8 @@ impl<'a> Elaborator<'a> {
             ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Var { .. } => self.points_to(unit, expr),
             ExprKind::Call(name, arguments) if self.builtin_pointee(name, arguments.len()).is_some() => {
                 let type_name = self.builtin_pointee(name, arguments.len())?.as_bytes().to_vec();
-                let kind = ExprKind::Cast { value: Box::new(expr.clone()), type_name, module: Some(b"kernel".to_vec()) };
+                let kind =
+                    ExprKind::Cast { value: Box::new(expr.clone()), type_name, module: Some(b"kernel".to_vec()) };
                 let found = self.found(unit, &ast::Expr { kind, span: expr.span })?;
                 Some(self.named(found.object, found.type_id))
             }
@@ -179,7 +182,11 @@ impl<'a> Elaborator<'a> {
             return Err(Error::NoPointee { text: spile_syntax::print::expr(expr), span: expr.span });
         };
         let address = lower(self, expr)?;
-        Ok(Found { object: pointee.object, type_id: pointee.type_id, location: Location::Memory { address, bits: None } })
+        Ok(Found {
+            object: pointee.object,
+            type_id: pointee.type_id,
+            location: Location::Memory { address, bits: None },
+        })
     }
 }
 
@@ -190,7 +197,12 @@ const MAX_ROUNDS: usize = 16;
 fn carries(expr: &ast::Expr) -> bool {
     !matches!(
         expr.kind,
-        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Binary(..) | ExprKind::Unary(..) | ExprKind::Print(_) | ExprKind::Step { .. }
+        ExprKind::Number(_)
+            | ExprKind::String(_)
+            | ExprKind::Binary(..)
+            | ExprKind::Unary(..)
+            | ExprKind::Print(_)
+            | ExprKind::Step { .. }
     )
 }
 

@@ -1,14 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Context variables: `$x->f[i]`, `&$x->f`, `@cast(...)->f` to fault-safe reads with the types of the debug information.
 
 use super::autocast::{is_pointed, only_index};
 use super::error::Error;
 use super::{Elaborator, Unit};
-use spile_debuginfo::{BaseEncoding, MemberError, Type as CType, TypeId};
 use crate::probe::{BitRange, ContextError, Found, Location};
 use crate::program::{BitField, Expr, ExprKind, LValue, Type};
+use spile_debuginfo::target::Object;
+use spile_debuginfo::{BaseEncoding, MemberError, Type as CType, TypeId};
 use spile_source::Span;
 use spile_syntax::ast::{self, BinaryOp};
-use spile_debuginfo::target::Object;
 use std::rc::Rc;
 
 /// A `$$` word or a pretty form whose value is text: `$$vars`, `$$parms$`.
@@ -57,7 +59,9 @@ impl<'a> Elaborator<'a> {
                 self.find(unit, base, index).is_ok_and(|found| matches!(found.location, Location::Memory { .. }))
             }
             ast::ExprKind::Entry(inner) => self.is_defined(unit, inner),
-            ast::ExprKind::Target(name) if is_text(name) => unit.context.as_ref().is_some_and(|context| context.has_variables()),
+            ast::ExprKind::Target(name) if is_text(name) => {
+                unit.context.as_ref().is_some_and(|context| context.has_variables())
+            }
             _ => self.find(unit, operand, index).and_then(|found| self.load(&found, operand.span)).is_ok(),
         }
     }
@@ -77,7 +81,8 @@ impl<'a> Elaborator<'a> {
             ast::ExprKind::Index(base, indices) if !self.is_element(target) => {
                 let number = only_index(indices, target.span)?;
                 // A cast and a typed value are pointers: an index counts from what they point to.
-                let pointer = is_pointed(base) || self.is_element(base) || matches!(base.kind, ast::ExprKind::Cast { .. });
+                let pointer =
+                    is_pointed(base) || self.is_element(base) || matches!(base.kind, ast::ExprKind::Cast { .. });
                 let base = self.find(unit, base, index)?;
                 let number = index(self, number)?;
                 if pointer {
@@ -135,12 +140,20 @@ impl<'a> Elaborator<'a> {
                 ContextError::None => Error::NoContext { name, point: Some(unit.point.clone()), span },
                 ContextError::Unknown => Error::UnknownVariable { name, place, available: names(), span },
                 ContextError::OptimizedOut => {
-                    let out = (!asked).then(|| context.elsewhere(plain)).flatten().map(|elsewhere| format!("optimised out at {elsewhere}"));
+                    let out = (!asked)
+                        .then(|| context.elsewhere(plain))
+                        .flatten()
+                        .map(|elsewhere| format!("optimised out at {elsewhere}"));
                     let why = vec![out.unwrap_or_else(|| "the compiler has optimised it out".into())];
                     Error::NoValueThere { name, place, why, available: names(), span }
                 }
                 ContextError::NoValue(mut why) => {
-                    why.extend((!asked).then(|| context.elsewhere(plain)).flatten().map(|elsewhere| format!("no value at {elsewhere}")));
+                    why.extend(
+                        (!asked)
+                            .then(|| context.elsewhere(plain))
+                            .flatten()
+                            .map(|elsewhere| format!("no value at {elsewhere}")),
+                    );
                     Error::NoValueThere { name, place, why, available: names(), span }
                 }
                 ContextError::NotReturn => Error::NotReturnProbe { span },
@@ -161,7 +174,9 @@ impl<'a> Elaborator<'a> {
         for object in std::iter::once(own).chain(kernel) {
             let debug = object.debug().map_err(|error| debug_error(error, span))?;
             let Ok(found) = debug.external_global(name).map_err(|error| debug_error(error, span))? else { continue };
-            self.resolver.target(&object).map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
+            self.resolver
+                .target(&object)
+                .map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
             let Ok(location) = crate::probe::locate(&found.location, &object) else { continue };
             return Ok(Some(Found { object, type_id: found.type_id, location }));
         }
@@ -176,7 +191,9 @@ impl<'a> Elaborator<'a> {
         let (address, container) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
             // Behind a pointer that is nowhere the object itself may still be somewhere.
             (_, CType::Pointer(Some(target))) if matches!(base.location, Location::Pointer(_)) => {
-                let Location::Pointer(to) = base.location else { return Err(Error::NotAStruct { type_name: type_name(), span }) };
+                let Location::Pointer(to) = base.location else {
+                    return Err(Error::NotAStruct { type_name: type_name(), span });
+                };
                 return self.find_member(Found { object, type_id: target, location: *to }, member);
             }
             (_, CType::Pointer(Some(target))) => (self.load(&base, span)?, target),
@@ -205,13 +222,22 @@ impl<'a> Elaborator<'a> {
             Some(bits) => {
                 let value = crate::probe::joined(&location, u64::from(bits.bits)).ok_or(lost)?;
                 let signed = matches!(scalar(debug, found.type_id, span)?, Scalar::Number { signed: true, .. });
-                Location::Value(if signed { expr(ExprKind::SignExtend(Box::new(value), bits.bits), span) } else { value })
+                Location::Value(if signed {
+                    expr(ExprKind::SignExtend(Box::new(value), bits.bits), span)
+                } else {
+                    value
+                })
             }
         };
         Ok(Found { object: object.clone(), type_id: found.type_id, location })
     }
 
-    fn member_of(&self, debug: &spile_debuginfo::DebugInfo, container: TypeId, member: &ast::Name) -> Result<spile_debuginfo::FoundMember, Error> {
+    fn member_of(
+        &self,
+        debug: &spile_debuginfo::DebugInfo,
+        container: TypeId,
+        member: &ast::Name,
+    ) -> Result<spile_debuginfo::FoundMember, Error> {
         let span = member.span;
         debug.member(container, &member.text).map_err(|error| match error {
             MemberError::NoMember { candidates } => {
@@ -219,9 +245,10 @@ impl<'a> Elaborator<'a> {
                 Error::NoMember { type_name, member: member.text.clone(), available: candidates, span }
             }
             MemberError::NotAStruct => Error::NotAStruct { type_name: debug.type_name(container), span },
-            MemberError::Incomplete { name } => {
-                Error::DebugInfo { message: format!("`{name}` is only declared, nowhere defined, in this object"), span }
-            }
+            MemberError::Incomplete { name } => Error::DebugInfo {
+                message: format!("`{name}` is only declared, nowhere defined, in this object"),
+                span,
+            },
             MemberError::Debug(error) => debug_error(error, span),
         })
     }
@@ -231,13 +258,17 @@ impl<'a> Elaborator<'a> {
         let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
         let (address, element) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
             (_, CType::Pointer(Some(target))) => match (&base.location, &index.kind) {
-                (Location::Pointer(to), ExprKind::Long(0)) => return Ok(Found { object, type_id: target, location: (**to).clone() }),
+                (Location::Pointer(to), ExprKind::Long(0)) => {
+                    return Ok(Found { object, type_id: target, location: (**to).clone() });
+                }
                 _ => (self.load(&base, span)?, target),
             },
             (_, CType::Array { element, counts }) => match &base.location {
                 Location::Memory { address, bits: None } => {
                     // One index of a many-dimensional array gives the array of the other dimensions.
-                    let rest = debug.array_element(base.type_id, element, &counts).map_err(|error| debug_error(error, span))?;
+                    let rest = debug
+                        .array_element(base.type_id, element, &counts)
+                        .map_err(|error| debug_error(error, span))?;
                     (address.clone(), rest)
                 }
                 _ => return Err(Error::NoAddress { span, why: "the array is held in registers" }),
@@ -248,7 +279,14 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Element `index` of those that begin at the address.
-    fn element_at(&mut self, object: Rc<Object>, address: Expr, element: TypeId, index: Expr, span: Span) -> Result<Found, Error> {
+    fn element_at(
+        &mut self,
+        object: Rc<Object>,
+        address: Expr,
+        element: TypeId,
+        index: Expr,
+        span: Span,
+    ) -> Result<Found, Error> {
         let holder = object.clone();
         let debug = holder.debug().map_err(|error| debug_error(error, span))?;
         let size = debug.size_of(element).map_err(|error| debug_error(error, span))?;
@@ -281,7 +319,9 @@ impl<'a> Elaborator<'a> {
                     return Err(Error::NoValueThere { name: text.clone(), place, why, available: Vec::new(), span });
                 }
             };
-            self.resolver.target(object).map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
+            self.resolver
+                .target(object)
+                .map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
             let location = crate::probe::locate(&found.location, object).map_err(|why| {
                 let place = object.name().to_string();
                 Error::NoValueThere { name: text.clone(), place, why: vec![why], available: Vec::new(), span }
@@ -303,7 +343,10 @@ impl<'a> Elaborator<'a> {
         // Of several the first that has it counts, so one that is missing is passed over.
         let mut missing = None;
         for module in modules.split(':').filter(|module| !module.is_empty()) {
-            let kernel = self.resolver.kernel().map_err(|_| Error::DebugInfo { message: "no kernel to take types from".into(), span })?;
+            let kernel = self
+                .resolver
+                .kernel()
+                .map_err(|_| Error::DebugInfo { message: "no kernel to take types from".into(), span })?;
             objects.extend(self.resolver.header(module));
             // The headers that `kernel<linux/x.h>` or `kernel"linux/x.h"` names say nothing that the kernel's own types do not.
             let object = match module.split(['<', '"']).next() {
@@ -321,12 +364,23 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn find_cast(&mut self, unit: &Unit, address: Expr, type_name: &[u8], module: Option<&[u8]>, span: Span) -> Result<Found, Error> {
+    fn find_cast(
+        &mut self,
+        unit: &Unit,
+        address: Expr,
+        type_name: &[u8],
+        module: Option<&[u8]>,
+        span: Span,
+    ) -> Result<Found, Error> {
         let type_name = String::from_utf8_lossy(type_name).into_owned();
         let objects = self.objects(unit, module, span)?;
         for object in &objects {
             let debug = object.debug().map_err(|error| debug_error(error, span))?;
-            let Some(id) = debug.find_type(type_name.trim_end_matches(['*', ' '])).map_err(|error| debug_error(error, span))? else { continue };
+            let Some(id) =
+                debug.find_type(type_name.trim_end_matches(['*', ' '])).map_err(|error| debug_error(error, span))?
+            else {
+                continue;
+            };
             let pointer = type_name.contains('*') || matches!(debug.resolve(id), Ok((_, CType::Pointer(_))));
             // `@cast(p, "struct x")` and `@cast(p, "struct x*")` both mean the object that p points to.
             let type_id = match debug.resolve(id) {
@@ -345,11 +399,15 @@ impl<'a> Elaborator<'a> {
         let shape = scalar(debug, found.type_id, span)?;
         let value = match (&found.location, &shape) {
             (Location::Told(location), _) => {
-                let found = Found { object: found.object.clone(), type_id: found.type_id, location: (**location).clone() };
+                let found =
+                    Found { object: found.object.clone(), type_id: found.type_id, location: (**location).clone() };
                 return self.load(&found, span);
             }
             (Location::Pointer(_), _) => {
-                return Err(Error::NoAddress { span, why: "the compiler keeps what it points to out of memory: ask for what is there" });
+                return Err(Error::NoAddress {
+                    span,
+                    why: "the compiler keeps what it points to out of memory: ask for what is there",
+                });
             }
             (Location::Memory { address, bits: None }, Scalar::Array) => return Ok(address.clone()),
             (_, Scalar::Array) => return Err(Error::NoAddress { span, why: "the array is held in registers" }),
@@ -392,7 +450,9 @@ impl<'a> Elaborator<'a> {
                 let (skip, field, size) = storage(*range).ok_or(Error::NotAssignable { span })?;
                 Ok(LValue::Memory { address: add(address.clone(), skip), size, field: Some(field), signed })
             }
-            Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::Told(_) => Err(Error::NotAssignable { span }),
+            Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::Told(_) => {
+                Err(Error::NotAssignable { span })
+            }
         }
     }
 
@@ -424,7 +484,9 @@ fn place(value: &mut Expr, span: Span) {
         | ExprKind::Not(inner)
         | ExprKind::Complement(inner) => place(inner, span),
         ExprKind::Binary(_, left, right) => [left, right].into_iter().for_each(|inner| place(inner, span)),
-        ExprKind::Conditional(condition, then, otherwise) => [condition, then, otherwise].into_iter().for_each(|inner| place(inner, span)),
+        ExprKind::Conditional(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().for_each(|inner| place(inner, span))
+        }
         _ => {}
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `@perf("NAME")`: what the counter of `probe perf.type(T).config(C).counter("NAME")` stands at, on the CPU that the
 //! handler runs on.
 

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Code that never runs, as the arm of a condition whose value is known: its names and types are checked like all others,
 //! what it asks of the target is not, for it may be there for another kernel. Nothing is made of it.
 //!
 //! The library's own is not looked at: it has arms for functions and types of every kernel.
 
-use super::{Elaborator, Handler, Unit};
 use super::types::TypeVar;
+use super::{Elaborator, Handler, Unit};
 use crate::program::Type;
 use spile_source::{Origin, Span};
 use spile_syntax::ast;
@@ -50,7 +52,9 @@ impl<'a> Elaborator<'a> {
     fn ask_all(&mut self, unit: &mut Unit, statements: &[&'a ast::Stmt], function: Option<usize>) {
         let elided = std::mem::take(&mut unit.elided);
         unit.dead += 1;
-        for statement in statements.iter().filter(|statement| self.sources.file(statement.span.file).origin != Origin::Tapset) {
+        for statement in
+            statements.iter().filter(|statement| self.sources.file(statement.span.file).origin != Origin::Tapset)
+        {
             self.infer_statement(unit, statement, function);
         }
         unit.dead -= 1;
@@ -58,7 +62,12 @@ impl<'a> Elaborator<'a> {
     }
 
     /// What uses nothing: neither functions are reached, nor variables read or written.
-    fn without_effect<R>(&mut self, unit: &mut Unit, span: Span, infer: impl FnOnce(&mut Self, &mut Unit) -> R) -> Option<R> {
+    fn without_effect<R>(
+        &mut self,
+        unit: &mut Unit,
+        span: Span,
+        infer: impl FnOnce(&mut Self, &mut Unit) -> R,
+    ) -> Option<R> {
         // Where there are context variables, what hangs on them is settled before names are: an arm may be for another kernel.
         let settled = unit.context.as_ref().is_some_and(|context| context.has_variables());
         if settled || self.sources.file(span.file).origin == Origin::Tapset {

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a session shows at its end by itself: globals of the script that are written and never read.
 
 use super::{Elaborator, lower::plain};
 use crate::program::{
-    Attachment, Element, Expr, ExprKind, Extractor, Foreach, Global, GlobalId, Holds, Iterated, Local, LocalId, Order, Print,
-    PrintPiece, Probe, SortBy, Stmt, StmtKind, Type, Variable,
+    Attachment, Element, Expr, ExprKind, Extractor, Foreach, Global, GlobalId, Holds, Iterated, Local, LocalId, Order,
+    Print, PrintPiece, Probe, SortBy, Stmt, StmtKind, Type, Variable,
 };
 use spile_source::{Origin, Span};
 
@@ -47,7 +49,9 @@ fn display(id: GlobalId, global: &Global, locals: &mut Vec<Local>) -> Stmt {
                 let value = value(ExprKind::Variable(Variable::Global(id)), ty);
                 print(vec![text(format!("{name}=")), quoted(value), text("\n".into())].concat(), span)
             }
-            Holds::Stats(_) => stats(&Element { global: id, keys: Vec::new(), span }, vec![text(name.clone())].concat(), span),
+            Holds::Stats(_) => {
+                stats(&Element { global: id, keys: Vec::new(), span }, vec![text(name.clone())].concat(), span)
+            }
         };
     }
     let mut fresh = |ty| {
@@ -108,7 +112,8 @@ fn print(pieces: Vec<PrintPiece>, span: Span) -> Stmt {
 
 /// `head @count=2 @min=4 @max=8 @sum=12 @avg=6`; of one that saw nothing `head @count=0x0`.
 fn stats(element: &Element, head: Vec<PrintPiece>, span: Span) -> Stmt {
-    let extract = |extractor| Expr { kind: ExprKind::Extract { aggregate: element.clone(), extractor }, ty: Type::Long, span };
+    let extract =
+        |extractor| Expr { kind: ExprKind::Extract { aggregate: element.clone(), extractor }, ty: Type::Long, span };
     let mut pieces = head.clone();
     let extractors = [
         (Extractor::Count, "count"),

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Whether running a statement can be noticed: does it print, write a global, call what does?
 //!
 //! A local variable that nothing reads is nothing, and a function is what its body does.
@@ -29,18 +31,24 @@ impl<'a> Effects<'_, 'a> {
             StmtKind::Block(block) => self.any(&block.statements),
             StmtKind::Expr(expr) => self.changes(expr),
             StmtKind::If { condition, then, otherwise } => {
-                self.changes(condition) || self.of(then) || otherwise.as_deref().is_some_and(|otherwise| self.of(otherwise))
+                self.changes(condition)
+                    || self.of(then)
+                    || otherwise.as_deref().is_some_and(|otherwise| self.of(otherwise))
             }
             StmtKind::While { condition, body } => self.changes(condition) || self.of(body),
             StmtKind::For { init, condition, step, body } => {
                 [init, condition, step].into_iter().flatten().any(|expr| self.changes(expr)) || self.of(body)
             }
-            StmtKind::Foreach(foreach) => foreach.limit.as_ref().is_some_and(|limit| self.changes(limit)) || self.of(&foreach.body),
+            StmtKind::Foreach(foreach) => {
+                foreach.limit.as_ref().is_some_and(|limit| self.changes(limit)) || self.of(&foreach.body)
+            }
             // Nothing to catch where nothing happens.
             StmtKind::Try { body, .. } => self.any(&body.statements),
             // In a function they are all that it is for.
             StmtKind::Next => self.within.is_empty(),
-            StmtKind::Return(value) => self.within.is_empty() || value.as_ref().is_some_and(|value| self.changes(value)),
+            StmtKind::Return(value) => {
+                self.within.is_empty() || value.as_ref().is_some_and(|value| self.changes(value))
+            }
             // As in SystemTap, though it ends nothing but what does nothing.
             StmtKind::Break | StmtKind::Delete(_) => true,
         }

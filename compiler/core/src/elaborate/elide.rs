@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Statements that nobody would miss: assignments to local variables that nothing reads, expressions that do nothing but
 //! have a value, conditions between such. Like SystemTap, elaboration leaves them out before it looks at what they ask
 //! for: a variable of a script's alias that another kernel does not have hurts only the probes that use it, a read
@@ -40,7 +42,8 @@ impl<'a> Elaborator<'a> {
     }
 
     pub(super) fn elided_of_function(&self, block: &'a Block) -> Elided {
-        let library = block.statements.first().is_none_or(|first| self.sources.file(first.span.file).origin == Origin::Tapset);
+        let library =
+            block.statements.first().is_none_or(|first| self.sources.file(first.span.file).origin == Origin::Tapset);
         if library { Elided::default() } else { self.elided(&block.statements.iter().collect::<Vec<_>>()) }
     }
 }
@@ -64,13 +67,17 @@ impl<'e, 'a> Elision<'e, 'a> {
     fn new(elaborator: &'e Elaborator<'a>, statements: &[&'a Stmt]) -> Elision<'e, 'a> {
         let mut all = Names::default();
         statements.iter().for_each(|statement| all.statement(statement, &|_| false));
-        let local = all.written.iter().filter(|(name, span)| !all.updated.contains(name) && elaborator.find_global(span.file, name).is_none());
+        let local = all
+            .written
+            .iter()
+            .filter(|(name, span)| !all.updated.contains(name) && elaborator.find_global(span.file, name).is_none());
         let reads = local.map(|(name, _)| (*name, 0)).collect();
         let effects = Effects { elaborator, unread: HashSet::new(), within: Vec::new() };
         let (writers, around) = (HashMap::new(), HashMap::new());
         let mut elision = Elision { effects, reads, writers, around, dead: HashSet::new(), open: Vec::new() };
         statements.iter().for_each(|statement| elision.add(statement, true));
-        elision.effects.unread = elision.reads.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
+        elision.effects.unread =
+            elision.reads.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
         elision
     }
 
@@ -110,8 +117,12 @@ impl<'e, 'a> Elision<'e, 'a> {
         let nothing = |elision: &Self, inside: &Stmt| matches!(inside.kind, StmtKind::Empty) || elision.is_dead(inside);
         match &statement.kind {
             StmtKind::Expr(expr) => !self.changes(expr),
-            StmtKind::Block(block) => !block.statements.is_empty() && block.statements.iter().all(|inside| nothing(self, inside)),
-            StmtKind::If { condition, .. } => inner(statement).into_iter().all(|inside| nothing(self, inside)) && !self.changes(condition),
+            StmtKind::Block(block) => {
+                !block.statements.is_empty() && block.statements.iter().all(|inside| nothing(self, inside))
+            }
+            StmtKind::If { condition, .. } => {
+                inner(statement).into_iter().all(|inside| nothing(self, inside)) && !self.changes(condition)
+            }
             // Nothing to catch.
             StmtKind::Try { body, .. } => body.statements.iter().all(|inside| matches!(inside.kind, StmtKind::Empty)),
             // A loop takes its time, and ends a handler that takes too much.

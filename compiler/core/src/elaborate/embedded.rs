@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the comments in embedded C tell the compiler: `/* string */`, `/* guru */`, `/* unmangled */`, `/* pragma:read:v */`.
 
 use super::error::Error;
@@ -84,7 +86,8 @@ pub(super) fn names_argument(text: &str, name: &str) -> bool {
     let word = format!("STAP_ARG_{name}");
     let continues = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     text.match_indices(&word).any(|(at, _)| {
-        !continues(text.as_bytes().get(at + word.len())) && !continues(at.checked_sub(1).and_then(|before| text.as_bytes().get(before)))
+        !continues(text.as_bytes().get(at + word.len()))
+            && !continues(at.checked_sub(1).and_then(|before| text.as_bytes().get(before)))
     })
 }
 

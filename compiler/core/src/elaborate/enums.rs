@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Names and numbers of enumerations: `@enum("NAME")`, `@enumname(value, "type", "module")`.
 
 use super::error::Error;
 use super::{Elaborator, Unit};
-use spile_debuginfo::Type as CType;
 use crate::program::{
-    self, BinaryOp, Expr, ExprKind, FunctionBody, FunctionId, LocalId, Print, PrintPiece, Stmt, StmtKind, Type, Variable,
+    self, BinaryOp, Expr, ExprKind, FunctionBody, FunctionId, LocalId, Print, PrintPiece, Stmt, StmtKind, Type,
+    Variable,
 };
+use spile_debuginfo::Type as CType;
 use spile_source::Span;
 use spile_syntax::ast;
 

@@ -1,102 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What can be wrong with a script after parsing, as facts, and how each is told.
 
 use super::format::FormatErrorKind;
 use super::types::Conflict;
-use spile_source::diagnostic::{Code, Diagnostic, suggest};
 use crate::program::Type;
 use spile_regex as regex;
 use spile_source::Span;
+use spile_source::diagnostic::{Code, Diagnostic, suggest};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
     /// Two uses disagree about a type.
     Types(Conflict),
     /// Nothing says whether this is a long or a string.
-    Unresolved { name: String, span: Span },
+    Unresolved {
+        name: String,
+        span: Span,
+    },
     /// `span` of the first probe.
-    NoProbes { span: Span },
-    UnknownFunction { name: String, span: Span, near: Vec<String> },
-    Arity { name: String, takes: Vec<usize>, given: usize, span: Span, declared: Option<Span> },
+    NoProbes {
+        span: Span,
+    },
+    UnknownFunction {
+        name: String,
+        span: Span,
+        near: Vec<String>,
+    },
+    Arity {
+        name: String,
+        takes: Vec<usize>,
+        given: usize,
+        span: Span,
+        declared: Option<Span>,
+    },
     /// `left.right`, as C has it.
-    DotMember { left: String, right: String, span: Span },
-    Redeclared { what: &'static str, name: String, span: Span, first: Span },
-    NotAssignable { span: Span },
+    DotMember {
+        left: String,
+        right: String,
+        span: Span,
+    },
+    Redeclared {
+        what: &'static str,
+        name: String,
+        span: Span,
+        first: Span,
+    },
+    NotAssignable {
+        span: Span,
+    },
     /// A `return` without a value in a function whose callers take one.
-    BareReturn { ty: Type, span: Span },
+    BareReturn {
+        ty: Type,
+        span: Span,
+    },
     /// `@perf` of a counter that no probe makes; `known`: those that there are.
-    UnknownCounter { name: String, known: Vec<String>, span: Span },
+    UnknownCounter {
+        name: String,
+        known: Vec<String>,
+        span: Span,
+    },
     /// The name of an alias has an argument.
-    AliasArgument { name: String, span: Span },
-    OutsideLoop { word: &'static str, span: Span },
-    Guru { what: &'static str, span: Span },
+    AliasArgument {
+        name: String,
+        span: Span,
+    },
+    OutsideLoop {
+        word: &'static str,
+        span: Span,
+    },
+    Guru {
+        what: &'static str,
+        span: Span,
+    },
     /// A context variable where there are none: a function, or a probe without any.
-    NoContext { name: String, point: Option<String>, span: Span },
-    UnknownVariable { name: String, place: String, available: Vec<String>, span: Span },
+    NoContext {
+        name: String,
+        point: Option<String>,
+        span: Span,
+    },
+    UnknownVariable {
+        name: String,
+        place: String,
+        available: Vec<String>,
+        span: Span,
+    },
     /// The variable exists and has no value at the address; `why` says more, a line each.
-    NoValueThere { name: String, place: String, why: Vec<String>, available: Vec<String>, span: Span },
-    NotReturnProbe { span: Span },
-    VoidReturn { function: String, span: Span },
-    NoMember { type_name: String, member: String, available: Vec<String>, span: Span },
+    NoValueThere {
+        name: String,
+        place: String,
+        why: Vec<String>,
+        available: Vec<String>,
+        span: Span,
+    },
+    NotReturnProbe {
+        span: Span,
+    },
+    VoidReturn {
+        function: String,
+        span: Span,
+    },
+    NoMember {
+        type_name: String,
+        member: String,
+        available: Vec<String>,
+        span: Span,
+    },
     /// `->` or `[` on something that has neither.
-    NotAStruct { type_name: String, span: Span },
-    NotIndexable { type_name: String, span: Span },
+    NotAStruct {
+        type_name: String,
+        span: Span,
+    },
+    NotIndexable {
+        type_name: String,
+        span: Span,
+    },
     /// A whole struct where a number is needed.
-    WholeStruct { type_name: String, members: Vec<String>, span: Span },
-    NoAddress { span: Span, why: &'static str },
+    WholeStruct {
+        type_name: String,
+        members: Vec<String>,
+        span: Span,
+    },
+    NoAddress {
+        span: Span,
+        why: &'static str,
+    },
     /// A value captured at entry cannot be written at return.
-    CapturedWrite { span: Span },
+    CapturedWrite {
+        span: Span,
+    },
     /// An expression evaluated at the function's entry uses a local of the handler.
-    LocalAtEntry { name: String, span: Span },
-    UnknownType { type_name: String, object: String, span: Span },
-    Format { kind: FormatErrorKind, span: Span },
+    LocalAtEntry {
+        name: String,
+        span: Span,
+    },
+    UnknownType {
+        type_name: String,
+        object: String,
+        span: Span,
+    },
+    Format {
+        kind: FormatErrorKind,
+        span: Span,
+    },
     /// A pattern of `=~` that is none; `position`: byte of its value.
-    Regex { kind: regex::ErrorKind, position: usize, span: Span },
-    FormatArguments { wanted: usize, given: usize, span: Span },
+    Regex {
+        kind: regex::ErrorKind,
+        position: usize,
+        span: Span,
+    },
+    FormatArguments {
+        wanted: usize,
+        given: usize,
+        span: Span,
+    },
     /// An array is used with another number of keys than before.
-    KeyCount { name: String, keys: usize, given: usize, span: Span, first: Span },
-    TooManyKeys { name: String, given: usize, span: Span },
+    KeyCount {
+        name: String,
+        keys: usize,
+        given: usize,
+        span: Span,
+        first: Span,
+    },
+    TooManyKeys {
+        name: String,
+        given: usize,
+        span: Span,
+    },
     /// `*` where one key is needed.
-    AnyKey { span: Span },
+    AnyKey {
+        span: Span,
+    },
     /// Not a global, where only a global can be an array or aggregate.
-    NotGlobal { what: &'static str, span: Span },
+    NotGlobal {
+        what: &'static str,
+        span: Span,
+    },
     /// `keys`: where it is used with keys; None: its declaration has a size.
-    ArrayAsValue { name: String, span: Span, keys: Option<Span> },
-    WrappedScalar { name: String, span: Span },
+    ArrayAsValue {
+        name: String,
+        span: Span,
+        keys: Option<Span>,
+    },
+    WrappedScalar {
+        name: String,
+        span: Span,
+    },
     /// `what`: "an array", "an aggregate".
-    InitialValue { name: String, what: &'static str, span: Span, used: Span },
+    InitialValue {
+        name: String,
+        what: &'static str,
+        span: Span,
+        used: Span,
+    },
     /// `stats`: where it is used as an aggregate.
-    AggregateAsValue { name: String, span: Span, stats: Option<Span> },
-    NotAggregate { span: Span },
-    ForeachAggregate { span: Span },
-    ChangedInForeach { name: String, function: Option<String>, span: Span, foreach: Span },
+    AggregateAsValue {
+        name: String,
+        span: Span,
+        stats: Option<Span>,
+    },
+    NotAggregate {
+        span: Span,
+    },
+    ForeachAggregate {
+        span: Span,
+    },
+    ChangedInForeach {
+        name: String,
+        function: Option<String>,
+        span: Span,
+        foreach: Span,
+    },
     /// `buckets` with the two outer ones; None where the numbers make none.
-    LinearHistogram { low: i64, high: i64, width: i64, buckets: Option<i64>, span: Span },
-    Shift { given: i64, span: Span },
+    LinearHistogram {
+        low: i64,
+        high: i64,
+        width: i64,
+        buckets: Option<i64>,
+        span: Span,
+    },
+    Shift {
+        given: i64,
+        span: Span,
+    },
     /// One aggregate with two histograms, or two shifts of its variance.
-    TwoShapes { what: &'static str, name: String, span: Span, first: Span },
+    TwoShapes {
+        what: &'static str,
+        name: String,
+        span: Span,
+        first: Span,
+    },
     /// A histogram has one key: the bucket's number.
-    BucketKeys { given: usize, span: Span },
+    BucketKeys {
+        given: usize,
+        span: Span,
+    },
     /// `->` or `[` on a value of which nobody knows what it points to.
-    NoPointee { text: String, span: Span },
-    UnknownGlobal { name: String, objects: String, span: Span },
+    NoPointee {
+        text: String,
+        span: Span,
+    },
+    UnknownGlobal {
+        name: String,
+        objects: String,
+        span: Span,
+    },
     /// The size of a dereference is none of 1, 2, 4, 8; None: not a number.
-    DerefSize { given: Option<i64>, span: Span },
-    NoRegisters { what: &'static str, point: String, span: Span },
-    RegisterNumber { span: Span },
-    UnknownEnumerator { name: String, span: Span },
-    NotAnEnum { type_name: String, span: Span },
+    DerefSize {
+        given: Option<i64>,
+        span: Span,
+    },
+    NoRegisters {
+        what: &'static str,
+        point: String,
+        span: Span,
+    },
+    RegisterNumber {
+        span: Span,
+    },
+    UnknownEnumerator {
+        name: String,
+        span: Span,
+    },
+    NotAnEnum {
+        type_name: String,
+        span: Span,
+    },
     /// What the condition of a probe point may not hold.
-    Condition { what: &'static str, span: Span },
+    Condition {
+        what: &'static str,
+        span: Span,
+    },
     /// Reading debug information failed.
-    DebugInfo { message: String, span: Span },
-    NeverAssigned { name: String, near: Vec<String>, span: Span },
+    DebugInfo {
+        message: String,
+        span: Span,
+    },
+    NeverAssigned {
+        name: String,
+        near: Vec<String>,
+        span: Span,
+    },
     /// Warnings about what has no effect.
-    UnreadAssignment { name: String, span: Span },
+    UnreadAssignment {
+        name: String,
+        span: Span,
+    },
     /// With the function that is called by the name with parentheses.
-    IdleExpression { span: Span, function: Option<String> },
-    IdleProbe { points: String, span: Span },
+    IdleExpression {
+        span: Span,
+        function: Option<String>,
+    },
+    IdleProbe {
+        points: String,
+        span: Span,
+    },
     /// The `number`th function of a name, behind one without `next`.
-    NeverReached { name: String, number: usize, span: Span, before: Span },
+    NeverReached {
+        name: String,
+        number: usize,
+        span: Span,
+        before: Span,
+    },
 }
 
 fn and(names: &[String], none: &str) -> String {
@@ -113,7 +318,11 @@ impl Error {
     pub fn is_bad_variable(&self) -> bool {
         matches!(
             self,
-            Error::UnknownVariable { .. } | Error::NoValueThere { .. } | Error::NoMember { .. } | Error::UnknownGlobal { .. } | Error::NoContext { point: Some(_), .. }
+            Error::UnknownVariable { .. }
+                | Error::NoValueThere { .. }
+                | Error::NoMember { .. }
+                | Error::UnknownGlobal { .. }
+                | Error::NoContext { point: Some(_), .. }
         )
     }
 

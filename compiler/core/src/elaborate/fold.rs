@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Conditions whose value is known while compiling: the arm not taken is neither typed nor resolved.
 
 use super::{Elaborator, Unit};

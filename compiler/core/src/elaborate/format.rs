@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Format strings of printf and sprintf: text to pieces.
 //!
 //! `%[flag][width|*][.precision|.*][l]conversion`; see the language reference, "printf".
@@ -100,7 +102,8 @@ fn directive(format: &[u8], start: usize) -> Result<(Directive, usize), FormatEr
         }
         Some(&other) => {
             let second = flags != Flags::default() && at == start + 2 && b"0+- #".contains(&other);
-            let kind = if second { FormatErrorKind::SecondFlag(other) } else { FormatErrorKind::UnknownConversion(other) };
+            let kind =
+                if second { FormatErrorKind::SecondFlag(other) } else { FormatErrorKind::UnknownConversion(other) };
             Err(FormatError { kind, start, end: at + 1 })
         }
     }
@@ -119,9 +122,7 @@ fn size(format: &[u8], start: usize, at: &mut usize) -> Result<Size, FormatError
     }
     match value {
         None => Ok(Size::None),
-        Some(value) if value > MAX_SIZE => {
-            Err(FormatError { kind: FormatErrorKind::TooWide(value), start, end: *at })
-        }
+        Some(value) if value > MAX_SIZE => Err(FormatError { kind: FormatErrorKind::TooWide(value), start, end: *at }),
         Some(value) => Ok(Size::Fixed(value as u32)),
     }
 }

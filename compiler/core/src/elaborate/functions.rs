@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Functions: which ones a call means, in which order overloads are tried, and the copies of those that use context
 //! variables.
 //!
@@ -9,9 +11,7 @@ use super::error::Error;
 use super::types::{TypeVar, Types};
 use super::{Elaborator, Local, Unit};
 use crate::builtin::{self, Builtin};
-use crate::program::{
-    self, Expr, ExprKind, FunctionBody, FunctionId, LValue, LocalId, Stmt, StmtKind, Type, Variable,
-};
+use crate::program::{self, Expr, ExprKind, FunctionBody, FunctionId, LValue, LocalId, Stmt, StmtKind, Type, Variable};
 use spile_source::{FileId, Origin, Span};
 use spile_syntax::{ast, visit};
 
@@ -110,7 +110,8 @@ impl<'a> Elaborator<'a> {
         }
         let file = name.span.file;
         let private = self.function_names.get(&(Some(file), name.text.as_str()));
-        let functions = private.or_else(|| self.function_names.get(&(None, name.text.as_str()))).cloned().unwrap_or_default();
+        let functions =
+            private.or_else(|| self.function_names.get(&(None, name.text.as_str()))).cloned().unwrap_or_default();
         let declared = functions.first().map(|&index| self.functions[index].ast.name.span);
         let mut takes: Vec<usize> = functions.iter().map(|&index| self.functions[index].ast.parameters.len()).collect();
         takes.extend(builtin::arities(&name.text));
@@ -214,7 +215,8 @@ impl<'a> Elaborator<'a> {
         let next = self.in_context(next, &surroundings);
         self.functions[index].next = Some(next);
         let (from, to) = (&self.functions[index], &self.functions[next]);
-        let mut pairs: Vec<(TypeVar, TypeVar)> = from.parameters.iter().copied().zip(to.parameters.iter().copied()).collect();
+        let mut pairs: Vec<(TypeVar, TypeVar)> =
+            from.parameters.iter().copied().zip(to.parameters.iter().copied()).collect();
         pairs.push((from.returns, to.returns));
         let span = to.ast.name.span;
         for (from, to) in pairs {
@@ -303,7 +305,12 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    pub(super) fn lower_call(&mut self, unit: &mut Unit, name: &ast::Name, arguments: &[ast::Expr]) -> Result<Expr, Error> {
+    pub(super) fn lower_call(
+        &mut self,
+        unit: &mut Unit,
+        name: &ast::Name,
+        arguments: &[ast::Expr],
+    ) -> Result<Expr, Error> {
         let lowered: Result<Vec<Expr>, Error> = arguments.iter().map(|argument| self.lower(unit, argument)).collect();
         let lowered = lowered?;
         let span = name.span;
@@ -366,9 +373,7 @@ impl<'a> Elaborator<'a> {
                 statements.extend(self.lower_statements(&mut unit, &block.statements));
                 FunctionBody::Script(statements)
             }
-            ast::FunctionBody::EmbeddedC(code) => {
-                FunctionBody::EmbeddedC(self.lower_embedded(code))
-            }
+            ast::FunctionBody::EmbeddedC(code) => FunctionBody::EmbeddedC(self.lower_embedded(code)),
         };
         let returns = self.functions[index].returns;
         // By recursion alone nothing may say which type: nobody uses the value then.
@@ -407,7 +412,13 @@ impl<'a> Elaborator<'a> {
             }
             let ty = unit.locals[number].ty;
             let kept = LocalId(unit.locals.len() as u32);
-            unit.locals.push(Local { name: format!("{}_given", name.text), ty, span: name.span, assigned: true, read: true });
+            unit.locals.push(Local {
+                name: format!("{}_given", name.text),
+                ty,
+                span: name.span,
+                assigned: true,
+                read: true,
+            });
             unit.arguments[number] = kept;
             let value = read(LocalId(number as u32), self.types.get(ty).unwrap_or(Type::Long), name.span);
             statements.push(assign(kept, value, name.span));
@@ -419,7 +430,8 @@ impl<'a> Elaborator<'a> {
     pub(super) fn lower_next(&mut self, unit: &mut Unit, function: usize, span: Span) -> StmtKind {
         let arguments: Vec<LocalId> = unit.arguments.clone();
         let typed: Vec<(LocalId, TypeVar)> = arguments.iter().map(|&id| (id, unit.locals[id.index()].ty)).collect();
-        let arguments = typed.into_iter().map(|(id, ty)| read(id, self.types.get(ty).unwrap_or(Type::Long), span)).collect();
+        let arguments =
+            typed.into_iter().map(|(id, ty)| read(id, self.types.get(ty).unwrap_or(Type::Long), span)).collect();
         self.go_on(function, arguments, span)
     }
 
@@ -458,7 +470,8 @@ impl<'a> Elaborator<'a> {
             .zip(&types)
             .map(|(parameter, &ty)| program::Local { name: parameter.name.text.clone(), ty })
             .collect();
-        let arguments: Vec<Expr> = types.iter().enumerate().map(|(id, &ty)| read(LocalId(id as u32), ty, span)).collect();
+        let arguments: Vec<Expr> =
+            types.iter().enumerate().map(|(id, &ty)| read(LocalId(id as u32), ty, span)).collect();
         let returns = self.functions[index].returns;
         // By recursion alone nothing may say which type: nobody uses the value then.
         let returns = self.gives_value(index).then(|| self.types.get(returns).unwrap_or(Type::Long));

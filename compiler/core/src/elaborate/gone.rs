@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Documented probe points that a kernel cannot offer, with what it offers instead: takes a point as it is written,
 //! gives the sentence for the diagnostic.
 //!
@@ -15,43 +17,109 @@ const GONE: &[(&str, &str)] = &[
     ("generic.fop.sendfile", "kernels since 2.6.23 send through generic.fop.splice_read"),
     ("generic.fop.write", "kernels since 4.1 write through generic.fop.write_iter"),
     ("generic.fop.writev", "kernels since 4.1 write through generic.fop.write_iter"),
-    ("generic.aop.writepages", "kernels since 6.3 have no such function: kernel.trace(\"writeback:*\") shows what is written"),
-    ("ioscheduler.elv_add_request.kp", "kernels since 5.0 have no such function: ioscheduler.elv_add_request sees the same"),
-    ("ioscheduler.elv_next_request", "kernels since 5.0 have no such function: ioscheduler_trace.elv_issue_request sees what goes to the driver"),
-    ("ioscheduler_trace.elv_abort_request", "kernels since 2.6.39 have no such tracepoint: ioscheduler_trace.elv_requeue_request sees what comes back"),
-    ("ioscheduler_trace.unplug_timer", "kernels since 2.6.39 have no such tracepoint: ioscheduler_trace.unplug_io sees all of them"),
+    (
+        "generic.aop.writepages",
+        "kernels since 6.3 have no such function: kernel.trace(\"writeback:*\") shows what is written",
+    ),
+    (
+        "ioscheduler.elv_add_request.kp",
+        "kernels since 5.0 have no such function: ioscheduler.elv_add_request sees the same",
+    ),
+    (
+        "ioscheduler.elv_next_request",
+        "kernels since 5.0 have no such function: ioscheduler_trace.elv_issue_request sees what goes to the driver",
+    ),
+    (
+        "ioscheduler_trace.elv_abort_request",
+        "kernels since 2.6.39 have no such tracepoint: ioscheduler_trace.elv_requeue_request sees what comes back",
+    ),
+    (
+        "ioscheduler_trace.unplug_timer",
+        "kernels since 2.6.39 have no such tracepoint: ioscheduler_trace.unplug_io sees all of them",
+    ),
     ("nfs.fop.aio_read", "kernels since 3.16 read through nfs.fop.read_iter"),
     ("nfs.fop.aio_write", "kernels since 3.16 write through nfs.fop.write_iter"),
     ("nfs.fop.read", "kernels since 3.16 read through nfs.fop.read_iter"),
     ("nfs.fop.write", "kernels since 3.16 write through nfs.fop.write_iter"),
     ("nfs.fop.sendfile", "kernels since 2.6.23 send through generic.fop.splice_read"),
-    ("nfs.proc.read", "kernels since 2.6.21 have no such function: nfs.proc.read_setup and nfs.proc.read_done see a read's two ends"),
-    ("nfs.proc.write", "kernels since 2.6.21 have no such function: nfs.proc.write_setup and nfs.proc.write_done see a write's two ends"),
-    ("nfs.proc2.read", "kernels since 2.6.21 have no such function: nfs.proc2.read_setup and nfs.proc2.read_done see a read's two ends"),
-    ("nfs.proc2.write", "kernels since 2.6.21 have no such function: nfs.proc2.write_setup and nfs.proc2.write_done see a write's two ends"),
-    ("nfs.proc3.read", "kernels since 2.6.21 have no such function: nfs.proc3.read_setup and nfs.proc3.read_done see a read's two ends"),
-    ("nfs.proc3.write", "kernels since 2.6.21 have no such function: nfs.proc3.write_setup and nfs.proc3.write_done see a write's two ends"),
-    ("nfs.proc3.commit", "kernels since 2.6.21 have no such function: nfs.proc3.commit_setup and nfs.proc3.commit_done see a commit's two ends"),
-    ("nfs.proc4.read", "kernels since 2.6.21 have no such function: nfs.proc4.read_setup and nfs.proc4.read_done see a read's two ends"),
-    ("nfs.proc4.write", "kernels since 2.6.21 have no such function: nfs.proc4.write_setup and nfs.proc4.write_done see a write's two ends"),
+    (
+        "nfs.proc.read",
+        "kernels since 2.6.21 have no such function: nfs.proc.read_setup and nfs.proc.read_done see a read's two ends",
+    ),
+    (
+        "nfs.proc.write",
+        "kernels since 2.6.21 have no such function: nfs.proc.write_setup and nfs.proc.write_done see a write's two ends",
+    ),
+    (
+        "nfs.proc2.read",
+        "kernels since 2.6.21 have no such function: nfs.proc2.read_setup and nfs.proc2.read_done see a read's two ends",
+    ),
+    (
+        "nfs.proc2.write",
+        "kernels since 2.6.21 have no such function: nfs.proc2.write_setup and nfs.proc2.write_done see a write's two ends",
+    ),
+    (
+        "nfs.proc3.read",
+        "kernels since 2.6.21 have no such function: nfs.proc3.read_setup and nfs.proc3.read_done see a read's two ends",
+    ),
+    (
+        "nfs.proc3.write",
+        "kernels since 2.6.21 have no such function: nfs.proc3.write_setup and nfs.proc3.write_done see a write's two ends",
+    ),
+    (
+        "nfs.proc3.commit",
+        "kernels since 2.6.21 have no such function: nfs.proc3.commit_setup and nfs.proc3.commit_done see a commit's two ends",
+    ),
+    (
+        "nfs.proc4.read",
+        "kernels since 2.6.21 have no such function: nfs.proc4.read_setup and nfs.proc4.read_done see a read's two ends",
+    ),
+    (
+        "nfs.proc4.write",
+        "kernels since 2.6.21 have no such function: nfs.proc4.write_setup and nfs.proc4.write_done see a write's two ends",
+    ),
     ("nfsd.proc2.", "this kernel's server has no version 2 (CONFIG_NFSD_V2): nfsd.proc3 and nfsd.proc4 are there"),
-    ("nfsd.close", "kernels since 4.2 have no such function: nfsd.commit and kernel.function(\"filp_close\") see files that end"),
+    (
+        "nfsd.close",
+        "kernels since 4.2 have no such function: nfsd.commit and kernel.function(\"filp_close\") see files that end",
+    ),
     ("scsi.ioentry.prepare", "kernels since 5.0 prepare every request in scsi.ioentry.mq_prep"),
     ("scsi.ioentry.scsilib", "kernels since 5.0 prepare every request in scsi.ioentry.mq_prep"),
-    ("vfs.block_sync_page", "kernels since 2.6.39 have no such function: ioscheduler_trace.unplug_io sees when requests are let go"),
+    (
+        "vfs.block_sync_page",
+        "kernels since 2.6.39 have no such function: ioscheduler_trace.unplug_io sees when requests are let go",
+    ),
     ("vfs.do_sync_read", "kernels since 4.1 have no such function: vfs.read sees all reads"),
     ("vfs.do_sync_write", "kernels since 4.1 have no such function: vfs.write sees all writes"),
     ("stap.", "the translator has no such markers: --time-report says what each pass took"),
-    ("staprun.", "the loader has no such markers: syscall.init_module, syscall.finit_module and syscall.delete_module see what it does"),
+    (
+        "staprun.",
+        "the loader has no such markers: syscall.init_module, syscall.finit_module and syscall.delete_module see what it does",
+    ),
     ("stapio.", "the loader has no such markers: syscall.read and syscall.write see what it does"),
-    ("python.", "scripts of Python are not probed: process(..).mark(..) sees the markers of an interpreter that is built with them"),
+    (
+        "python.",
+        "scripts of Python are not probed: process(..).mark(..) sees the markers of an interpreter that is built with them",
+    ),
     ("syscall.vm86_warning", "only 32-bit kernels have it: syscall.vm86old and syscall.vm86 do there"),
     ("syscall.tux", "no kernel has had it: syscall_any sees calls by number"),
-    ("syscall.sysctl", "kernels since 5.5 have no such call: reads and writes of /proc/sys are syscall.read and syscall.write"),
-    ("syscall.sysctl32", "kernels since 5.5 have no such call: reads and writes of /proc/sys are syscall.read and syscall.write"),
-    ("syscall.pselect7", "the kernel has no such call: syscall.pselect6, and syscall.compat_pselect6 of 32-bit programs"),
+    (
+        "syscall.sysctl",
+        "kernels since 5.5 have no such call: reads and writes of /proc/sys are syscall.read and syscall.write",
+    ),
+    (
+        "syscall.sysctl32",
+        "kernels since 5.5 have no such call: reads and writes of /proc/sys are syscall.read and syscall.write",
+    ),
+    (
+        "syscall.pselect7",
+        "the kernel has no such call: syscall.pselect6, and syscall.compat_pselect6 of 32-bit programs",
+    ),
     ("syscall.compat_pselect7", "the kernel has no such call: syscall.compat_pselect6"),
-    ("syscall.fadvise64_64", "only 32-bit kernels have it: syscall.fadvise64, and syscall.compat_fadvise64_64 of 32-bit programs"),
+    (
+        "syscall.fadvise64_64",
+        "only 32-bit kernels have it: syscall.fadvise64, and syscall.compat_fadvise64_64 of 32-bit programs",
+    ),
     ("syscall.sigaction32", "only 32-bit programs have the call at all: syscall.sigaction"),
     ("syscall.timerfd", "kernels since 2.6.25 have syscall.timerfd_create"),
     ("syscall.bdflush", "kernels since 5.15 have no such call: syscall.sync and syscall.syncfs write what is dirty"),

@@ -1,16 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Walks every handler and every function they reach, and notes what each use says about types.
 
 use super::elide::Elided;
 use super::error::Error;
 use super::format::{self, Piece};
-use super::types::{Conflict, TypeVar};
 use super::functions::Reached;
+use super::types::{Conflict, TypeVar};
 use super::{Elaborator, Handler, Local, Unit};
 use crate::program::{LocalId, Type};
-use spile_source::Span;
-use spile_syntax::visit;
-use spile_syntax::ast::{self, AssignOp, BinaryOp, ExprKind, PrintForm, StmtKind};
 use spile_abi::format::Size;
+use spile_source::Span;
+use spile_syntax::ast::{self, AssignOp, BinaryOp, ExprKind, PrintForm, StmtKind};
+use spile_syntax::visit;
 
 /// What an expression does with a variable.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +51,9 @@ impl<'a> Elaborator<'a> {
         let mut errors = Vec::new();
         visit::in_expression(condition, &mut |expr| {
             let what = match &expr.kind {
-                ExprKind::Ident(name) if self.find_global(expr.span.file, name).is_none() => "a variable that is no global",
+                ExprKind::Ident(name) if self.find_global(expr.span.file, name).is_none() => {
+                    "a variable that is no global"
+                }
                 ExprKind::Assign(..) | ExprKind::Step { .. } => "an assignment",
                 ExprKind::Call(..) => "a call",
                 ExprKind::EmbeddedC(_) => "embedded C",
@@ -259,12 +263,16 @@ impl<'a> Elaborator<'a> {
     /// The type of what an assignment writes. A compound one reads it too, which does not count as a use.
     fn infer_written(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
         match &expr.kind {
-            ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, Use::Written),
+            ExprKind::Ident(text) => {
+                self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, Use::Written)
+            }
             ExprKind::Index(..) if self.is_element(expr) => self.infer_element(unit, expr, true),
             ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)) && !self.is_known(unit, base) => {
                 self.infer_element(unit, expr, true)
             }
-            ExprKind::Target(_) if self.text_variable(unit, expr).is_some() => self.types.known(Type::String, expr.span),
+            ExprKind::Target(_) if self.text_variable(unit, expr).is_some() => {
+                self.types.known(Type::String, expr.span)
+            }
             ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Index(..) | ExprKind::Var { .. } => {
                 if !self.options.guru {
                     self.report(Error::Guru { what: "writing to a context variable", span: expr.span });
@@ -300,7 +308,9 @@ impl<'a> Elaborator<'a> {
                 self.types.known(Type::Long, span)
             }
             ExprKind::Index(base, indices) => match &base.kind {
-                ExprKind::Ident(_) if self.is_element(expr) || !self.is_known(unit, base) => self.infer_element(unit, expr, false),
+                ExprKind::Ident(_) if self.is_element(expr) || !self.is_known(unit, base) => {
+                    self.infer_element(unit, expr, false)
+                }
                 ExprKind::Histogram { .. } => {
                     self.infer_histogram(unit, base);
                     self.infer_bucket(unit, indices, span);
@@ -424,7 +434,14 @@ impl<'a> Elaborator<'a> {
         self.types.known(Type::Long, span)
     }
 
-    fn infer_binary(&mut self, unit: &mut Unit, op: BinaryOp, left: &'a ast::Expr, right: &'a ast::Expr, span: Span) -> TypeVar {
+    fn infer_binary(
+        &mut self,
+        unit: &mut Unit,
+        op: BinaryOp,
+        left: &'a ast::Expr,
+        right: &'a ast::Expr,
+        span: Span,
+    ) -> TypeVar {
         use BinaryOp::*;
         match op {
             Less | Greater | LessEqual | GreaterEqual | Equal | NotEqual => {
@@ -436,9 +453,7 @@ impl<'a> Elaborator<'a> {
                 }
                 self.types.known(Type::Long, span)
             }
-            Concatenate if self.is_dot_member(unit, left, right) => {
-                self.types.known(Type::String, span)
-            }
+            Concatenate if self.is_dot_member(unit, left, right) => self.types.known(Type::String, span),
             Concatenate => {
                 self.want(unit, left, Type::String);
                 self.want(unit, right, Type::String);
@@ -465,7 +480,10 @@ impl<'a> Elaborator<'a> {
         let number = match &left.kind {
             ExprKind::Target(word) => !super::context::is_text(word) && self.text_variable(unit, left).is_none(),
             ExprKind::Member(..) | ExprKind::Cast { .. } | ExprKind::Var { .. } | ExprKind::AddressOf(_) => true,
-            ExprKind::Index(base, _) => matches!(base.kind, ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Cast { .. } | ExprKind::Var { .. }),
+            ExprKind::Index(base, _) => matches!(
+                base.kind,
+                ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Cast { .. } | ExprKind::Var { .. }
+            ),
             // A number as such has no members: written apart, a string is meant.
             ExprKind::Ident(word) if left.span.end + 1 == right.span.start => {
                 let known = unit.names.contains_key(word) || self.find_global(left.span.file, word).is_some();
@@ -481,7 +499,14 @@ impl<'a> Elaborator<'a> {
         number
     }
 
-    fn infer_assign(&mut self, unit: &mut Unit, op: AssignOp, left: &'a ast::Expr, right: &'a ast::Expr, span: Span) -> TypeVar {
+    fn infer_assign(
+        &mut self,
+        unit: &mut Unit,
+        op: AssignOp,
+        left: &'a ast::Expr,
+        right: &'a ast::Expr,
+        span: Span,
+    ) -> TypeVar {
         match op {
             AssignOp::Aggregate => {
                 self.infer_feed(unit, left, right);
@@ -559,7 +584,8 @@ impl<'a> Elaborator<'a> {
                 continue;
             }
             let span = name.span;
-            let keys: Vec<_> = global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty]).collect();
+            let keys: Vec<_> =
+                global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty]).collect();
             for var in keys {
                 if self.types.get(var).is_none() {
                     // No conflict: it had no type.
@@ -571,12 +597,12 @@ impl<'a> Elaborator<'a> {
 
     /// Whether a variable that is used lacks a type, or a call that is printed.
     fn has_untyped(&mut self, handlers: &[Handler<'a>]) -> bool {
-        let units = handlers.iter().map(|handler| &handler.unit).chain(self.functions.iter().map(|function| &function.unit));
+        let units =
+            handlers.iter().map(|handler| &handler.unit).chain(self.functions.iter().map(|function| &function.unit));
         let locals = units.flat_map(|unit| &unit.locals).filter(|local| local.read).map(|local| local.ty);
         let used = self.globals.iter().filter(|global| global.read || global.written);
-        let globals = used.flat_map(|global| {
-            global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty])
-        });
+        let globals = used
+            .flat_map(|global| global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty]));
         let all: Vec<TypeVar> = locals.chain(globals).chain(self.printed_calls.iter().map(|(ty, _)| *ty)).collect();
         all.into_iter().any(|var| self.types.get(var).is_none())
     }
@@ -606,13 +632,19 @@ impl<'a> Elaborator<'a> {
                 self.report(Error::BareReturn { ty, span });
             }
         }
-        for unit in handlers.iter().map(|handler| &handler.unit).chain(reached.iter().map(|&index| &self.functions[index].unit)) {
+        for unit in
+            handlers.iter().map(|handler| &handler.unit).chain(reached.iter().map(|&index| &self.functions[index].unit))
+        {
             for local in &unit.locals {
                 if self.types.get(local.ty).is_none() && local.read {
                     untyped.push((local.name.clone(), local.span));
                 } else if !local.assigned && local.read {
                     let others = unit.locals.iter().filter(|other| other.assigned).map(|other| other.name.clone());
-                    unassigned.push((local.name.clone(), others.chain(self.globals.iter().map(|global| global.ast.name.text.clone())).collect(), local.span));
+                    unassigned.push((
+                        local.name.clone(),
+                        others.chain(self.globals.iter().map(|global| global.ast.name.text.clone())).collect(),
+                        local.span,
+                    ));
                 }
             }
         }

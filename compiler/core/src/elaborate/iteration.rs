@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! No array changes while a `foreach` goes over it: not in the loop's body, nor in a function that the body calls.
 //! `delete` of the whole array may stand in the body: it ends the loop.
 
@@ -64,9 +66,16 @@ impl Check<'_> {
             Error::ChangedInForeach { name: name(), function: None, span, foreach }
         } else {
             let changes = |uses: &Uses| uses.get(&id).is_some_and(|access| *access != Access::Read);
-            let Some(callee) = walk.calls.iter().find(|callee| changes(&self.functions[callee.index()])) else { return };
+            let Some(callee) = walk.calls.iter().find(|callee| changes(&self.functions[callee.index()])) else {
+                return;
+            };
             let function = &self.program.functions[callee.index()];
-            Error::ChangedInForeach { name: name(), function: Some(function.name.clone()), span: function.span, foreach }
+            Error::ChangedInForeach {
+                name: name(),
+                function: Some(function.name.clone()),
+                span: function.span,
+                foreach,
+            }
         };
         self.errors.push(error);
     }

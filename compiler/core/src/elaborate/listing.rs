@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What `-l` and `-L` say: the probe points that patterns stand for, each under the name that a script would use.
 //!
 //! A point of the kernel is listed in its canonical spelling, an alias by its own name if it leads anywhere on this kernel.
@@ -8,10 +10,10 @@ use std::collections::HashMap;
 use super::points::Wrapping;
 use super::{Elaborator, Options};
 use crate::builtin;
-use spile_source::diagnostic::Diagnostic;
 use crate::probe::{Resolver, Site};
 use crate::program::Type;
 use spile_source::SourceMap;
+use spile_source::diagnostic::Diagnostic;
 use spile_syntax::ast::{self, AssignOp, BinaryOp, Expr, ExprKind, Item};
 use spile_syntax::visit;
 
@@ -33,12 +35,15 @@ pub fn list<'a>(
     let texts = Texts {
         functions: items()
             .filter_map(|item| match item {
-                Item::Function(function) => Some((function.name.text.as_str(), function.returns == Some(ast::TypeName::String))),
+                Item::Function(function) => {
+                    Some((function.name.text.as_str(), function.returns == Some(ast::TypeName::String)))
+                }
                 _ => None,
             })
             .collect(),
     };
-    let lines = elaborator.list_sites(points).iter().map(|(site, around)| line(site, around, variables, &texts)).collect();
+    let lines =
+        elaborator.list_sites(points).iter().map(|(site, around)| line(site, around, variables, &texts)).collect();
     (lines, elaborator.problems)
 }
 
@@ -96,7 +101,8 @@ impl Texts<'_> {
             ExprKind::Entry(value) | ExprKind::Assign(_, _, value) => self.is_text(value, set),
             ExprKind::Call(name, arguments) => match self.functions.get(name.text.as_str()) {
                 Some(is_text) => *is_text,
-                None => builtin::find(&name.text, arguments.len()).is_some_and(|builtin| builtin.returns == Some(Type::String)),
+                None => builtin::find(&name.text, arguments.len())
+                    .is_some_and(|builtin| builtin.returns == Some(Type::String)),
             },
             _ => false,
         }

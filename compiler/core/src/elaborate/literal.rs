@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where in the source the bytes of a string literal's value are written.
 
 use spile_source::{SourceMap, Span};

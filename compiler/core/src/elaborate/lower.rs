@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Trees to the resolved program, once every type is known.
 
 use super::context::{is_text, long};
@@ -5,15 +7,15 @@ use super::error::Error;
 use super::format::{self, Piece};
 use super::pretty;
 use super::{Elaborator, Handler, Unit};
-use spile_debuginfo::Type as CType;
 use crate::probe::{Found, Location};
 use crate::program::{
-    Constant, Directive, Expr, ExprKind, Global, Holds, LValue, Local, LocalId,
-    Print, PrintPiece, Probe, Program, SavedId, Stmt, StmtKind, Type, Variable,
+    Constant, Directive, Expr, ExprKind, Global, Holds, LValue, Local, LocalId, Print, PrintPiece, Probe, Program,
+    SavedId, Stmt, StmtKind, Type, Variable,
 };
+use spile_abi::format::{Flags, Size};
+use spile_debuginfo::Type as CType;
 use spile_source::Span;
 use spile_syntax::ast::{self, AssignOp, BinaryOp, PrintForm};
-use spile_abi::format::{Flags, Size};
 use std::rc::Rc;
 
 type Lowered<T = Expr> = Result<T, Error>;
@@ -80,7 +82,10 @@ impl<'a> Elaborator<'a> {
                     let span = condition.span;
                     let next = Stmt { kind: StmtKind::Filter, span };
                     let not = Expr { kind: ExprKind::Not(Box::new(condition)), ty: Type::Long, span };
-                    body.push(Stmt { kind: StmtKind::If { condition: not, then: Box::new(next), otherwise: None }, span });
+                    body.push(Stmt {
+                        kind: StmtKind::If { condition: not, then: Box::new(next), otherwise: None },
+                        span,
+                    });
                 }
                 Err(error) => self.report(error),
             }
@@ -266,7 +271,12 @@ impl<'a> Elaborator<'a> {
                 self.find_here(unit, expr)?;
                 return self.lower(unit, value);
             }
-            Ast::Target(_) | Ast::Member(..) | Ast::Index(..) | Ast::AddressOf(_) | Ast::Pretty(..) | Ast::Var { .. } => {
+            Ast::Target(_)
+            | Ast::Member(..)
+            | Ast::Index(..)
+            | Ast::AddressOf(_)
+            | Ast::Pretty(..)
+            | Ast::Var { .. } => {
                 return match self.text_variable(unit, expr) {
                     Some(variable) => self.read_text(variable, span),
                     None => self.lower_target(unit, expr),
@@ -394,7 +404,9 @@ impl<'a> Elaborator<'a> {
                 | ast::ExprKind::Index(base, _)
                 | ast::ExprKind::Pretty(base, _)
                 | ast::ExprKind::AddressOf(base) => base,
-                ast::ExprKind::Target(name) => return returning && !unit.at_entry && name != "$return" && name != "$$return",
+                ast::ExprKind::Target(name) => {
+                    return returning && !unit.at_entry && name != "$return" && name != "$$return";
+                }
                 _ => return false,
             };
         }
@@ -409,7 +421,8 @@ impl<'a> Elaborator<'a> {
     /// With `--skip-badvars` what is not there is 0.
     fn lower_target(&mut self, unit: &mut Unit, expr: &ast::Expr) -> Lowered {
         let lowered = self.lower_present(unit, expr);
-        let number = !matches!(&expr.kind, ast::ExprKind::Pretty(..)) && !matches!(&expr.kind, ast::ExprKind::Target(name) if is_text(name));
+        let number = !matches!(&expr.kind, ast::ExprKind::Pretty(..))
+            && !matches!(&expr.kind, ast::ExprKind::Target(name) if is_text(name));
         match lowered {
             Err(error) if self.options.skip_bad_variables && number && error.is_bad_variable() => {
                 Ok(Expr { kind: ExprKind::Long(0), ty: Type::Long, span: expr.span })
@@ -573,7 +586,12 @@ impl<'a> Elaborator<'a> {
             PrintForm::Char => {
                 for argument in &print.arguments {
                     let argument = self.lower(unit, argument)?;
-                    pieces.push(PrintPiece::Directive { directive: directive(b'c'), width: None, precision: None, argument });
+                    pieces.push(PrintPiece::Directive {
+                        directive: directive(b'c'),
+                        width: None,
+                        precision: None,
+                        argument,
+                    });
                 }
             }
             PrintForm::Delimited(delimiter) => {

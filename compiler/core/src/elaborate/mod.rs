@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Pass 2: the trees of scripts and tapset files to one [`Program`].
 //!
 //! Probe points are resolved to sites ([`points`]), each site gets its own copy of the handler; types are found over
@@ -16,18 +18,18 @@ mod embedded;
 mod enums;
 pub mod error;
 mod fold;
+pub mod format;
 mod functions;
 mod gone;
-pub mod format;
 mod infer;
 mod iteration;
 mod listing;
 mod literal;
 mod lower;
 mod points;
-mod raw;
 mod pretty;
 mod prune;
+mod raw;
 mod regex;
 pub mod survey;
 mod text_variable;
@@ -39,13 +41,13 @@ pub use listing::list;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use spile_source::diagnostic::Diagnostic;
 use crate::probe::{Context, Resolver};
 use crate::program::{GlobalId, LocalId, Program, SavedId};
-use spile_source::{FileId, SourceMap, Span};
-use spile_syntax::ast;
 use error::Error;
 use functions::{Function, Reached};
+use spile_source::diagnostic::Diagnostic;
+use spile_source::{FileId, SourceMap, Span};
+use spile_syntax::ast;
 use types::{TypeVar, Types};
 
 /// What the command line says about the language.
@@ -278,7 +280,10 @@ impl<'a> Elaborator<'a> {
     fn find_global(&self, file: FileId, name: &str) -> Option<GlobalId> {
         let library = |file: FileId| self.sources.file(file).origin == spile_source::Origin::Tapset;
         let seen = |id: &&GlobalId| !library(file) || library(self.globals[id.index()].ast.name.span.file);
-        self.global_names.get(&(Some(file), name)).or_else(|| self.global_names.get(&(None, name)).filter(seen)).copied()
+        self.global_names
+            .get(&(Some(file), name))
+            .or_else(|| self.global_names.get(&(None, name)).filter(seen))
+            .copied()
     }
 
     /// The local that a name in `file` means. In a handler a global that is seen there comes first: a local of its name

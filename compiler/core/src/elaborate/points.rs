@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Probe points to sites: aliases expanded, `?` and `!` obeyed, bodies put together.
 
 use super::{Elaborator, Handler, Unit, gone};
-use spile_source::diagnostic::{Code, Diagnostic};
 use crate::probe::{self, PointError, Site};
-use spile_base::glob;
 use crate::program::Attachment;
+use spile_base::glob;
 use spile_source::Span;
+use spile_source::diagnostic::{Code, Diagnostic};
 use spile_syntax::{ast, print, visit};
 
 /// What the aliases on the way to a point have added around the user's body.
@@ -62,8 +64,13 @@ impl<'a> Elaborator<'a> {
         for (path, span) in &files {
             let is_below = |other: &str| path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
             if let Some((other, other_span)) = files.iter().find(|(other, _)| is_below(other)) {
-                let diagnostic = Diagnostic::error(Code("E0202"), format!("`{path}` cannot be below `{other}`, which is a file"));
-                self.tell(diagnostic.at(*span, "give one of them another name").also(*other_span, "this probe makes it a file"));
+                let diagnostic =
+                    Diagnostic::error(Code("E0202"), format!("`{path}` cannot be below `{other}`, which is a file"));
+                self.tell(
+                    diagnostic
+                        .at(*span, "give one of them another name")
+                        .also(*other_span, "this probe makes it a file"),
+                );
             }
         }
     }
@@ -191,7 +198,10 @@ impl<'a> Elaborator<'a> {
 
     /// Aliases whose name the components begin with, each with that name and the components after it; only those with the
     /// fewest: `a.return.maxactive(5)` is the alias `a.return` with a suffix, and not `a` with two.
-    pub(super) fn matching_aliases(&self, components: &[ast::Component]) -> Vec<(&'a ast::Alias, &'a [ast::Component], Vec<ast::Component>)> {
+    pub(super) fn matching_aliases(
+        &self,
+        components: &[ast::Component],
+    ) -> Vec<(&'a ast::Alias, &'a [ast::Component], Vec<ast::Component>)> {
         let mut matching = Vec::new();
         for alias in &self.aliases {
             for name in &alias.names {
@@ -224,7 +234,9 @@ fn after_alias<'c>(name: &[ast::Component], components: &'c [ast::Component]) ->
         }
         let wild = glob::is_pattern(&first.name) && first.argument.is_none();
         let fits = match wild {
-            true => glob::matches(&first.name, &part.name) && !(part.name.starts_with('_') && !first.name.starts_with('_')),
+            true => {
+                glob::matches(&first.name, &part.name) && !(part.name.starts_with('_') && !first.name.starts_with('_'))
+            }
             false => first.name == part.name,
         };
         if !fits || first.argument != part.argument {
@@ -236,7 +248,14 @@ fn after_alias<'c>(name: &[ast::Component], components: &'c [ast::Component]) ->
 }
 
 impl<'a> Elaborator<'a> {
-    pub(super) fn handler(&self, site: Site, number: u32, around: Wrapping<'a>, point: &'a ast::ProbePoint, probe: &'a ast::Probe) -> Handler<'a> {
+    pub(super) fn handler(
+        &self,
+        site: Site,
+        number: u32,
+        around: Wrapping<'a>,
+        point: &'a ast::ProbePoint,
+        probe: &'a ast::Probe,
+    ) -> Handler<'a> {
         let body = self.needed(&around.prologues, &probe.body, &around.epilogues);
         let mut user_writes = Vec::new();
         visit::expressions(&probe.body, &mut |expr| match &expr.kind {
@@ -248,7 +267,8 @@ impl<'a> Elaborator<'a> {
             _ => {}
         });
         let (context, point_text) = (site.context.clone(), site.point.clone());
-        let unit = Unit { context: Some(context), point: point_text, site: Some(number), user_writes, ..Unit::default() };
+        let unit =
+            Unit { context: Some(context), point: point_text, site: Some(number), user_writes, ..Unit::default() };
         Handler {
             site,
             script_point: probe::spelling(&point.components),

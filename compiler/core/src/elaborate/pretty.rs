@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `$x$` and `$x$$`: the description by which an object is printed, made of its C type.
 //!
 //! One dollar shows the members, nested structs as `{...}` and arrays as `[...]`; two show everything, every array
@@ -5,10 +7,10 @@
 
 use super::context::debug_error;
 use super::error::Error;
-use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId};
-use spile_source::Span;
 use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 use spile_abi::format::{Pretty, PrettyOp, PrettyStyle};
+use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId};
+use spile_source::Span;
 
 /// Largest object that is printed: more fits into no record of the default ring.
 const MAX_BYTES: u64 = 64 << 10;
@@ -20,7 +22,8 @@ const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 64, work: 1 << 16, ..USUA
 pub(super) fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<Pretty, Error> {
     let size = debug.size_of(id).map_err(|error| debug_error(error, span))?.unwrap_or(0);
     if size > MAX_BYTES {
-        let message = format!("`{}` has {size} bytes: more than the {MAX_BYTES} that can be printed", debug.type_name(id));
+        let message =
+            format!("`{}` has {size} bytes: more than the {MAX_BYTES} that can be printed", debug.type_name(id));
         return Err(Error::DebugInfo { message, span });
     }
     let budget = Budget::new("members of a value that is printed", LIMITS);
@@ -40,7 +43,10 @@ struct Describer<'d> {
 impl Describer<'_> {
     /// The result, or which file asks for too much.
     fn affordable<T>(&self, result: Result<T, Exceeded>) -> Result<T, Error> {
-        result.map_err(|error| Error::DebugInfo { message: format!("debug information of {}: {error}", self.debug.path().display()), span: self.span })
+        result.map_err(|error| Error::DebugInfo {
+            message: format!("debug information of {}: {error}", self.debug.path().display()),
+            span: self.span,
+        })
     }
 
     fn text(&mut self, text: &str) {
@@ -155,13 +161,25 @@ impl Describer<'_> {
                 }
             }
             let bits = member.bits.map(|bits| (bits.first, bits.bits));
-            self.value(member.type_id, offset.wrapping_add(member.offset), bits, inner.max(usize::from(member.name.is_some())))?;
+            self.value(
+                member.type_id,
+                offset.wrapping_add(member.offset),
+                bits,
+                inner.max(usize::from(member.name.is_some())),
+            )?;
         }
         self.text("}");
         Ok(())
     }
 
-    fn array(&mut self, id: TypeId, element: TypeId, counts: &[Option<u64>], offset: u64, depth: usize) -> Result<(), Error> {
+    fn array(
+        &mut self,
+        id: TypeId,
+        element: TypeId,
+        counts: &[Option<u64>],
+        offset: u64,
+        depth: usize,
+    ) -> Result<(), Error> {
         let failed = |error| debug_error(error, self.span);
         let count = counts.first().copied().flatten().unwrap_or(0);
         let base = self.debug.resolve(element).map_err(failed)?.1;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What of an alias's prologue a handler needs: a library alias sets all its variables, a script most often uses one.
 //!
 //! What is not used is neither resolved nor run. So a variable costs nothing until it is asked for, and a member that
@@ -35,7 +37,8 @@ impl<'a> Elaborator<'a> {
     /// after it use.
     pub(super) fn needed(&self, prologues: &[&'a Block], body: &'a Block, epilogues: &[&'a Block]) -> Vec<&'a Stmt> {
         let mut used = Used::default();
-        let after: Vec<&'a Stmt> = body.statements.iter().chain(epilogues.iter().flat_map(|block| &block.statements)).collect();
+        let after: Vec<&'a Stmt> =
+            body.statements.iter().chain(epilogues.iter().flat_map(|block| &block.statements)).collect();
         after.iter().for_each(|statement| used.add(statement));
         let mut kept = Vec::new();
         for statement in prologues.iter().flat_map(|block| &block.statements).rev() {
@@ -84,7 +87,9 @@ fn is_value(expr: &Expr) -> bool {
         Index::Any(_) => true,
     };
     match &expr.kind {
-        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Ident(_) | ExprKind::Target(_) | ExprKind::Defined(_) => true,
+        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Ident(_) | ExprKind::Target(_) | ExprKind::Defined(_) => {
+            true
+        }
         ExprKind::Var { .. } | ExprKind::Const(_) | ExprKind::Enum(_) => true,
         ExprKind::Member(base, _)
         | ExprKind::Pretty(base, _)
@@ -96,7 +101,9 @@ fn is_value(expr: &Expr) -> bool {
         ExprKind::Index(base, indices) => is_value(base) && indices.iter().all(index),
         ExprKind::Call(_, arguments) => arguments.iter().all(is_value),
         ExprKind::Binary(_, left, right) => is_value(left) && is_value(right),
-        ExprKind::Conditional(condition, then, otherwise) => [condition, then, otherwise].into_iter().all(|expr| is_value(expr)),
+        ExprKind::Conditional(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().all(|expr| is_value(expr))
+        }
         ExprKind::Print(print) => print.to_string && print.arguments.iter().all(is_value),
         _ => false,
     }

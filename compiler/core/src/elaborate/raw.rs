@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Operators on raw memory, registers and C constants: `@kderef`, `@uderef`, `@kregister`, `@uregister`, `@const`.
 
 use super::error::Error;
@@ -61,12 +63,19 @@ impl<'a> Elaborator<'a> {
     }
 
     /// `@kregister(number)`: a register of the probed kernel code by its DWARF number.
-    pub(super) fn lower_register(&mut self, unit: &Unit, user: bool, number: &ast::Expr, span: Span) -> Result<Expr, Error> {
+    pub(super) fn lower_register(
+        &mut self,
+        unit: &Unit,
+        user: bool,
+        number: &ast::Expr,
+        span: Span,
+    ) -> Result<Expr, Error> {
         let what = if user { "@uregister" } else { "@kregister" };
         if user || !unit.context.as_ref().is_some_and(|context| context.has_registers()) {
             return Err(Error::NoRegisters { what, point: unit.point.clone(), span });
         }
-        let offset = self.fold(unit, number).and_then(|number| u16::try_from(number).ok()).and_then(registers::pt_regs_offset);
+        let offset =
+            self.fold(unit, number).and_then(|number| u16::try_from(number).ok()).and_then(registers::pt_regs_offset);
         match offset {
             Some(offset) => Ok(Expr { kind: ExprKind::Register { offset }, ty: Type::Long, span }),
             None => Err(Error::RegisterNumber { span: number.span }),

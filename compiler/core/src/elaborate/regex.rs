@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `=~` and `!~`: their patterns, compiled once each.
 
 use std::collections::HashMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a script asks of a kernel: the sites of each probe point that it names, and what its target expressions are there.
 //!
 //! Unlike [`super::elaborate`] it goes on where something is not there: that is an answer. Arms that are dead on this kernel
@@ -7,13 +9,13 @@ use super::error::Error;
 use super::functions::Reached;
 use super::points::Wrapping;
 use super::{Elaborator, Handler, Options, Unit};
+use crate::probe::{Found, Resolver, Site};
+use spile_debuginfo::target::Object;
 use spile_debuginfo::{Type as CType, TypeId};
 use spile_source::diagnostic::Diagnostic;
-use crate::probe::{Found, Resolver, Site};
 use spile_source::{SourceMap, Span};
 use spile_syntax::ast::{self, ExprKind, Index, StmtKind};
 use spile_syntax::print;
-use spile_debuginfo::target::Object;
 use std::rc::Rc;
 
 /// All that was asked.
@@ -65,7 +67,12 @@ pub struct Member {
 }
 
 /// Looks at the user's `scripts` and the library's behind them.
-pub fn survey<'a>(sources: &'a SourceMap, scripts: &'a [ast::Script], options: &Options, resolver: &'a mut Resolver<'a>) -> Survey {
+pub fn survey<'a>(
+    sources: &'a SourceMap,
+    scripts: &'a [ast::Script],
+    options: &Options,
+    resolver: &'a mut Resolver<'a>,
+) -> Survey {
     let mut elaborator = Elaborator::new(sources, options, resolver);
     elaborator.declare(scripts);
     let mut points = Vec::new();
@@ -88,7 +95,13 @@ pub fn survey<'a>(sources: &'a SourceMap, scripts: &'a [ast::Script], options: &
 }
 
 impl<'a> Elaborator<'a> {
-    fn survey_points(&mut self, probe: &'a ast::Probe, points: &mut Vec<Point>, handlers: &mut Vec<Handler<'a>>, counts: &mut Vec<usize>) {
+    fn survey_points(
+        &mut self,
+        probe: &'a ast::Probe,
+        points: &mut Vec<Point>,
+        handlers: &mut Vec<Handler<'a>>,
+        counts: &mut Vec<usize>,
+    ) {
         let mut satisfied = false;
         for point in &probe.points {
             let before = self.problems.len();

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Context variables that hold text, as `$value` of a procfs probe: read and written by builtins, in any mode.
 
 use super::Elaborator;
@@ -24,7 +26,13 @@ impl Elaborator<'_> {
     }
 
     /// `$value = text`, `$value .= text`; the value of the whole is the right side's.
-    pub(super) fn write_text(&self, variable: TextVariable, op: AssignOp, value: Expr, span: Span) -> Result<Expr, Error> {
+    pub(super) fn write_text(
+        &self,
+        variable: TextVariable,
+        op: AssignOp,
+        value: Expr,
+        span: Span,
+    ) -> Result<Expr, Error> {
         let name = match op {
             AssignOp::Set => variable.set,
             AssignOp::Compound(BinaryOp::Concatenate) => variable.append,

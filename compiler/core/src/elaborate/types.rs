@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Types of globals, functions, parameters and locals, found from how they are used.
 //!
 //! Everything that has a type has a [`TypeVar`]; a use equates two of them or gives one a type. A variable remembers

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Warnings about what has no effect in the user's scripts: assignments that nothing reads, expressions whose value
 //! nothing uses, probes that do nothing. `-u` leaves them out.
 //!
@@ -41,7 +43,9 @@ impl<'a> Elaborator<'a> {
                         }
                         self.warn_of_unreached(function);
                     }
-                    Item::Alias(alias) => alias.prologue.iter().chain(&alias.epilogue).for_each(|block| self.warn_of_idle(block)),
+                    Item::Alias(alias) => {
+                        alias.prologue.iter().chain(&alias.epilogue).for_each(|block| self.warn_of_idle(block))
+                    }
                     Item::Global(_) | Item::EmbeddedC(_) => {}
                 }
             }
@@ -56,7 +60,9 @@ impl<'a> Elaborator<'a> {
         let overloads = self.overloads(function.name.span.file, &function.name.text, function.parameters.len());
         let all: Vec<&ast::Function> = overloads.into_iter().map(|index| self.functions[index].ast).collect();
         let steps_aside = |function: &ast::Function| match &function.body {
-            ast::FunctionBody::Script(block) => visit::any_statement(block, &|statement| matches!(statement.kind, StmtKind::Next)),
+            ast::FunctionBody::Script(block) => {
+                visit::any_statement(block, &|statement| matches!(statement.kind, StmtKind::Next))
+            }
             ast::FunctionBody::EmbeddedC(code) => code.text.contains("STAP_NEXT"),
         };
         let Some(at) = all.iter().position(|other| std::ptr::eq(*other, function)) else { return };
@@ -84,7 +90,11 @@ impl<'a> Elaborator<'a> {
         names.block(block);
         for (name, span) in &names.written {
             let elsewhere = read.is_some_and(|read| read.contains(name));
-            if !names.read.contains(name) && !elsewhere && self.find_global(span.file, name).is_none() && !read_by_c(block, name) {
+            if !names.read.contains(name)
+                && !elsewhere
+                && self.find_global(span.file, name).is_none()
+                && !read_by_c(block, name)
+            {
                 self.report(Error::UnreadAssignment { name: name.to_string(), span: *span });
             }
         }
@@ -109,7 +119,8 @@ fn read_by_c(block: &Block, name: &str) -> bool {
     let mut named = false;
     for statement in &block.statements {
         visit::in_statement(statement, &mut |expr| {
-            named |= matches!(&expr.kind, ExprKind::EmbeddedC(code) if super::embedded::names_argument(&code.text, name));
+            named |=
+                matches!(&expr.kind, ExprKind::EmbeddedC(code) if super::embedded::names_argument(&code.text, name));
         });
     }
     named
@@ -117,7 +128,10 @@ fn read_by_c(block: &Block, name: &str) -> bool {
 
 /// Whether nothing is learnt from the point being reached.
 fn happens_anyway(point: &ast::ProbePoint) -> bool {
-    point.components.first().is_some_and(|first| matches!(first.name.as_str(), "begin" | "end" | "error" | "never" | "timer"))
+    point
+        .components
+        .first()
+        .is_some_and(|first| matches!(first.name.as_str(), "begin" | "end" | "error" | "never" | "timer"))
 }
 
 /// Whether the probe is there for others, which read its counter.
@@ -216,7 +230,11 @@ fn changes(expr: &Expr) -> bool {
     let mut found = false;
     visit::in_expression(expr, &mut |inner| {
         found |= match &inner.kind {
-            ExprKind::Assign(..) | ExprKind::Step { .. } | ExprKind::Call(..) | ExprKind::EmbeddedC(_) | ExprKind::Matches { .. } => true,
+            ExprKind::Assign(..)
+            | ExprKind::Step { .. }
+            | ExprKind::Call(..)
+            | ExprKind::EmbeddedC(_)
+            | ExprKind::Matches { .. } => true,
             ExprKind::Print(print) => !print.to_string || matches!(print.form, PrintForm::Char),
             _ => false,
         };
@@ -234,7 +252,9 @@ fn idle_expressions(statements: &[Stmt], found: &mut Vec<Span>) {
                 idle_expressions(std::slice::from_ref(then), found);
                 otherwise.iter().for_each(|otherwise| idle_expressions(std::slice::from_ref(otherwise), found));
             }
-            StmtKind::While { body, .. } | StmtKind::For { body, .. } => idle_expressions(std::slice::from_ref(body), found),
+            StmtKind::While { body, .. } | StmtKind::For { body, .. } => {
+                idle_expressions(std::slice::from_ref(body), found)
+            }
             StmtKind::Foreach(foreach) => idle_expressions(std::slice::from_ref(&foreach.body), found),
             StmtKind::Try { body, handler, .. } => {
                 idle_expressions(&body.statements, found);

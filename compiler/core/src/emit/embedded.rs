@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The unit with a script's own C: kernel headers, and a plain function for each function and expression.
 
 use super::text;
@@ -33,7 +35,9 @@ pub(super) fn emit(plan: &Plan) -> String {
         unit.push_str(&format!("{}\n{{\n", expression_prototype(expression)));
         match expression.ty {
             None => unit.push_str(&format!("\t{};\n}}\n", expression.code.text)),
-            Some(Type::Long) => unit.push_str(&format!("\t*spile_result = (spile_long)({{ {}; }});\n}}\n", expression.code.text)),
+            Some(Type::Long) => {
+                unit.push_str(&format!("\t*spile_result = (spile_long)({{ {}; }});\n}}\n", expression.code.text))
+            }
             Some(Type::String) => unit.push_str(&format!(
                 "\tconst char *spile_text = ({{ {}; }});\n\n\tstrscpy(spile_result, spile_text, MAXSTRINGLEN);\n}}\n",
                 expression.code.text
@@ -148,7 +152,9 @@ fn emit_unmangled(unit: &mut String, function: &EmbeddedFunction) {
         names.push(format!("STAP_ARG_{name}"));
     }
     define_result(unit, function.returns, "THIS->__retvalue", "THIS->__retvalue", &mut names);
-    unit.push_str(&format!("static void {symbol}_text(struct spile_context *CONTEXT, struct {symbol}_this *THIS)\n{{\n"));
+    unit.push_str(&format!(
+        "static void {symbol}_text(struct spile_context *CONTEXT, struct {symbol}_this *THIS)\n{{\n"
+    ));
     located(unit, &function.code);
     unit.push_str("}\n");
     for name in names {
@@ -181,7 +187,9 @@ fn define_result(unit: &mut String, returns: Option<Type>, long: &str, text: &st
         }
         Some(Type::String) => {
             unit.push_str(&format!("#define STAP_RETVALUE (*(string_t *){text})\n"));
-            unit.push_str(&format!("#define STAP_RETURN(value) do {{ strscpy({text}, (value), MAXSTRINGLEN); return; }} while (0)\n"));
+            unit.push_str(&format!(
+                "#define STAP_RETURN(value) do {{ strscpy({text}, (value), MAXSTRINGLEN); return; }} while (0)\n"
+            ));
         }
     }
     names.extend(["STAP_RETVALUE".to_string(), "STAP_RETURN".to_string()]);

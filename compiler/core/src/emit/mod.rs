@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Pass 3, second half: a plan as C text. Spelling only: nothing is decided here.
 //!
 //! The module's skeleton is a template ([`module`]); expressions and statements are functions ([`routine`]). The same
@@ -22,8 +24,5 @@ pub struct Units {
 
 /// Spells the plan.
 pub fn emit(plan: &Plan) -> Result<Units, tera::Error> {
-    Ok(Units {
-        script: module::emit(plan)?,
-        embedded: (!plan.embedded.is_empty()).then(|| embedded::emit(plan)),
-    })
+    Ok(Units { script: module::emit(plan)?, embedded: (!plan.embedded.is_empty()).then(|| embedded::emit(plan)) })
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The script's unit: tables and routines put into the module's skeleton.
 
 use serde::Serialize;
@@ -70,23 +72,37 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
     context.insert("settings", &plan.settings().map(setting).collect::<Vec<_>>());
     context.insert(
         "tables",
-        &plan.tables.iter().map(|(id, bytes)| Table { name: format!("table_{}", id.0), bytes: text::bytes(bytes) }).collect::<Vec<_>>(),
+        &plan
+            .tables
+            .iter()
+            .map(|(id, bytes)| Table { name: format!("table_{}", id.0), bytes: text::bytes(bytes) })
+            .collect::<Vec<_>>(),
     );
     let regexes = plan.regexes.iter().enumerate();
     context.insert("regexes", &regexes.map(|(index, item)| regex::emit(index, item)).collect::<Vec<_>>());
     context.insert("prototypes", &plan.routines.iter().map(routine::prototype).collect::<Vec<_>>());
     context.insert("routines", &plan.routines.iter().map(|item| routine::emit(plan, item)).collect::<Vec<_>>());
-    let of_handlers = plan.probes.iter().enumerate().map(|(index, probe)| (format!("locks_{index}"), probe.locks.as_slice()));
-    let conditions = plan.probes.iter().enumerate().filter_map(|(index, probe)| Some((index, probe.condition.as_ref()?)));
-    let of_conditions = conditions.map(|(index, condition)| (format!("condition_locks_{index}"), condition.locks.as_slice()));
+    let of_handlers =
+        plan.probes.iter().enumerate().map(|(index, probe)| (format!("locks_{index}"), probe.locks.as_slice()));
+    let conditions =
+        plan.probes.iter().enumerate().filter_map(|(index, probe)| Some((index, probe.condition.as_ref()?)));
+    let of_conditions =
+        conditions.map(|(index, condition)| (format!("condition_locks_{index}"), condition.locks.as_slice()));
     let locks = of_handlers.chain(of_conditions).filter(|(_, locks)| !locks.is_empty());
     context.insert("locks", &locks.map(|(name, locks)| OfProbe { name, list: lock_list(locks) }).collect::<Vec<_>>());
     let constants = plan.probes.iter().enumerate().filter(|(_, probe)| !probe.constants.is_empty());
-    let constants = constants.map(|(index, probe)| OfProbe { name: format!("constants_{index}"), list: constant_list(&probe.constants) });
+    let constants = constants
+        .map(|(index, probe)| OfProbe { name: format!("constants_{index}"), list: constant_list(&probe.constants) });
     context.insert("constants", &constants.collect::<Vec<_>>());
-    context.insert("probes", &plan.probes.iter().enumerate().map(|(index, probe)| probe_entry(index, probe)).collect::<Vec<_>>());
+    context.insert(
+        "probes",
+        &plan.probes.iter().enumerate().map(|(index, probe)| probe_entry(index, probe)).collect::<Vec<_>>(),
+    );
     context.insert("targets", &plan.targets.iter().map(target_entry).collect::<Vec<_>>());
-    context.insert("module_symbols", &plan.module_symbols.iter().map(|symbol| module_symbol(plan, symbol)).collect::<Vec<_>>());
+    context.insert(
+        "module_symbols",
+        &plan.module_symbols.iter().map(|symbol| module_symbol(plan, symbol)).collect::<Vec<_>>(),
+    );
     context.insert("imprints", &plan.imprints.iter().map(imprint).collect::<Vec<_>>());
     context.insert("lines", &plan.lines.iter().map(lines).collect::<Vec<_>>());
     context.insert("script", &script_entry(plan));
@@ -126,7 +142,8 @@ fn setting(global: &crate::plan::Global) -> String {
 }
 
 fn map_fields(map: &Map) -> Vec<String> {
-    let strings = map.keys.iter().enumerate().filter(|(_, ty)| **ty == Type::String).fold(0, |bits, (key, _)| bits | 1u32 << key);
+    let strings =
+        map.keys.iter().enumerate().filter(|(_, ty)| **ty == Type::String).fold(0, |bits, (key, _)| bits | 1u32 << key);
     let value = match map.holds {
         Holds::Value(Type::Long) => "LONG",
         Holds::Value(Type::String) => "STRING",
@@ -239,7 +256,8 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
             "SPILE_PROBE_WATCH"
         }
         Attachment::Syscall { numbers, returning } => {
-            let number = |number: Option<u32>| number.map_or("SPILE_NO_SYSCALL".to_string(), |number| number.to_string());
+            let number =
+                |number: Option<u32>| number.map_or("SPILE_NO_SYSCALL".to_string(), |number| number.to_string());
             let (native, compat) = match numbers {
                 None => ("SPILE_ANY_SYSCALL".to_string(), "SPILE_ANY_SYSCALL".to_string()),
                 Some((native, compat)) => (number(*native), number(*compat)),
@@ -283,7 +301,13 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
     if probe.counts_only {
         fields.push(".counts_only = 1".into());
     }
-    if matches!(probe.attachment, Attachment::Kprobe(_) | Attachment::Kretprobe { .. } | Attachment::Symbol { .. } | Attachment::Tracepoint { .. }) {
+    if matches!(
+        probe.attachment,
+        Attachment::Kprobe(_)
+            | Attachment::Kretprobe { .. }
+            | Attachment::Symbol { .. }
+            | Attachment::Tracepoint { .. }
+    ) {
         fields.push(format!(".registers = {:#x}ULL", probe.registers));
     }
     if !probe.locks.is_empty() {
@@ -332,14 +356,16 @@ fn target_entry(target: &crate::program::Target) -> Entry {
 }
 
 fn imprint(imprint: &Imprint) -> Code {
-    let mut fields = vec![format!(".function = {}", string(&imprint.function)), format!(".target = {}", imprint.place.target.0)];
+    let mut fields =
+        vec![format!(".function = {}", string(&imprint.function)), format!(".target = {}", imprint.place.target.0)];
     if let Some(symbol) = &imprint.place.symbol {
         fields.push(format!(".symbol = {}", string(symbol)));
     }
     fields.push(format!(".address = {:#x}UL", imprint.place.address));
     fields.push(format!(".length = {}", imprint.bytes.len()));
     fields.push(format!(".patched_count = {}", imprint.patched.len()));
-    let patched: Vec<String> = imprint.patched.iter().map(|(first, length)| format!("{{ {first}, {length} }}")).collect();
+    let patched: Vec<String> =
+        imprint.patched.iter().map(|(first, length)| format!("{{ {first}, {length} }}")).collect();
     Code { bytes: text::bytes(&imprint.bytes), patched: patched.join(", "), fields }
 }
 
@@ -389,7 +415,10 @@ fn script_entry(plan: &Plan) -> Entry {
         format!(".max_skipped = {}", limits.max_skipped),
         format!(".suppress_errors = {}", u8::from(limits.suppress_errors)),
         format!(".overload_interval = {}ULL", limits.overload_interval),
-        format!(".overload_threshold = {}", if limits.no_overload { "~0ULL".into() } else { format!("{}ULL", limits.overload_threshold) }),
+        format!(
+            ".overload_threshold = {}",
+            if limits.no_overload { "~0ULL".into() } else { format!("{}ULL", limits.overload_threshold) }
+        ),
         format!(".lock_wait = {}", limits.lock_wait),
         format!(".least_stack = {}", limits.least_stack),
         format!(".active_returns = {}", limits.active_returns),

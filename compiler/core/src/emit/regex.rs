@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Automata of patterns as tables of the module; runtime-c/regex.c interprets them.
 
 use super::text;
@@ -6,7 +8,11 @@ use spile_regex::{Classes, Plain, Tagged};
 
 /// The tables of pattern number `index`, and the struct that has them.
 pub(super) fn emit(index: usize, regex: &Regex) -> String {
-    let mut tables = Tables { index, text: format!("/* =~ {} */\n", text::comment(&text::literal(&regex.pattern))), fields: Vec::new() };
+    let mut tables = Tables {
+        index,
+        text: format!("/* =~ {} */\n", text::comment(&text::literal(&regex.pattern))),
+        fields: Vec::new(),
+    };
     match &regex.automaton {
         Automaton::Plain(plain) => tables.plain(plain),
         Automaton::Tagged(tagged) => tables.tagged(tagged),

@@ -1,7 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Routines as C functions.
 
 use super::text;
-use crate::plan::code::{Argument, BufferId, Callee, Frame, Instr, Key, LabelId, MapOp, OUT, Outcome, Parameter, Part, Routine, Text, Value};
+use crate::plan::code::{
+    Argument, BufferId, Callee, Frame, Instr, Key, LabelId, MapOp, OUT, Outcome, Parameter, Part, Routine, Text, Value,
+};
 use crate::plan::{Plan, Storage};
 use spile_abi::format::string_part;
 
@@ -184,7 +188,8 @@ impl Speller<'_> {
 
     fn spilled_names(&self) -> impl Iterator<Item = String> + use<> {
         let variables = self.routine.longs.iter().chain(&self.routine.texts).map(|variable| variable.name.clone());
-        let names: Vec<String> = variables.chain((0..self.routine.iterators.len()).map(|index| format!("i{index}"))).collect();
+        let names: Vec<String> =
+            variables.chain((0..self.routine.iterators.len()).map(|index| format!("i{index}"))).collect();
         names.into_iter()
     }
 
@@ -202,7 +207,9 @@ impl Speller<'_> {
             Frame::None => {}
             Frame::Handler if !self.routine.has_frame() => {}
             Frame::Handler => {
-                self.line("_Static_assert(sizeof(*f) <= SPILE_FRAME_BYTES, \"the frame has no room for this handler\");");
+                self.line(
+                    "_Static_assert(sizeof(*f) <= SPILE_FRAME_BYTES, \"the frame has no room for this handler\");",
+                );
                 self.line("frame = c->frame;");
                 self.line("f = (void *)frame;");
                 self.line("if (spile_unlikely(frame + sizeof(*f) > c->frame_end)) {");
@@ -296,10 +303,14 @@ impl Speller<'_> {
                 let (name, text) = (self.global(*id), self.text(text));
                 self.line(&format!("{name}.length = spile_string_copy({name}.text, {text});"));
             }
-            Instr::SaveLong(offset, value) => self.line(&format!("SPILE_SAVED_LONG({offset}) = {};", self.value(value))),
+            Instr::SaveLong(offset, value) => {
+                self.line(&format!("SPILE_SAVED_LONG({offset}) = {};", self.value(value)))
+            }
             Instr::SaveText(offset, text) => {
                 let text = self.text(text);
-                self.line(&format!("SPILE_SAVED_LENGTH({offset}) = spile_string_copy(SPILE_SAVED_TEXT({offset}), {text});"));
+                self.line(&format!(
+                    "SPILE_SAVED_LENGTH({offset}) = spile_string_copy(SPILE_SAVED_TEXT({offset}), {text});"
+                ));
             }
             Instr::Divide { to, modulo, left, right, location } => {
                 self.locate(*location);
@@ -313,7 +324,11 @@ impl Speller<'_> {
                 self.line(&format!("{} = {function}(c, {}, {size});", self.long(*to), self.value(address)));
             }
             Instr::Match { to, regex, text } => {
-                let tagged = self.plan.regexes.get(regex.index()).is_some_and(|regex| matches!(regex.automaton, Automaton::Tagged(_)));
+                let tagged = self
+                    .plan
+                    .regexes
+                    .get(regex.index())
+                    .is_some_and(|regex| matches!(regex.automaton, Automaton::Tagged(_)));
                 let function = if tagged { "spile_regex_match(c, " } else { "spile_regex_test(" };
                 let call = format!("{function}&regex_{}, {})", regex.0, self.text(text));
                 // A byte takes less where nothing is remembered.
@@ -324,7 +339,9 @@ impl Speller<'_> {
                 self.locate(*location);
                 self.line(&format!("spile_write(c, {}, {size}, {});", self.value(address), self.value(value)));
             }
-            Instr::SetRegister(offset, value) => self.line(&format!("spile_set_register(c, {offset}, {});", self.value(value))),
+            Instr::SetRegister(offset, value) => {
+                self.line(&format!("spile_set_register(c, {offset}, {});", self.value(value)))
+            }
             Instr::Call { callee, arguments, outcome, location } => {
                 if let Some(location) = location {
                     self.locate(*location);
@@ -347,7 +364,9 @@ impl Speller<'_> {
                 self.set_text(*to, *buffer, &format!("spile_string_copy({}, {call})", memory(*buffer)));
             }
             Instr::Record { format, parts, location } => self.record(*format, parts, *location),
-            Instr::Format { table, parts, buffer, to, location } => self.format(table.0, parts, *buffer, *to, *location),
+            Instr::Format { table, parts, buffer, to, location } => {
+                self.format(table.0, parts, *buffer, *to, *location)
+            }
             Instr::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
             Instr::Loop(body) => {
                 self.line("for (;;) {");
@@ -369,7 +388,9 @@ impl Speller<'_> {
                 self.line("if (spile_unlikely(c->error))");
                 self.line(&format!("\tgoto {};", self.label(*label)));
             }
-            Instr::Charge { statements, location } => self.line(&format!("SPILE_CHARGE(c, {statements}, {});", place(*location))),
+            Instr::Charge { statements, location } => {
+                self.line(&format!("SPILE_CHARGE(c, {statements}, {});", place(*location)))
+            }
             Instr::Catch { buffer, to, uncaught } => {
                 let name = self.text_name(*to).to_string();
                 self.line(&format!("if (!spile_catch(c, {}, &{name}.length))", memory(*buffer)));
@@ -440,7 +461,9 @@ impl Speller<'_> {
             MapOp::Add(to, value) => {
                 let (to, value) = (self.long(*to), self.value(value));
                 match keys {
-                    [Key::Long(key)] => format!("{to} = spile_map_add_one(c, &{}, {}, {value});", self.global(map), self.value(key)),
+                    [Key::Long(key)] => {
+                        format!("{to} = spile_map_add_one(c, &{}, {}, {value});", self.global(map), self.value(key))
+                    }
                     _ => format!("{to} = spile_map_add({what}, {value});"),
                 }
             }
@@ -455,9 +478,15 @@ impl Speller<'_> {
                     _ => format!("spile_stats_add({what}, {value});"),
                 }
             }
-            MapOp::Extract(to, extractor) => format!("{} = spile_stats_get({what}, {});", self.long(*to), extractor_name(*extractor)),
-            MapOp::Bucket(to, index) => format!("{} = spile_histogram_bucket({what}, {});", self.long(*to), self.value(index)),
-            MapOp::HasBucket(to, index) => format!("{} = spile_histogram_has({what}, {});", self.long(*to), self.value(index)),
+            MapOp::Extract(to, extractor) => {
+                format!("{} = spile_stats_get({what}, {});", self.long(*to), extractor_name(*extractor))
+            }
+            MapOp::Bucket(to, index) => {
+                format!("{} = spile_histogram_bucket({what}, {});", self.long(*to), self.value(index))
+            }
+            MapOp::HasBucket(to, index) => {
+                format!("{} = spile_histogram_has({what}, {});", self.long(*to), self.value(index))
+            }
         };
         self.line(&line);
     }
@@ -482,7 +511,9 @@ impl Speller<'_> {
         self.locate(foreach.location);
         let what = format!("c, &i{number}, &{}, {}", self.global(foreach.map), self.keys(&foreach.keys));
         if foreach.histogram {
-            self.line(&format!("spile_iterate_histogram({what}, {sort}, {descending}, {limit}, {order}, f->n{number});"));
+            self.line(&format!(
+                "spile_iterate_histogram({what}, {sort}, {descending}, {limit}, {order}, f->n{number});"
+            ));
         } else {
             let any = any_bits(&foreach.keys);
             self.line(&format!("spile_iterate({what}, {any}, {sort}, {descending}, {limit}, {order});"));
@@ -609,7 +640,14 @@ impl Speller<'_> {
         self.line("}");
     }
 
-    fn format(&mut self, table: u32, parts: &[Part], buffer: BufferId, to: crate::plan::code::TextId, location: crate::plan::code::LocationId) {
+    fn format(
+        &mut self,
+        table: u32,
+        parts: &[Part],
+        buffer: BufferId,
+        to: crate::plan::code::TextId,
+        location: crate::plan::code::LocationId,
+    ) {
         self.line("{");
         self.indent += 1;
         self.line("char *at = spile_scratch(c);");

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Script text in C: the one way in which bytes of a script get into string literals and comments.
 
 /// A C string literal with these bytes.

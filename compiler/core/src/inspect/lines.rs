@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `--list-lines`: the source lines of functions, those that can be probed beside those that cannot.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +28,12 @@ pub struct Listing {
 ///
 /// Each function has a heading, and a line for each from its own to the last one with code: `  452 *  $file:struct file*` can be
 /// probed, by `.statement("f@fs/x.c:452")`.
-pub fn listing(components: &[Component], span: Span, resolver: &mut Resolver, sources: &Sources) -> Result<Listing, PointError> {
+pub fn listing(
+    components: &[Component],
+    span: Span,
+    resolver: &mut Resolver,
+    sources: &Sources,
+) -> Result<Listing, PointError> {
     let mut functions: BTreeSet<(String, String, u32)> = BTreeSet::new();
     for site in probe::resolve(components, span, &[], resolver)? {
         let Some(code) = site.context.code() else { continue };
@@ -36,7 +43,11 @@ pub fn listing(components: &[Component], span: Span, resolver: &mut Resolver, so
     let mut listing = Listing::default();
     for (file, name, line) in functions {
         let text = format!("{name}@{file}:*");
-        let statements = Component { name: "statement".into(), argument: Some(Literal::String(text.into_bytes())), ..components[components.len() - 1].clone() };
+        let statements = Component {
+            name: "statement".into(),
+            argument: Some(Literal::String(text.into_bytes())),
+            ..components[components.len() - 1].clone()
+        };
         // Of several functions one may have no line that is its own.
         let Ok(sites) = probe::resolve(&[components[0].clone(), statements], span, &[], resolver) else { continue };
         let text = Text::find(sources, &file);
@@ -109,7 +120,8 @@ impl Text {
         let given = ends.flat_map(|end| sources.given.iter().map(move |directory| directory.join(end)));
         let known = sources.known.iter().map(|directory| directory.join(plain));
         let places = given.chain(absolute.is_absolute().then(|| absolute.to_path_buf())).chain(known);
-        let small = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_SOURCE);
+        let small =
+            |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_SOURCE);
         let bytes = places.filter(small).find_map(|path| std::fs::read(path).ok()).unwrap_or_default();
         Text(String::from_utf8_lossy(&bytes).lines().map(|line| line.replace('\t', "    ")).collect())
     }
@@ -128,7 +140,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("fs")).unwrap();
         std::fs::write(directory.path().join("fs/x.c"), "int f(void)\n{\n\treturn 1;\n").unwrap();
-        let sources = |given: &[&Path], known: &[&Path]| Sources { given: given.iter().map(PathBuf::from).collect(), known: known.iter().map(PathBuf::from).collect() };
+        let sources = |given: &[&Path], known: &[&Path]| Sources {
+            given: given.iter().map(PathBuf::from).collect(),
+            known: known.iter().map(PathBuf::from).collect(),
+        };
         let here = directory.path();
         let text = Text::find(&sources(&[], &[here]), "fs/x.c");
         assert_eq!((text.line(3), text.line(4), text.line(0)), (Some("    return 1;"), None, None));
@@ -137,7 +152,10 @@ mod tests {
         std::fs::write(here.join("other/x.c"), "other\n").unwrap();
         let first = |sources: &Sources, file: &str| Text::find(sources, file).line(1).map(str::to_string);
         assert_eq!(first(&sources(&[here], &[]), "/build/linux-6.1/fs/x.c").as_deref(), Some("int f(void)"));
-        assert_eq!(first(&sources(&[&here.join("fs")], &[]), "/build/linux-6.1/fs/x.c").as_deref(), Some("int f(void)"));
+        assert_eq!(
+            first(&sources(&[&here.join("fs")], &[]), "/build/linux-6.1/fs/x.c").as_deref(),
+            Some("int f(void)")
+        );
         assert_eq!(first(&sources(&[&here.join("other")], &[here]), "fs/x.c").as_deref(), Some("other"));
         assert_eq!(first(&sources(&[], &[here]), "/build/linux-6.1/fs/x.c"), None);
         assert_eq!(line_of("kernel.statement(\"f@fs/x.c:12\")"), Some(12));

@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where a value is, in words: `%rdi`, `[%rdi+0x18], 4 bytes`.
 
 use crate::probe::{Location, registers};
-use spile_syntax::print::binary_text;
 use crate::program::{BinaryOp, Expr, ExprKind};
+use spile_syntax::print::binary_text;
 
 /// Of a value at a site whose registers are those of `struct pt_regs`; `words`: they are a tracepoint's arguments.
 pub(super) fn text(location: &Location, words: bool) -> String {
@@ -10,13 +12,19 @@ pub(super) fn text(location: &Location, words: bool) -> String {
         Location::Register { offset } => register(*offset, words),
         Location::Memory { address, bits: None } => format!("[{}]", expr(address, words)),
         Location::Memory { address, bits: Some(bits) } => {
-            format!("[{}], bits {}-{}", expr(address, words), bits.first, bits.first + u64::from(bits.bits).saturating_sub(1))
+            format!(
+                "[{}], bits {}-{}",
+                expr(address, words),
+                bits.first,
+                bits.first + u64::from(bits.bits).saturating_sub(1)
+            )
         }
         Location::Value(value) => expr(value, words),
         Location::Told(location) => text(location, words),
         Location::Parts(parts) => {
             let each = parts.iter().map(|part| {
-                let place = part.location.as_ref().map_or_else(|| "nowhere".to_string(), |location| text(location, words));
+                let place =
+                    part.location.as_ref().map_or_else(|| "nowhere".to_string(), |location| text(location, words));
                 format!("{} bits {place}", part.bits)
             });
             format!("in parts: {}", each.collect::<Vec<_>>().join(", "))
@@ -47,7 +55,9 @@ fn expr(value: &Expr, words: bool) -> String {
         ExprKind::Negate(value) => format!("-({})", inner(value)),
         ExprKind::Complement(value) => format!("~({})", inner(value)),
         ExprKind::SignExtend(value, bits) => format!("signed {bits} bits of {}", inner(value)),
-        ExprKind::Bits { value, first, bits } => format!("bits {first}-{} of {}", u32::from(*first) + u32::from(*bits).saturating_sub(1), inner(value)),
+        ExprKind::Bits { value, first, bits } => {
+            format!("bits {first}-{} of {}", u32::from(*first) + u32::from(*bits).saturating_sub(1), inner(value))
+        }
         ExprKind::Binary(BinaryOp::Add, left, right) => match right.kind {
             ExprKind::Long(number) if number < 0 => format!("{}-{}", inner(left), number_text(number.wrapping_neg())),
             _ => format!("{}+{}", inner(left), inner(right)),

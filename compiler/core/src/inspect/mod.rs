@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is asked of one kernel without compiling: where a script's probe points and variables are ([`resolve`]), and which
 //! lines of a function can be probed ([`lines`]).
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `--resolve`: each probe point of a script with its symbol, section and build-id, each variable with its place: what a host
 //! with debug information knows for those that have none.
 
@@ -92,7 +94,9 @@ fn variable(target: &Target, words: bool) -> ResolvedVariable {
             location: location::text(&found.location, words),
             found: true,
         },
-        Err(problem) => ResolvedVariable { text, r#type: String::new(), location: problem.message.clone(), found: false },
+        Err(problem) => {
+            ResolvedVariable { text, r#type: String::new(), location: problem.message.clone(), found: false }
+        }
     }
 }
 

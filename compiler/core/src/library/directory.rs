@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The files that one directory of library scripts has for a kernel.
 //!
 //! Scripts stand in the directory itself and below it for a runtime (`linux`), a kernel version and an architecture, in
@@ -53,7 +55,9 @@ fn versions(release: &str) -> Vec<String> {
 fn scripts(place: &Path) -> Result<Vec<String>, Unreadable> {
     let entries = match std::fs::read_dir(place) {
         Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         Err(error) => return Err(unreadable(place, &error)),
     };
     let mut names = Vec::new();
@@ -75,13 +79,26 @@ mod tests {
     #[test]
     fn the_most_special_first() {
         let directory = tempfile::tempdir().unwrap();
-        for name in ["a.stp", "x86_64/a.stp", "arm64/a.stp", "linux/a.stp", "linux/x86_64/b.stp", "6.1/a.stp", "6/a.stp", "6/c.stpm", "6.2/d.stp", "e.txt", "sub/f.stp"] {
+        for name in [
+            "a.stp",
+            "x86_64/a.stp",
+            "arm64/a.stp",
+            "linux/a.stp",
+            "linux/x86_64/b.stp",
+            "6.1/a.stp",
+            "6/a.stp",
+            "6/c.stpm",
+            "6.2/d.stp",
+            "e.txt",
+            "sub/f.stp",
+        ] {
             let path = directory.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "").unwrap();
         }
         let found = files(directory.path(), "6.1.0-5-x", "x86_64").unwrap();
-        let found: Vec<&str> = found.iter().map(|path| path.strip_prefix(directory.path()).unwrap().to_str().unwrap()).collect();
+        let found: Vec<&str> =
+            found.iter().map(|path| path.strip_prefix(directory.path()).unwrap().to_str().unwrap()).collect();
         assert_eq!(found, ["linux/x86_64/b.stp", "linux/a.stp", "6.1/a.stp", "6/c.stpm", "x86_64/a.stp"]);
         assert!(files(&directory.path().join("none"), "6.1", "x86_64").is_err());
     }

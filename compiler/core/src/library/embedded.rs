@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The library scripts that are part of the program.
 
 use include_dir::{Dir, include_dir};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the files of library directories may define, kept from one run to the next.
 //!
 //! A line for each file: what tells a changed one, the outline, the path. A file that changed is read again.
@@ -32,7 +34,10 @@ impl Index {
         hash.update(format!("library {FORMAT} {} {directories:?}", env!("CARGO_PKG_VERSION")));
         let key = Key::new(hash);
         let entry = if paths.is_empty() { None } else { cache.get(Kind::Library, &key) };
-        let known = entry.as_ref().and_then(|entry| entry.text("outlines")).map(|text| text.lines().filter_map(from_line).collect());
+        let known = entry
+            .as_ref()
+            .and_then(|entry| entry.text("outlines"))
+            .map(|text| text.lines().filter_map(from_line).collect());
         Index { key, known: known.unwrap_or_default(), changed: false }
     }
 
@@ -55,13 +60,17 @@ impl Index {
         for (at, outline) in fresh {
             self.known.insert(paths[at].clone(), (states[at].clone(), outline));
         }
-        Ok(paths.iter().map(|path| self.known.get(path).map(|(_, outline)| outline.clone()).unwrap_or_default()).collect())
+        Ok(paths
+            .iter()
+            .map(|path| self.known.get(path).map(|(_, outline)| outline.clone()).unwrap_or_default())
+            .collect())
     }
 
     /// Writes what is new to the cache.
     pub fn keep(&self, cache: &Cache) {
         if self.changed {
-            let mut lines: Vec<String> = self.known.iter().map(|(path, (state, outline))| to_line(path, state, outline)).collect();
+            let mut lines: Vec<String> =
+                self.known.iter().map(|(path, (state, outline))| to_line(path, state, outline)).collect();
             lines.sort();
             let entry = Entry::new(&format!("library scripts, {} files", lines.len())).with("outlines", lines.concat());
             cache.put(Kind::Library, &self.key, &entry);
@@ -84,7 +93,8 @@ fn to_line(path: &Path, state: &str, outline: &Outline) -> String {
 
 fn from_line(line: &str) -> Option<(PathBuf, (String, Outline))> {
     let mut fields = line.splitn(5, '\t');
-    let (state, opaque, names, aliases, path) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let (state, opaque, names, aliases, path) =
+        (fields.next()?, fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     let outline = Outline {
         names: names.split_whitespace().map(str::to_string).collect(),
         aliases: aliases.split_whitespace().map(|alias| alias.split('.').map(str::to_string).collect()).collect(),

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the library offers, a line for each thing: `task_pid:long (task:long) /* the process of a task */`.
 //!
 //! The text is the comment `/** ... */` right above, its first sentence.
@@ -8,8 +10,10 @@ use spile_syntax::ast::{Component, Function, Item, Script, TypeName};
 
 /// The functions of the scripts and the builtins, sorted; those that begin with `_` are the library's own business.
 pub fn functions(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
-    let mut lines: Vec<String> =
-        crate::builtin::all().filter(|builtin| is_public(builtin.name)).map(|builtin| documented(builtin.signature(), builtin.doc)).collect();
+    let mut lines: Vec<String> = crate::builtin::all()
+        .filter(|builtin| is_public(builtin.name))
+        .map(|builtin| documented(builtin.signature(), builtin.doc))
+        .collect();
     for function in scripts.iter().flat_map(|script| &script.items).filter_map(|item| match item {
         Item::Function(function) if !function.private && is_public(&function.name.text) => Some(function),
         _ => None,
@@ -58,7 +62,8 @@ fn signature(function: &Function) -> String {
         Some(ty) => format!("{name}:{}", type_name(ty)),
         None => format!("{name}:unknown"),
     };
-    let parameters: Vec<String> = function.parameters.iter().map(|parameter| typed(&parameter.name.text, parameter.type_name)).collect();
+    let parameters: Vec<String> =
+        function.parameters.iter().map(|parameter| typed(&parameter.name.text, parameter.type_name)).collect();
     format!("{} ({})", typed(&function.name.text, function.returns), parameters.join(", "))
 }
 

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Which library scripts a user's scripts need: those that define a name they lack, and what these need in turn.
 //!
 //! A file is taken whole, its probes included; files of which nothing is used are left out, and not even parsed: an
 //! [`index`] knows what each may define. A file that is needed and broken is an error; a broken one that nothing needs
 //! does no harm.
 
-mod embedded;
 mod directory;
+mod embedded;
 mod index;
 mod listing;
 mod uses;
@@ -17,10 +19,10 @@ pub use listing::{aliases, functions};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use crate::syscalls;
 use spile_base::cache::Cache;
 use spile_source::diagnostic::{Diagnostic, Severity};
 use spile_source::{Origin, SourceMap};
-use crate::syscalls;
 use spile_syntax::ast::{Item, ProbePoint, Script};
 use spile_syntax::outline::{Outline, outline};
 use spile_syntax::{self as syntax, Environment, Macros};
@@ -120,7 +122,12 @@ impl Library {
     }
 
     /// The macros of the library. A file with errors is left out, with a warning.
-    pub fn macros(&self, sources: &mut SourceMap, environment: &Environment, problems: &mut Vec<Diagnostic>) -> Result<Macros, Unreadable> {
+    pub fn macros(
+        &self,
+        sources: &mut SourceMap,
+        environment: &Environment,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Result<Macros, Unreadable> {
         let mut macros = Macros::default();
         for file in &self.macros {
             let id = sources.add(file.name.clone(), file.read()?, Origin::Tapset);
@@ -182,7 +189,8 @@ impl Library {
 
     /// The script with the aliases of system calls, if what has been read mentions them; `all`: in any case.
     fn made(&self, sources: &SourceMap, all: bool) -> Option<String> {
-        let texts = sources.files().filter(|file| !file.name.starts_with(TAPSET_NAMES)).map(|file| file.bytes.as_slice());
+        let texts =
+            sources.files().filter(|file| !file.name.starts_with(TAPSET_NAMES)).map(|file| file.bytes.as_slice());
         let any: &[u8] = if all { b"syscall" } else { b"" };
         let texts: Vec<&[u8]> = texts.chain([any]).collect();
         self.makes_syscalls.and_then(|style| syscalls::script(&texts, style))

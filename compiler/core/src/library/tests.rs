@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 use std::time::Instant;
 
 use super::*;
@@ -14,10 +16,20 @@ fn write(directory: &Path, files: &[(&str, &str)]) {
 
 /// Names of the files that a script needs of a directory, and what was said.
 fn needed(directory: &Path, script: &str, cache: &Cache) -> (Vec<String>, String) {
-    let places = Places { instead: Some(directory.to_path_buf()), release: "6.1.0-5".into(), arch: "x86_64".into(), ..Places::default() };
+    let places = Places {
+        instead: Some(directory.to_path_buf()),
+        release: "6.1.0-5".into(),
+        arch: "x86_64".into(),
+        ..Places::default()
+    };
     let library = Library::open(&places, cache).unwrap();
     let mut sources = SourceMap::new();
-    let environment = Environment { kernel_release: "6.1.0-5".into(), arch: "x86_64".into(), runtime: "kernel".into(), ..Environment::default() };
+    let environment = Environment {
+        kernel_release: "6.1.0-5".into(),
+        arch: "x86_64".into(),
+        runtime: "kernel".into(),
+        ..Environment::default()
+    };
     let mut problems = Vec::new();
     let macros = library.macros(&mut sources, &environment, &mut problems).unwrap();
     let file = sources.add("<input>", script.into(), Origin::User);

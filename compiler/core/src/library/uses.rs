@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The names that scripts mention, and whether a library file is needed for one.
 
 use std::collections::HashSet;
@@ -53,12 +55,16 @@ impl Uses {
 
     /// Whether a file with this outline may have what is mentioned and not `defined`.
     pub fn may_need(&self, offers: &Outline, defined: &HashSet<String>) -> bool {
-        offers.opaque || offers.names.iter().any(|name| self.needs_name(name, defined)) || offers.aliases.iter().any(|alias| self.needs_alias(alias))
+        offers.opaque
+            || offers.names.iter().any(|name| self.needs_name(name, defined))
+            || offers.aliases.iter().any(|alias| self.needs_alias(alias))
     }
 
     /// Whether the file has it.
     pub fn needs(&self, script: &Script, defined: &HashSet<String>) -> bool {
-        let alias = |name: &Vec<Component>| self.needs_alias(&name.iter().map(|component| component.name.as_str()).collect::<Vec<_>>());
+        let alias = |name: &Vec<Component>| {
+            self.needs_alias(&name.iter().map(|component| component.name.as_str()).collect::<Vec<_>>())
+        };
         super::names(script).any(|name| self.needs_name(name, defined))
             || script.items.iter().any(|item| matches!(item, Item::Alias(found) if found.names.iter().any(alias)))
     }

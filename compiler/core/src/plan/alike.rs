@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Handlers that do the same with other constants are one routine: `probe syscall.* { n[name]++ }` has 345 handlers that
 //! differ in the call's name, and is compiled as one that finds the name with its probe.
 //!
@@ -43,7 +45,10 @@ impl Alike {
         let Routine { parameters, returns, longs, texts, buffers, iterators, frame, .. } = &routine;
         let mut does = String::new();
         // Names of variables are part of it: they are spelled too. Writing to a String does not fail.
-        let _ = write!(does, "{parameters:?} {returns:?} {longs:?} {texts:?} {buffers:?} {iterators:?} {frame:?} {blank:?}");
+        let _ = write!(
+            does,
+            "{parameters:?} {returns:?} {longs:?} {texts:?} {buffers:?} {iterators:?} {frame:?} {blank:?}"
+        );
         let next = self.groups.len();
         let index = *self.known.entry(does).or_insert(next);
         if index == next {
@@ -243,11 +248,20 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
         Instr::Map { keys, op, location, .. } => {
             visit_keys(keys, see);
             match op {
-                MapOp::SetLong(value) | MapOp::Add(_, value) | MapOp::Feed(value) | MapOp::Bucket(_, value) | MapOp::HasBucket(_, value) => {
+                MapOp::SetLong(value)
+                | MapOp::Add(_, value)
+                | MapOp::Feed(value)
+                | MapOp::Bucket(_, value)
+                | MapOp::HasBucket(_, value) => {
                     visit_value(value, see);
                 }
                 MapOp::SetText(text) => visit_text(text, see),
-                MapOp::Long(_) | MapOp::Text(..) | MapOp::Has(_) | MapOp::Delete | MapOp::Clear | MapOp::Extract(..) => {}
+                MapOp::Long(_)
+                | MapOp::Text(..)
+                | MapOp::Has(_)
+                | MapOp::Delete
+                | MapOp::Clear
+                | MapOp::Extract(..) => {}
             }
             location.iter_mut().for_each(|location| see(Hole::Location(location)));
         }
@@ -303,7 +317,11 @@ fn visit_parts(parts: &mut [Part], see: &mut Visitor) {
 fn visit_value(value: &mut Value, see: &mut Visitor) {
     match value {
         Value::Const(_) => see(Hole::Number(value)),
-        Value::Negate(inner) | Value::Not(inner) | Value::Complement(inner) | Value::SignExtend(inner, _) | Value::Bits(inner, _) => {
+        Value::Negate(inner)
+        | Value::Not(inner)
+        | Value::Complement(inner)
+        | Value::SignExtend(inner, _)
+        | Value::Bits(inner, _) => {
             visit_value(inner, see);
         }
         Value::Binary(_, left, right) => {
@@ -320,7 +338,13 @@ fn visit_value(value: &mut Value, see: &mut Visitor) {
             }
         }
         Value::Length(text) => visit_text(text, see),
-        Value::Own(_) | Value::Long(_) | Value::Global(_) | Value::KernelAddress { .. } | Value::ModuleAddress { .. } | Value::Register(_) | Value::Saved(_) => {}
+        Value::Own(_)
+        | Value::Long(_)
+        | Value::Global(_)
+        | Value::KernelAddress { .. }
+        | Value::ModuleAddress { .. }
+        | Value::Register(_)
+        | Value::Saved(_) => {}
     }
 }
 
@@ -337,10 +361,17 @@ mod tests {
 
     fn handler(name: &str, number: i64, place: u32) -> Routine {
         let variable = Variable { name: "t0".into(), parameter: false };
-        let sum = Value::Binary(crate::program::BinaryOp::Add, Box::new(Value::Const(7)), Box::new(Value::Const(number)));
+        let sum =
+            Value::Binary(crate::program::BinaryOp::Add, Box::new(Value::Const(7)), Box::new(Value::Const(number)));
         let code = vec![
             Instr::SetLong(LongId(0), sum),
-            Instr::Divide { to: LongId(0), modulo: false, left: Value::Const(number), right: Value::Long(LongId(0)), location: LocationId(place) },
+            Instr::Divide {
+                to: LongId(0),
+                modulo: false,
+                left: Value::Const(number),
+                right: Value::Long(LongId(0)),
+                location: LocationId(place),
+            },
         ];
         Routine {
             symbol: name.into(),
@@ -372,7 +403,9 @@ mod tests {
         assert_eq!(runs[&3].symbol, "h0");
         let sum = Value::Binary(crate::program::BinaryOp::Add, Box::new(Value::Const(7)), Box::new(Value::Own(0)));
         assert_eq!(routines[0].code[0], Instr::SetLong(LongId(0), sum));
-        assert!(matches!(&routines[0].code[1], Instr::Divide { left: Value::Own(0), location, .. } if location.as_own() == Some(1)));
+        assert!(
+            matches!(&routines[0].code[1], Instr::Divide { left: Value::Own(0), location, .. } if location.as_own() == Some(1))
+        );
     }
 
     #[test]
@@ -383,7 +416,10 @@ mod tests {
         }
         let mut routines = Vec::new();
         let runs = alike.finish(&mut routines);
-        assert_eq!(routines.iter().map(|routine| routine.comment.as_str()).collect::<Vec<_>>(), ["h0, and 1 more", "h1"]);
+        assert_eq!(
+            routines.iter().map(|routine| routine.comment.as_str()).collect::<Vec<_>>(),
+            ["h0, and 1 more", "h1"]
+        );
         assert_eq!([&runs[&0].symbol, &runs[&1].symbol, &runs[&2].symbol], ["h0", "h1", "h0"]);
         assert!(runs.values().all(|run| run.constants.is_empty()));
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a handler or function does, step by step: all that is left is to spell it in C.
 //!
 //! A [`Value`] or [`Text`] has no effect and cannot fail; whatever has or can is an [`Instr`] with its result in a
@@ -119,9 +121,16 @@ pub enum Value {
     Compare(BinaryOp, Box<Text>, Box<Text>),
     Conditional(Box<Value>, Box<Value>, Box<Value>),
     /// A link-time address of the kernel, moved to where it runs or to this CPU's copy.
-    KernelAddress { address: u64, per_cpu: bool },
+    KernelAddress {
+        address: u64,
+        per_cpu: bool,
+    },
     /// So many bytes behind a symbol of a module: index into [`super::Plan::module_symbols`].
-    ModuleAddress { symbol: u32, offset: u64, per_cpu: bool },
+    ModuleAddress {
+        symbol: u32,
+        offset: u64,
+        per_cpu: bool,
+    },
     /// Word of struct pt_regs at this byte offset.
     Register(u32),
     /// Saved at the probed function's entry, this many bytes into the instance's data.
@@ -202,7 +211,13 @@ impl MapOp {
     /// Whether it can end in a run-time error. What walks over elements is charged, and may be one too many.
     pub fn fails(&self, keys: &[Key]) -> bool {
         match self {
-            MapOp::SetLong(_) | MapOp::SetText(_) | MapOp::Add(..) | MapOp::Feed(_) | MapOp::Extract(..) | MapOp::Bucket(..) | MapOp::Clear => true,
+            MapOp::SetLong(_)
+            | MapOp::SetText(_)
+            | MapOp::Add(..)
+            | MapOp::Feed(_)
+            | MapOp::Extract(..)
+            | MapOp::Bucket(..)
+            | MapOp::Clear => true,
             MapOp::Has(_) | MapOp::Delete => keys.is_empty() || keys.contains(&Key::Any),
             MapOp::Long(_) | MapOp::Text(..) | MapOp::HasBucket(..) => false,
         }
@@ -231,12 +246,29 @@ pub enum Part {
     Long(Value),
     Text(Text),
     /// `bytes` of memory, `most` at the most.
-    Memory { address: Value, bytes: Value, most: u32, user: bool },
-    Pretty { table: TableId, address: Value, most: u32 },
+    Memory {
+        address: Value,
+        bytes: Value,
+        most: u32,
+        user: bool,
+    },
+    Pretty {
+        table: TableId,
+        address: Value,
+        most: u32,
+    },
     /// Addresses of a stack from `first` on, at most `most` (below 0: all).
-    Stack { user: bool, first: Value, most: Value },
+    Stack {
+        user: bool,
+        first: Value,
+        most: Value,
+    },
     /// The buckets of an aggregate's histogram, that many.
-    Histogram { map: GlobalId, keys: Vec<Key>, buckets: u32 },
+    Histogram {
+        map: GlobalId,
+        keys: Vec<Key>,
+        buckets: u32,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -245,29 +277,83 @@ pub enum Instr {
     SetLong(LongId, Value),
     /// A reference to bytes that stay: no copy.
     SetText(TextId, Text),
-    Copy { from: Text, buffer: BufferId, to: TextId },
-    Concatenate { left: Text, right: Text, buffer: BufferId, to: TextId },
+    Copy {
+        from: Text,
+        buffer: BufferId,
+        to: TextId,
+    },
+    Concatenate {
+        left: Text,
+        right: Text,
+        buffer: BufferId,
+        to: TextId,
+    },
     SetGlobalLong(GlobalId, Value),
     SetGlobalText(GlobalId, Text),
     /// Adds to a counter.
     Count(GlobalId, Value),
     SaveLong(u32, Value),
     SaveText(u32, Text),
-    Divide { to: LongId, modulo: bool, left: Value, right: Value, location: LocationId },
-    Read { to: LongId, address: Value, size: u8, user: bool, location: LocationId },
+    Divide {
+        to: LongId,
+        modulo: bool,
+        left: Value,
+        right: Value,
+        location: LocationId,
+    },
+    Read {
+        to: LongId,
+        address: Value,
+        size: u8,
+        user: bool,
+        location: LocationId,
+    },
     /// Whether the pattern matches.
-    Match { to: LongId, regex: RegexId, text: Text },
-    Write { address: Value, size: u8, value: Value, location: LocationId },
+    Match {
+        to: LongId,
+        regex: RegexId,
+        text: Text,
+    },
+    Write {
+        address: Value,
+        size: u8,
+        value: Value,
+        location: LocationId,
+    },
     SetRegister(u32, Value),
     /// `location`: for those that may fail.
-    Call { callee: Callee, arguments: Vec<Argument>, outcome: Outcome, location: Option<LocationId> },
+    Call {
+        callee: Callee,
+        arguments: Vec<Argument>,
+        outcome: Outcome,
+        location: Option<LocationId>,
+    },
     /// A record for the loader to format. `location`: where parts may fail; then there is none.
-    Record { format: u32, parts: Vec<Part>, location: Option<LocationId> },
+    Record {
+        format: u32,
+        parts: Vec<Part>,
+        location: Option<LocationId>,
+    },
     /// The same in the kernel, to a string.
-    Format { table: TableId, parts: Vec<Part>, buffer: BufferId, to: TextId, location: LocationId },
-    If { condition: Value, then: Vec<Instr>, otherwise: Vec<Instr> },
+    Format {
+        table: TableId,
+        parts: Vec<Part>,
+        buffer: BufferId,
+        to: TextId,
+        location: LocationId,
+    },
+    If {
+        condition: Value,
+        then: Vec<Instr>,
+        otherwise: Vec<Instr>,
+    },
     /// With `location` where it may fail.
-    Map { map: GlobalId, keys: Vec<Key>, op: MapOp, location: Option<LocationId> },
+    Map {
+        map: GlobalId,
+        keys: Vec<Key>,
+        op: MapOp,
+        location: Option<LocationId>,
+    },
     Foreach(Box<Loop>),
     /// Key of the iterator's element; the value where there is no number.
     IteratorLong(LongId, IteratorId, Option<u32>),
@@ -284,9 +370,16 @@ pub enum Instr {
     CalledFrom(LocationId),
     /// To the label if an error is set.
     Check(LabelId),
-    Charge { statements: u32, location: LocationId },
+    Charge {
+        statements: u32,
+        location: LocationId,
+    },
     /// Takes the error out, its message to the variable; to the label if it cannot be caught.
-    Catch { buffer: BufferId, to: TextId, uncaught: LabelId },
+    Catch {
+        buffer: BufferId,
+        to: TextId,
+        uncaught: LabelId,
+    },
     /// Whether embedded C said STAP_NEXT; that is forgotten then.
     TakeNext(LongId),
     ReturnLong(Value),
@@ -298,13 +391,19 @@ pub enum Instr {
 /// Whether running `code` can change what `value` reads.
 pub fn changes_value(code: &[Instr], value: &Value) -> bool {
     match value {
-        Value::Const(_) | Value::Own(_) | Value::Saved(_) | Value::KernelAddress { .. } | Value::ModuleAddress { .. } => false,
+        Value::Const(_)
+        | Value::Own(_)
+        | Value::Saved(_)
+        | Value::KernelAddress { .. }
+        | Value::ModuleAddress { .. } => false,
         Value::Long(id) => code.iter().any(|instr| sets_long(instr, *id)),
         Value::Global(id) => code.iter().any(|instr| sets_global(instr, *id)),
         Value::Register(offset) => any(code, &|instr| matches!(instr, Instr::SetRegister(to, _) if to == offset)),
-        Value::Negate(inner) | Value::Not(inner) | Value::Complement(inner) | Value::SignExtend(inner, _) | Value::Bits(inner, _) => {
-            changes_value(code, inner)
-        }
+        Value::Negate(inner)
+        | Value::Not(inner)
+        | Value::Complement(inner)
+        | Value::SignExtend(inner, _)
+        | Value::Bits(inner, _) => changes_value(code, inner),
         Value::Binary(_, left, right) => changes_value(code, left) || changes_value(code, right),
         Value::Compare(_, left, right) => changes_text(code, left) || changes_text(code, right),
         Value::Conditional(a, b, c) => [a, b, c].iter().any(|value| changes_value(code, value)),
@@ -390,11 +489,24 @@ pub fn only_counts(code: &[Instr]) -> bool {
 
 fn is_plain(value: &Value) -> bool {
     match value {
-        Value::Const(_) | Value::Long(_) | Value::Global(_) | Value::Register(_) | Value::KernelAddress { per_cpu: false, .. } => true,
-        Value::Negate(inner) | Value::Not(inner) | Value::Complement(inner) | Value::SignExtend(inner, _) | Value::Bits(inner, _) => is_plain(inner),
+        Value::Const(_)
+        | Value::Long(_)
+        | Value::Global(_)
+        | Value::Register(_)
+        | Value::KernelAddress { per_cpu: false, .. } => true,
+        Value::Negate(inner)
+        | Value::Not(inner)
+        | Value::Complement(inner)
+        | Value::SignExtend(inner, _)
+        | Value::Bits(inner, _) => is_plain(inner),
         Value::Binary(_, left, right) => is_plain(left) && is_plain(right),
         Value::Conditional(a, b, c) => is_plain(a) && is_plain(b) && is_plain(c),
-        Value::Own(_) | Value::KernelAddress { per_cpu: true, .. } | Value::ModuleAddress { .. } | Value::Compare(..) | Value::Saved(_) | Value::Length(_) => false,
+        Value::Own(_)
+        | Value::KernelAddress { per_cpu: true, .. }
+        | Value::ModuleAddress { .. }
+        | Value::Compare(..)
+        | Value::Saved(_)
+        | Value::Length(_) => false,
     }
 }
 
@@ -429,7 +541,9 @@ pub(super) fn interpreted(routines: &[Routine]) -> HashSet<TableId> {
     for routine in routines {
         each(&routine.code, &mut |instr| {
             let (Instr::Record { parts, .. } | Instr::Format { parts, .. }) = instr else { return };
-            found.extend(parts.iter().filter_map(|part| if let Part::Pretty { table, .. } = part { Some(*table) } else { None }));
+            found.extend(
+                parts.iter().filter_map(|part| if let Part::Pretty { table, .. } = part { Some(*table) } else { None }),
+            );
             if let Instr::Format { table, .. } = instr {
                 found.insert(*table);
             }
@@ -440,7 +554,8 @@ pub(super) fn interpreted(routines: &[Routine]) -> HashSet<TableId> {
 
 /// Drops routines that none of the roots calls, itself or by others: those whose calls all became something else.
 pub(super) fn keep_called(routines: &mut Vec<Routine>, roots: HashSet<String>) {
-    let by_symbol: HashMap<&str, &Routine> = routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
+    let by_symbol: HashMap<&str, &Routine> =
+        routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
     let mut open: Vec<String> = roots.iter().cloned().collect();
     let mut called = roots;
     while let Some(symbol) = open.pop() {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Conditions of probe points: the statements at a handler's head that turn hits away, and which handlers change what they read.
 
 use std::collections::BTreeSet;
@@ -7,9 +9,7 @@ use crate::program::{GlobalId, Program, Stmt, StmtKind};
 
 /// How many statements at the head of a handler are its probe point's conditions.
 pub fn filters(body: &[Stmt]) -> usize {
-    let is_filter = |statement: &&Stmt| {
-        matches!(&statement.kind, StmtKind::If { then, otherwise: None, .. } if matches!(then.kind, StmtKind::Filter))
-    };
+    let is_filter = |statement: &&Stmt| matches!(&statement.kind, StmtKind::If { then, otherwise: None, .. } if matches!(then.kind, StmtKind::Filter));
     body.iter().take_while(is_filter).count()
 }
 

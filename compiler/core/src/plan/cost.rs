@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a run of a handler takes, as far as its code tells: instructions, about. The loader makes a share of the machine's
 //! time of it, with the hits that it has counted (`--budget`).
 //!
@@ -81,7 +83,11 @@ impl<'r> Costs<'r> {
             | Instr::Catch { .. }
             | Instr::Match { .. }
             | Instr::ReturnText(_) => STRING,
-            Instr::Call { callee: Callee::Builtin(symbol), .. } if symbol.contains("stack") || symbol.contains("backtrace") => STACK,
+            Instr::Call { callee: Callee::Builtin(symbol), .. }
+                if symbol.contains("stack") || symbol.contains("backtrace") =>
+            {
+                STACK
+            }
             Instr::Call { callee: Callee::Builtin(_), .. } => BUILTIN,
             Instr::Call { callee: Callee::Routine(symbol), .. } => BUILTIN + self.call(symbol, depth),
             Instr::Call { callee: Callee::Embedded(_), .. } => EMBEDDED,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a print leaves to the loader: the text of formats, and names of addresses, which take the kernel thousands of
 //! instructions each. Functions that do nothing but give such a value stand for it, as those of the library do.
 
@@ -68,7 +70,11 @@ pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<N
     let stack = |user: &Expr, in_kernel, in_user, exprs: &[&'e Expr]| {
         let ExprKind::Long(user) = user.kind else { return None };
         let conversion = if user == 0 { in_kernel } else { in_user };
-        Some(Names { conversion, exprs: exprs.to_vec(), of: NamesOf::Stack { user: user != 0, whole: exprs.is_empty() } })
+        Some(Names {
+            conversion,
+            exprs: exprs.to_vec(),
+            of: NamesOf::Stack { user: user != 0, whole: exprs.is_empty() },
+        })
     };
     match (symbol, arguments.as_slice()) {
         ("symname", _) => address(Named::Symbol),
@@ -90,7 +96,9 @@ fn call<'e>(program: &'e Program, expr: &'e Expr) -> Option<(&'static str, Vec<&
             let handed = arguments.iter().map(|argument| match &argument.kind {
                 ExprKind::Long(_) => Some(argument),
                 // Each once and in order, so that they are evaluated as the call would.
-                ExprKind::Variable(Variable::Local(local)) => rest.next().filter(|(index, _)| *index == local.index()).map(|(_, given)| given),
+                ExprKind::Variable(Variable::Local(local)) => {
+                    rest.next().filter(|(index, _)| *index == local.index()).map(|(_, given)| given)
+                }
                 _ => None,
             });
             let handed = handed.collect::<Option<Vec<_>>>()?;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Frame memory: how deep calls nest, and how many bytes of strings can be alive at once.
 
 use super::code::Routine;
@@ -13,7 +15,10 @@ pub(super) struct Nesting {
 
 /// Calls of each function.
 fn graph(program: &Program) -> Vec<Vec<usize>> {
-    Walk::of_functions(program).into_iter().map(|walk| walk.calls.into_iter().map(FunctionId::index).collect()).collect()
+    Walk::of_functions(program)
+        .into_iter()
+        .map(|walk| walk.calls.into_iter().map(FunctionId::index).collect())
+        .collect()
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -77,7 +82,10 @@ pub const MOST_SAVED: u64 = 1 << 20;
 pub fn size(routine: &Routine, string_bytes: u32) -> u64 {
     let iterators = routine.iterators.iter().fold(0u64, |sum, iterator| sum.saturating_add(iterator.bytes()));
     let variables = if routine.spilled { spilled(routine) } else { 0 };
-    (routine.buffers.len() as u64 * u64::from(string_bytes)).next_multiple_of(8).saturating_add(iterators).saturating_add(variables)
+    (routine.buffers.len() as u64 * u64::from(string_bytes))
+        .next_multiple_of(8)
+        .saturating_add(iterators)
+        .saturating_add(variables)
 }
 
 /// Of an iterator's own state (struct spile_iterator in runtime-c/script.h).

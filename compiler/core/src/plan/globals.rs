@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Which globals need a lock, and how a handler takes it.
 //!
 //! A global that no armed probe writes needs none: begin probes run before anything is armed, end probes after
@@ -34,7 +36,10 @@ pub(super) fn mode(global: &Global, counter: Option<u32>, access: Access) -> Loc
 
 /// Whether the probe runs beside no other: before any is armed, or after all are disarmed.
 fn is_serial(attachment: &Attachment) -> bool {
-    matches!(attachment, Attachment::Begin { .. } | Attachment::End { .. } | Attachment::Error { .. } | Attachment::Never)
+    matches!(
+        attachment,
+        Attachment::Begin { .. } | Attachment::End { .. } | Attachment::Error { .. } | Attachment::Never
+    )
 }
 
 /// By global: its number among the counters, None where it is none. A counter is kept on each CPU by itself; reading one
@@ -105,7 +110,12 @@ pub(super) fn contended(program: &Program, handlers: &[Uses], counters: &[Option
 /// of an armed probe touches more than one of them, and that one once. Each such run has a moment at which it does, within
 /// the time for which it holds its locks; so all is as if runs came one after the other, in the order of these moments.
 /// `runs`: what each run touches, with its probe. `watched`: what conditions read, which take their locks when they look.
-pub(super) fn lone(program: &Program, runs: &[(&Attachment, Touches)], contended: &[bool], watched: &BTreeSet<GlobalId>) -> Vec<bool> {
+pub(super) fn lone(
+    program: &Program,
+    runs: &[(&Attachment, Touches)],
+    contended: &[bool],
+    watched: &BTreeSet<GlobalId>,
+) -> Vec<bool> {
     let mut lone: Vec<bool> = program.globals.iter().map(|global| global.scalar() == Some(Type::Long)).collect();
     lone.iter_mut().zip(contended).for_each(|(lone, &contended)| *lone &= contended);
     watched.iter().for_each(|global| lone[global.index()] = false);
@@ -130,7 +140,7 @@ pub(super) fn locks(contended: &[bool], lone: &[bool]) -> Vec<Option<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Probe, Place, TargetId, Target};
+    use crate::program::{Place, Probe, Target, TargetId};
     use spile_source::{FileId, Span};
 
     fn span() -> Span {
@@ -159,7 +169,12 @@ mod tests {
             span: span(),
         };
         let target = Target { name: String::new(), build_id: Vec::new(), build_id_address: None, path: String::new() };
-        Program { globals: vec![global], probes: attachments.into_iter().map(probe).collect(), targets: vec![target], ..Program::default() }
+        Program {
+            globals: vec![global],
+            probes: attachments.into_iter().map(probe).collect(),
+            targets: vec![target],
+            ..Program::default()
+        }
     }
 
     /// Whether the globals are lone that runs of armed probes touch so often.
@@ -167,7 +182,8 @@ mod tests {
         let mut program = program(Vec::new());
         program.globals = vec![program.globals[0].clone(); 3];
         let entry = entry();
-        let runs: Vec<_> = runs.iter().map(|run| (&entry, run.iter().map(|&(id, times)| (GlobalId(id), times)).collect())).collect();
+        let runs: Vec<_> =
+            runs.iter().map(|run| (&entry, run.iter().map(|&(id, times)| (GlobalId(id), times)).collect())).collect();
         lone(&program, &runs, &[true; 3], &watched.iter().map(|&id| GlobalId(id)).collect())
     }
 
@@ -209,7 +225,10 @@ mod tests {
 
     #[test]
     fn what_is_only_added_to_is_a_counter() {
-        assert_eq!(planned(vec![(entry(), Access::Feed), (Attachment::End { order: 0 }, Access::Write)]), (true, false));
+        assert_eq!(
+            planned(vec![(entry(), Access::Feed), (Attachment::End { order: 0 }, Access::Write)]),
+            (true, false)
+        );
         // A timer that prints it, or sets it back, waits for those that add.
         assert_eq!(planned(vec![(entry(), Access::Feed), (timer(), Access::Read)]), (true, true));
         assert_eq!(planned(vec![(entry(), Access::Feed), (timer(), Access::Write)]), (true, true));

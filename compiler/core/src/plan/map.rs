@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Arrays, aggregates and `foreach` as instructions.
 
 use super::code::*;
@@ -5,8 +7,8 @@ use super::routine::{Builder, Result};
 use crate::program::{
     self, BinaryOp, Element, Expr, Foreach, GlobalId, Holds, Iterated, Slice, SortBy, Type, Variable,
 };
-use spile_source::Span;
 use spile_abi::format::Histogram;
+use spile_source::Span;
 
 /// A lowered key.
 pub(super) fn key(result: Result) -> Key {
@@ -106,7 +108,14 @@ impl Builder<'_, '_> {
         value
     }
 
-    pub(super) fn update_element(&mut self, element: &Element, op: BinaryOp, value: &Expr, old: bool, span: Span) -> Result {
+    pub(super) fn update_element(
+        &mut self,
+        element: &Element,
+        op: BinaryOp,
+        value: &Expr,
+        old: bool,
+        span: Span,
+    ) -> Result {
         let (keys, value) = self.keys_and(&element.keys, value);
         let map = element.global;
         let delta = match (op, &value) {

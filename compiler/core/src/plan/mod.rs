@@ -1,7 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Pass 3, first half: the resolved program to a plan: which routine runs where, with which memory, locks and formats.
 //!
 //! Everything that needs deciding is decided here; [`crate::emit`] spells it.
 
+mod alike;
 pub mod code;
 mod condition;
 mod cost;
@@ -13,21 +16,20 @@ mod routine;
 mod shared;
 pub mod stack;
 pub mod stacks;
-mod alike;
 mod tables;
 
-use code::{Frame, Routine, TableId};
-use routine::{Around, Builder, Kept, c_name};
 use alike::{Alike, Run};
+use code::{Frame, Routine, TableId};
+pub use globals::LockMode;
+use routine::{Around, Builder, Kept, c_name};
 use shared::Shared;
 use tables::Tables;
-pub use globals::LockMode;
 pub use tables::{EmbeddedExpression, ModuleSymbol};
 
 use crate::program::uses::{self, Touches, Uses, Walk};
 use crate::program::{Attachment, Automaton, Constant, EmbeddedC, FunctionBody, Holds, Place, Program, Type};
-use spile_source::{Origin, SourceMap};
 use spile_abi::meta::{self, Meta};
+use spile_source::{Origin, SourceMap};
 
 /// Limits of section 4.1 of the manual, each set by `-D NAME=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +150,12 @@ pub struct Global {
 pub enum Storage {
     /// `counter`: its number, if what is added to it lies on each CPU by itself. `lone`: used without a lock, by single
     /// loads and stores.
-    Variable { ty: Type, initial: Option<Constant>, counter: Option<u32>, lone: bool },
+    Variable {
+        ty: Type,
+        initial: Option<Constant>,
+        counter: Option<u32>,
+        lone: bool,
+    },
     Map(Map),
 }
 
@@ -251,7 +258,8 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
     let nesting = frame::nesting(program);
     let max_nesting = naming.limits.max_nesting.unwrap_or(nesting.needed);
     let names = function_names(program);
-    let saved: Vec<Saved> = program.probes.iter().map(|probe| saved_offsets(&probe.saved, naming.limits.string_bytes)).collect();
+    let saved: Vec<Saved> =
+        program.probes.iter().map(|probe| saved_offsets(&probe.saved, naming.limits.string_bytes)).collect();
     let mut tables = Tables::new(sources, naming.limits.string_bytes);
     let mut routines = Vec::new();
     let mut embedded = Vec::new();
@@ -261,14 +269,18 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             FunctionBody::EmbeddedC(code) => embedded.push(EmbeddedFunction {
                 symbol,
                 name: function.name.clone(),
-                parameters: function.locals[..function.parameters].iter().map(|local| (local.name.clone(), local.ty)).collect(),
+                parameters: function.locals[..function.parameters]
+                    .iter()
+                    .map(|local| (local.name.clone(), local.ty))
+                    .collect(),
                 returns: function.returns,
                 code: located(code, sources),
                 unmangled: code.unmangled,
             }),
             FunctionBody::Script(statements) => {
                 let comment = format!("function {} ({})", function.name, sources.place(function.span));
-                let offsets = function.site.and_then(|site| saved.get(site as usize)).map_or(&[][..], |saved| &saved.offsets);
+                let offsets =
+                    function.site.and_then(|site| saved.get(site as usize)).map_or(&[][..], |saved| &saved.offsets);
                 let mut builder = Builder::new(around(program, &mut tables, &names, &naming, offsets, kept));
                 let parameters = builder.declare(&function.locals, function.parameters);
                 builder.charge(statements, function.span);
@@ -318,9 +330,9 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             String::new()
         };
         let taken_for = |uses: &Uses| {
-            let taken = uses
-                .iter()
-                .filter_map(|(id, &access)| Some((locks[id.index()]?, globals::mode(&program.globals[id.index()], counters[id.index()], access))));
+            let taken = uses.iter().filter_map(|(id, &access)| {
+                Some((locks[id.index()]?, globals::mode(&program.globals[id.index()], counters[id.index()], access)))
+            });
             let mut taken: Vec<(u32, LockMode)> = taken.collect();
             taken.sort_unstable();
             taken
@@ -330,7 +342,13 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &[], kept));
             builder.statements(filters);
             let comment = format!("probe {}: its condition", probe.point);
-            let routine = builder.finish(format!("{}_condition", routine_name(index, probe)), comment, Vec::new(), None, Frame::Handler);
+            let routine = builder.finish(
+                format!("{}_condition", routine_name(index, probe)),
+                comment,
+                Vec::new(),
+                None,
+                Frame::Handler,
+            );
             let uses = Walk::of(filters).with_calls(&function_uses);
             Condition { routine: shared.add(&mut routines, routine), locks: taken_for(&uses) }
         });
@@ -371,7 +389,8 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
     });
     code::keep_called(&mut routines, roots.collect());
     let interpreted = code::interpreted(&routines);
-    let bytecode = (0..).map(TableId).zip(std::mem::take(&mut tables.tables)).filter(|(id, _)| interpreted.contains(id)).collect();
+    let bytecode =
+        (0..).map(TableId).zip(std::mem::take(&mut tables.tables)).filter(|(id, _)| interpreted.contains(id)).collect();
     let mut meta = Meta {
         name: naming.module.clone(),
         title: naming.title.clone(),
@@ -381,7 +400,11 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         targets: program
             .targets
             .iter()
-            .map(|target| meta::Target { name: target.name.clone(), build_id: target.build_id.clone(), path: target.path.clone() })
+            .map(|target| meta::Target {
+                name: target.name.clone(),
+                build_id: target.build_id.clone(),
+                path: target.path.clone(),
+            })
             .collect(),
         probes: program
             .probes
@@ -520,7 +543,9 @@ fn routine_name(index: usize, probe: &crate::program::Probe) -> String {
         Attachment::Kprobe(_) => c_name(&probe.function),
         Attachment::Kretprobe { .. } => format!("{}_return", c_name(&probe.function)),
         Attachment::Tracepoint { name, .. } => c_name(name),
-        Attachment::Symbol { returning, .. } => format!("{}{}", c_name(&probe.function), if *returning { "_return" } else { "" }),
+        Attachment::Symbol { returning, .. } => {
+            format!("{}{}", c_name(&probe.function), if *returning { "_return" } else { "" })
+        }
         Attachment::Procfs { .. } => "procfs".to_string(),
         Attachment::Netfilter { .. } => "netfilter".to_string(),
         Attachment::Watch { .. } => "watch".to_string(),
@@ -627,7 +652,9 @@ impl Plan {
 /// The place of a site within its target, for the emitted table.
 pub fn place_of(attachment: &Attachment) -> Option<&Place> {
     match attachment {
-        Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. } | Attachment::Tracepoint { place, .. } => Some(place),
+        Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. } | Attachment::Tracepoint { place, .. } => {
+            Some(place)
+        }
         Attachment::Watch { place, .. } => place.as_ref(),
         _ => None,
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Handlers and functions to [`Routine`]s: expressions taken apart where they have effects or can fail.
 
 use super::code::*;
@@ -5,9 +7,9 @@ use super::deferred::{self, NamesOf};
 use super::map::key;
 use super::tables::Tables;
 use crate::program::uses::counted;
-use crate::program::{self, BinaryOp, Expr, ExprKind, LValue, Program, PrintPiece, Stmt, StmtKind, Type};
-use spile_source::Span;
+use crate::program::{self, BinaryOp, Expr, ExprKind, LValue, PrintPiece, Program, Stmt, StmtKind, Type};
 use spile_abi::format::{Directive, Piece, Size};
+use spile_source::Span;
 
 /// What a routine may ask of its surroundings.
 pub(super) struct Around<'p, 's> {
@@ -191,7 +193,9 @@ impl<'p, 's> Builder<'p, 's> {
                 });
                 self.push(Instr::If { condition, then, otherwise });
             }
-            StmtKind::Loop { condition, step, body } => self.script_loop(condition.as_ref(), step.as_ref(), body, statement.span),
+            StmtKind::Loop { condition, step, body } => {
+                self.script_loop(condition.as_ref(), step.as_ref(), body, statement.span)
+            }
             StmtKind::Break => {
                 if let Some(&(_, out)) = self.loops.last() {
                     self.push(Instr::Goto(out));
@@ -498,7 +502,9 @@ impl<'p, 's> Builder<'p, 's> {
                 };
                 return Result::Text(self.format(&program::Print { pieces: vec![piece] }, expr.span));
             }
-            ExprKind::KernelAddress { address, per_cpu } => Value::KernelAddress { address: *address, per_cpu: *per_cpu },
+            ExprKind::KernelAddress { address, per_cpu } => {
+                Value::KernelAddress { address: *address, per_cpu: *per_cpu }
+            }
             ExprKind::ModuleAddress { module, symbol, offset, per_cpu } => {
                 let symbol = self.around.tables.module_symbol(module, symbol);
                 Value::ModuleAddress { symbol, offset: *offset, per_cpu: *per_cpu }
@@ -785,7 +791,9 @@ impl<'p, 's> Builder<'p, 's> {
             (Result::Long(current), value) => {
                 let value = value.long();
                 Result::Long(match op {
-                    BinaryOp::Divide | BinaryOp::Modulo => self.divide(op == BinaryOp::Modulo, current, value, expr.span),
+                    BinaryOp::Divide | BinaryOp::Modulo => {
+                        self.divide(op == BinaryOp::Modulo, current, value, expr.span)
+                    }
                     _ => Value::Binary(op, Box::new(current), Box::new(value)),
                 })
             }
@@ -918,14 +926,18 @@ impl<'p, 's> Builder<'p, 's> {
                     _ if bytes.is_empty() => {}
                     _ => pieces.push(Piece::Literal(bytes.clone())),
                 },
-                PrintPiece::Directive { argument: Expr { kind: ExprKind::Pretty { description, .. }, .. }, .. } if is_plain(piece) => {
+                PrintPiece::Directive { argument: Expr { kind: ExprKind::Pretty { description, .. }, .. }, .. }
+                    if is_plain(piece) =>
+                {
                     let address = next().long();
                     let most = description.max_payload(self.around.limits.string_bytes);
                     let table = self.around.tables.pretty_table(description);
                     pieces.push(Piece::Pretty((**description).clone()));
                     parts.push(Part::Pretty { table, address, most });
                 }
-                PrintPiece::Directive { argument: Expr { kind: ExprKind::Chart(aggregate), .. }, .. } if is_plain(piece) => {
+                PrintPiece::Directive { argument: Expr { kind: ExprKind::Chart(aggregate), .. }, .. }
+                    if is_plain(piece) =>
+                {
                     let keys = aggregate.keys.iter().map(|_| key(next())).collect();
                     let histogram = self.histogram(aggregate.global);
                     let buckets = histogram.buckets();
@@ -940,11 +952,18 @@ impl<'p, 's> Builder<'p, 's> {
                     parts.extend(dynamic.clone().map(Part::Long));
                     if let Some(names) = named(piece) {
                         self.around.tables.defers_names = true;
-                        pieces.push(Piece::Directive(Directive { conversion: names.conversion as u8, ..directive.clone() }));
+                        pieces.push(Piece::Directive(Directive {
+                            conversion: names.conversion as u8,
+                            ..directive.clone()
+                        }));
                         parts.push(match names.of {
                             NamesOf::Address => Part::Long(next().long()),
-                            NamesOf::Stack { user, whole: true } => Part::Stack { user, first: Value::Const(0), most: Value::Const(-1) },
-                            NamesOf::Stack { user, whole: false } => Part::Stack { user, first: next().long(), most: next().long() },
+                            NamesOf::Stack { user, whole: true } => {
+                                Part::Stack { user, first: Value::Const(0), most: Value::Const(-1) }
+                            }
+                            NamesOf::Stack { user, whole: false } => {
+                                Part::Stack { user, first: next().long(), most: next().long() }
+                            }
                         });
                         continue;
                     }
@@ -969,7 +988,14 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     /// The finished routine.
-    pub(super) fn finish(self, symbol: String, comment: String, parameters: Vec<Parameter>, returns: Option<Type>, frame: Frame) -> Routine {
+    pub(super) fn finish(
+        self,
+        symbol: String,
+        comment: String,
+        parameters: Vec<Parameter>,
+        returns: Option<Type>,
+        frame: Frame,
+    ) -> Routine {
         Routine {
             symbol,
             comment,
@@ -1072,9 +1098,7 @@ fn statements_of(statement: &Stmt) -> u32 {
         StmtKind::If { then, otherwise, .. } => {
             1 + statements_of(then).max(otherwise.as_ref().map_or(0, |otherwise| statements_of(otherwise)))
         }
-        StmtKind::Try { body, handler, .. } => {
-            1 + body.iter().chain(handler).map(statements_of).sum::<u32>()
-        }
+        StmtKind::Try { body, handler, .. } => 1 + body.iter().chain(handler).map(statements_of).sum::<u32>(),
         _ => 1,
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Handlers of many sites that do the same are one routine: `probe module("nfs").function("*") { ... }` is compiled once.
 
 use std::collections::HashMap;
@@ -17,7 +19,8 @@ impl Shared {
     pub fn add(&mut self, routines: &mut Vec<Routine>, routine: Routine) -> String {
         let Routine { parameters, returns, longs, texts, buffers, iterators, frame, code, .. } = &routine;
         // Names of variables are part of it: they are spelled too.
-        let does = format!("{parameters:?} {returns:?} {longs:?} {texts:?} {buffers:?} {iterators:?} {frame:?} {code:?}");
+        let does =
+            format!("{parameters:?} {returns:?} {longs:?} {texts:?} {buffers:?} {iterators:?} {frame:?} {code:?}");
         let next = routines.len();
         let index = *self.known.entry(does).or_insert(next);
         if index == next {

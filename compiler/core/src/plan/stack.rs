@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Kernel stack: how much of it a handler can use, with everything it calls, from what the C compiler says of each function
 //! (`-fstack-usage`). Strings and what iterators sort are not there but in frame memory ([`super::frame`]); if the stack has no
 //! room for the rest, so are variables ([`spill`]).
@@ -7,9 +9,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::Plan;
 use super::code::{self, Frame, Instr, Routine};
 use super::frame;
-use super::Plan;
 
 /// What the runtime and the kernel's functions that it calls need above and below a handler. Measured on a stack that was
 /// filled before each call (6.1, gcc-12): print_regs() takes 1128 bytes, `$file$` 688, a fault in user_string() 544, most
@@ -37,10 +39,20 @@ impl Need {
 
     /// Of each probe: of its handlers, and of all conditions, which may be asked for at the end of any of them.
     pub fn by_probe(&self, plan: &Plan) -> Vec<u32> {
-        let by_symbol: HashMap<&str, u32> = plan.routines.iter().map(|routine| routine.symbol.as_str()).zip(self.bytes.iter().copied()).collect();
+        let by_symbol: HashMap<&str, u32> =
+            plan.routines.iter().map(|routine| routine.symbol.as_str()).zip(self.bytes.iter().copied()).collect();
         let of = |symbol: &str| by_symbol.get(symbol).copied().unwrap_or(0);
-        let conditions = plan.probes.iter().filter_map(|probe| probe.condition.as_ref()).map(|condition| of(&condition.routine)).max().unwrap_or(0);
-        let needs = plan.probes.iter().map(|probe| of(&probe.handler).max(probe.entry_handler.as_deref().map_or(0, of)).max(conditions));
+        let conditions = plan
+            .probes
+            .iter()
+            .filter_map(|probe| probe.condition.as_ref())
+            .map(|condition| of(&condition.routine))
+            .max()
+            .unwrap_or(0);
+        let needs = plan
+            .probes
+            .iter()
+            .map(|probe| of(&probe.handler).max(probe.entry_handler.as_deref().map_or(0, of)).max(conditions));
         needs.collect()
     }
 }
@@ -49,7 +61,8 @@ impl Need {
 /// `max_nesting`: calls open at once at the most, where one can come back to itself.
 pub fn need(routines: &[Routine], max_nesting: u32, usage: &str) -> Need {
     let frames = frames(usage);
-    let by_symbol: HashMap<&str, usize> = routines.iter().enumerate().map(|(index, routine)| (routine.symbol.as_str(), index)).collect();
+    let by_symbol: HashMap<&str, usize> =
+        routines.iter().enumerate().map(|(index, routine)| (routine.symbol.as_str(), index)).collect();
     let graph: Vec<Vec<usize>> = routines.iter().map(|routine| callees(&routine.code, &by_symbol)).collect();
     let frame = |index: usize| frames.get(routines[index].symbol.as_str()).map_or(0, |bytes| bytes + CALL);
     let (length, _) = frame::longest(&graph, &frame);
@@ -120,7 +133,10 @@ fn frames(usage: &str) -> HashMap<&str, u64> {
     let mut frames: HashMap<&str, u64> = HashMap::new();
     for line in usage.lines() {
         let mut fields = line.split('\t');
-        let (Some(place), Some(bytes)) = (fields.next(), fields.next().and_then(|bytes| bytes.parse::<u64>().ok())) else { continue };
+        let (Some(place), Some(bytes)) = (fields.next(), fields.next().and_then(|bytes| bytes.parse::<u64>().ok()))
+        else {
+            continue;
+        };
         let name = place.rsplit(':').next().unwrap_or(place);
         let name = name.split('.').next().unwrap_or(name);
         *frames.entry(name).or_default() += bytes;
@@ -138,12 +154,17 @@ fn callees(code: &[Instr], by_symbol: &HashMap<&str, usize>) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::code::{Callee, Outcome};
     use super::super::code::tests::routine;
+    use super::super::code::{Callee, Outcome};
     use super::*;
 
     fn calling(symbol: &str, calls: &[&str]) -> Routine {
-        let call = |symbol: &&str| Instr::Call { callee: Callee::Routine(symbol.to_string()), arguments: Vec::new(), outcome: Outcome::None, location: None };
+        let call = |symbol: &&str| Instr::Call {
+            callee: Callee::Routine(symbol.to_string()),
+            arguments: Vec::new(),
+            outcome: Outcome::None,
+            location: None,
+        };
         routine(symbol, vec![Instr::Loop(calls.iter().map(call).collect())])
     }
 
@@ -151,7 +172,8 @@ mod tests {
 
     #[test]
     fn chains_add_up() {
-        let routines = [calling("f", &["g", "gone"]), calling("g", &[]), calling("p", &["f", "inlined"]), calling("inlined", &[])];
+        let routines =
+            [calling("f", &["g", "gone"]), calling("g", &[]), calling("p", &["f", "inlined"]), calling("inlined", &[])];
         let need = need(&routines, 3, USAGE);
         assert_eq!(u64::from(need.most()), RUNTIME + (100 + CALL) + (64 + CALL) + (8 + CALL));
         assert_eq!(u64::from(need.bytes[1]), RUNTIME + 64 + CALL);

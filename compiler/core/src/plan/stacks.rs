@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Stacks that are values. A print leaves their addresses to the loader; a key, or a text that the script takes apart, holds them in
 //! hex, and a string as long as others would lose the outer frames: the root, for whoever folds them. Where a program keeps
 //! stacks, its strings are long enough for whole ones. A hit costs what its own stack takes; arrays and frames take more memory.
@@ -64,7 +66,9 @@ fn keeps(code: &[Instr]) -> bool {
         found |= match *symbol {
             "task_backtrace" => true,
             // A few of them fit anyway.
-            "__stack_addresses" => !matches!(arguments.get(2), Some(Argument::Long(Value::Const(most))) if (0..=26).contains(most)),
+            "__stack_addresses" => {
+                !matches!(arguments.get(2), Some(Argument::Long(Value::Const(most))) if (0..=26).contains(most))
+            }
             _ => false,
         };
     });

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What routines refer to by number: formats and locations for the loader, bytecode for the module, embedded C.
 
 use std::collections::HashMap;
 
 use super::code::{LocationId, TableId};
 use crate::program::{EmbeddedC, Type};
-use spile_source::{SourceMap, Span};
 use spile_abi::format::{self, Directive, Flags, Piece, Pretty, Size};
+use spile_source::{SourceMap, Span};
 
 /// `%s` and nothing else.
 pub(super) fn plain_string() -> Directive {
@@ -132,7 +134,12 @@ impl<'s> Tables<'s> {
     }
 
     /// The function that an embedded expression becomes.
-    pub(super) fn embedded_expression(&mut self, code: &EmbeddedC, parameters: Vec<(String, Type)>, ty: Option<Type>) -> String {
+    pub(super) fn embedded_expression(
+        &mut self,
+        code: &EmbeddedC,
+        parameters: Vec<(String, Type)>,
+        ty: Option<Type>,
+    ) -> String {
         let symbol = format!("spile_embedded_expression_{}", self.expressions.len());
         self.expressions.push(EmbeddedExpression { symbol: symbol.clone(), code: code.clone(), parameters, ty });
         symbol

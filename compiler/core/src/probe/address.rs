@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Kernel code by its address: `kernel.function(N)`, `kernel.statement(N)` and, without debug information,
 //! `kernel.statement(N).absolute`. A module's addresses count from the start of its `.text`.
 
@@ -5,26 +7,44 @@ use std::rc::Rc;
 
 use super::function::{FunctionContext, described, objects, owner_of, place_in};
 use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
-use spile_debuginfo::{Address, Function, FunctionId};
 use crate::program::Attachment;
-use spile_source::Span;
 use spile_debuginfo::target::Object;
+use spile_debuginfo::{Address, Function, FunctionId};
+use spile_source::Span;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
-        Form { spelling: "kernel.function(number)", doc: "entry of the kernel function that has the link-time address" },
+        Form {
+            spelling: "kernel.function(number)",
+            doc: "entry of the kernel function that has the link-time address",
+        },
         Form { spelling: "kernel.function(number).call", doc: "the same" },
         Form { spelling: "kernel.function(number).return", doc: "its return" },
-        Form { spelling: "kernel.function(number).return.maxactive(number)", doc: "the same, for at most N calls at once" },
-        Form { spelling: "module(string).function(number)", doc: "entry of the module's function that has the offset in .text" },
+        Form {
+            spelling: "kernel.function(number).return.maxactive(number)",
+            doc: "the same, for at most N calls at once",
+        },
+        Form {
+            spelling: "module(string).function(number)",
+            doc: "entry of the module's function that has the offset in .text",
+        },
         Form { spelling: "module(string).function(number).call", doc: "the same" },
         Form { spelling: "module(string).function(number).return", doc: "its return" },
-        Form { spelling: "module(string).function(number).return.maxactive(number)", doc: "the same, for at most N calls at once" },
+        Form {
+            spelling: "module(string).function(number).return.maxactive(number)",
+            doc: "the same, for at most N calls at once",
+        },
         Form { spelling: "kernel.statement(number)", doc: "the kernel's statement at a link-time address" },
         Form { spelling: "kernel.statement(number).nearest", doc: "the last statement that begins at or before it" },
-        Form { spelling: "kernel.statement(number).absolute", doc: "the instruction at an address of the running kernel" },
+        Form {
+            spelling: "kernel.statement(number).absolute",
+            doc: "the instruction at an address of the running kernel",
+        },
         Form { spelling: "module(string).statement(number)", doc: "the module's statement at an offset in .text" },
-        Form { spelling: "module(string).statement(number).nearest", doc: "the last statement that begins at or before it" },
+        Form {
+            spelling: "module(string).statement(number).nearest",
+            doc: "the last statement that begins at or before it",
+        },
     ],
     resolve,
 };
@@ -37,7 +57,8 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         if !resolver.is_guru() {
             return Err(PointError::Guru { component, what: "a probe at an absolute address" });
         }
-        let attachment = Attachment::Symbol { symbol: String::new(), address: number as u64, returning: false, maxactive: 0 };
+        let attachment =
+            Attachment::Symbol { symbol: String::new(), address: number as u64, returning: false, maxactive: 0 };
         let (point, module) = (format!("kernel.statement({number:#x}).absolute"), "kernel".to_string());
         return Ok(vec![Site { point, function: String::new(), module, attachment, context: Rc::new(NoContext) }]);
     }
@@ -48,14 +69,23 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
-fn resolve_in(point: &Point, number: u64, component: Span, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Site, PointError> {
+fn resolve_in(
+    point: &Point,
+    number: u64,
+    component: Span,
+    object: &Rc<Object>,
+    resolver: &mut Resolver,
+) -> Result<Site, PointError> {
     let failed = |error: spile_debuginfo::Error| PointError::DebugInfo { component, message: error.to_string() };
     let name = || format!("{number:#x}");
     let refused = |why: String| PointError::NotProbeable { component, name: name(), why };
-    let address = object.code_address(number).ok_or_else(|| refused(format!("{} has no code there", described(object))))?;
+    let address =
+        object.code_address(number).ok_or_else(|| refused(format!("{} has no code there", described(object))))?;
     let debug = object.debug().map_err(failed)?;
     let id = debug.function_at(address).map_err(failed)?;
-    let id = id.ok_or_else(|| refused(format!("no function of {} that debug information knows of has it", described(object))))?;
+    let id = id.ok_or_else(|| {
+        refused(format!("no function of {} that debug information knows of has it", described(object)))
+    })?;
     let function = debug.function(id).map_err(failed)?;
     let maxactive = match point.number("maxactive") {
         None => 0,
@@ -64,14 +94,15 @@ fn resolve_in(point: &Point, number: u64, component: Span, object: &Rc<Object>, 
     };
     let at = match point.has("statement") {
         true => statement(debug, id, address, point.has("nearest")).map_err(failed)?.map_err(|near| match near {
-            Some(near) => refused(format!("no statement begins there; one begins at {:#x}, and .nearest takes it", near.offset)),
+            Some(near) => {
+                refused(format!("no statement begins there; one begins at {:#x}, and .nearest takes it", near.offset))
+            }
             None => refused("no statement begins there or before".into()),
         })?,
         false => body_with(&function, address).ok_or_else(|| refused("its function has no entry".into()))?,
     };
     let target = resolver.target(object)?;
-    let place = place_in(object, target, at)
-        .map_err(|why| refused(why.into()))?;
+    let place = place_in(object, target, at).map_err(|why| refused(why.into()))?;
     let returning = point.has("return");
     let (name, file, line) = (function.name, function.file, function.line);
     let attachment = if returning { Attachment::Kretprobe { place, maxactive } } else { Attachment::Kprobe(place) };
@@ -84,8 +115,13 @@ fn resolve_in(point: &Point, number: u64, component: Span, object: &Rc<Object>, 
         true => format!("{}.statement({:#x})", owner_of(object), at.offset),
         false => format!("{}.function(\"{name}@{file}:{line}\"){suffix}", owner_of(object)),
     };
-    let context =
-        FunctionContext { object: object.clone(), function: id, place: format!("{name} ({file}:{line})"), address: at, returning };
+    let context = FunctionContext {
+        object: object.clone(),
+        function: id,
+        place: format!("{name} ({file}:{line})"),
+        address: at,
+        returning,
+    };
     let module = if object.is_kernel() { "kernel".to_string() } else { object.name().to_string() };
     Ok(Site { point: canonical, function: name, module, attachment, context: Rc::new(context) })
 }
@@ -98,7 +134,10 @@ fn statement(
     nearest: bool,
 ) -> Result<Result<Address, Option<Address>>, spile_debuginfo::Error> {
     let statements = debug.statements(id)?;
-    let before = statements.iter().map(|statement| statement.address).filter(|at| at.section == address.section && *at <= address);
+    let before = statements
+        .iter()
+        .map(|statement| statement.address)
+        .filter(|at| at.section == address.section && *at <= address);
     Ok(match before.max() {
         Some(at) if at == address || nearest => Ok(at),
         other => Err(other),

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `.callee("g")`, `.callees`, `.callees(N)`: the functions that a function calls, when it is this one that calls them.
 //!
 //! A call that is not inlined is probed at the instruction that calls, where the arguments lie in their registers already:
@@ -18,11 +20,11 @@ use super::function::{FunctionContext, owner_of, place_in};
 use super::inside::Failed;
 use super::location::{before_call, called_from, locate, unavailable};
 use super::{CodePlace, Context, ContextError, Found, PointError, Resolver, Site};
-use spile_debuginfo::{Address, Call, Function, FunctionId, FunctionPattern, InlinedCode};
-use spile_base::glob;
 use crate::program::{Attachment, Expr};
-use spile_source::Span;
+use spile_base::glob;
 use spile_debuginfo::target::Object;
+use spile_debuginfo::{Address, Call, Function, FunctionId, FunctionPattern, InlinedCode};
+use spile_source::Span;
 
 /// Which callees a point asks for.
 pub(super) struct Wanted {
@@ -43,7 +45,8 @@ impl Wanted {
     }
 
     fn fits(&self, callee: &Function) -> bool {
-        let (name, file) = self.pattern.split_once('@').map_or((&*self.pattern, None), |(name, file)| (name, Some(file)));
+        let (name, file) =
+            self.pattern.split_once('@').map_or((&*self.pattern, None), |(name, file)| (name, Some(file)));
         // As a listing spells it: `g@fs/x.c:12`.
         let file = file.map(|file| file.split(':').next().unwrap_or(file));
         glob::matches(name, &callee.name) && file.is_none_or(|file| callee.file.ends_with(file))
@@ -136,7 +139,8 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         for call in calls.iter().filter(counts).filter(|call| call.inlined.is_none()) {
             called.entry(call.callee).or_default().push(call.returns_to());
         }
-        let called: HashMap<FunctionId, Rc<Vec<Address>>> = called.into_iter().map(|(id, at)| (id, Rc::new(at))).collect();
+        let called: HashMap<FunctionId, Rc<Vec<Address>>> =
+            called.into_iter().map(|(id, at)| (id, Rc::new(at))).collect();
         let mut entered: Vec<FunctionId> = Vec::new();
         for call in calls.iter().filter(counts) {
             let callee = self.function(call.callee)?;
@@ -217,7 +221,8 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         if guard.is_none() && !path.frames.is_empty() {
             return Ok(());
         }
-        let context = CalleeContext { at: self.context(path, call.callee, callee, address), before_call: !inlined, guard };
+        let context =
+            CalleeContext { at: self.context(path, call.callee, callee, address), before_call: !inlined, guard };
         let place = self.place(call.address, &context.at)?;
         let called = if self.wanted.only_calls { ".call" } else { "" };
         self.add(path, callee, called, place.map(Attachment::Kprobe), context)
@@ -248,7 +253,13 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
     }
 
     /// The callee at its entry or return, where it returns to one of these places.
-    fn add_guarded(&mut self, path: &Path, id: FunctionId, callee: &Function, returns: &Rc<Vec<Address>>) -> Result<(), Failed> {
+    fn add_guarded(
+        &mut self,
+        path: &Path,
+        id: FunctionId,
+        callee: &Function,
+        returns: &Rc<Vec<Address>>,
+    ) -> Result<(), Failed> {
         let returning = self.wanted.returning;
         let suffix = match (returning, self.wanted.only_calls) {
             (true, _) => ".return",

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `kernel.function("f")`, `module("m").function("f")` and their `.call`, `.inline` and `.return`: functions by their
 //! debug information.
 
@@ -5,12 +7,15 @@ use std::rc::Rc;
 
 use super::lines::{Beginnings, Lines, covers, parse};
 use super::location::{self, locate};
-use super::{CodePlace, Context, ContextError, Form, Found, Location, Part, Point, PointError, ProbeFamily, Resolver, Site, registers};
+use super::{
+    CodePlace, Context, ContextError, Form, Found, Location, Part, Point, PointError, ProbeFamily, Resolver, Site,
+    registers,
+};
+use crate::program::{self, Attachment, Expr, ExprKind, Place, TargetId};
+use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern, Reason, Type, TypeId};
 use spile_source::diagnostic::suggest;
-use crate::program::{self, Attachment, Expr, ExprKind, Place, TargetId};
 use spile_source::{FileId, Span};
-use spile_debuginfo::target::Object;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
@@ -18,14 +23,29 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         Form { spelling: "kernel.function(string).call", doc: "entry of a kernel function, inlined copies left out" },
         Form { spelling: "kernel.function(string).inline", doc: "inlined copies of a kernel function" },
         Form { spelling: "kernel.function(string).exported", doc: "entry of a kernel function that modules may call" },
-        Form { spelling: "module(string).function(string).exported", doc: "entry of a module's function that others may call" },
+        Form {
+            spelling: "module(string).function(string).exported",
+            doc: "entry of a module's function that others may call",
+        },
         Form { spelling: "kernel.function(string).return", doc: "return of a kernel function" },
-        Form { spelling: "kernel.function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
-        Form { spelling: "module(string).function(string)", doc: "entry of a module's function, inlined copies included" },
-        Form { spelling: "module(string).function(string).call", doc: "entry of a module's function, inlined copies left out" },
+        Form {
+            spelling: "kernel.function(string).return.maxactive(number)",
+            doc: "the same, for at most N calls at once",
+        },
+        Form {
+            spelling: "module(string).function(string)",
+            doc: "entry of a module's function, inlined copies included",
+        },
+        Form {
+            spelling: "module(string).function(string).call",
+            doc: "entry of a module's function, inlined copies left out",
+        },
         Form { spelling: "module(string).function(string).inline", doc: "inlined copies of a module's function" },
         Form { spelling: "module(string).function(string).return", doc: "return of a module's function" },
-        Form { spelling: "module(string).function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
+        Form {
+            spelling: "module(string).function(string).return.maxactive(number)",
+            doc: "the same, for at most N calls at once",
+        },
     ],
     resolve,
 };
@@ -97,7 +117,16 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         return Err(nothing(debug, &pattern, &text, component, &described(object)));
     }
     let target = resolver.target(object)?;
-    let mut finder = Finder { object, target, wanted, maxactive, sites: Vec::new(), inlined: 0, refused: None, left_out: Vec::new() };
+    let mut finder = Finder {
+        object,
+        target,
+        wanted,
+        maxactive,
+        sites: Vec::new(),
+        inlined: 0,
+        refused: None,
+        left_out: Vec::new(),
+    };
     let beginnings = match lines {
         Lines::First => None,
         _ => Some(Beginnings::new(debug, &pattern).map_err(|error| debug_failed(&error))?),
@@ -150,11 +179,19 @@ pub(super) fn described(object: &Object) -> String {
 }
 
 pub(super) fn no_place(text: &str, component: Span) -> PointError {
-    let what = format!("`{text}` as a place: FUNCTION@FILE:LINE is one, with :*, :LINE-LINE, :LINE,LINE or +LINES after the file");
+    let what = format!(
+        "`{text}` as a place: FUNCTION@FILE:LINE is one, with :*, :LINE-LINE, :LINE,LINE or +LINES after the file"
+    );
     PointError::Unsupported { component, what }
 }
 
-pub(super) fn nothing(debug: &DebugInfo, pattern: &FunctionPattern, text: &str, component: Span, object: &str) -> PointError {
+pub(super) fn nothing(
+    debug: &DebugInfo,
+    pattern: &FunctionPattern,
+    text: &str,
+    component: Span,
+    object: &str,
+) -> PointError {
     if debug.is_btf() && pattern.file.is_some() {
         let why = "without DWARF nothing is known of files and lines: leave out what follows the @, or install the debug package".to_string();
         return PointError::NotProbeable { component, name: text.to_string(), why };
@@ -208,7 +245,9 @@ impl Finder<'_> {
     fn add_site(&mut self, id: FunctionId, function: &Function, address: Address, inlined: bool) {
         let returning = self.wanted == Wanted::Return;
         let place = match place_in(self.object, self.target, address) {
-            Ok(_) if returning && function.name == NEVER_RETURNS => Err("it returns to another task than the one that called it"),
+            Ok(_) if returning && function.name == NEVER_RETURNS => {
+                Err("it returns to another task than the one that called it")
+            }
             other => other,
         };
         let place = match place {
@@ -269,7 +308,8 @@ impl Finder<'_> {
 pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place, &'static str> {
     const NOWHERE: &str = "it is in code that is discarded after initialisation, or has no symbol near it";
     let symbol = if object.is_kernel() {
-        let freed = object.section_name(address).is_some_and(|name| name.starts_with(".init") || name.starts_with(".exit"));
+        let freed =
+            object.section_name(address).is_some_and(|name| name.starts_with(".init") || name.starts_with(".exit"));
         if freed { Err(NOWHERE) } else { Ok((None, address.offset)) }
     } else {
         object.anchor(address).map(|anchor| (Some(anchor.symbol), anchor.offset)).ok_or(NOWHERE)
@@ -277,10 +317,14 @@ pub(super) fn place_in(object: &Object, target: TargetId, address: Address) -> R
     let (symbol, offset) = symbol?;
     match object.reserved(address) {
         None => Ok(Place { target, symbol, address: offset }),
-        Some(Reason::Blacklisted) => Err("kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be"),
+        Some(Reason::Blacklisted) => Err(
+            "kprobes themselves run through it: it is in the kernel's blacklist (NOKPROBE_SYMBOL, noinstr, entry code), or ought to be",
+        ),
         Some(Reason::JumpLabel) => Err("the kernel rewrites the instruction there as it runs (a jump label)"),
         Some(Reason::StaticCall) => Err("the kernel rewrites the instruction there as it runs (a static call)"),
-        Some(Reason::Bug) => Err("the instruction there stands for a BUG() or WARN(), which the kernel finds by its address"),
+        Some(Reason::Bug) => {
+            Err("the instruction there stands for a BUG() or WARN(), which the kernel finds by its address")
+        }
     }
 }
 
@@ -306,7 +350,8 @@ impl FunctionContext {
         if !self.returning {
             return Err(ContextError::NotReturn);
         }
-        let function = self.debug()?.function(self.function).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
+        let function =
+            self.debug()?.function(self.function).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         let type_id = function.return_type.ok_or(ContextError::Void)?;
         let location = returned(self.debug()?, type_id).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         Ok(Found { object: self.object.clone(), type_id, location })
@@ -328,7 +373,10 @@ fn returned(debug: &DebugInfo, type_id: TypeId) -> Result<Location, spile_debugi
         0..=8 if aligned => low,
         9..=16 if aligned => {
             let high = Location::Register { offset: registers::RETURN_VALUE_HIGH };
-            Location::Parts(vec![Part { location: Some(low), bits: 64 }, Part { location: Some(high), bits: (size - 8) * 8 }])
+            Location::Parts(vec![
+                Part { location: Some(low), bits: 64 },
+                Part { location: Some(high), bits: (size - 8) * 8 },
+            ])
         }
         _ => {
             let kind = ExprKind::Register { offset: registers::RETURN_VALUE };

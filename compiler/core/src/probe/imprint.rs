@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the functions that a program's probes are in look like, so that a workaround is not armed in code that is not what it
 //! was written for.
 //!
@@ -7,8 +9,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use spile_debuginfo::Address;
 use crate::program::{Attachment, Imprint, Place, Program, Target};
+use spile_debuginfo::Address;
 use spile_debuginfo::target::{Kernel, Object};
 
 /// Bytes of all functions together.
@@ -39,7 +41,12 @@ pub fn imprints(program: &Program, kernel: &Kernel) -> Imprints {
             None => found.left_out += 1,
             Some(left) => {
                 room = left;
-                found.taken.push(Imprint { place: start, function: imprint.function, bytes: imprint.bytes, patched: imprint.patched });
+                found.taken.push(Imprint {
+                    place: start,
+                    function: imprint.function,
+                    bytes: imprint.bytes,
+                    patched: imprint.patched,
+                });
             }
         }
     }
@@ -69,12 +76,15 @@ fn address(place: &Place, object: &Object) -> Option<Address> {
 mod tests {
     use super::*;
     use crate::program::{Probe, TargetId};
-    use spile_source::{FileId, Span};
     use spile_debuginfo::target::SearchOptions;
+    use spile_source::{FileId, Span};
 
     #[test]
     fn each_function_of_the_kernel_comes_once_and_from_its_start() {
-        let Some(release) = std::fs::read_dir("/usr/lib/debug/lib/modules").ok().and_then(|mut all| all.next()?.ok()?.file_name().into_string().ok()) else {
+        let Some(release) = std::fs::read_dir("/usr/lib/debug/lib/modules")
+            .ok()
+            .and_then(|mut all| all.next()?.ok()?.file_name().into_string().ok())
+        else {
             println!("skipped: no kernel with debug information");
             return;
         };
@@ -92,10 +102,19 @@ mod tests {
             body: Vec::new(),
             span: Span::new(FileId(0), 0, 0),
         };
-        let target = Target { name: String::new(), build_id: vmlinux.build_id().to_vec(), build_id_address: None, path: String::new() };
-        let mut program = Program { probes: vec![probe(start), probe(start + 9)], targets: vec![target], ..Program::default() };
+        let target = Target {
+            name: String::new(),
+            build_id: vmlinux.build_id().to_vec(),
+            build_id_address: None,
+            path: String::new(),
+        };
+        let mut program =
+            Program { probes: vec![probe(start), probe(start + 9)], targets: vec![target], ..Program::default() };
         let found = imprints(&program, &kernel);
-        assert_eq!(found.taken.iter().map(|one| (one.function.as_str(), one.place.address)).collect::<Vec<_>>(), [("vfs_read", start)]);
+        assert_eq!(
+            found.taken.iter().map(|one| (one.function.as_str(), one.place.address)).collect::<Vec<_>>(),
+            [("vfs_read", start)]
+        );
         assert_eq!(found.left_out, 0);
         program.targets[0].build_id = vec![1];
         assert_eq!(imprints(&program, &kernel), Imprints { taken: Vec::new(), left_out: 0 });

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What is inside a function: the functions that it calls (see [`super::callees`]) and `.label("l")`.
 
 use std::rc::Rc;
@@ -6,33 +8,66 @@ use super::callees::{Callees, Wanted};
 use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of, place_in};
 use super::lines::parse;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
-use spile_debuginfo::{Function, FunctionId};
-use spile_base::glob;
 use crate::program::Attachment;
-use spile_source::Span;
+use spile_base::glob;
 use spile_debuginfo::target::Object;
+use spile_debuginfo::{Function, FunctionId};
+use spile_source::Span;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
-        Form { spelling: "kernel.function(string).callee(string)", doc: "a function, where the other one calls it or has it inlined" },
+        Form {
+            spelling: "kernel.function(string).callee(string)",
+            doc: "a function, where the other one calls it or has it inlined",
+        },
         Form { spelling: "kernel.function(string).callee(string).call", doc: "the same, inlined calls left out" },
-        Form { spelling: "kernel.function(string).callee(string).return", doc: "its return, where the other one has called it" },
+        Form {
+            spelling: "kernel.function(string).callee(string).return",
+            doc: "its return, where the other one has called it",
+        },
         Form { spelling: "kernel.function(string).callees", doc: "every function that it calls" },
         Form { spelling: "kernel.function(string).callees.call", doc: "the same, inlined calls left out" },
         Form { spelling: "kernel.function(string).callees.return", doc: "the returns of those that are called" },
-        Form { spelling: "kernel.function(string).callees(number)", doc: "the same, and what those call, to that depth; only when called so" },
+        Form {
+            spelling: "kernel.function(string).callees(number)",
+            doc: "the same, and what those call, to that depth; only when called so",
+        },
         Form { spelling: "kernel.function(string).callees(number).call", doc: "the same, inlined calls left out" },
-        Form { spelling: "kernel.function(string).callees(number).return", doc: "the returns of those that are called so" },
+        Form {
+            spelling: "kernel.function(string).callees(number).return",
+            doc: "the returns of those that are called so",
+        },
         Form { spelling: "kernel.function(string).label(string)", doc: "a label in a kernel function" },
-        Form { spelling: "module(string).function(string).callee(string)", doc: "a function, where the module's one calls it or has it inlined" },
-        Form { spelling: "module(string).function(string).callee(string).call", doc: "the same, inlined calls left out" },
-        Form { spelling: "module(string).function(string).callee(string).return", doc: "its return, where the other one has called it" },
+        Form {
+            spelling: "module(string).function(string).callee(string)",
+            doc: "a function, where the module's one calls it or has it inlined",
+        },
+        Form {
+            spelling: "module(string).function(string).callee(string).call",
+            doc: "the same, inlined calls left out",
+        },
+        Form {
+            spelling: "module(string).function(string).callee(string).return",
+            doc: "its return, where the other one has called it",
+        },
         Form { spelling: "module(string).function(string).callees", doc: "every function of the module that it calls" },
         Form { spelling: "module(string).function(string).callees.call", doc: "the same, inlined calls left out" },
-        Form { spelling: "module(string).function(string).callees.return", doc: "the returns of those that are called" },
-        Form { spelling: "module(string).function(string).callees(number)", doc: "the same, and what those call, to that depth; only when called so" },
-        Form { spelling: "module(string).function(string).callees(number).call", doc: "the same, inlined calls left out" },
-        Form { spelling: "module(string).function(string).callees(number).return", doc: "the returns of those that are called so" },
+        Form {
+            spelling: "module(string).function(string).callees.return",
+            doc: "the returns of those that are called",
+        },
+        Form {
+            spelling: "module(string).function(string).callees(number)",
+            doc: "the same, and what those call, to that depth; only when called so",
+        },
+        Form {
+            spelling: "module(string).function(string).callees(number).call",
+            doc: "the same, inlined calls left out",
+        },
+        Form {
+            spelling: "module(string).function(string).callees(number).return",
+            doc: "the returns of those that are called so",
+        },
         Form { spelling: "module(string).function(string).label(string)", doc: "a label in a module's function" },
     ],
     resolve,
@@ -98,7 +133,14 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
 }
 
 /// The sites; without any, what there is instead. `near`: names of that kind in the function.
-fn found(sites: Vec<Site>, mut near: Vec<String>, kind: &str, function: &str, name: String, component: Span) -> Result<Vec<Site>, PointError> {
+fn found(
+    sites: Vec<Site>,
+    mut near: Vec<String>,
+    kind: &str,
+    function: &str,
+    name: String,
+    component: Span,
+) -> Result<Vec<Site>, PointError> {
     if !sites.is_empty() {
         return Ok(sites);
     }

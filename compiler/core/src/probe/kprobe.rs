@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `kprobe.function("f")`, `kprobe.module("m").function("f")` and `kprobe.statement(N).absolute`: kernel code by its symbol
 //! or address, without debug information; arguments are to be had by `int_arg(N)` and the like.
 //!
@@ -6,23 +8,35 @@
 use std::rc::Rc;
 
 use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site};
-use spile_source::diagnostic::suggest;
-use spile_base::glob;
 use crate::program::Attachment;
-use spile_source::Span;
+use spile_base::glob;
 use spile_debuginfo::target::Object;
+use spile_source::Span;
+use spile_source::diagnostic::suggest;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
         Form { spelling: "kprobe.function(string)", doc: "entry of a kernel function, by its symbol" },
         Form { spelling: "kprobe.function(string).call", doc: "the same" },
         Form { spelling: "kprobe.function(string).return", doc: "return of a kernel function, by its symbol" },
-        Form { spelling: "kprobe.function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
+        Form {
+            spelling: "kprobe.function(string).return.maxactive(number)",
+            doc: "the same, for at most N calls at once",
+        },
         Form { spelling: "kprobe.module(string).function(string)", doc: "entry of a function of a loaded module" },
         Form { spelling: "kprobe.module(string).function(string).call", doc: "the same" },
-        Form { spelling: "kprobe.module(string).function(string).return", doc: "return of a function of a loaded module" },
-        Form { spelling: "kprobe.module(string).function(string).return.maxactive(number)", doc: "the same, for at most N calls at once" },
-        Form { spelling: "kprobe.statement(number).absolute", doc: "the instruction at an address of the running kernel" },
+        Form {
+            spelling: "kprobe.module(string).function(string).return",
+            doc: "return of a function of a loaded module",
+        },
+        Form {
+            spelling: "kprobe.module(string).function(string).return.maxactive(number)",
+            doc: "the same, for at most N calls at once",
+        },
+        Form {
+            spelling: "kprobe.statement(number).absolute",
+            doc: "the instruction at an address of the running kernel",
+        },
     ],
     resolve,
 };
@@ -39,7 +53,8 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         if !resolver.is_guru() {
             return Err(PointError::Guru { component, what: "a probe at an absolute address" });
         }
-        let attachment = Attachment::Symbol { symbol: String::new(), address: address as u64, returning: false, maxactive: 0 };
+        let attachment =
+            Attachment::Symbol { symbol: String::new(), address: address as u64, returning: false, maxactive: 0 };
         return Ok(vec![site(point.spelling(), "", "kernel", attachment)]);
     }
     let (pattern, component) = point.string("function").unwrap_or((String::new(), point.components[0].span));
@@ -98,11 +113,14 @@ fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<
     let known = object.debug().ok().and_then(|debug| debug.function_names().ok()).unwrap_or_default();
     let described = if object.is_kernel() { "the kernel".to_string() } else { format!("module {}", object.name()) };
     if !glob::is_pattern(pattern) {
-        let near = suggest::suggest(pattern, known.iter().map(String::as_str)).into_iter().map(str::to_string).collect();
+        let near =
+            suggest::suggest(pattern, known.iter().map(String::as_str)).into_iter().map(str::to_string).collect();
         return Err(PointError::NoFunction { component, name: pattern.to_string(), object: described, near });
     }
     // What is inlined everywhere has no symbol.
-    let there = |name: &String| !name.starts_with("__pfx_") && glob::matches(pattern, name) && object.symbol_address(name).is_some();
+    let there = |name: &String| {
+        !name.starts_with("__pfx_") && glob::matches(pattern, name) && object.symbol_address(name).is_some()
+    };
     let names: Vec<String> = known.into_iter().filter(there).collect();
     if names.is_empty() {
         return Err(PointError::NoMatch { component, pattern: pattern.to_string(), object: described });

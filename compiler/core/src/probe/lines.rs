@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The text in `function("...")` and `statement("...")`: which functions by name and file, which lines of them.
 
 use std::collections::BTreeMap;
@@ -18,7 +20,8 @@ pub(super) enum Lines {
 
 /// `FUNCTION[@FILE[:LINE | +LINES | :* | :A-B | :A,B,...]]`.
 pub(super) fn parse(text: &str) -> Option<(FunctionPattern, Lines)> {
-    let pattern = |name: &str, file: Option<&str>| FunctionPattern { name: name.to_string(), file: file.map(str::to_string) };
+    let pattern =
+        |name: &str, file: Option<&str>| FunctionPattern { name: name.to_string(), file: file.map(str::to_string) };
     let Some((name, rest)) = text.split_once('@') else {
         return Some((pattern(text, None), Lines::First));
     };
@@ -91,7 +94,13 @@ pub(super) fn covers(lines: &Lines, function: &Function, statements: &[Statement
 
 /// Lines that are meant and have code, of one function; where one is asked for that has none, the ones next to it that do go
 /// into `near`, and with `nearest` the closest is taken.
-pub(super) fn wanted_lines(lines: &Lines, function: &Function, statements: &[Statement], nearest: bool, near: &mut Vec<u32>) -> Vec<u32> {
+pub(super) fn wanted_lines(
+    lines: &Lines,
+    function: &Function,
+    statements: &[Statement],
+    nearest: bool,
+    near: &mut Vec<u32>,
+) -> Vec<u32> {
     let mut there: Vec<u32> = statements.iter().map(|statement| statement.line).collect();
     there.sort_unstable();
     there.dedup();

@@ -1,14 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! DWARF locations as expressions of a handler: registers are words of struct pt_regs, memory is read fault-safe.
 
 use spile_abi::budget::{Budget, Limits, USUAL};
 
 use super::{ContextError, Location, Part, beyond, registers};
 use crate::builtin;
-use spile_debuginfo::{self as debuginfo, Address, Op, Unavailable};
 use crate::program::{Expr, ExprKind, Type};
+use spile_debuginfo::target::Object;
+use spile_debuginfo::{self as debuginfo, Address, Op, Unavailable};
 use spile_source::{FileId, Span};
 use spile_syntax::ast::BinaryOp;
-use spile_debuginfo::target::Object;
 
 /// Why a variable has no value, for the user.
 pub(super) fn unavailable(reason: Unavailable) -> ContextError {
@@ -52,7 +54,8 @@ pub(super) fn elsewhere(elsewhere: &debuginfo::Elsewhere, own: std::ops::Range<u
         return format!("{out}; no line has it at its beginning");
     }
     let named = available.iter().take(MAX_LINES);
-    let spans: Vec<String> = named.map(|(low, high)| if low == high { low.to_string() } else { format!("{low}-{high}") }).collect();
+    let spans: Vec<String> =
+        named.map(|(low, high)| if low == high { low.to_string() } else { format!("{low}-{high}") }).collect();
     let several = available.len() > 1 || available.iter().any(|(low, high)| low != high);
     let more = if available.len() > MAX_LINES { " and others" } else { "" };
     format!("{out}; available at line{} {}{more}", if several { "s" } else { "" }, spans.join(", "))
@@ -101,7 +104,9 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
             Ok(Location::Parts(pieces.iter().map(part).collect()))
         }
         debuginfo::Location::Pointer { to, offset } => {
-            let inside = u64::try_from(*offset).ok().and_then(|offset| beyond(&locate(to, object).ok()?, offset.checked_mul(8)?));
+            let inside = u64::try_from(*offset)
+                .ok()
+                .and_then(|offset| beyond(&locate(to, object).ok()?, offset.checked_mul(8)?));
             let nowhere = "it is a pointer to something that the compiler has optimised out";
             inside.map(|to| Location::Pointer(Box::new(to))).ok_or_else(|| nowhere.to_string())
         }
@@ -110,7 +115,11 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
 }
 
 /// What the caller makes of it that the return address tells; an error at run time where it tells of none of them.
-fn by_caller(return_address: &[Op], cases: &[(Vec<Address>, debuginfo::Location)], object: &Object) -> Result<Location, String> {
+fn by_caller(
+    return_address: &[Op],
+    cases: &[(Vec<Address>, debuginfo::Location)],
+    object: &Object,
+) -> Result<Location, String> {
     let at = Box::new(evaluate(return_address, object)?);
     let word = expr(ExprKind::Read { address: at, size: 8, user: false });
     let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
@@ -153,7 +162,8 @@ pub(super) fn before_call(location: &debuginfo::Location) -> debuginfo::Location
 
 /// Addresses that the kernel writes over a return address to hook the return, by the symbols they have had
 /// (arch/x86/kernel/kprobes/core.c, rethook.c, ftrace_64.S).
-const TRAMPOLINES: [&str; 4] = ["kretprobe_trampoline", "__kretprobe_trampoline", "arch_rethook_trampoline", "return_to_handler"];
+const TRAMPOLINES: [&str; 4] =
+    ["kretprobe_trampoline", "__kretprobe_trampoline", "arch_rethook_trampoline", "return_to_handler"];
 
 /// Whether the stack's frames, innermost first, return to one of those places each. `at`: where the innermost return address
 /// is; the others are asked of the kernel's unwinder, as is one that somebody hooks. None: a place has no name at run time.
@@ -277,7 +287,11 @@ fn step(op: &Op, stack: &mut Stack, object: &Object) -> Result<(), String> {
                 offset: anchor.offset,
                 per_cpu: object.is_per_cpu(*address),
             },
-            None => return Err("it is a variable of a module without a symbol near it, or one of its initialisation".into()),
+            None => {
+                return Err(
+                    "it is a variable of a module without a symbol near it, or one of its initialisation".into()
+                );
+            }
         },
         Op::Deref(size) => return stack.unary(|address| ExprKind::Read { address, size: *size, user: false }),
         Op::Neg => return stack.unary(ExprKind::Negate),
@@ -335,7 +349,16 @@ mod tests {
 
     #[test]
     fn lines_with_a_value_in_words() {
-        let lines = vec![(379, true), (451, false), (455, true), (457, true), (460, true), (462, false), (470, true), (512, true)];
+        let lines = vec![
+            (379, true),
+            (451, false),
+            (455, true),
+            (457, true),
+            (460, true),
+            (462, false),
+            (470, true),
+            (512, true),
+        ];
         let text = |line| elsewhere(&debuginfo::Elsewhere { line, lines: lines.clone() }, 450..500);
         assert_eq!(text(Some(451)), "line 451; available at lines 455-460, 470");
         assert_eq!(text(None), "this place; available at lines 455-460, 470");

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Probe families: what a probe point's components mean.
 //!
 //! A family is a [`ProbeFamily`] record: the forms of its points, and a function that resolves one to [`Site`]s, each
@@ -25,18 +27,18 @@ mod timer;
 mod tracepoint;
 mod watch;
 
-use std::collections::HashMap;
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use spile_debuginfo::{Address, FunctionId, TypeId};
-use spile_source::diagnostic::{Code, Diagnostic, suggest};
-use spile_base::glob;
 use crate::program::{Attachment, Expr, Target, TargetId};
-use spile_source::Span;
-use spile_syntax::ast::{Component, Literal};
+use spile_base::glob;
 use spile_debuginfo::target::{Kernel, Object, TargetError};
+use spile_debuginfo::{Address, FunctionId, TypeId};
+use spile_source::Span;
+use spile_source::diagnostic::{Code, Diagnostic, suggest};
+use spile_syntax::ast::{Component, Literal};
 
 /// One address, event or moment where a probe point landed.
 #[derive(Clone)]
@@ -218,7 +220,18 @@ impl<'k> Resolver<'k> {
     /// `objects` are files of modules that `module("NAME")` finds first.
     pub fn new(kernel: Option<&'k Kernel>, release: &str, objects: &[PathBuf]) -> Resolver<'k> {
         let (release, objects) = (release.to_string(), objects.to_vec());
-        Resolver { kernel, release, objects, targets: Vec::new(), anchor_address: None, guru: true, headers: HashMap::new(), any_caller: false, left_out: Vec::new(), at_hand: OnceCell::new() }
+        Resolver {
+            kernel,
+            release,
+            objects,
+            targets: Vec::new(),
+            anchor_address: None,
+            guru: true,
+            headers: HashMap::new(),
+            any_caller: false,
+            left_out: Vec::new(),
+            at_hand: OnceCell::new(),
+        }
     }
 
     /// The same for a script that is to run: in guru mode or not.
@@ -276,7 +289,8 @@ impl<'k> Resolver<'k> {
     pub fn without_dwarf(&self) -> Option<String> {
         let kernel = self.kernel?;
         let objects = kernel.without_dwarf();
-        let package = kernel.debug_package().map_or_else(String::new, |package| format!(": try apt-get install {package}"));
+        let package =
+            kernel.debug_package().map_or_else(String::new, |package| format!(": try apt-get install {package}"));
         (!objects.is_empty()).then(|| {
             let objects = objects.join(", ");
             format!("there is no debug information of {objects}, and BTF tells neither of inlined functions, .isra parts and lines nor of local variables{package}")
@@ -349,29 +363,80 @@ fn line_table(object: &Object) -> Option<Vec<u8>> {
 #[derive(Clone, Debug)]
 pub enum PointError {
     /// No family has such a point; what the components known so far may be followed by.
-    Unknown { component: Span, follow: Vec<String>, name: String },
+    Unknown {
+        component: Span,
+        follow: Vec<String>,
+        name: String,
+    },
     /// An argument is missing, superfluous or of the wrong kind.
-    Argument { component: Span, expected: String },
+    Argument {
+        component: Span,
+        expected: String,
+    },
     /// A number outside its range.
-    Range { component: Span, low: i64, high: i64 },
-    NoKernel { release: String },
+    Range {
+        component: Span,
+        low: i64,
+        high: i64,
+    },
+    NoKernel {
+        release: String,
+    },
     /// vmlinux has no symbol register_kprobe: not a kernel that spile can use.
     NoAnchor,
-    NoFunction { component: Span, name: String, object: String, near: Vec<String> },
-    NoTracepoint { component: Span, name: String, object: String, near: Vec<String> },
+    NoFunction {
+        component: Span,
+        name: String,
+        object: String,
+        near: Vec<String>,
+    },
+    NoTracepoint {
+        component: Span,
+        name: String,
+        object: String,
+        near: Vec<String>,
+    },
     /// No statement begins on the line; `near`: lines that have one.
-    NoLine { component: Span, pattern: String, near: Vec<u32> },
+    NoLine {
+        component: Span,
+        pattern: String,
+        near: Vec<u32>,
+    },
     /// The pattern matched nothing.
-    NoMatch { component: Span, pattern: String, object: String },
+    NoMatch {
+        component: Span,
+        pattern: String,
+        object: String,
+    },
     /// Only inlined copies are there, which do not return.
-    OnlyInlined { component: Span, name: String, copies: usize },
+    OnlyInlined {
+        component: Span,
+        name: String,
+        copies: usize,
+    },
     /// The address cannot be named at run time.
-    NotProbeable { component: Span, name: String, why: String },
+    NotProbeable {
+        component: Span,
+        name: String,
+        why: String,
+    },
     /// Only guru mode may.
-    Guru { component: Span, what: &'static str },
-    Target { component: Span, error: Rc<TargetError> },
-    DebugInfo { component: Span, message: String },
-    Unsupported { component: Span, what: String },
+    Guru {
+        component: Span,
+        what: &'static str,
+    },
+    Target {
+        component: Span,
+        error: Rc<TargetError>,
+    },
+    DebugInfo {
+        component: Span,
+        message: String,
+    },
+    Unsupported {
+        component: Span,
+        what: String,
+    },
 }
 
 impl PointError {
@@ -380,7 +445,8 @@ impl PointError {
         match self {
             PointError::Unknown { component, follow, name } => {
                 // Names in two underscores are the library's own.
-                let follow: Vec<&str> = follow.iter().map(String::as_str).filter(|name| !name.starts_with("__")).collect();
+                let follow: Vec<&str> =
+                    follow.iter().map(String::as_str).filter(|name| !name.starts_with("__")).collect();
                 let diagnostic = error("E0201", "probe point mismatch".into()).at(*component, "not known here");
                 match suggest::hint(name, &follow, 30) {
                     Some(hint) => diagnostic.note(hint),
@@ -401,7 +467,11 @@ impl PointError {
                 .note("a kernel without CONFIG_KPROBES cannot be probed"),
             PointError::NoFunction { component, name, object, near } => {
                 let diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(*component, "");
-                let diagnostic = if near.is_empty() { diagnostic } else { diagnostic.note(format!("did you mean {}?", near.join(", "))) };
+                let diagnostic = if near.is_empty() {
+                    diagnostic
+                } else {
+                    diagnostic.note(format!("did you mean {}?", near.join(", ")))
+                };
                 if name.contains('{') {
                     diagnostic.note("braces mean nothing inside of a string: `kernel.{function(\"a\"), function(\"b\")}` is two points")
                 } else {
@@ -412,9 +482,14 @@ impl PointError {
                 let diagnostic = error("E0210", format!("no tracepoint `{name}` in {object}")).at(*component, "");
                 // perf and bpftrace list events of these names, which the kernel makes of two tracepoints.
                 let event = name.rsplit(':').next().unwrap_or(name);
-                let call = [("sys_enter_", ""), ("sys_exit_", ".return")].into_iter().find_map(|(prefix, suffix)| Some((event.strip_prefix(prefix)?, suffix)));
+                let call = [("sys_enter_", ""), ("sys_exit_", ".return")]
+                    .into_iter()
+                    .find_map(|(prefix, suffix)| Some((event.strip_prefix(prefix)?, suffix)));
                 match call {
-                    Some((call, suffix)) => diagnostic.note(format!("probe syscall.{call}{suffix}: the event is made of the tracepoint raw_syscalls:{}", &event[..event.len() - call.len() - 1])),
+                    Some((call, suffix)) => diagnostic.note(format!(
+                        "probe syscall.{call}{suffix}: the event is made of the tracepoint raw_syscalls:{}",
+                        &event[..event.len() - call.len() - 1]
+                    )),
                     None if near.is_empty() => diagnostic,
                     None => diagnostic.note(format!("did you mean {}?", near.join(", "))),
                 }
@@ -424,23 +499,27 @@ impl PointError {
                 let near: Vec<String> = near.iter().take(6).map(u32::to_string).collect();
                 match near.as_slice() {
                     [] => diagnostic,
-                    near => diagnostic.note(format!("lines that have code: {}; .nearest takes the nearest", near.join(", "))),
+                    near => diagnostic
+                        .note(format!("lines that have code: {}; .nearest takes the nearest", near.join(", "))),
                 }
             }
             PointError::NoMatch { component, pattern, object } => {
                 error("E0205", format!("no function in {object} matches `{pattern}`")).at(*component, "")
             }
-            PointError::OnlyInlined { component, name, copies } => {
-                error("E0206", format!("cannot probe the return of `{name}`: all {copies} copies of it are inlined"))
-                    .at(*component, "")
-                    .note("probe the entry of the copies with .function(...).inline, or the return of a function that calls it")
-            }
+            PointError::OnlyInlined { component, name, copies } => error(
+                "E0206",
+                format!("cannot probe the return of `{name}`: all {copies} copies of it are inlined"),
+            )
+            .at(*component, "")
+            .note(
+                "probe the entry of the copies with .function(...).inline, or the return of a function that calls it",
+            ),
             PointError::NotProbeable { component, name, why } => {
                 error("E0207", format!("`{name}` cannot be probed")).at(*component, why.clone())
             }
-            PointError::Guru { component, what } => {
-                error("E0401", format!("{what} needs guru mode")).at(*component, "").note("run with -g if you know what is there")
-            }
+            PointError::Guru { component, what } => error("E0401", format!("{what} needs guru mode"))
+                .at(*component, "")
+                .note("run with -g if you know what is there"),
             PointError::Target { component, error: cause } => target_diagnostic(cause).at(*component, ""),
             PointError::DebugInfo { component, message } => error("E0302", message.clone()).at(*component, ""),
             PointError::Unsupported { component, what } => {
@@ -483,7 +562,9 @@ static FAMILIES: &[&ProbeFamily] = &[
     &tracepoint::FAMILY,
     &syscall::FAMILY,
     &kprobe::FAMILY,
-    &procfs::FAMILY, &netfilter::FAMILY, &watch::FAMILY,
+    &procfs::FAMILY,
+    &netfilter::FAMILY,
+    &watch::FAMILY,
 ];
 
 /// All forms of all families.
@@ -593,7 +674,12 @@ pub fn matching(components: &[Component]) -> Vec<Vec<Component>> {
 }
 
 /// The sites of a probe point that is no alias. `aliases`: further first components, for suggestions.
-pub fn resolve(components: &[Component], span: Span, aliases: &[String], resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+pub fn resolve(
+    components: &[Component],
+    span: Span,
+    aliases: &[String],
+    resolver: &mut Resolver,
+) -> Result<Vec<Site>, PointError> {
     let mut longest = 0;
     let mut argument = None;
     for family in FAMILIES {
@@ -602,7 +688,8 @@ pub fn resolve(components: &[Component], span: Span, aliases: &[String], resolve
                 Fit::Whole => return (family.resolve)(&Point { form, components }, resolver),
                 Fit::Until(index) => longest = longest.max(index),
                 Fit::Argument(index) => {
-                    argument.get_or_insert_with(|| (index, form.spelling.split('.').nth(index).unwrap_or("").to_string()));
+                    argument
+                        .get_or_insert_with(|| (index, form.spelling.split('.').nth(index).unwrap_or("").to_string()));
                     longest = longest.max(index);
                 }
             }
@@ -613,10 +700,13 @@ pub fn resolve(components: &[Component], span: Span, aliases: &[String], resolve
     }
     let before = &components[..longest.min(components.len())];
     let mut follow: Vec<String> = forms()
-        .filter(|form| !matches!(fit(form, before), Fit::Argument(_)) && fit(form, before) != Fit::Until(0) || before.is_empty())
+        .filter(|form| {
+            !matches!(fit(form, before), Fit::Argument(_)) && fit(form, before) != Fit::Until(0) || before.is_empty()
+        })
         .filter_map(|form| {
             let parts: Vec<&str> = form.spelling.split('.').collect();
-            let same = before.iter().zip(&parts).all(|(component, part)| part.split('(').next() == Some(&component.name));
+            let same =
+                before.iter().zip(&parts).all(|(component, part)| part.split('(').next() == Some(&component.name));
             if same { parts.get(before.len()).map(|part| part.to_string()) } else { None }
         })
         .collect();

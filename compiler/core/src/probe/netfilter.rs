@@ -1,19 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `netfilter.hook("H").pf("P")`: packets on their way through the network's hooks, in the initial network namespace.
 
 use std::rc::Rc;
 
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
-use spile_debuginfo::TypeId;
-use spile_source::diagnostic::suggest;
 use crate::program::Attachment;
-use spile_source::Span;
+use spile_debuginfo::TypeId;
 use spile_debuginfo::target::Object;
+use spile_source::Span;
+use spile_source::diagnostic::suggest;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
-        Form { spelling: "netfilter.hook(string).pf(string)", doc: "packets at a hook of a protocol family: $skb, $in, $out, $hooknum, $verdict" },
+        Form {
+            spelling: "netfilter.hook(string).pf(string)",
+            doc: "packets at a hook of a protocol family: $skb, $in, $out, $hooknum, $verdict",
+        },
         Form { spelling: "netfilter.pf(string).hook(string)", doc: "the same" },
-        Form { spelling: "netfilter.hook(string).pf(string).priority(string)", doc: "the same, with a place among the other functions there" },
+        Form {
+            spelling: "netfilter.hook(string).pf(string).priority(string)",
+            doc: "the same, with a place among the other functions there",
+        },
         Form { spelling: "netfilter.pf(string).hook(string).priority(string)", doc: "the same" },
     ],
     resolve,
@@ -21,30 +29,59 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
 
 /// include/uapi/linux/netfilter.h; the numbers are the kernel's ABI.
 const FAMILIES: [(&str, i64); 11] = [
-    ("NFPROTO_INET", 1), ("AF_BRIDGE", 7), ("NFPROTO_IPV4", 2), ("PF_INET", 2), ("NFPROTO_ARP", 3), ("NFPROTO_BRIDGE", 7), ("PF_BRIDGE", 7), ("NFPROTO_IPV6", 10), ("PF_INET6", 10),
-    ("AF_INET", 2), ("AF_INET6", 10),
+    ("NFPROTO_INET", 1),
+    ("AF_BRIDGE", 7),
+    ("NFPROTO_IPV4", 2),
+    ("PF_INET", 2),
+    ("NFPROTO_ARP", 3),
+    ("NFPROTO_BRIDGE", 7),
+    ("PF_BRIDGE", 7),
+    ("NFPROTO_IPV6", 10),
+    ("PF_INET6", 10),
+    ("AF_INET", 2),
+    ("AF_INET6", 10),
 ];
 
 /// include/uapi/linux/netfilter.h, netfilter_arp.h, netfilter_bridge.h.
-const HOOKS: [(&str, i64); 5] = [("PRE_ROUTING", 0), ("LOCAL_IN", 1), ("FORWARD", 2), ("LOCAL_OUT", 3), ("POST_ROUTING", 4)];
+const HOOKS: [(&str, i64); 5] =
+    [("PRE_ROUTING", 0), ("LOCAL_IN", 1), ("FORWARD", 2), ("LOCAL_OUT", 3), ("POST_ROUTING", 4)];
 const ARP_HOOKS: [(&str, i64); 3] = [("NF_ARP_IN", 0), ("NF_ARP_OUT", 1), ("NF_ARP_FORWARD", 2)];
 
 /// include/uapi/linux/netfilter_ipv4.h (those of netfilter_ipv6.h are the same), netfilter_bridge.h.
 const PRIORITIES: [(&str, i64); 15] = [
-    ("FIRST", i32::MIN as i64), ("RAW_BEFORE_DEFRAG", -450), ("CONNTRACK_DEFRAG", -400), ("RAW", -300), ("SELINUX_FIRST", -225),
-    ("CONNTRACK", -200), ("MANGLE", -150), ("NAT_DST", -100), ("FILTER", 0), ("SECURITY", 50), ("NAT_SRC", 100), ("SELINUX_LAST", 225),
-    ("CONNTRACK_HELPER", 300), ("CONNTRACK_CONFIRM", i32::MAX as i64), ("LAST", i32::MAX as i64),
+    ("FIRST", i32::MIN as i64),
+    ("RAW_BEFORE_DEFRAG", -450),
+    ("CONNTRACK_DEFRAG", -400),
+    ("RAW", -300),
+    ("SELINUX_FIRST", -225),
+    ("CONNTRACK", -200),
+    ("MANGLE", -150),
+    ("NAT_DST", -100),
+    ("FILTER", 0),
+    ("SECURITY", 50),
+    ("NAT_SRC", 100),
+    ("SELINUX_LAST", 225),
+    ("CONNTRACK_HELPER", 300),
+    ("CONNTRACK_CONFIRM", i32::MAX as i64),
+    ("LAST", i32::MAX as i64),
 ];
 const BRIDGE_PRIORITIES: [(&str, i64); 8] = [
-    ("NF_BR_PRI_FIRST", i32::MIN as i64), ("NF_BR_PRI_NAT_DST_BRIDGED", -300), ("NF_BR_PRI_FILTER_BRIDGED", -200), ("NF_BR_PRI_BRNF", 0),
-    ("NF_BR_PRI_NAT_DST_OTHER", 100), ("NF_BR_PRI_FILTER_OTHER", 200), ("NF_BR_PRI_NAT_SRC", 300), ("NF_BR_PRI_LAST", i32::MAX as i64),
+    ("NF_BR_PRI_FIRST", i32::MIN as i64),
+    ("NF_BR_PRI_NAT_DST_BRIDGED", -300),
+    ("NF_BR_PRI_FILTER_BRIDGED", -200),
+    ("NF_BR_PRI_BRNF", 0),
+    ("NF_BR_PRI_NAT_DST_OTHER", 100),
+    ("NF_BR_PRI_FILTER_OTHER", 200),
+    ("NF_BR_PRI_NAT_SRC", 300),
+    ("NF_BR_PRI_LAST", i32::MAX as i64),
 ];
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let named = |component: &str, what: &str, low: i64, high: i64, names: Vec<(String, i64)>| -> Result<i64, PointError> {
-        let Some((text, span)) = point.string(component) else { return Ok(0) };
-        number(&text, what, low..=high, &names, span)
-    };
+    let named =
+        |component: &str, what: &str, low: i64, high: i64, names: Vec<(String, i64)>| -> Result<i64, PointError> {
+            let Some((text, span)) = point.string(component) else { return Ok(0) };
+            number(&text, what, low..=high, &names, span)
+        };
     let family = named("pf", "protocol family", 0, 12, owned(&FAMILIES, ""))?;
     let hooks = match family {
         3 => owned(&ARP_HOOKS, ""),
@@ -59,10 +96,12 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     };
     let priority = named("priority", "priority", i32::MIN.into(), i32::MAX.into(), priorities)?;
     let component = point.components[0].span;
-    let kernel = resolver.kernel()?.vmlinux().map_err(|error| PointError::Target { component, error: Rc::new(error) })?;
+    let kernel =
+        resolver.kernel()?.vmlinux().map_err(|error| PointError::Target { component, error: Rc::new(error) })?;
     let failed = |message: String| PointError::DebugInfo { component, message };
     let context = PacketContext::find(kernel).map_err(|error| failed(error.to_string()))?;
-    let context = context.ok_or_else(|| failed("the kernel has no types struct sk_buff and struct nf_hook_state".into()))?;
+    let context =
+        context.ok_or_else(|| failed("the kernel has no types struct sk_buff and struct nf_hook_state".into()))?;
     Ok(vec![Site {
         point: point.spelling(),
         function: String::new(),
@@ -77,7 +116,13 @@ fn owned(names: &[(&str, i64)], prefix: &str) -> Vec<(String, i64)> {
 }
 
 /// A name or number of the ABI; also a name and a number added to it or taken away, `NF_IP_PRI_FIRST + 1`.
-fn number(text: &str, what: &str, range: std::ops::RangeInclusive<i64>, names: &[(String, i64)], span: Span) -> Result<i64, PointError> {
+fn number(
+    text: &str,
+    what: &str,
+    range: std::ops::RangeInclusive<i64>,
+    names: &[(String, i64)],
+    span: Span,
+) -> Result<i64, PointError> {
     if let Some((_, value)) = names.iter().find(|(name, _)| name == text) {
         return Ok(*value);
     }
@@ -94,8 +139,12 @@ fn number(text: &str, what: &str, range: std::ops::RangeInclusive<i64>, names: &
         Some(value) if range.contains(&value) => Ok(value),
         _ => {
             let near = suggest::suggest(text, names.iter().map(|(name, _)| name.as_str()));
-            let names: Vec<&str> = if near.is_empty() { names.iter().map(|(name, _)| name.as_str()).collect() } else { near };
-            Err(PointError::Argument { component: span, expected: format!("a number or name of a {what}: {}", names.join(", ")) })
+            let names: Vec<&str> =
+                if near.is_empty() { names.iter().map(|(name, _)| name.as_str()).collect() } else { near };
+            Err(PointError::Argument {
+                component: span,
+                expected: format!("a number or name of a {what}: {}", names.join(", ")),
+            })
         }
     }
 }
@@ -113,10 +162,15 @@ impl PacketContext {
     fn find(kernel: Rc<Object>) -> Result<Option<PacketContext>, spile_debuginfo::Error> {
         let debug = kernel.debug()?;
         let (skb, state) = (debug.find_type("struct sk_buff")?, debug.find_type("struct nf_hook_state")?);
-        let (Some(skb), Some(state), Some(number)) = (skb, state, debug.find_type("unsigned int")?) else { return Ok(None) };
+        let (Some(skb), Some(state), Some(number)) = (skb, state, debug.find_type("unsigned int")?) else {
+            return Ok(None);
+        };
         // Pointer types as members have them.
         let member = |id, name| debug.member(id, name).ok().map(|found| found.type_id);
-        let (Some(skb), Some(input), Some(output)) = (member(skb, "next"), member(state, "in"), member(state, "out")) else { return Ok(None) };
+        let (Some(skb), Some(input), Some(output)) = (member(skb, "next"), member(state, "in"), member(state, "out"))
+        else {
+            return Ok(None);
+        };
         let types = [skb, input, output, number, number];
         Ok(Some(PacketContext { kernel, types }))
     }
@@ -157,12 +211,20 @@ mod tests {
         let hooks = owned(&HOOKS, "NF_INET_");
         assert_eq!(number("NF_INET_LOCAL_OUT", "hook", 0..=7, &hooks, span).unwrap(), 3);
         assert_eq!(number("4", "hook", 0..=7, &hooks, span).unwrap(), 4);
-        let Err(PointError::Argument { expected, .. }) = number("NF_INET_LOCALOUT", "hook", 0..=7, &hooks, span) else { panic!() };
+        let Err(PointError::Argument { expected, .. }) = number("NF_INET_LOCALOUT", "hook", 0..=7, &hooks, span) else {
+            panic!()
+        };
         assert!(expected.contains("NF_INET_LOCAL_OUT"), "{expected}");
         assert!(number("8", "hook", 0..=7, &hooks, span).is_err());
         let priorities = owned(&PRIORITIES, "NF_IP_PRI_");
         let priority = |text| number(text, "priority", i32::MIN.into()..=i32::MAX.into(), &priorities, span);
-        for (text, expected) in [("NF_IP_PRI_RAW", -300), ("NF_IP_PRI_FILTER - 5", -5), ("NF_IP_PRI_FIRST+1", i64::from(i32::MIN) + 1), ("-5", -5), ("0x10", 16)] {
+        for (text, expected) in [
+            ("NF_IP_PRI_RAW", -300),
+            ("NF_IP_PRI_FILTER - 5", -5),
+            ("NF_IP_PRI_FIRST+1", i64::from(i32::MIN) + 1),
+            ("-5", -5),
+            ("0x10", 16),
+        ] {
             assert_eq!(priority(text).unwrap(), expected, "{text}");
         }
         for text in ["NF_IP_PRI_LAST+1", "NF_IP_PRI_FIRST + x", "5 + 5", "+"] {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Objects that are not in one place: parts of locations, and values that are made of parts.
 
 use super::{BitRange, Location, Part};
@@ -59,7 +61,11 @@ pub fn joined(location: &Location, bits: u64) -> Option<Expr> {
             Some(low(Expr { kind: read, ty: Type::Long, span: address.span }, taken))
         }
         Location::Memory { address, bits: Some(BitRange { first, bits }) } if first + u64::from(*bits) <= 64 => {
-            let read = Expr { kind: ExprKind::Read { address: Box::new(address.clone()), size: 8, user: false }, ty: Type::Long, span: address.span };
+            let read = Expr {
+                kind: ExprKind::Read { address: Box::new(address.clone()), size: 8, user: false },
+                ty: Type::Long,
+                span: address.span,
+            };
             let (first, bits) = (u8::try_from(*first).ok()?, (*bits).min(taken));
             Some(Expr { span: read.span, kind: ExprKind::Bits { value: Box::new(read), first, bits }, ty: Type::Long })
         }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `perf.type(N).config(N)`: the kernel's performance events, counted on each CPU; the handler runs when one overflows.
 
 use std::rc::Rc;
@@ -20,10 +22,22 @@ const DEFAULT_PERIOD: u64 = 1_000_000;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
-        Form { spelling: "perf.type(number).config(number)", doc: "once in 1000000 events of that kind on a CPU (perf_event_open(2) has the numbers)" },
-        Form { spelling: "perf.type(number).config(number).sample(number)", doc: "once in N events on a CPU; of a clock, every N ns" },
-        Form { spelling: "perf.type(number).config(number).hz(number)", doc: "N times a second on each CPU, as far as there are events" },
-        Form { spelling: "perf.type(number).config(number).counter(string)", doc: "counts the events of each CPU for @perf(\"NAME\") in other probes; its own handler never runs" },
+        Form {
+            spelling: "perf.type(number).config(number)",
+            doc: "once in 1000000 events of that kind on a CPU (perf_event_open(2) has the numbers)",
+        },
+        Form {
+            spelling: "perf.type(number).config(number).sample(number)",
+            doc: "once in N events on a CPU; of a clock, every N ns",
+        },
+        Form {
+            spelling: "perf.type(number).config(number).hz(number)",
+            doc: "N times a second on each CPU, as far as there are events",
+        },
+        Form {
+            spelling: "perf.type(number).config(number).counter(string)",
+            doc: "counts the events of each CPU for @perf(\"NAME\") in other probes; its own handler never runs",
+        },
     ],
     resolve,
 };

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `procfs("PATH").read` and `.write`: files below /proc/systemtap/MODULE, which handlers fill and take.
 
 use std::rc::Rc;
@@ -13,7 +15,10 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         Form { spelling: "procfs.umask(number).read.maxsize(number)", doc: "the same, both" },
         Form { spelling: "procfs.write", doc: "/proc/systemtap/MODULE/command is written: $value is the text" },
         Form { spelling: "procfs.umask(number).write", doc: "the same, without those rights" },
-        Form { spelling: "procfs(string).read", doc: "/proc/systemtap/MODULE/PATH is read: $value is what the reader gets" },
+        Form {
+            spelling: "procfs(string).read",
+            doc: "/proc/systemtap/MODULE/PATH is read: $value is what the reader gets",
+        },
         Form { spelling: "procfs(string).read.maxsize(number)", doc: "the same, of at most N bytes" },
         Form { spelling: "procfs(string).umask(number).read", doc: "the same, without those rights" },
         Form { spelling: "procfs(string).umask(number).read.maxsize(number)", doc: "the same, both" },

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Registers of a probed program: DWARF's numbers to words of `struct pt_regs`.
 //!
 //! x86_64: System V ABI, AMD64 supplement, figure 3.36 for the numbers; arch/x86/include/asm/ptrace.h for the struct,
@@ -18,7 +20,9 @@ pub const RETURN_VALUE_HIGH: u32 = 96;
 
 /// The register whose word is at this byte offset of struct pt_regs.
 pub fn name(offset: u32) -> Option<&'static str> {
-    const NAMES: [&str; 17] =
-        ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip"];
+    const NAMES: [&str; 17] = [
+        "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+        "rip",
+    ];
     NAMES.iter().zip(0u16..).find(|(_, register)| pt_regs_offset(*register) == Some(offset)).map(|(name, _)| *name)
 }

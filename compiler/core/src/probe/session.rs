@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `begin`, `end`, `error` and `never`: the session itself.
 
 use std::rc::Rc;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `kernel.statement("f@file:line")`, `module("m").statement("...")`: the statements of functions by the lines they are on.
 //!
 //! What follows the file says which: `:452` a line, `+3` a line counted from the function's, `:*` every line, `:450-460` and
@@ -9,17 +11,20 @@ use std::rc::Rc;
 use super::function::{FunctionContext, described, no_place, nothing, objects, place_in};
 use super::lines::{Beginnings, Lines, asked_line, parse, wanted_lines};
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
-use spile_debuginfo::{Address, Function, FunctionId, FunctionPattern, Statement};
 use crate::program::Attachment;
-use spile_source::Span;
 use spile_debuginfo::target::Object;
+use spile_debuginfo::{Address, Function, FunctionId, FunctionPattern, Statement};
+use spile_source::Span;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
         Form { spelling: "kernel.statement(string)", doc: "a source line of the kernel" },
         Form { spelling: "kernel.statement(string).nearest", doc: "the source line nearest to it that has code" },
         Form { spelling: "module(string).statement(string)", doc: "a source line of a module" },
-        Form { spelling: "module(string).statement(string).nearest", doc: "the source line nearest to it that has code" },
+        Form {
+            spelling: "module(string).statement(string).nearest",
+            doc: "the source line nearest to it that has code",
+        },
     ],
     resolve,
 };
@@ -96,7 +101,12 @@ fn resolve_in(
 }
 
 /// Where each line begins, in each body and inlined copy of the function: the lowest address that can be probed.
-fn first_addresses(object: &Object, function: &Function, statements: &[Statement], wanted: &[u32]) -> Vec<(u32, Address)> {
+fn first_addresses(
+    object: &Object,
+    function: &Function,
+    statements: &[Statement],
+    wanted: &[u32],
+) -> Vec<(u32, Address)> {
     let mut first: BTreeMap<(u32, usize), (bool, Address)> = BTreeMap::new();
     for statement in statements.iter().filter(|statement| wanted.contains(&statement.line)) {
         let copy = copy_of(function, statement.address);
@@ -120,7 +130,14 @@ fn copy_of(function: &Function, address: Address) -> usize {
     function.bodies.len() + before
 }
 
-fn site(object: &Rc<Object>, id: FunctionId, function: &Function, line: u32, address: Address, attachment: Attachment) -> Site {
+fn site(
+    object: &Rc<Object>,
+    id: FunctionId,
+    function: &Function,
+    line: u32,
+    address: Address,
+    attachment: Attachment,
+) -> Site {
     let (name, file) = (&function.name, &function.file);
     let module = if object.is_kernel() { "kernel".to_string() } else { object.name().to_string() };
     let owner = if object.is_kernel() { "kernel".to_string() } else { format!("module(\"{module}\")") };

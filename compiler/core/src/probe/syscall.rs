@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! System calls by name: what the aliases `syscall.*` stand on ([`crate::syscalls`]).
 //!
 //! The numbers are the kernel's ABI and never change: `runtime-c/syscalls_*.h`, which the runtime takes names from.
@@ -9,20 +11,29 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
+use crate::program::{Attachment, Expr, ExprKind, Type};
+use spile_debuginfo::target::Object;
 use spile_debuginfo::{FunctionPattern, TypeId, Variable};
 use spile_source::diagnostic::suggest;
-use crate::program::{Attachment, Expr, ExprKind, Type};
 use spile_source::{FileId, Span};
-use spile_debuginfo::target::Object;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
         Form { spelling: "__syscall", doc: "every system call; arguments by longlong_arg()" },
         Form { spelling: "__syscall.return", doc: "the return of every system call; the result by returnval()" },
-        Form { spelling: "__syscall.return.maxactive(number)", doc: "the same: every call that returns is seen, however many there are at once" },
-        Form { spelling: "__syscall(string)", doc: "the system call of that name, as the kernel's ABI calls it; after `native:` or `compat:` only of 64-bit or 32-bit programs" },
+        Form {
+            spelling: "__syscall.return.maxactive(number)",
+            doc: "the same: every call that returns is seen, however many there are at once",
+        },
+        Form {
+            spelling: "__syscall(string)",
+            doc: "the system call of that name, as the kernel's ABI calls it; after `native:` or `compat:` only of 64-bit or 32-bit programs",
+        },
         Form { spelling: "__syscall(string).return", doc: "its return" },
-        Form { spelling: "__syscall(string).return.maxactive(number)", doc: "the same: every call that returns is seen" },
+        Form {
+            spelling: "__syscall(string).return.maxactive(number)",
+            doc: "the same: every call that returns is seen",
+        },
     ],
     resolve,
 };
@@ -35,7 +46,10 @@ fn numbers() -> &'static HashMap<&'static str, (Option<u32>, Option<u32>)> {
         for (number, name) in entries(include_str!("../../../../runtime-c/syscalls_x86_64.h")) {
             numbers.entry(name).or_default().0 = Some(number);
         }
-        let compat = [include_str!("../../../../runtime-c/syscalls_i386.h"), include_str!("../../../../runtime-c/syscalls_wrapped.h")];
+        let compat = [
+            include_str!("../../../../runtime-c/syscalls_i386.h"),
+            include_str!("../../../../runtime-c/syscalls_wrapped.h"),
+        ];
         for (number, name) in compat.into_iter().flat_map(entries) {
             numbers.entry(name).or_default().1 = Some(number);
         }
@@ -69,7 +83,12 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
             Some(numbers) => Some(numbers),
             None => {
                 let near = suggest::suggest(&name, numbers().keys().copied()).into_iter().map(str::to_string).collect();
-                return Err(PointError::NoFunction { component, name, object: "the table of system calls".into(), near });
+                return Err(PointError::NoFunction {
+                    component,
+                    name,
+                    object: "the table of system calls".into(),
+                    near,
+                });
             }
         },
     };
@@ -100,7 +119,9 @@ fn functions_of(name: &str) -> Vec<String> {
     };
     let shorter = ["_time64", "64", "32"].into_iter().filter_map(|tail| otherwise.strip_suffix(tail));
     let names = std::iter::once(otherwise).chain(shorter);
-    names.flat_map(|name| [format!("__do_sys_{name}"), format!("__do_sys_new{name}"), format!("__do_compat_sys_{name}")]).collect()
+    names
+        .flat_map(|name| [format!("__do_sys_{name}"), format!("__do_sys_new{name}"), format!("__do_compat_sys_{name}")])
+        .collect()
 }
 
 /// Words that a handler has for registers (runtime-c/syscall.c): the arguments, then the result.
@@ -139,7 +160,10 @@ impl CallContext {
         // What calls without arguments are given.
         arguments.retain(|argument| argument.name != "__unused");
         arguments.truncate(ARGUMENTS);
-        Some(Prototype { arguments, returns: debug.function(id).ok()?.return_type.or(debug.find_type("long int").ok()?) })
+        Some(Prototype {
+            arguments,
+            returns: debug.function(id).ok()?.return_type.or(debug.find_type("long int").ok()?),
+        })
     }
 
     /// The word of that number, as an object of the type.
@@ -158,7 +182,8 @@ impl Context for CallContext {
             let returns = if self.returning { prototype.returns } else { None };
             return self.word(ARGUMENTS, returns.ok_or(ContextError::NotReturn)?);
         }
-        let index = prototype.arguments.iter().position(|argument| argument.name == name).ok_or(ContextError::Unknown)?;
+        let index =
+            prototype.arguments.iter().position(|argument| argument.name == name).ok_or(ContextError::Unknown)?;
         self.word(index, prototype.arguments.get(index).ok_or(ContextError::Unknown)?.type_id)
     }
 

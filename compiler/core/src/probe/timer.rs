@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `timer.*`: a handler every so often, on some CPU (`timer.profile`: on each), in interrupt context.
 
 use std::rc::Rc;
@@ -20,9 +22,15 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         Form { spelling: "timer.hz(number)", doc: "N times a second" },
         Form { spelling: "timer.jiffies(number)", doc: "every N ticks of the kernel's timer" },
         Form { spelling: "timer.jiffies(number).randomize(number)", doc: "every N ticks, give or take up to M" },
-        Form { spelling: "timer.profile", doc: "on every CPU, at each tick of the kernel's timer; the interrupted registers" },
+        Form {
+            spelling: "timer.profile",
+            doc: "on every CPU, at each tick of the kernel's timer; the interrupted registers",
+        },
         Form { spelling: "timer.profile.tick", doc: "on every CPU, at each tick of the kernel's timer" },
-        Form { spelling: "timer.profile.freq.hz(number)", doc: "on every CPU, N times a second; the interrupted registers" },
+        Form {
+            spelling: "timer.profile.freq.hz(number)",
+            doc: "on every CPU, N times a second; the interrupted registers",
+        },
         Form { spelling: "timer.s(number).randomize(number)", doc: "every N seconds, give or take up to M" },
         Form { spelling: "timer.sec(number).randomize(number)", doc: "every N seconds, give or take up to M" },
         Form { spelling: "timer.ms(number).randomize(number)", doc: "every N milliseconds, give or take up to M" },

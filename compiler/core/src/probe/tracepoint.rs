@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `kernel.trace("SYSTEM:NAME")`, `kernel.tracepoint("NAME")` and a module's: tracepoints, which the kernel's own
 //! sources place.
 //!
@@ -8,19 +10,22 @@
 use std::rc::Rc;
 
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
+use crate::program::{Attachment, Expr, ExprKind, Place, TargetId, Type};
+use spile_base::glob;
+use spile_debuginfo::target::Object;
 use spile_debuginfo::{DebugInfo, FunctionPattern, Type as CType, TypeId, Variable};
 use spile_source::diagnostic::suggest;
-use spile_base::glob;
-use crate::program::{Attachment, Expr, ExprKind, Place, TargetId, Type};
 use spile_source::{FileId, Span};
-use spile_debuginfo::target::Object;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
     forms: &[
         Form { spelling: "kernel.trace(string)", doc: "a tracepoint, NAME or SYSTEM:NAME; its arguments by name" },
         Form { spelling: "module(string).trace(string)", doc: "a tracepoint of a module; its arguments by name" },
         Form { spelling: "kernel.tracepoint(string)", doc: "a tracepoint; its arguments are $arg1, $arg2, ..." },
-        Form { spelling: "module(string).tracepoint(string)", doc: "a tracepoint of a module; its arguments are $arg1, ..." },
+        Form {
+            spelling: "module(string).tracepoint(string)",
+            doc: "a tracepoint of a module; its arguments are $arg1, ...",
+        },
     ],
     resolve,
 };
@@ -34,7 +39,9 @@ const MAX_ARGUMENTS: usize = 12;
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let numbered = point.has("tracepoint");
-    let (text, component) = point.string(if numbered { "tracepoint" } else { "trace" }).unwrap_or((String::new(), point.components[0].span));
+    let (text, component) = point
+        .string(if numbered { "tracepoint" } else { "trace" })
+        .unwrap_or((String::new(), point.components[0].span));
     let wanted = Wanted::parse(&text);
     let kernel = resolver.kernel()?;
     let failed = |error| PointError::Target { component, error: Rc::new(error) };
@@ -45,7 +52,9 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
             objects.extend(matching.filter_map(|module| kernel.module(&module).ok()));
         }
         Some((name, span)) => {
-            let module = resolver.module(&name).map_err(|error| PointError::Target { component: span, error: Rc::new(error) })?;
+            let module = resolver
+                .module(&name)
+                .map_err(|error| PointError::Target { component: span, error: Rc::new(error) })?;
             objects.push(module);
         }
         None => objects.push(kernel.vmlinux().map_err(failed)?),
@@ -98,7 +107,13 @@ impl Wanted<'_> {
     }
 }
 
-fn resolve_in(wanted: &Wanted, numbered: bool, object: &Rc<Object>, component: Span, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+fn resolve_in(
+    wanted: &Wanted,
+    numbered: bool,
+    object: &Rc<Object>,
+    component: Span,
+    resolver: &mut Resolver,
+) -> Result<Vec<Site>, PointError> {
     let failed = |error: spile_debuginfo::Error| PointError::DebugInfo { component, message: error.to_string() };
     let debug = object.debug().map_err(failed)?;
     let pattern = FunctionPattern { name: format!("{PREFIX}{}", wanted.name), file: None };
@@ -120,7 +135,14 @@ fn resolve_in(wanted: &Wanted, numbered: bool, object: &Rc<Object>, component: S
     Ok(sites)
 }
 
-fn site(object: &Rc<Object>, target: TargetId, name: &str, system: &str, arguments: Vec<Variable>, numbered: bool) -> Site {
+fn site(
+    object: &Rc<Object>,
+    target: TargetId,
+    name: &str,
+    system: &str,
+    arguments: Vec<Variable>,
+    numbered: bool,
+) -> Site {
     let owner = if object.is_kernel() { "kernel".to_string() } else { format!("module(\"{}\")", object.name()) };
     let point = match numbered {
         true => format!("{owner}.tracepoint(\"{name}\")"),
@@ -175,7 +197,10 @@ fn system_of(path: &str) -> String {
     let file = parts.next().unwrap_or_default();
     let stem = file.strip_suffix(".h").unwrap_or(file);
     let stem = if stem == "trace" { parts.next().unwrap_or(stem) } else { stem };
-    let stem = ["_trace", "-trace", "_tracepoints", "_event"].iter().find_map(|suffix| stem.strip_suffix(suffix)).unwrap_or(stem);
+    let stem = ["_trace", "-trace", "_tracepoints", "_event"]
+        .iter()
+        .find_map(|suffix| stem.strip_suffix(suffix))
+        .unwrap_or(stem);
     stem.trim_start_matches("trace_").replace('-', "_")
 }
 
@@ -228,7 +253,9 @@ struct TraceContext {
 impl TraceContext {
     /// Whether the argument comes in one word, and all those before it too.
     fn is_word(&self, debug: &DebugInfo, index: usize) -> bool {
-        let word = |id: &TypeId| matches!(debug.resolve(*id), Ok((_, CType::Base { .. } | CType::Pointer(_) | CType::Enum { .. })));
+        let word = |id: &TypeId| {
+            matches!(debug.resolve(*id), Ok((_, CType::Base { .. } | CType::Pointer(_) | CType::Enum { .. })))
+        };
         index < MAX_ARGUMENTS && self.types.iter().take(index + 1).all(word)
     }
 }

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `kernel.data("SYMBOL").write` and `.rw`: hardware watchpoints on data of the kernel, on every CPU.
 
 use std::rc::Rc;
 
 use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site};
-use spile_debuginfo::Address;
 use crate::program::{Attachment, Place};
+use spile_debuginfo::Address;
 use spile_debuginfo::target::Object;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
@@ -12,11 +14,20 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         Form { spelling: "kernel.data(string).write", doc: "a global variable of the kernel is written" },
         Form { spelling: "kernel.data(string).rw", doc: "a global variable of the kernel is read or written" },
         Form { spelling: "kernel.data(string).length(number).write", doc: "its first 1, 2, 4 or 8 bytes are written" },
-        Form { spelling: "kernel.data(string).length(number).rw", doc: "its first 1, 2, 4 or 8 bytes are read or written" },
+        Form {
+            spelling: "kernel.data(string).length(number).rw",
+            doc: "its first 1, 2, 4 or 8 bytes are read or written",
+        },
         Form { spelling: "kernel.data(number).write", doc: "data at an address of the running kernel is written" },
         Form { spelling: "kernel.data(number).rw", doc: "data at an address of the running kernel is read or written" },
-        Form { spelling: "kernel.data(number).length(number).write", doc: "1, 2, 4 or 8 bytes at that address are written" },
-        Form { spelling: "kernel.data(number).length(number).rw", doc: "1, 2, 4 or 8 bytes at that address are read or written" },
+        Form {
+            spelling: "kernel.data(number).length(number).write",
+            doc: "1, 2, 4 or 8 bytes at that address are written",
+        },
+        Form {
+            spelling: "kernel.data(number).length(number).rw",
+            doc: "1, 2, 4 or 8 bytes at that address are read or written",
+        },
     ],
     resolve,
 };
@@ -28,7 +39,9 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let asked = match point.number("length") {
         None => None,
         Some((length, _)) if LENGTHS.iter().any(|known| *known as i64 == length) => Some(length as u64),
-        Some((_, component)) => return Err(PointError::Argument { component, expected: "a length of 1, 2, 4 or 8 bytes".into() }),
+        Some((_, component)) => {
+            return Err(PointError::Argument { component, expected: "a length of 1, 2, 4 or 8 bytes".into() });
+        }
     };
     let reads = point.has("rw");
     let (place, address, size) = match point.string("data") {
@@ -37,9 +50,16 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
             (None, address, None)
         }
         Some((name, component)) => {
-            let kernel = resolver.kernel()?.vmlinux().map_err(|error| PointError::Target { component, error: Rc::new(error) })?;
+            let kernel = resolver
+                .kernel()?
+                .vmlinux()
+                .map_err(|error| PointError::Target { component, error: Rc::new(error) })?;
             let Some(address) = kernel.symbol_address(&name) else {
-                return Err(PointError::NotProbeable { component, name, why: "the kernel has no variable of this name".into() });
+                return Err(PointError::NotProbeable {
+                    component,
+                    name,
+                    why: "the kernel has no variable of this name".into(),
+                });
             };
             if kernel.is_per_cpu(Address { section: None, offset: address }) {
                 let why = "each CPU has its own copy of it: name one by its address".to_string();

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What statements do with globals, and which functions they call: for locks, and for what must not change under a
 //! `foreach`.
 
 use std::collections::BTreeMap;
 
 use super::{
-    BinaryOp, Element, EmbeddedC, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece, Program, Slice, Stmt, StmtKind,
-    Variable,
+    BinaryOp, Element, EmbeddedC, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece,
+    Program, Slice, Stmt, StmtKind, Variable,
 };
 use spile_source::Span;
 
@@ -212,7 +214,10 @@ impl Walk {
             StmtKind::Expr(expr) => self.effect(expr),
             StmtKind::If { condition, then, otherwise } => {
                 self.expr(condition);
-                self.branches(|walk| walk.statement(then), |walk| otherwise.iter().for_each(|otherwise| walk.statement(otherwise)));
+                self.branches(
+                    |walk| walk.statement(then),
+                    |walk| otherwise.iter().for_each(|otherwise| walk.statement(otherwise)),
+                );
             }
             StmtKind::Loop { condition, step, body } => self.repeated(|walk| {
                 condition.iter().for_each(|expr| walk.expr(expr));
@@ -240,7 +245,11 @@ impl Walk {
                 self.slice(&foreach.slice);
                 foreach.limit.iter().for_each(|limit| self.expr(limit));
                 self.repeated(|walk| {
-                    foreach.keys.iter().chain(&foreach.value).for_each(|&variable| walk.variable(variable, Access::Write, span));
+                    foreach
+                        .keys
+                        .iter()
+                        .chain(&foreach.value)
+                        .for_each(|&variable| walk.variable(variable, Access::Write, span));
                     walk.statement(&foreach.body);
                 });
             }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The aliases `syscall.NAME` and `syscall.NAME.return`, made of one table: a library script that is written when a
 //! script may need it.
 //!
@@ -76,7 +78,10 @@ fn rows() -> impl Iterator<Item = Row<'static>> {
 }
 
 fn find(table: &'static str, kind: &str) -> Option<&'static str> {
-    lines(table).filter_map(|line| line.split_once(' ')).find(|(known, _)| *known == kind).map(|(_, expression)| expression)
+    lines(table)
+        .filter_map(|line| line.split_once(' '))
+        .find(|(known, _)| *known == kind)
+        .map(|(_, expression)| expression)
 }
 
 /// The expression of a kind that shows what a pointer leads to: that of SystemTap, or else strace's.
@@ -121,7 +126,10 @@ pub fn script(texts: &[&[u8]], style: Style) -> Option<String> {
         let alias = row.alias;
         for other in others.iter().filter(|_| alias != last) {
             // Writing to a String does not fail.
-            let _ = writeln!(text, "probe {other}.{alias} = syscall.{alias} {{ }}\nprobe {other}.{alias}.return = syscall.{alias}.return {{ }}");
+            let _ = writeln!(
+                text,
+                "probe {other}.{alias} = syscall.{alias} {{ }}\nprobe {other}.{alias}.return = syscall.{alias}.return {{ }}"
+            );
         }
         last = alias;
     }
@@ -181,7 +189,12 @@ impl Numbers {
             for (_, kind) in &row.arguments {
                 let kind = kind.trim_start_matches('-');
                 let strace = if style == Style::Strace { find(STRACE, kind) } else { None };
-                add(kind.into(), strace.or(find(KINDS, kind)).map_or_else(|| format!("__syscall_{kind}(uint_arg(@))"), str::to_string));
+                add(
+                    kind.into(),
+                    strace
+                        .or(find(KINDS, kind))
+                        .map_or_else(|| format!("__syscall_{kind}(uint_arg(@))"), str::to_string),
+                );
             }
         }
         if style == Style::SystemTap {
@@ -220,7 +233,8 @@ fn show(text: &mut String, numbers: &Numbers, style: Style) {
         let _ = writeln!(text, "function __syscall_{kind}:string (n:long) {{ return __syscall_named({number}, n) }}");
     }
     text.push_str("function __syscall_show:string (kind:long, at:long)\n{\n");
-    let mut expressions: Vec<(i64, &str)> = numbers.numbers.values().map(|(number, expression)| (*number, expression.as_str())).collect();
+    let mut expressions: Vec<(i64, &str)> =
+        numbers.numbers.values().map(|(number, expression)| (*number, expression.as_str())).collect();
     expressions.sort_unstable();
     choose(text, &expressions);
     text.push_str("}\n");
@@ -286,12 +300,23 @@ fn add(text: &mut String, row: &Row, numbers: &Numbers, style: Style) {
         }
     }
     let name = match FORMER.iter().find(|(call, ..)| *call == row.name) {
-        Some((call, former, flags)) if style == Style::SystemTap => format!("uint_arg({flags}) ? \"{call}\" : \"{former}\""),
+        Some((call, former, flags)) if style == Style::SystemTap => {
+            format!("uint_arg({flags}) ? \"{call}\" : \"{former}\"")
+        }
         _ => format!("\"{}\"", row.name),
     };
-    let argstr = if row.arguments.is_empty() { "\"\"".to_string() } else { format!("__syscall_argstr({:#x})", numbers.of_call(row, style)) };
+    let argstr = if row.arguments.is_empty() {
+        "\"\"".to_string()
+    } else {
+        format!("__syscall_argstr({:#x})", numbers.of_call(row, style))
+    };
     // Writing to a String does not fail.
-    let _ = write!(text, "/** The system call {}(2). */\nprobe syscall.{alias} = {}\n{{\n  name = {name}\n{variables}  argstr = {argstr}\n}}\n", row.name, points(""));
+    let _ = write!(
+        text,
+        "/** The system call {}(2). */\nprobe syscall.{alias} = {}\n{{\n  name = {name}\n{variables}  argstr = {argstr}\n}}\n",
+        row.name,
+        points("")
+    );
     let retstr = match row.result {
         "x" => "return_str(2, returnval())",
         "o" => "return_str(3, returnval())",
@@ -335,7 +360,10 @@ fn variable(text: &mut String, name: &str, kind: &str, number: usize) {
             set(&address, format!("pointer_arg({number})"));
             let length = number + 1;
             for part in ["af", "ip", "ip_port", "ipv6_flowinfo", "ipv6_scope_id"] {
-                set(&format!("uaddr_{part}"), format!("__syscall_sockaddr_{part}(pointer_arg({number}), ulong_arg({length}))"));
+                set(
+                    &format!("uaddr_{part}"),
+                    format!("__syscall_sockaddr_{part}(pointer_arg({number}), ulong_arg({length}))"),
+                );
             }
         }
         "sig" => {
@@ -348,7 +376,9 @@ fn variable(text: &mut String, name: &str, kind: &str, number: usize) {
         }
         _ => {
             let shown = find(KINDS, kind).map_or_else(|| format!("__syscall_{kind}(uint_arg(@))"), str::to_string);
-            let argument = ["pointer_arg", "ulong_arg", "int_arg"].into_iter().find(|argument| shown.contains(&format!("({argument}(@)")) || shown.contains(&format!(" {argument}(@)")));
+            let argument = ["pointer_arg", "ulong_arg", "int_arg"].into_iter().find(|argument| {
+                shown.contains(&format!("({argument}(@)")) || shown.contains(&format!(" {argument}(@)"))
+            });
             let argument = argument.unwrap_or("uint_arg");
             let suffix = if argument == "pointer_arg" { "_uaddr" } else { "" };
             set(&format!("{name}{suffix}"), format!("{argument}({number})"));
@@ -377,7 +407,9 @@ mod tests {
     fn numbers_fit_a_byte() {
         for style in [Style::SystemTap, Style::Strace] {
             let numbers = Numbers::new(style);
-            assert!(numbers.numbers.len() > 50 && numbers.numbers.values().all(|(number, _)| (1..=255).contains(number)));
+            assert!(
+                numbers.numbers.len() > 50 && numbers.numbers.values().all(|(number, _)| (1..=255).contains(number))
+            );
         }
     }
 
@@ -386,7 +418,9 @@ mod tests {
         let text = made(b"probe nd_syscall.open {}", Style::SystemTap);
         assert!(text.contains("probe syscall.openat = __syscall(\"openat\")\n"), "{text}");
         assert!(text.contains("probe nd_syscall.openat = syscall.openat { }\n") && !text.contains("tp_syscall"));
-        assert!(text.contains("  dirfd = int_arg(1)\n  dirfd_str = __syscall_dirfd(int_arg(1))\n  filename_uaddr = pointer_arg(2)\n"));
+        assert!(text.contains(
+            "  dirfd = int_arg(1)\n  dirfd_str = __syscall_dirfd(int_arg(1))\n  filename_uaddr = pointer_arg(2)\n"
+        ));
         assert!(text.contains(&kinds(Style::SystemTap, &["dirfd", "s", "open", "omode"])), "{text}");
         assert!(text.contains("= __syscall(\"getdents\"), __syscall(\"getdents64\")"));
         assert!(text.contains("argstr = \"\""));
@@ -436,9 +470,14 @@ mod tests {
     fn the_scripts_parse() {
         for style in [Style::SystemTap, Style::Strace] {
             let mut sources = spile_source::SourceMap::new();
-            let file = sources.add("syscalls.stp", made(b"dw_syscall", style).into_bytes(), spile_source::Origin::Tapset);
-            let (script, problems) =
-                spile_syntax::parse(&mut sources, file, &spile_syntax::Environment::default(), &spile_syntax::Macros::default());
+            let file =
+                sources.add("syscalls.stp", made(b"dw_syscall", style).into_bytes(), spile_source::Origin::Tapset);
+            let (script, problems) = spile_syntax::parse(
+                &mut sources,
+                file,
+                &spile_syntax::Environment::default(),
+                &spile_syntax::Macros::default(),
+            );
             assert!(problems.is_empty(), "{problems:?}");
             assert!(script.items.len() > 1200);
         }
@@ -457,9 +496,14 @@ mod tests {
 
     #[test]
     fn further_variables_are_of_calls_in_the_table() {
-        let calls: Vec<String> = rows().flat_map(|row| [row.alias.to_string(), format!("{}/{}", row.alias, row.name)]).collect();
+        let calls: Vec<String> =
+            rows().flat_map(|row| [row.alias.to_string(), format!("{}/{}", row.alias, row.name)]).collect();
         for line in lines(FURTHER) {
-            assert!(line.split(' ').next().is_some_and(|call| calls.iter().any(|known| known == call)) && line.splitn(3, ' ').count() == 3, "{line}");
+            assert!(
+                line.split(' ').next().is_some_and(|call| calls.iter().any(|known| known == call))
+                    && line.splitn(3, ' ').count() == 3,
+                "{line}"
+            );
         }
     }
 
@@ -476,13 +520,17 @@ mod tests {
             let numbers = Numbers::new(style);
             for (key, (number, expression)) in &numbers.numbers {
                 assert!((1..256).contains(number), "{key} {number}");
-                let generated = expression.strip_prefix("__syscall_").and_then(|rest| rest.strip_suffix("(uint_arg(@))"));
+                let generated =
+                    expression.strip_prefix("__syscall_").and_then(|rest| rest.strip_suffix("(uint_arg(@))"));
                 let known = |kind| named().any(|other| other == kind) || find(KINDS, key).is_some();
                 assert!(generated.is_none_or(known), "{key}: {expression}");
             }
         }
         for (kind, _) in lines(STRACE).filter_map(|line| line.split_once(' ')) {
-            assert!(rows().any(|row| row.arguments.iter().any(|(_, other)| other.trim_start_matches('-') == kind)), "{kind} is of no call");
+            assert!(
+                rows().any(|row| row.arguments.iter().any(|(_, other)| other.trim_start_matches('-') == kind)),
+                "{kind} is of no call"
+            );
         }
     }
 

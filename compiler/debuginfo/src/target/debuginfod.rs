@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Debug information from debuginfod servers: an object's build-id to the file that has its DWARF, over HTTP, once.
 //!
 //! `GET URL/buildid/HEX/debuginfo`, as debuginfod(8) has it. What comes is kept in the cache, as an entry whose only part
@@ -12,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use spile_base::cache::{Cache, Key, Kind, size_text};
 use crate::Elf;
+use spile_base::cache::{Cache, Key, Kind, size_text};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// elfutils' default for DEBUGINFOD_TIMEOUT: a server unpacks a package before it answers.
@@ -56,7 +58,13 @@ impl Servers {
     ///
     /// What comes is looked at before it is kept: the note in it, its being whole, and `own`, the file that is loaded, whose
     /// code it must be about. Over `http` nobody vouches for more than that.
-    pub(super) fn find(&self, build_id: &[u8], name: &str, own: Option<&Elf>, cache: Option<&Arc<Cache>>) -> Result<PathBuf, Asked> {
+    pub(super) fn find(
+        &self,
+        build_id: &[u8],
+        name: &str,
+        own: Option<&Elf>,
+        cache: Option<&Arc<Cache>>,
+    ) -> Result<PathBuf, Asked> {
         let Some(cache) = cache.filter(|cache| cache.directory().is_some()) else {
             return Err(vec!["debuginfod is asked only where there is a cache to keep the answer".into()]);
         };
@@ -73,7 +81,8 @@ impl Servers {
             let whole = format!("{url}/buildid/{hex}/debuginfo");
             let about = format!("debug information of {name}, from {url}");
             let fetch = |file: &mut dyn Write| self.fetch(&whole, name, file);
-            let sound = |file: &Path| check(file, build_id, own).map_err(|why| io::Error::other(format!("what it sent {why}")));
+            let sound =
+                |file: &Path| check(file, build_id, own).map_err(|why| io::Error::other(format!("what it sent {why}")));
             match cache.put_streamed(Kind::Debug, &key, &about, fetch, sound) {
                 Ok(()) => return Ok(path),
                 Err(error) => asked.push(format!("{url}: {error}")),
@@ -107,7 +116,9 @@ impl Servers {
             status @ 300..=399 => {
                 let to = response.headers().get("location").and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
                 let to: String = to.chars().filter(|letter| !letter.is_control()).take(200).collect();
-                return Err(io::Error::other(format!("it redirects (status {status}) to {to}: name the server that has the file")));
+                return Err(io::Error::other(format!(
+                    "it redirects (status {status}) to {to}: name the server that has the file"
+                )));
             }
             status => return Err(io::Error::other(format!("status {status}"))),
         }
@@ -118,13 +129,35 @@ impl Servers {
     fn fetch_by_curl(&self, url: &str, name: &str, file: &mut dyn Write) -> io::Result<()> {
         let seconds = |time: Duration| time.as_secs().to_string();
         let mut curl = Command::new("curl");
-        curl.args(["--fail", "--silent", "--show-error", "--location", "--max-redirs", "5", "--proto", "=https", "--proto-redir", "=https"]);
+        curl.args([
+            "--fail",
+            "--silent",
+            "--show-error",
+            "--location",
+            "--max-redirs",
+            "5",
+            "--proto",
+            "=https",
+            "--proto-redir",
+            "=https",
+        ]);
         curl.args(["--connect-timeout", &seconds(CONNECT), "--max-filesize", &MAX_FILE.to_string()]);
-        curl.args(["--speed-limit", "1024", "--speed-time", &seconds(self.answer), "--max-time", &seconds(WHOLE), "--", url]);
-        let mut child = curl.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => io::Error::other("https takes curl, which is not installed"),
-            _ => error,
-        })?;
+        curl.args([
+            "--speed-limit",
+            "1024",
+            "--speed-time",
+            &seconds(self.answer),
+            "--max-time",
+            &seconds(WHOLE),
+            "--",
+            url,
+        ]);
+        let mut child = curl.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(
+            |error| match error.kind() {
+                io::ErrorKind::NotFound => io::Error::other("https takes curl, which is not installed"),
+                _ => error,
+            },
+        )?;
         let mut copied = match child.stdout.take() {
             Some(out) => self.copy(out, None, name, file),
             None => Ok(()),
@@ -143,13 +176,25 @@ impl Servers {
         copied
     }
 
-    fn copy(&self, from: impl Read + Send + 'static, length: Option<u64>, name: &str, to: &mut dyn Write) -> io::Result<()> {
+    fn copy(
+        &self,
+        from: impl Read + Send + 'static,
+        length: Option<u64>,
+        name: &str,
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
         let too_much = || io::Error::other(format!("it sends more than the {} that are taken", size_text(MAX_FILE)));
         if length.is_some_and(|length| length > MAX_FILE) {
             return Err(too_much());
         }
         let blocks = read_beside(from);
-        let too_slow = || io::Error::other(format!("it sends less than {} in {} seconds", size_text(SLOWEST * self.answer.as_secs().max(1)), self.answer.as_secs()));
+        let too_slow = || {
+            io::Error::other(format!(
+                "it sends less than {} in {} seconds",
+                size_text(SLOWEST * self.answer.as_secs().max(1)),
+                self.answer.as_secs()
+            ))
+        };
         let (mut done, mut since, mut then) = (0u64, Instant::now(), 0u64);
         loop {
             let block = match blocks.recv_timeout(self.answer) {
@@ -208,7 +253,13 @@ fn bar(name: &str, done: u64, length: Option<u64>) -> String {
     match length.filter(|length| *length > 0) {
         Some(length) => {
             let filled = (done.min(length).saturating_mul(BAR) / length) as usize;
-            format!("fetching {name} [{}{}] {} of {}", "=".repeat(filled), " ".repeat(BAR as usize - filled), size_text(done), size_text(length))
+            format!(
+                "fetching {name} [{}{}] {} of {}",
+                "=".repeat(filled),
+                " ".repeat(BAR as usize - filled),
+                size_text(done),
+                size_text(length)
+            )
         }
         None => format!("fetching {name}, {}", size_text(done)),
     }
@@ -258,13 +309,18 @@ mod tests {
     }
 
     fn answer(status: &str, length: usize, body: &[u8]) -> Vec<u8> {
-        let mut bytes = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n").into_bytes();
+        let mut bytes =
+            format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n").into_bytes();
         bytes.extend(body);
         bytes
     }
 
     fn find(urls: &str, build_id: &[u8], directory: &std::path::Path) -> Result<PathBuf, Asked> {
-        let cache = Arc::new(Cache::open(&Settings { directory: Some(directory.join("cache")), limit: 1 << 30, poisoned: false }));
+        let cache = Arc::new(Cache::open(&Settings {
+            directory: Some(directory.join("cache")),
+            limit: 1 << 30,
+            poisoned: false,
+        }));
         let servers = Servers::new(urls, Duration::from_secs(5), Box::new(|_| {})).unwrap();
         servers.find(build_id, "it", None, Some(&cache))
     }
@@ -277,7 +333,12 @@ mod tests {
     #[test]
     fn answers_that_are_no_debug_information() {
         let directory = tempfile::tempdir().unwrap();
-        let url = serve(vec![answer("404 Not Found", 0, b""), answer("200 OK", 3, b"abc"), answer("200 OK", 100, b"abc"), answer("500 Oh", 0, b"")]);
+        let url = serve(vec![
+            answer("404 Not Found", 0, b""),
+            answer("200 OK", 3, b"abc"),
+            answer("200 OK", 100, b"abc"),
+            answer("500 Oh", 0, b""),
+        ]);
         let urls = format!("{url} {url}/ {url} {url} ftp://x http://127.0.0.1:1");
         let asked = find(&urls, &[1, 2, 3], directory.path()).unwrap_err();
         assert_eq!(asked.len(), 6, "{asked:?}");
@@ -300,11 +361,14 @@ mod tests {
     #[test]
     fn servers_that_lie() {
         let directory = tempfile::tempdir().unwrap();
-        let Some((bytes, elf)) = object(directory.path(), "int f(int a) { return a; }\n") else { return println!("skipped: no gcc") };
+        let Some((bytes, elf)) = object(directory.path(), "int f(int a) { return a; }\n") else {
+            return println!("skipped: no gcc");
+        };
         let id = elf.build_id().to_vec();
         assert_eq!(id, [1, 2, 3, 4, 5, 6, 7, 8]);
         // The section table is the last of the file: without the bytes in its middle it is whole at first sight.
-        let moved = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let moved =
+            "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
         let without_length = |body: &[u8]| [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", body].concat();
         let url = serve(vec![
             answer("200 OK", bytes.len(), &bytes),
@@ -313,16 +377,27 @@ mod tests {
             without_length(&bytes[..bytes.len() - 100]),
         ]);
         let asked = find(&url, &[9, 9], directory.path()).unwrap_err();
-        assert!(asked[0].ends_with("what it sent is not of build-id 0909: the note in it says 0102030405060708"), "{asked:?}");
+        assert!(
+            asked[0].ends_with("what it sent is not of build-id 0909: the note in it says 0102030405060708"),
+            "{asked:?}"
+        );
         let asked = find(&format!("{url} {url} {url}"), &id, directory.path()).unwrap_err();
         assert!(asked[0].contains("it redirects (status 302) to http://127.0.0.1:1/x"), "{asked:?}");
         assert!(asked[1].ends_with("it sends more than the 2.0 GiB that are taken"), "{asked:?}");
         assert!(asked[2].contains("what it sent is"), "{asked:?}");
         assert_eq!(kept(directory.path()), 0);
         // Another file that claims the same build-id.
-        let Some((other, _)) = object(directory.path(), "int f(int a) { return a * a + 7; }\nint g(int a) { return a; }\n") else { return };
+        let Some((other, _)) =
+            object(directory.path(), "int f(int a) { return a * a + 7; }\nint g(int a) { return a; }\n")
+        else {
+            return;
+        };
         let url = serve(vec![answer("200 OK", other.len(), &other)]);
-        let cache = Arc::new(Cache::open(&Settings { directory: Some(directory.path().join("cache")), limit: 1 << 30, poisoned: false }));
+        let cache = Arc::new(Cache::open(&Settings {
+            directory: Some(directory.path().join("cache")),
+            limit: 1 << 30,
+            poisoned: false,
+        }));
         let servers = Servers::new(&url, Duration::from_secs(5), Box::new(|_| {})).unwrap();
         let asked = servers.find(&id, "it", Some(&elf), Some(&cache)).unwrap_err();
         assert!(asked[0].contains("and other code than the file that has it here"), "{asked:?}");
@@ -347,7 +422,11 @@ mod tests {
                 }
                 std::thread::sleep(Duration::from_secs(20));
             });
-            let cache = Arc::new(Cache::open(&Settings { directory: Some(directory.path().join("cache")), limit: 1 << 30, poisoned: false }));
+            let cache = Arc::new(Cache::open(&Settings {
+                directory: Some(directory.path().join("cache")),
+                limit: 1 << 30,
+                poisoned: false,
+            }));
             let servers = Servers::new(&url, Duration::from_secs(1), Box::new(|_| {})).unwrap();
             let begun = Instant::now();
             let asked = servers.find(&[1], "it", None, Some(&cache)).unwrap_err();
@@ -380,7 +459,10 @@ mod tests {
 
     #[test]
     fn how_far_it_is() {
-        assert_eq!(bar("nfs", 1 << 20, Some(2 << 20)), format!("fetching nfs [{}{}] 1.0 MiB of 2.0 MiB", "=".repeat(12), " ".repeat(12)));
+        assert_eq!(
+            bar("nfs", 1 << 20, Some(2 << 20)),
+            format!("fetching nfs [{}{}] 1.0 MiB of 2.0 MiB", "=".repeat(12), " ".repeat(12))
+        );
         assert_eq!(bar("nfs", 1 << 20, None), "fetching nfs, 1.0 MiB");
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What can be missing of a kernel.
 
 use std::fmt;
@@ -86,7 +88,10 @@ impl TargetError {
                 ));
             }
             TargetError::NotOneKernel { releases, .. } if releases.is_empty() => {
-                notes.push("neither lib/modules nor usr/lib/debug/lib/modules below it has a release, and it is no build tree".into());
+                notes.push(
+                    "neither lib/modules nor usr/lib/debug/lib/modules below it has a release, and it is no build tree"
+                        .into(),
+                );
             }
             TargetError::NotOneKernel { releases, .. } => {
                 notes.push(format!("it has {}: name one, with --sysroot", releases.join(", ")));

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! One kernel release, and where its files are.
 //!
 //! The places are those of Debian, Fedora and of a kernel's own build directory. `sysroot` is put before every one of
@@ -15,8 +17,8 @@ use super::error::TargetError;
 use super::module::{self, Modules};
 use super::object::Object;
 use super::packed::Packed;
-use spile_base::cache::Cache;
 use crate::Elf;
+use spile_base::cache::Cache;
 
 /// Where to look besides the usual places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,9 +61,21 @@ impl Kernel {
             build_dir.or_else(|| options.build_dir.clone()).unwrap_or_else(|| root.resolve(&modules_dir.join("build")));
         // Where the debug package alone is installed its files stand for the modules.
         let debug_dirs = options.debug_dirs.iter().cloned().chain([root.at("/usr/lib/debug")]);
-        let debug_dirs = debug_dirs.flat_map(|dir| ["lib", "usr/lib"].map(|lib| dir.join(lib).join("modules").join(&release)));
+        let debug_dirs =
+            debug_dirs.flat_map(|dir| ["lib", "usr/lib"].map(|lib| dir.join(lib).join("modules").join(&release)));
         let modules = Modules::new(modules_dir.clone(), own_build.then(|| build_dir.clone()), debug_dirs.collect());
-        let kernel = Kernel { release, options, build_dir, own_build, modules, opened: RefCell::default(), cache: None, packed: None, servers: None, fetched: RefCell::default() };
+        let kernel = Kernel {
+            release,
+            options,
+            build_dir,
+            own_build,
+            modules,
+            opened: RefCell::default(),
+            cache: None,
+            packed: None,
+            servers: None,
+            fetched: RefCell::default(),
+        };
         let there = modules_dir.is_dir() || kernel.build_dir.is_dir() || kernel.vmlinux_path().is_ok();
         if there {
             return Ok(kernel);
@@ -76,7 +90,18 @@ impl Kernel {
         let packed = Packed::open(path)?;
         let (release, modules) = (packed.release().to_string(), Modules::new(PathBuf::new(), None, Vec::new()));
         let (options, build_dir, opened) = (SearchOptions::default(), PathBuf::new(), RefCell::default());
-        Ok(Kernel { release, options, build_dir, own_build: false, modules, opened, cache: None, packed: Some(packed), servers: None, fetched: RefCell::default() })
+        Ok(Kernel {
+            release,
+            options,
+            build_dir,
+            own_build: false,
+            modules,
+            opened,
+            cache: None,
+            packed: Some(packed),
+            servers: None,
+            fetched: RefCell::default(),
+        })
     }
 
     /// What `--kernel` names: a release, the path of a build tree, of a directory that holds one kernel's system as `/` does,
@@ -165,11 +190,20 @@ impl Kernel {
         if let Some(packed) = &self.packed {
             let missing = || TargetError::NoIndex { path: packed.path.clone(), message: "it has no kernel".into() };
             return self.opened(Path::new(""), || {
-                Ok(Object::new("kernel".into(), packed.path.clone(), true, packed.object(None).ok_or_else(missing)??, None, None))
+                Ok(Object::new(
+                    "kernel".into(),
+                    packed.path.clone(),
+                    true,
+                    packed.object(None).ok_or_else(missing)??,
+                    None,
+                    None,
+                ))
             });
         }
         let path = self.vmlinux_path()?;
-        self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None)))
+        self.opened(&path, || {
+            Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None))
+        })
     }
 
     /// The same if it can be had without asking anybody: for what is good to know and not needed.
@@ -178,16 +212,30 @@ impl Kernel {
             return self.vmlinux().ok();
         }
         let path = self.installed().or_else(|| self.with_btf())?;
-        self.opened(&path, || Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None))).ok()
+        self.opened(&path, || {
+            Ok(Object::new("kernel".into(), path.clone(), true, Elf::open(&path)?, self.cache.clone(), None))
+        })
+        .ok()
     }
 
     /// A module by its name, in which `-` and `_` are the same, or by the path of its file.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
         if let Some(packed) = &self.packed {
             let name = name.replace('-', "_");
-            let missing = || TargetError::NoSuchModule { name: name.clone(), near: packed.modules(), looked: vec![packed.path.clone()] };
+            let missing = || TargetError::NoSuchModule {
+                name: name.clone(),
+                near: packed.modules(),
+                looked: vec![packed.path.clone()],
+            };
             return self.opened(Path::new(&name), || {
-                Ok(Object::new(name.clone(), packed.path.clone(), false, packed.object(Some(&name)).ok_or_else(missing)??, None, None))
+                Ok(Object::new(
+                    name.clone(),
+                    packed.path.clone(),
+                    false,
+                    packed.object(Some(&name)).ok_or_else(missing)??,
+                    None,
+                    None,
+                ))
             });
         }
         let path = self.modules.find(name)?;
@@ -201,7 +249,9 @@ impl Kernel {
         let root = self.root();
         let mut places = vec![self.build_dir.clone(), root.resolve(&self.modules.dir.join("source"))];
         for name in [self.release.as_str(), version, &series.join(".")] {
-            places.extend([format!("/usr/src/linux-source-{name}"), format!("/usr/src/linux-{name}")].map(|path| root.at(&path)));
+            places.extend(
+                [format!("/usr/src/linux-source-{name}"), format!("/usr/src/linux-{name}")].map(|path| root.at(&path)),
+            );
             places.push(root.at(&format!("/usr/src/debug/kernel-{version}/linux-{name}")));
         }
         places
@@ -280,7 +330,8 @@ impl Kernel {
     /// Where the kernel's BTF may be: in memory if it is the one that runs, in a vmlinux, in the boot image.
     fn btf_places(&self) -> Vec<PathBuf> {
         let mut places = Vec::new();
-        let running = nix::sys::utsname::uname().is_ok_and(|name| name.release().to_str() == Some(self.release.as_str()));
+        let running =
+            nix::sys::utsname::uname().is_ok_and(|name| name.release().to_str() == Some(self.release.as_str()));
         if running && self.options.sysroot.is_none() {
             places.push(PathBuf::from("/sys/kernel/btf/vmlinux"));
         }
@@ -293,7 +344,9 @@ impl Kernel {
     /// What answers came from so far that had no DWARF, as sentences name it.
     pub fn without_dwarf(&self) -> Vec<String> {
         let opened = self.opened.borrow();
-        let name = |object: &Rc<Object>| if object.is_kernel() { "the kernel".to_string() } else { format!("module {}", object.name()) };
+        let name = |object: &Rc<Object>| {
+            if object.is_kernel() { "the kernel".to_string() } else { format!("module {}", object.name()) }
+        };
         let mut names: Vec<String> = opened.values().filter(|object| object.is_btf()).map(name).collect();
         names.sort();
         names
@@ -304,9 +357,19 @@ impl Kernel {
         let opened = self.opened.borrow();
         let without = opened.values().filter(|object| object.is_btf());
         let mut remarks: Vec<String> = without
-            .map(|object| format!("{}: no DWARF; functions and types are those of its BTF, in {}", object.name(), object.debug_path().display()))
+            .map(|object| {
+                format!(
+                    "{}: no DWARF; functions and types are those of its BTF, in {}",
+                    object.name(),
+                    object.debug_path().display()
+                )
+            })
             .collect();
-        remarks.extend(self.packed.iter().map(|packed| format!("{}: known by the index {} alone", packed.release(), packed.path.display())));
+        remarks.extend(
+            self.packed
+                .iter()
+                .map(|packed| format!("{}: known by the index {} alone", packed.release(), packed.path.display())),
+        );
         remarks.sort();
         remarks
     }
@@ -374,7 +437,9 @@ impl Kernel {
             return Ok(Object::new(name, path.into(), false, elf, self.cache.clone(), None));
         }
         let asked = match self.fetch(own.build_id(), &format!("module {name}"), Some(&own)) {
-            Ok(debug) => return Ok(Object::new(name, path.into(), false, Elf::open(&debug)?, self.cache.clone(), None)),
+            Ok(debug) => {
+                return Ok(Object::new(name, path.into(), false, Elf::open(&debug)?, self.cache.clone(), None));
+            }
             Err(asked) => asked,
         };
         if let Some(kernel) = self.vmlinux().ok().filter(|_| own.has_btf()) {
@@ -485,7 +550,8 @@ mod tests {
         let release = || built(directory.path()).expect("a release").0;
         assert_eq!(release(), "6.1.192");
         fs::create_dir_all(below("include/generated")).expect("made");
-        fs::write(below("include/generated/utsrelease.h"), "#define UTS_RELEASE \"6.1.0-56-cloud\"\n").expect("written");
+        fs::write(below("include/generated/utsrelease.h"), "#define UTS_RELEASE \"6.1.0-56-cloud\"\n")
+            .expect("written");
         assert_eq!(release(), "6.1.0-56-cloud");
     }
 
@@ -528,7 +594,11 @@ mod tests {
     /// As with Debian's headers for 6.12: /lib/modules/R/build/vmlinux holds BTF alone.
     #[test]
     fn a_boot_image_is_better_than_bare_btf() {
-        let images = fs::read_dir("/boot").into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let images = fs::read_dir("/boot")
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned());
         let Some(release) = images.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max() else {
             return println!("skipped: no boot image");
         };
@@ -555,7 +625,11 @@ mod tests {
     /// Over the installed kernel, without what its debug package has.
     #[test]
     fn a_boot_image_has_types_and_prototypes() {
-        let images = fs::read_dir("/boot").into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let images = fs::read_dir("/boot")
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned());
         let Some(release) = images.filter_map(|name| name.strip_prefix("vmlinuz-").map(str::to_string)).max() else {
             return println!("skipped: no boot image");
         };
@@ -573,7 +647,11 @@ mod tests {
         assert!(debug.find_type("struct task_struct").expect("is whole").is_some());
         assert_eq!(kernel.remarks().len(), 1);
         // A module's types go on where the kernel's end.
-        let Some(module) = kernel.module_names().into_iter().find_map(|name| kernel.module(&name).ok().filter(|object| object.debug().is_ok())) else {
+        let Some(module) = kernel
+            .module_names()
+            .into_iter()
+            .find_map(|name| kernel.module(&name).ok().filter(|object| object.debug().is_ok()))
+        else {
             return println!("skipped: no module with BTF");
         };
         let debug = module.debug().expect("is whole");

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The program that probes are for: one kernel release, its files and modules, and each one's build-id.
 //!
 //! [`Kernel::open`] only looks at which files there are. Objects are opened when asked for, kept, and their debug

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Which modules a release has, and where.
 
 use std::cell::OnceCell;
@@ -141,7 +143,8 @@ mod tests {
         let path = dir.path().join("kernel/fs/ext4/ext4.ko.xz");
         assert_eq!(modules.find(&path.to_string_lossy()).expect("found"), path);
         assert!(matches!(modules.find("proc_fs"), Err(TargetError::BuiltIn { .. })));
-        fs::write(dir.path().join("modules.builtin.modinfo"), b"printk.parmtype=time:bool\0printk.parm=time\0").expect("written");
+        fs::write(dir.path().join("modules.builtin.modinfo"), b"printk.parmtype=time:bool\0printk.parm=time\0")
+            .expect("written");
         let has = |name: &str| modules.has(name);
         assert!(has("ext4") && has("proc_fs") && has("printk") && !has("print") && !has("ext3"));
         assert!(matches!(modules.find("/no/such.ko"), Err(TargetError::NoSuchModule { .. })));

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! vmlinux or one module: the file that is loaded, and the one with its debug information.
 
 use std::cell::OnceCell;
@@ -5,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use spile_base::cache::Cache;
 use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, Imprint, Patched, Reason, Reserved};
+use spile_base::cache::Cache;
 
 /// One object of the kernel.
 pub struct Object {
@@ -26,8 +28,25 @@ pub struct Object {
 }
 
 impl Object {
-    pub(super) fn new(name: String, path: PathBuf, kernel: bool, elf: Elf, cache: Option<Arc<Cache>>, base: Option<Rc<Object>>) -> Object {
-        Object { name, path, kernel, elf: Arc::new(elf), debug: OnceCell::new(), cache, base, code: OnceCell::new(), reserved: OnceCell::new() }
+    pub(super) fn new(
+        name: String,
+        path: PathBuf,
+        kernel: bool,
+        elf: Elf,
+        cache: Option<Arc<Cache>>,
+        base: Option<Rc<Object>>,
+    ) -> Object {
+        Object {
+            name,
+            path,
+            kernel,
+            elf: Arc::new(elf),
+            debug: OnceCell::new(),
+            cache,
+            base,
+            code: OnceCell::new(),
+            reserved: OnceCell::new(),
+        }
     }
 
     /// `kernel`, or the module's name as the kernel spells it (`_`, never `-`).
@@ -157,6 +176,9 @@ impl Object {
     /// The debug information, opened when first asked for.
     pub fn debug(&self) -> Result<&DebugInfo, debuginfo::Error> {
         let base = self.base.as_ref().map(|base| &*base.elf);
-        self.debug.get_or_init(|| DebugInfo::open(self.elf.clone(), self.cache.clone(), base)).as_ref().map_err(Clone::clone)
+        self.debug
+            .get_or_init(|| DebugInfo::open(self.elf.clone(), self.cache.clone(), base))
+            .as_ref()
+            .map_err(Clone::clone)
     }
 }

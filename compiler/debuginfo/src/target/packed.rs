@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A kernel in a file: what `--export-index` takes along of its debug information, for hosts that have none.
 //!
 //! An [`Entry`] as the cache has them, with the release, the configuration, and the kernel and modules as packed ELF files
@@ -14,8 +16,8 @@ use spile_abi::budget::Budget;
 use super::error::TargetError;
 use super::kernel::Kernel;
 use super::object::Object;
-use spile_base::cache::Entry;
 use crate::Elf;
+use spile_base::cache::Entry;
 
 const RELEASE: &str = "release";
 const CONFIG: &str = "config";
@@ -64,7 +66,9 @@ impl Packed {
         let read = budget.read_all(GzDecoder::new(packed)).map_err(|error| wrong(format!("{part}: {error}")));
         let made = read.and_then(|bytes| Ok(Elf::of_bytes(&self.path, bytes)?));
         // One of another version would answer that it has nothing at all.
-        Some(made.and_then(|elf| if elf.is_skeleton() { Ok(elf) } else { Err(wrong("it is of another version of spile".into())) }))
+        Some(made.and_then(|elf| {
+            if elf.is_skeleton() { Ok(elf) } else { Err(wrong("it is of another version of spile".into())) }
+        }))
     }
 }
 
@@ -75,7 +79,8 @@ pub fn export(kernel: &Kernel, modules: &[String], path: &Path) -> Result<u64, T
         let mut packer = GzEncoder::new(Vec::new(), Compression::best());
         packer.write_all(&bytes).and_then(|()| packer.finish()).map_err(|error| failed(error.to_string()))
     };
-    let mut config: Vec<String> = kernel.config().into_iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    let mut config: Vec<String> =
+        kernel.config().into_iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     config.sort();
     let release = kernel.release();
     let mut entry = Entry::new(&format!("debug information of {release}"));

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! BTF beside DWARF. pahole has made the kernel's BTF out of its DWARF, so it is an independent reader of what is read here:
 //! where the two agree, both are likely to be right.
 
@@ -48,7 +50,8 @@ fn structs_agree_with_pahole() {
     let (mut agree, mut differ) = (0, Vec::new());
     for name in names.iter().step_by(step) {
         let name = format!("struct {name}");
-        let [dwarf, btf] = [&dwarf, &btf].map(|debug| debug.find_type(&name).expect("an index").map(|id| described(debug, id)));
+        let [dwarf, btf] =
+            [&dwarf, &btf].map(|debug| debug.find_type(&name).expect("an index").map(|id| described(debug, id)));
         if dwarf == btf {
             agree += 1;
         } else {
@@ -93,7 +96,8 @@ fn functions_agree_with_pahole() {
     let prototype = |debug: &DebugInfo, id: FunctionId| {
         let function = debug.function(id).expect("is whole");
         let parameters = debug.parameters(id).expect("are whole");
-        let parameters: Vec<String> = parameters.iter().map(|one| format!("{} {}", debug.type_name(one.type_id), one.name)).collect();
+        let parameters: Vec<String> =
+            parameters.iter().map(|one| format!("{} {}", debug.type_name(one.type_id), one.name)).collect();
         format!("{} ({})", function.return_type.map_or("void".into(), |id| debug.type_name(id)), parameters.join(", "))
     };
     let (mut agree, mut differ) = (0, Vec::new());
@@ -129,7 +133,8 @@ fn parameters_lie_where_dwarf_says() {
     let nowhere = Address { section: None, offset: 0 };
     assert_eq!(btf.variable(id, nowhere, "missing").expect("is whole"), Err(Unavailable::Unknown));
     let (file, in_dwarf) = (type_named(&btf, "struct file"), type_named(&dwarf, "struct file"));
-    let [member, same] = [btf.member(file, "f_pos").expect("is there"), dwarf.member(in_dwarf, "f_pos").expect("is there")];
+    let [member, same] =
+        [btf.member(file, "f_pos").expect("is there"), dwarf.member(in_dwarf, "f_pos").expect("is there")];
     assert_eq!(member.offset, same.offset);
     assert_eq!(btf.enumerator("PIDTYPE_TGID").expect("is whole"), dwarf.enumerator("PIDTYPE_TGID").expect("is whole"));
 }
@@ -145,7 +150,8 @@ fn damaged_btf() {
         bytes[at] ^= 0x55;
         let Some(btf) = btf::Btf::of_bytes(bytes) else { continue };
         for id in (0..200_000).step_by(997) {
-            let _ = (btf.get(TypeId::new(store::Die(id)), crate::types::Extent::Whole), btf.name(id), btf.prototype(id));
+            let _ =
+                (btf.get(TypeId::new(store::Die(id)), crate::types::Extent::Whole), btf.name(id), btf.prototype(id));
         }
     }
     for length in (0..header).chain((header..whole.len()).step_by(whole.len() / 20)) {

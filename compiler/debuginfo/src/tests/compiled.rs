@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What gcc's DWARF says of small C files, against what the files say.
 
 use super::interpreter::Machine;
@@ -300,7 +302,8 @@ fn typed_operations() {
 
 #[test]
 fn lines() {
-    let text = "extern void sink(int);\nint three(int a)\n{\n    sink(a);\n    sink(2);\n    sink(3);\n    return 7;\n}\n";
+    let text =
+        "extern void sink(int);\nint three(int a)\n{\n    sink(a);\n    sink(2);\n    sink(3);\n    return 7;\n}\n";
     let compiled = Compiled::new(text, &[]);
     let debug = compiled.open();
     let id = only(&debug, "three");
@@ -354,7 +357,10 @@ fn what_callers_passed() {
         // Elsewhere only its callers could say, and they are not all known.
         let caller = only(&debug, "caller");
         let at = debug.statements(caller).expect("lines").last().expect("one").address;
-        assert!(!matches!(debug.variable(caller, at, "b").expect("is whole"), Ok(FoundVariable { location: Location::ByCaller { .. }, .. })));
+        assert!(!matches!(
+            debug.variable(caller, at, "b").expect("is whole"),
+            Ok(FoundVariable { location: Location::ByCaller { .. }, .. })
+        ));
     }
 }
 
@@ -370,7 +376,8 @@ fn inlined_at_the_start_of_a_unit() {
         let id = only(&debug, "inner");
         let lines: Vec<u32> = debug.statements(id).expect("lines").iter().map(|statement| statement.line).collect();
         assert!([6, 7, 8].iter().all(|line| lines.contains(line)), "{version}: {lines:?}");
-        let at = debug.statements(id).expect("lines").iter().find(|statement| statement.line == 8).expect("a line").address;
+        let at =
+            debug.statements(id).expect("lines").iter().find(|statement| statement.line == 8).expect("a line").address;
         assert!(debug.variable(id, at, "y").expect("is whole").is_ok(), "{version}");
     }
 }
@@ -393,7 +400,8 @@ fn a_part_of_a_function_in_itself() {
         assert_eq!(parts.count(), 1, "{version}: nothing was split off");
         let function = debug.function(id).expect("is whole");
         assert_eq!((function.bodies.len(), function.inlined.len()), (1, 0), "{version}");
-        let at = debug.statements(id).expect("lines").iter().find(|statement| statement.line == 18).expect("a line").address;
+        let at =
+            debug.statements(id).expect("lines").iter().find(|statement| statement.line == 18).expect("a line").address;
         assert!(debug.variable(id, at, "one").expect("is whole").is_ok(), "{version}");
         let locals: Vec<String> = debug.locals(id, at).expect("some").into_iter().map(|local| local.name).collect();
         assert_eq!(locals, ["ret", "one"], "{version}");
@@ -435,15 +443,20 @@ fn calls_and_labels() {
     let id = only(&debug, "caller");
     let calls = debug.calls(id).expect("are whole");
     // `far` is another object's.
-    let names: Vec<(String, bool)> =
-        calls.iter().map(|call| (debug.function(call.callee).expect("is whole").name, call.inlined.is_some())).collect();
+    let names: Vec<(String, bool)> = calls
+        .iter()
+        .map(|call| (debug.function(call.callee).expect("is whole").name, call.inlined.is_some()))
+        .collect();
     assert!(names.contains(&("own".into(), false)) && names.contains(&("near".into(), true)), "{names:?}");
     assert!(names.iter().all(|(name, _)| name != "far"), "{names:?}");
     let own = calls.iter().find(|call| call.inlined.is_none()).expect("is called");
     let bytes = std::fs::read(compiled.path()).expect("is there");
     let elf = object::File::parse(&*bytes).expect("an object");
     let section = own.address.section.expect("of a relocatable file").0 as usize;
-    let code = object::ObjectSection::data(&object::Object::section_by_index(&elf, object::SectionIndex(section)).expect("is there")).expect("is there");
+    let code = object::ObjectSection::data(
+        &object::Object::section_by_index(&elf, object::SectionIndex(section)).expect("is there"),
+    )
+    .expect("is there");
     assert_eq!(code[own.address.offset as usize], 0xe8);
     let labels = debug.labels(id).expect("are whole");
     assert_eq!(labels.iter().map(|label| (label.name.as_str(), label.line)).collect::<Vec<_>>(), [("out", 6)]);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Truncated files and flipped bits give errors or less than there should be: no panic, no endless loop, no memory
 //! beyond the file's measure.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Runs locations on made-up registers and memory.
 
 use std::collections::HashMap;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Files of which dwz(1) has moved to a third what they have in common.
 
 use super::*;
@@ -14,7 +16,9 @@ static inline __attribute__((always_inline)) int shared_inline(struct outer *giv
 /// `dwz -m` of two programs; None without dwz.
 fn programs(options: &[&str]) -> Option<tempfile::TempDir> {
     let directory = tempfile::tempdir().expect("a directory");
-    let run = |program: &str, arguments: &[&str]| Command::new(program).current_dir(directory.path()).args(arguments).output();
+    let run = |program: &str, arguments: &[&str]| {
+        Command::new(program).current_dir(directory.path()).args(arguments).output()
+    };
     for name in ["one", "two"] {
         let text = format!(
             "{HEADER}struct outer object; union number number; int {name}(struct outer *p) {{ return shared_inline(p, 3) + p->whole.second_of_them; }}\n\
@@ -22,7 +26,17 @@ fn programs(options: &[&str]) -> Option<tempfile::TempDir> {
         );
         std::fs::write(directory.path().join(format!("{name}.c")), text).expect("written");
         let source = format!("{name}.c");
-        let linking = ["-g", "-O1", "-fno-inline-functions", "-nostdlib", "-static", "-Wl,-e,main,--build-id", "-o", name, source.as_str()];
+        let linking = [
+            "-g",
+            "-O1",
+            "-fno-inline-functions",
+            "-nostdlib",
+            "-static",
+            "-Wl,-e,main,--build-id",
+            "-o",
+            name,
+            source.as_str(),
+        ];
         let gcc = run("gcc", &[options, &linking].concat()).expect("gcc runs");
         assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
     }
@@ -53,7 +67,8 @@ fn what_is_shared_is_found(options: &[&str]) {
     let found = debug.variable(only(&debug, "shared_inline"), at, "count").expect("is whole").expect("is there");
     assert_eq!(debug.type_name(found.type_id), "int");
     std::fs::remove_file(directory.path().join("common.debug")).expect("removed");
-    let error = DebugInfo::open(Arc::new(Elf::open(&path).expect("an ELF file")), None, None).err().expect("a part is missing");
+    let error =
+        DebugInfo::open(Arc::new(Elf::open(&path).expect("an ELF file")), None, None).err().expect("a part is missing");
     assert!(error.to_string().contains("common.debug"), "{error}");
 }
 
@@ -71,9 +86,13 @@ fn of_dwarf_4() {
 #[test]
 fn partial_units() {
     let directory = tempfile::tempdir().expect("a directory");
-    let run = |program: &str, arguments: &[&str]| Command::new(program).current_dir(directory.path()).args(arguments).output();
+    let run = |program: &str, arguments: &[&str]| {
+        Command::new(program).current_dir(directory.path()).args(arguments).output()
+    };
     for name in ["one", "two"] {
-        let text = format!("{HEADER}struct outer {name}_object; int {name}(struct outer *p) {{ return shared_inline(p, 3); }}\n");
+        let text = format!(
+            "{HEADER}struct outer {name}_object; int {name}(struct outer *p) {{ return shared_inline(p, 3); }}\n"
+        );
         std::fs::write(directory.path().join(format!("{name}.c")), text).expect("written");
     }
     let linking = ["-g", "-O1", "-nostdlib", "-static", "-Wl,-e,one,--build-id", "-o", "both", "one.c", "two.c"];
@@ -84,7 +103,8 @@ fn partial_units() {
     let debug = open(&directory.path().join("both"));
     let inner = type_named(&debug, "struct inner");
     assert_eq!(debug.size_of(inner).expect("a size"), Some(24));
-    let inlined = debug.find_functions(&FunctionPattern { name: "shared_inline".into(), file: None }).expect("an index");
+    let inlined =
+        debug.find_functions(&FunctionPattern { name: "shared_inline".into(), file: None }).expect("an index");
     let copies: usize = inlined.iter().map(|id| debug.function(*id).expect("a function").inlined.len()).sum();
     assert_eq!(copies, 2);
 }

@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Over the installed kernel with debug information, whichever release that is; skipped with a line if there is none.
 
 use super::*;
 
-pub(in crate) fn installed() -> Option<PathBuf> {
+pub(crate) fn installed() -> Option<PathBuf> {
     let entries = std::fs::read_dir("/usr/lib/debug/boot").ok()?;
     let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     found.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinux-")));
@@ -123,7 +125,8 @@ fn the_whole_kernel() {
 fn a_part_is_not_called() {
     let Some(debug) = kernel() else { return };
     let mut parts = 0;
-    for name in ["put_pid", "synchronize_rcu", "getname_flags", "dqput", "vfs_kern_mount", "tcp_xmit_retransmit_queue"] {
+    for name in ["put_pid", "synchronize_rcu", "getname_flags", "dqput", "vfs_kern_mount", "tcp_xmit_retransmit_queue"]
+    {
         for id in debug.find_functions(&FunctionPattern { name: name.into(), file: None }).expect("an index") {
             let function = debug.function(id).expect("is whole");
             parts += function.bodies.iter().filter(|body| body.is_part()).count();
@@ -140,7 +143,8 @@ fn what_is_kept_of_the_kernel() {
     let Some(path) = installed() else { return };
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("set");
-    let settings = spile_base::cache::Settings { directory: Some(directory.path().into()), limit: 1 << 30, poisoned: false };
+    let settings =
+        spile_base::cache::Settings { directory: Some(directory.path().into()), limit: 1 << 30, poisoned: false };
     let open = || {
         let cache = Arc::new(Cache::open(&settings));
         DebugInfo::open(Arc::new(Elf::open(&path).expect("an ELF file")), Some(cache), None).expect("has DWARF")

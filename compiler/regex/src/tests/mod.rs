@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Automata against what they should match: by hand, and against a crate's over random patterns.
 
 mod posix;
@@ -11,7 +13,8 @@ fn matches(plain: &Plain, text: &[u8]) -> bool {
         if state <= MATCHED {
             break;
         }
-        state = plain.next[usize::from(state) * plain.classes.count() + usize::from(plain.classes.of[usize::from(byte)])];
+        state =
+            plain.next[usize::from(state) * plain.classes.count() + usize::from(plain.classes.of[usize::from(byte)])];
     }
     plain.at_end[usize::from(state)]
 }
@@ -84,7 +87,8 @@ fn agrees_with_the_crate() {
     for _ in 0..3_000 {
         let pattern = random_pattern(&mut random, 4);
         let plain = compile(pattern.as_bytes()).unwrap();
-        let other = regex::bytes::RegexBuilder::new(&pattern).unicode(false).dot_matches_new_line(true).build().unwrap();
+        let other =
+            regex::bytes::RegexBuilder::new(&pattern).unicode(false).dot_matches_new_line(true).build().unwrap();
         for _ in 0..20 {
             let text = random_text(&mut random);
             assert_eq!(matches(&plain, text.as_bytes()), other.is_match(text.as_bytes()), "{pattern:?} on {text:?}");
@@ -128,7 +132,16 @@ fn hostile_patterns_end() {
         let (plain, tagged) = both(pattern);
         assert!(plain.is_err_and(is_large) && tagged.is_err_and(is_large), "{pattern:.60}");
     }
-    for pattern in ["(a*)*b", "(a|a)*b", "((a*)*)*", "^a{12344}$", "(.*)(.*)(.*)(.*)x", "(.*)(.{1,60})(.{1,60})x", "((((((((a*)*)*)*)*)*)*)*)*b", "(x+x+)+y"] {
+    for pattern in [
+        "(a*)*b",
+        "(a|a)*b",
+        "((a*)*)*",
+        "^a{12344}$",
+        "(.*)(.*)(.*)(.*)x",
+        "(.*)(.{1,60})(.{1,60})x",
+        "((((((((a*)*)*)*)*)*)*)*)*b",
+        "(x+x+)+y",
+    ] {
         let (plain, tagged) = both(pattern);
         assert!(plain.is_ok() && tagged.is_ok(), "{pattern}");
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Groups against POSIX's rules, spelled out: each part from left to right as long as it can be, tried one after the other.
 
 use super::super::parse::{Node, parse};
@@ -73,7 +75,15 @@ fn sequence(nodes: &[Node], text: &[u8], from: usize, to: usize, groups: &Groups
     }
 }
 
-fn repeat(node: &Node, text: &[u8], from: usize, to: usize, groups: &Groups, (least, most): (u32, Option<u32>), first: bool) -> Option<Groups> {
+fn repeat(
+    node: &Node,
+    text: &[u8],
+    from: usize,
+    to: usize,
+    groups: &Groups,
+    (least, most): (u32, Option<u32>),
+    first: bool,
+) -> Option<Groups> {
     let less = (least.saturating_sub(1), most.map(|most| most.saturating_sub(1)));
     if from == to && least == 0 && !first {
         return Some(groups.clone());
@@ -124,7 +134,8 @@ fn groups(pattern: &str, text: &str) -> String {
     let tagged = compile_groups(pattern.as_bytes()).unwrap();
     let found = run(&tagged, text.as_bytes());
     assert_eq!(found, by_rules(pattern, text.as_bytes()), "{pattern:?} on {text:?}");
-    let shown = |group: &Option<(usize, usize)>| group.map_or("(?,?)".to_string(), |(from, to)| format!("({from},{to})"));
+    let shown =
+        |group: &Option<(usize, usize)>| group.map_or("(?,?)".to_string(), |(from, to)| format!("({from},{to})"));
     found.map_or("none".into(), |groups| groups.iter().map(shown).collect())
 }
 

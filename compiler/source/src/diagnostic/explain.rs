@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The page behind each code, as `--explain CODE` prints it.
 //!
 //! A page stands in `pages/CODE.md`: a headline, what the message means and why, a wrong script and a right one.

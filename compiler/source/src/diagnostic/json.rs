@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Diagnostics for programs: an object a line.
 //!
 //!     {"code":"E0103","severity":"error","message":"unresolved function `foo`",
@@ -64,8 +66,8 @@ fn calls(sources: &SourceMap, span: Span) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::Code;
     use crate::Origin;
+    use crate::diagnostic::Code;
 
     #[test]
     fn an_object_a_line() {
@@ -87,6 +89,9 @@ mod tests {
         assert_eq!(object["calls"][0]["name"], "@m");
         assert_eq!(object["suggestion"]["replacement"], "function");
         let bare: Value = serde_json::from_str(&render(&sources, &Diagnostic::warning(Code("W0100"), "m"))).unwrap();
-        assert_eq!((&bare["severity"], &bare["suggestion"], &bare["spans"]), (&json!("warning"), &Value::Null, &json!([])));
+        assert_eq!(
+            (&bare["severity"], &bare["suggestion"], &bare["spans"]),
+            (&json!("warning"), &Value::Null, &json!([]))
+        );
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a user is told: a code, the place, what was expected, what to write instead.
 //!
 //! Each stage has its own error enum with the facts; a function beside it makes the [`Diagnostic`]. This module only
@@ -52,7 +54,14 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     pub fn error(code: Code, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { severity: Severity::Error, code, message: message.into(), labels: Vec::new(), notes: Vec::new(), suggestion: None }
+        Diagnostic {
+            severity: Severity::Error,
+            code,
+            message: message.into(),
+            labels: Vec::new(),
+            notes: Vec::new(),
+            suggestion: None,
+        }
     }
 
     pub fn warning(code: Code, message: impl Into<String>) -> Diagnostic {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Shows diagnostics with codespan-reporting.
 //!
 //! Takes a [`Diagnostic`] and the texts its spans point into, gives the text for a terminal:
@@ -36,7 +38,9 @@ pub fn render(sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> Stri
     match text {
         Ok(text) => format!("{}\n", text.trim_end()),
         // Only a span of another source map can lead here.
-        Err(_) => format!("{}[{}]: {}\n", word(diagnostic.severity), diagnostic.code.0, escape::line(&diagnostic.message)),
+        Err(_) => {
+            format!("{}[{}]: {}\n", word(diagnostic.severity), diagnostic.code.0, escape::line(&diagnostic.message))
+        }
     }
 }
 
@@ -144,8 +148,8 @@ impl<'a> Files<'a> for Texts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::Code;
     use crate::Origin;
+    use crate::diagnostic::Code;
 
     #[test]
     fn no_terminal_obeys_a_script_or_its_name() {
@@ -153,7 +157,8 @@ mod tests {
         let text = "probe \u{9b}2J\u{202e}x\x1b[2J\r\n";
         let script = sources.add("a\x1b[2J\n.stp", text.as_bytes().to_vec(), Origin::User);
         let at = text.find('x').unwrap();
-        let diagnostic = Diagnostic::error(Code("E0100"), "about \u{9b}2J\r").at(Span::new(script, at, at + 1), "here\x07");
+        let diagnostic =
+            Diagnostic::error(Code("E0100"), "about \u{9b}2J\r").at(Span::new(script, at, at + 1), "here\x07");
         let shown = render(&sources, &diagnostic, false);
         assert!(!shown.contains(|character| character != '\n' && escape::is_obeyed(character)), "{shown:?}");
         assert!(shown.contains(r"a\x1b[2J\n.stp:1:"), "{shown}");

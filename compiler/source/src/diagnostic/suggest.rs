@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Names near a wrong one: one function for probe points, functions, variables, members and options alike.
 
 /// Up to five of `candidates` that are near `name`, nearest first; empty when none is near.

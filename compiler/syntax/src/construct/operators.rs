@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Calls whose arguments the language fixes: the print family and the `@` operators.
 
 use super::{Builder, Deep, MAX_PROBLEMS, Made, undo_deep};
-use spile_source::Span;
 use crate::ast::*;
 use crate::error::SyntaxError;
 use crate::token::AtOperator;
+use spile_source::Span;
 
 /// One word of the print family.
 struct PrintWord {

@@ -1,12 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The condition of `%( condition %? ... %)`: comparisons joined by `&&` (tighter) and `||`.
 
 use std::cmp::Ordering;
 
 use super::expand::Expander;
-use spile_source::Span;
 use crate::error::{ConditionProblem, SyntaxError};
-use spile_base::glob;
 use crate::token::{Kind, Op, Token};
+use spile_base::glob;
+use spile_source::Span;
 
 /// The words that may stand on the left side, `CONFIG_X` apart.
 pub(super) const WORDS: [&str; 7] =

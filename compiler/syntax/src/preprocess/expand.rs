@@ -1,14 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The lower layer: macro calls and script arguments replaced by what they stand for.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use spile_source::{ExpansionId, Origin, SourceMap, Span};
 use crate::environment::Environment;
 use crate::error::{DefinitionProblem, MAX_PROBLEMS, SyntaxError};
 use crate::lexer;
 use crate::macros::{Macro, Macros};
 use crate::token::{Argument, AtOperator, Keyword, Kind, Op, Token};
+use spile_source::{ExpansionId, Origin, SourceMap, Span};
 
 use super::compare_versions;
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Expressions as text, with the parentheses their precedence needs.
 
 use super::{embedded, quote};

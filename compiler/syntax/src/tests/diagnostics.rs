@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What users are told: each snapshot shows a script and its messages.
 
 use super::*;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Whole scripts parse: those that Debian's systemtap-doc and systemtap-common bring, where they are installed, and this
 //! project's own.
 
@@ -66,7 +68,8 @@ const BROKEN: [&str; 1] = ["security-bandaid-template.stp"];
 
 #[test]
 fn example_scripts_parse() {
-    let found: Vec<PathBuf> = EXAMPLES.iter().flat_map(|directory| files(Path::new(directory), &[".stp", ".stp.gz"])).collect();
+    let found: Vec<PathBuf> =
+        EXAMPLES.iter().flat_map(|directory| files(Path::new(directory), &[".stp", ".stp.gz"])).collect();
     let sound = found.iter().filter(|path| !BROKEN.iter().any(|broken| path.ends_with(broken)));
     let mut failures = Vec::new();
     for path in sound {

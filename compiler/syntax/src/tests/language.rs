@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What each construct means, shown by how the tree is printed: parentheses stand where the tree has them.
 
 use super::*;
@@ -292,10 +294,7 @@ fn literals() {
 fn names_that_are_types() {
     assert_eq!(statements("x = string(y) . long(z)"), ["x = string(y) . long(z);"]);
     assert_eq!(statements("x = a ? b : string(c)"), ["x = a ? b : string(c);"]);
-    assert_eq!(
-        printed("function string(x:long) { return x }").lines().next(),
-        Some("function string(x:long) {")
-    );
+    assert_eq!(printed("function string(x:long) { return x }").lines().next(), Some("function string(x:long) {"));
 }
 
 #[test]
@@ -411,12 +410,7 @@ fn conditionals_choose() {
     ] {
         assert!(chosen(condition), "{condition}");
     }
-    for condition in [
-        "kernel_v > \"6.1.0\"",
-        "1 == 1 && 1 == 2",
-        "1 == 2 && 1 == 1 || 3 == 4",
-        "CONFIG_NOTHING == 1",
-    ] {
+    for condition in ["kernel_v > \"6.1.0\"", "1 == 1 && 1 == 2", "1 == 2 && 1 == 1 || 3 == 4", "CONFIG_NOTHING == 1"] {
         assert!(!chosen(condition), "{condition}");
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Anything at all may be given as a script: no panic, no hang, and what is printed parses again.
 
 use super::*;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What of a module's file the kernel makes code and data of: the sum over it stays the same when `strip -g`, as packagers run it,
 //! takes debug information out and writes all tables anew.
 //!
@@ -69,7 +71,8 @@ impl<'f> Elf<'f> {
 
     /// Where the bytes of the section of that name are.
     pub(super) fn place(&self, name: &str) -> Option<Range<usize>> {
-        let section = self.sections.iter().find(|section| section.name == name.as_bytes() && section.kind != SHT_NOBITS)?;
+        let section =
+            self.sections.iter().find(|section| section.name == name.as_bytes() && section.kind != SHT_NOBITS)?;
         let start = usize::try_from(section.offset).ok()?;
         let end = start.checked_add(usize::try_from(section.bytes).ok()?)?;
         (end <= self.file.len()).then_some(start..end)
@@ -95,7 +98,12 @@ impl<'f> Elf<'f> {
     }
 
     fn loaded(&self, section: &Section, hole: &Range<usize>) -> Option<u64> {
-        let sum = Sum::new().and(section.name).number(section.kind.into()).number(section.flags).number(section.bytes).number(section.align);
+        let sum = Sum::new()
+            .and(section.name)
+            .number(section.kind.into())
+            .number(section.flags)
+            .number(section.bytes)
+            .number(section.align);
         if section.kind == SHT_NOBITS {
             return Some(sum.0);
         }
@@ -115,7 +123,11 @@ impl<'f> Elf<'f> {
         let mut total = 0u64;
         for relocation in self.contents(section)?.chunks(RELOCATION_BYTES) {
             let symbol = slice(symbols, u64::from(u32_at(relocation, 12)?) * SYMBOL_BYTES, SYMBOL_BYTES)?;
-            let sum = Sum::new().and(target.name).number(u64_at(relocation, 0)?).number(u32_at(relocation, 8)?.into()).number(u64_at(relocation, 16)?);
+            let sum = Sum::new()
+                .and(target.name)
+                .number(u64_at(relocation, 0)?)
+                .number(u32_at(relocation, 8)?.into())
+                .number(u64_at(relocation, 16)?);
             total = total.wrapping_add(self.symbol(sum, symbol, names)?.0);
         }
         Some(total)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Hostile scripts by grammar: none needs guru mode, all are as expensive, deep, wild and large as the language lets them be.
 
 use super::points::points;
@@ -24,27 +26,78 @@ const DECLARATIONS: [&str; 13] = [
 
 /// Addresses that are none, that are somebody else's, or whose neighbour is.
 const ADDRESSES: [&str; 26] = [
-    "0", "1", "8", "0xfff", "0x1000", "0x7fffffffe000", "0x7fffffffffff", "0x800000000000", "0x8000000000000000", "0xffff7fffffffffff",
-    "0xffff800000000000", "0xffff888000000000", "0xffff8880000a0000", "0xffff8880fee00000", "0xffffc90000000000", "0xffffea0000000000",
-    "0xfffffe0000000000", "0xfffffe0000000ffc", "0xffffffff80000000", "0xffffffff81000000", "0xffffffffa0000000", "0xffffffffff5fc000",
-    "0xffffffffff600000", "0xfffffffffffffff8", "-1", "-4096",
+    "0",
+    "1",
+    "8",
+    "0xfff",
+    "0x1000",
+    "0x7fffffffe000",
+    "0x7fffffffffff",
+    "0x800000000000",
+    "0x8000000000000000",
+    "0xffff7fffffffffff",
+    "0xffff800000000000",
+    "0xffff888000000000",
+    "0xffff8880000a0000",
+    "0xffff8880fee00000",
+    "0xffffc90000000000",
+    "0xffffea0000000000",
+    "0xfffffe0000000000",
+    "0xfffffe0000000ffc",
+    "0xffffffff80000000",
+    "0xffffffff81000000",
+    "0xffffffffa0000000",
+    "0xffffffffff5fc000",
+    "0xffffffffff600000",
+    "0xfffffffffffffff8",
+    "-1",
+    "-4096",
 ];
 
 const NUMBERS: [&str; 16] = [
-    "0", "1", "-1", "2", "63", "64", "-64", "4095", "65536", "2147483647", "-2147483648", "4294967295", "9223372036854775807",
-    "(-9223372036854775807 - 1)", "1000000007", "255",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "63",
+    "64",
+    "-64",
+    "4095",
+    "65536",
+    "2147483647",
+    "-2147483648",
+    "4294967295",
+    "9223372036854775807",
+    "(-9223372036854775807 - 1)",
+    "1000000007",
+    "255",
 ];
 
 const STRINGS: [&str; 12] = [
-    "\"\"", "\"x\"", "\"%s%n%d\"", "\"a longer text with blanks, commas; and more of it than a word has\"", "\"\\0\\377\\n\"", "text", "execname()",
-    "ppfunc()", "pn()", "sprint_backtrace()", "texts(20)", "join(\"abcdefgh\", 200)",
+    "\"\"",
+    "\"x\"",
+    "\"%s%n%d\"",
+    "\"a longer text with blanks, commas; and more of it than a word has\"",
+    "\"\\0\\377\\n\"",
+    "text",
+    "execname()",
+    "ppfunc()",
+    "pn()",
+    "sprint_backtrace()",
+    "texts(20)",
+    "join(\"abcdefgh\", 200)",
 ];
 
-const PATTERNS: [&str; 8] = ["^a*b*c*$", "(a|aa)+$", "[^x]*x[^x]*x", "(.*)(.*)(.*)z", "^.{1,40}$", "[a-z]+[0-9]+", "((a?){8}){8}", "$"];
+const PATTERNS: [&str; 8] =
+    ["^a*b*c*$", "(a|aa)+$", "[^x]*x[^x]*x", "(.*)(.*)(.*)z", "^.{1,40}$", "[a-z]+[0-9]+", "((a?){8}){8}", "$"];
 
 const STRUCTS: [(&str, &str); 6] = [
-    ("task_struct", "parent->parent->mm->pgd"), ("task_struct", "comm"), ("file", "f_path->dentry->d_parent->d_inode->i_sb->s_id"),
-    ("dentry", "d_name->name"), ("inode", "i_mapping->host->i_ino"), ("mm_struct", "owner->files->fdt->fd"),
+    ("task_struct", "parent->parent->mm->pgd"),
+    ("task_struct", "comm"),
+    ("file", "f_path->dentry->d_parent->d_inode->i_sb->s_id"),
+    ("dentry", "d_name->name"),
+    ("inode", "i_mapping->host->i_ino"),
+    ("mm_struct", "owner->files->fdt->fd"),
 ];
 
 /// The script of a seed.
@@ -53,9 +106,13 @@ pub fn script(seed: u64, functions: &[Function]) -> Script {
     let random = &mut random;
     let count = random.pick([1, 1, 2, 2, 3, 4]);
     let probes = (0..count)
-        .map(|_| Probe { points: points(random), statements: (0..1 + random.below(5)).map(|_| guarded(random, functions)).collect() })
+        .map(|_| Probe {
+            points: points(random),
+            statements: (0..1 + random.below(5)).map(|_| guarded(random, functions)).collect(),
+        })
         .collect();
-    let locals = format!("{}x = {};", (0..90).map(|at| format!("l{at} = x + {at}; ")).collect::<String>(), sum_of_locals());
+    let locals =
+        format!("{}x = {};", (0..90).map(|at| format!("l{at} = x + {at}; ")).collect::<String>(), sum_of_locals());
     let declarations = DECLARATIONS.iter().map(|text| text.replace("LOCALS", &locals)).collect();
     Script { seed, options: options(random), declarations, probes }
 }
@@ -86,7 +143,11 @@ fn options(random: &mut Random) -> Vec<String> {
 
 fn guarded(random: &mut Random, functions: &[Function]) -> String {
     let statement = statement(random, functions);
-    if random.one_in(3) { statement } else { format!("try {{ {statement} }} catch (problem) {{ m++; last = problem }}") }
+    if random.one_in(3) {
+        statement
+    } else {
+        format!("try {{ {statement} }} catch (problem) {{ m++; last = problem }}")
+    }
 }
 
 fn statement(random: &mut Random, functions: &[Function]) -> String {
@@ -94,26 +155,76 @@ fn statement(random: &mut Random, functions: &[Function]) -> String {
         0 => format!("n += {}", number(random, functions, 4)),
         1 => format!("a[{}]++", number(random, functions, 2)),
         2 => format!("big[tid() + {}] = {}", number(random, functions, 1), number(random, functions, 2)),
-        3 => format!("sums <<< {}; per[{}] <<< {}", number(random, functions, 2), number(random, functions, 1), number(random, functions, 2)),
-        4 => format!("foreach (k{} in a limit {}) {{ delete big[k]; n += k }}", random.pick(["", "+", "-"]), random.pick([1, 50, 100_000])),
+        3 => format!(
+            "sums <<< {}; per[{}] <<< {}",
+            number(random, functions, 2),
+            number(random, functions, 1),
+            number(random, functions, 2)
+        ),
+        4 => format!(
+            "foreach (k{} in a limit {}) {{ delete big[k]; n += k }}",
+            random.pick(["", "+", "-"]),
+            random.pick([1, 50, 100_000])
+        ),
         5 => "foreach (k in a) foreach (l- in by) { n += k ^ strlen(l); big[n]++ }".to_string(),
         6 => format!("by[{}] = {}", string(random, functions, 2), string(random, functions, 2)),
         7 => "foreach (k in per- limit 10) n += @count(per[k]) + @avg(per[k]) + @max(per[k])".to_string(),
-        8 => format!("print({})", random.pick(["@hist_log(sums)", "@hist_linear(sums, -1000000, 1000000, 20000)", "@hist_linear(sums, 0, 100, 1)"])),
+        8 => format!(
+            "print({})",
+            random.pick([
+                "@hist_log(sums)",
+                "@hist_linear(sums, -1000000, 1000000, 20000)",
+                "@hist_linear(sums, 0, 100, 1)"
+            ])
+        ),
         9 => format!("printf(\"{}\", {})", directive(random), number(random, functions, 2)),
-        10 => format!("printf(\"%{}{}s|%M\", {}, {})", random.pick(["", "-", "."]), random.pick(["", "1", "255", "4000"]), string(random, functions, 2), address(random)),
+        10 => format!(
+            "printf(\"%{}{}s|%M\", {}, {})",
+            random.pick(["", "-", "."]),
+            random.pick(["", "1", "255", "4000"]),
+            string(random, functions, 2),
+            address(random)
+        ),
         11 => format!("while ({}) n++", random.pick(["1", "n < 100000", "a[n % 100] >= 0"])),
-        12 => format!("n += {}({})", random.pick(["deep", "down", "endless", "even", "wide"]), random.pick(["3", "17", "60", "100000"])),
+        12 => format!(
+            "n += {}({})",
+            random.pick(["deep", "down", "endless", "even", "wide"]),
+            random.pick(["3", "17", "60", "100000"])
+        ),
         13 => format!("text = {}; if (text =~ \"{}\") n++", string(random, functions, 3), random.pick(PATTERNS)),
-        14 => random.pick(["print_backtrace()", "print_ubacktrace()", "print_stack(backtrace())", "print_regs()"]).to_string(),
-        15 => format!("println({})", random.pick(["$$vars", "$$parms$$", "$$return$", "$$locals", "pp()", "callers(40)", "cmdline_str()", "env_var(\"PATH\")"])),
+        14 => random
+            .pick(["print_backtrace()", "print_ubacktrace()", "print_stack(backtrace())", "print_regs()"])
+            .to_string(),
+        15 => format!(
+            "println({})",
+            random.pick([
+                "$$vars",
+                "$$parms$$",
+                "$$return$",
+                "$$locals",
+                "pp()",
+                "callers(40)",
+                "cmdline_str()",
+                "env_var(\"PATH\")"
+            ])
+        ),
         16 => {
             let (name, path) = random.pick(STRUCTS);
-            format!("printf(\"%p %s\", @cast({}, \"{name}\", \"kernel\")->{path}, @cast({}, \"{name}\", \"kernel\"){})", address(random), address(random), random.pick(["$", "$$"]))
+            format!(
+                "printf(\"%p %s\", @cast({}, \"{name}\", \"kernel\")->{path}, @cast({}, \"{name}\", \"kernel\"){})",
+                address(random),
+                address(random),
+                random.pick(["$", "$$"])
+            )
         }
         17 => format!("wrap[{}] = {}", number(random, functions, 1), string(random, functions, 1)),
         18 => format!("delete {}", random.pick(["a", "big", "per", "sums", "by", "wrap", "text", "a[n]"])),
-        19 => format!("names[{}, {}] = {}", string(random, functions, 1), string(random, functions, 1), number(random, functions, 1)),
+        19 => format!(
+            "names[{}, {}] = {}",
+            string(random, functions, 1),
+            string(random, functions, 1),
+            number(random, functions, 1)
+        ),
         20 => "for (i = 0; i < 3000; i++) { a[i * n] = i; delete a[i] }".to_string(),
         21 => "foreach ([x-, y] in names) { printf(\"%s %s\", x, y); delete by[x] }".to_string(),
         22 => format!("if ({} in big) next; text .= {}", number(random, functions, 1), string(random, functions, 1)),
@@ -131,7 +242,17 @@ fn directive(random: &mut Random) -> String {
 fn address(random: &mut Random) -> String {
     match random.below(5) {
         0 => format!("task_current() + {}", random.pick(["0", "8", "9000", "-8"])),
-        1 => random.pick(["pointer_arg(1)", "register(\"rsp\")", "register(\"rip\")", "register(\"rdi\")", "stack(0)", "addr()", "uaddr()"]).to_string(),
+        1 => random
+            .pick([
+                "pointer_arg(1)",
+                "register(\"rsp\")",
+                "register(\"rip\")",
+                "register(\"rdi\")",
+                "stack(0)",
+                "addr()",
+                "uaddr()",
+            ])
+            .to_string(),
         2 => format!("({} + {})", random.pick(ADDRESSES), random.pick(["1", "4095", "n", "tid() * 4096"])),
         _ => random.pick(ADDRESSES).to_string(),
     }
@@ -143,16 +264,37 @@ fn number(random: &mut Random, functions: &[Function], depth: u32) -> String {
     }
     match random.below(12) {
         0 | 1 => random.pick(NUMBERS).to_string(),
-        2 => random.pick(["n", "m", "tid()", "cpu()", "pid()", "gettimeofday_ns()", "get_cycles()", "randint(1000)", "uid()", "stack_unused()"]).to_string(),
+        2 => random
+            .pick([
+                "n",
+                "m",
+                "tid()",
+                "cpu()",
+                "pid()",
+                "gettimeofday_ns()",
+                "get_cycles()",
+                "randint(1000)",
+                "uid()",
+                "stack_unused()",
+            ])
+            .to_string(),
         3..=5 => {
             let operator = random.pick(["+", "-", "*", "/", "%", "<<", ">>", ">>>", "&", "|", "^", "<", "==", "&&"]);
             format!("({} {operator} {})", number(random, functions, depth - 1), number(random, functions, depth - 1))
         }
         6 => format!("kernel_{}({})", random.pick(["char", "short", "int", "long", "pointer"]), address(random)),
-        7 => format!("user_{}({})", random.pick(["char", "int8", "uint16", "int", "long", "int64_error"]), address(random)),
+        7 => format!(
+            "user_{}({})",
+            random.pick(["char", "int8", "uint16", "int", "long", "int64_error"]),
+            address(random)
+        ),
         8 => format!("strlen({})", string(random, functions, depth - 1)),
         9 => format!("a[{}]", number(random, functions, depth - 1)),
-        10 => format!("strtol({}, {})", string(random, functions, depth - 1), random.pick(["0", "10", "16", "-1", "36", "100"])),
+        10 => format!(
+            "strtol({}, {})",
+            string(random, functions, depth - 1),
+            random.pick(["0", "10", "16", "-1", "36", "100"])
+        ),
         _ => result(random, functions, "long", depth).unwrap_or_else(|| "-n".to_string()),
     }
 }
@@ -164,11 +306,26 @@ fn string(random: &mut Random, functions: &[Function], depth: u32) -> String {
     match random.below(9) {
         0 | 1 => random.pick(STRINGS).to_string(),
         2 => format!("({} . {})", string(random, functions, depth - 1), string(random, functions, depth - 1)),
-        3 => format!("substr({}, {}, {})", string(random, functions, depth - 1), random.pick(NUMBERS), random.pick(NUMBERS)),
+        3 => format!(
+            "substr({}, {}, {})",
+            string(random, functions, depth - 1),
+            random.pick(NUMBERS),
+            random.pick(NUMBERS)
+        ),
         4 => format!("sprintf(\"{}\", {})", directive(random), number(random, functions, depth - 1)),
         5 => format!("kernel_string{}({})", random.pick(["", "_quoted"]), address(random)),
-        6 => format!("user_string_{}({}, {})", random.pick(["n", "n_quoted", "n_warn"]), address(random), random.pick(NUMBERS)),
-        7 => format!("str_replace({}, {}, {})", string(random, functions, depth - 1), random.pick(STRINGS), random.pick(STRINGS)),
+        6 => format!(
+            "user_string_{}({}, {})",
+            random.pick(["n", "n_quoted", "n_warn"]),
+            address(random),
+            random.pick(NUMBERS)
+        ),
+        7 => format!(
+            "str_replace({}, {}, {})",
+            string(random, functions, depth - 1),
+            random.pick(STRINGS),
+            random.pick(STRINGS)
+        ),
         _ => result(random, functions, "string", depth).unwrap_or_else(|| "text".to_string()),
     }
 }

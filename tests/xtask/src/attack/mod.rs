@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask attack`: hostile scripts without guru mode, in guests that panic at the first warning, while CPUs go off and on, memory
 //! is short, the loader is stopped and killed, modules come and go and time is set. None may harm the kernel.
 //!
@@ -71,14 +73,16 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     };
     while !over(tried) {
         let count = if options.hours.is_some() { TOGETHER } else { TOGETHER.min(options.count - tried) };
-        let scripts: Vec<Script> = (0..count).map(|at| generate::script(options.seed + tried + at, &functions)).collect();
+        let scripts: Vec<Script> =
+            (0..count).map(|at| generate::script(options.seed + tried + at, &functions)).collect();
         for (script, outcome) in scripts.iter().zip(run::run(&ground, &scripts)?) {
             match &outcome {
                 Outcome::Held => {}
                 Outcome::Refused(_) => refused += 1,
                 Outcome::Broken(_) => {
                     broken += 1;
-                    let (script, outcome) = if options.no_shrink { (script.clone(), outcome) } else { smallest(&ground, script, outcome)? };
+                    let (script, outcome) =
+                        if options.no_shrink { (script.clone(), outcome) } else { smallest(&ground, script, outcome)? };
                     report(&script, &outcome)?;
                 }
             }
@@ -89,7 +93,10 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         }
     }
     println!("{tried} scripts, {refused} refused, {broken} broke something");
-    ensure!(refused * 2 < tried || tried < TOGETHER, "most scripts are refused, by the compiler or the loader: nothing is attacked");
+    ensure!(
+        refused * 2 < tried || tried < TOGETHER,
+        "most scripts are refused, by the compiler or the loader: nothing is attacked"
+    );
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -100,13 +107,19 @@ fn functions(place: &Place) -> Result<Vec<Function>> {
     command.args(["-r", &place.kernel.release, "--dump-functions"]).stdin(Stdio::null());
     let output = command.output().context("running spile --dump-functions")?;
     let listed = String::from_utf8_lossy(&output.stdout).into_owned();
-    let needs_guru = |name: &str| name.starts_with("set_") || spile_core::builtin::all().any(|builtin| builtin.guru && builtin.name == name);
+    let needs_guru = |name: &str| {
+        name.starts_with("set_") || spile_core::builtin::all().any(|builtin| builtin.guru && builtin.name == name)
+    };
     let functions: Vec<Function> = listed
         .lines()
         .filter_map(Function::parse)
         .filter(|function| !NOT.contains(&function.name.as_str()) && !needs_guru(&function.name))
         .collect();
-    ensure!(functions.len() > 100, "spile --dump-functions lists no functions:\n{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        functions.len() > 100,
+        "spile --dump-functions lists no functions:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(functions)
 }
 

@@ -1,48 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where the hostile scripts probe: by group and by name, with what is dangerous about it.
 
 use crate::random::Random;
 
 /// Files whose functions are probed together, the hot and the fragile parts of a kernel.
 const FILES: [&str; 26] = [
-    "mm/*.c", "mm/page_alloc.c", "mm/slub.c", "mm/memory.c", "mm/vmalloc.c", "kernel/sched/*.c", "kernel/sched/core.c", "kernel/rcu/*.c",
-    "kernel/locking/*.c", "kernel/trace/*.c", "kernel/time/*.c", "kernel/irq/*.c", "kernel/printk/*.c", "kernel/events/*.c", "kernel/*.c",
-    "lib/*.c", "lib/vsprintf.c", "lib/string.c", "arch/x86/kernel/*.c", "arch/x86/mm/*.c", "arch/x86/entry/*.c", "arch/x86/lib/*.c",
-    "fs/*.c", "fs/proc/*.c", "block/*.c", "net/core/*.c",
+    "mm/*.c",
+    "mm/page_alloc.c",
+    "mm/slub.c",
+    "mm/memory.c",
+    "mm/vmalloc.c",
+    "kernel/sched/*.c",
+    "kernel/sched/core.c",
+    "kernel/rcu/*.c",
+    "kernel/locking/*.c",
+    "kernel/trace/*.c",
+    "kernel/time/*.c",
+    "kernel/irq/*.c",
+    "kernel/printk/*.c",
+    "kernel/events/*.c",
+    "kernel/*.c",
+    "lib/*.c",
+    "lib/vsprintf.c",
+    "lib/string.c",
+    "arch/x86/kernel/*.c",
+    "arch/x86/mm/*.c",
+    "arch/x86/entry/*.c",
+    "arch/x86/lib/*.c",
+    "fs/*.c",
+    "fs/proc/*.c",
+    "block/*.c",
+    "net/core/*.c",
 ];
 
 /// What exceptions, interrupts, NMI, printing and the runtime itself go through; and functions that never return or change stacks.
 const NAMES: [&str; 52] = [
-    "vfs_read", "vfs_write", "ksys_read", "do_sys_openat2", "exc_page_fault", "exc_nmi", "exc_debug", "exc_int3", "exc_general_protection",
-    "do_user_addr_fault", "handle_mm_fault", "default_do_nmi", "nmi_handle", "nmi_cpu_backtrace", "show_regs", "show_stack", "dump_stack_lvl",
-    "__switch_to", "__schedule", "schedule", "finish_task_switch*", "context_switch", "do_exit", "do_group_exit", "make_task_dead",
-    "ret_from_fork", "kthread", "do_syscall_64", "syscall_*", "irq_*enter*", "irq_*exit*", "__do_softirq", "handle_irq_event", "hrtimer_*",
-    "ktime_get*", "sched_clock*", "native_sched_clock", "_raw_spin_*", "queued_spin_lock_slowpath", "copy_from_kernel_nofault*",
-    "copy_from_user_nofault", "kallsyms_*", "__wake_up*", "irq_work_*", "vprintk*", "_printk", "vsnprintf", "rethook_*", "stack_trace_*",
-    "unwind_*", "ftrace_*", "__fget*",
+    "vfs_read",
+    "vfs_write",
+    "ksys_read",
+    "do_sys_openat2",
+    "exc_page_fault",
+    "exc_nmi",
+    "exc_debug",
+    "exc_int3",
+    "exc_general_protection",
+    "do_user_addr_fault",
+    "handle_mm_fault",
+    "default_do_nmi",
+    "nmi_handle",
+    "nmi_cpu_backtrace",
+    "show_regs",
+    "show_stack",
+    "dump_stack_lvl",
+    "__switch_to",
+    "__schedule",
+    "schedule",
+    "finish_task_switch*",
+    "context_switch",
+    "do_exit",
+    "do_group_exit",
+    "make_task_dead",
+    "ret_from_fork",
+    "kthread",
+    "do_syscall_64",
+    "syscall_*",
+    "irq_*enter*",
+    "irq_*exit*",
+    "__do_softirq",
+    "handle_irq_event",
+    "hrtimer_*",
+    "ktime_get*",
+    "sched_clock*",
+    "native_sched_clock",
+    "_raw_spin_*",
+    "queued_spin_lock_slowpath",
+    "copy_from_kernel_nofault*",
+    "copy_from_user_nofault",
+    "kallsyms_*",
+    "__wake_up*",
+    "irq_work_*",
+    "vprintk*",
+    "_printk",
+    "vsnprintf",
+    "rethook_*",
+    "stack_trace_*",
+    "unwind_*",
+    "ftrace_*",
+    "__fget*",
 ];
 
 const LINES: [&str; 10] = [
-    "vfs_read@fs/read_write.c:*", "__schedule@kernel/sched/core.c:*", "handle_mm_fault@mm/memory.c:*", "do_syscall_64@arch/x86/entry/common.c:*",
-    "*@fs/file.c:*", "__alloc_pages@mm/page_alloc.c:*", "try_to_wake_up@kernel/sched/core.c:*", "vsnprintf@lib/vsprintf.c:*",
-    "*@kernel/softirq.c:*", "__fget_light@fs/file.c:*",
+    "vfs_read@fs/read_write.c:*",
+    "__schedule@kernel/sched/core.c:*",
+    "handle_mm_fault@mm/memory.c:*",
+    "do_syscall_64@arch/x86/entry/common.c:*",
+    "*@fs/file.c:*",
+    "__alloc_pages@mm/page_alloc.c:*",
+    "try_to_wake_up@kernel/sched/core.c:*",
+    "vsnprintf@lib/vsprintf.c:*",
+    "*@kernel/softirq.c:*",
+    "__fget_light@fs/file.c:*",
 ];
 
 const TRACEPOINTS: [&str; 16] = [
-    "*", "sched_*", "irq_*", "softirq_*", "timer_*", "hrtimer_*", "mm_*", "kmem_cache_*", "kmalloc", "kfree", "rcu_*", "sys_enter", "sys_exit",
-    "page_fault_*", "console", "module_*",
+    "*",
+    "sched_*",
+    "irq_*",
+    "softirq_*",
+    "timer_*",
+    "hrtimer_*",
+    "mm_*",
+    "kmem_cache_*",
+    "kmalloc",
+    "kfree",
+    "rcu_*",
+    "sys_enter",
+    "sys_exit",
+    "page_fault_*",
+    "console",
+    "module_*",
 ];
 
-const DATA: [&str; 8] = ["jiffies_64", "jiffies", "vm_dirty_ratio", "nr_threads", "system_state", "panic_timeout", "total_forks", "max_lock_depth"];
+const DATA: [&str; 8] = [
+    "jiffies_64",
+    "jiffies",
+    "vm_dirty_ratio",
+    "nr_threads",
+    "system_state",
+    "panic_timeout",
+    "total_forks",
+    "max_lock_depth",
+];
 
 const ALIASES: [&str; 12] = [
-    "syscall.*", "syscall.read", "syscall.*.return", "nd_syscall.*", "vfs.*", "scheduler.*", "vm.*", "tcp.*", "signal.*", "kprocess.*", "irq_handler.*",
+    "syscall.*",
+    "syscall.read",
+    "syscall.*.return",
+    "nd_syscall.*",
+    "vfs.*",
+    "scheduler.*",
+    "vm.*",
+    "tcp.*",
+    "signal.*",
+    "kprocess.*",
+    "irq_handler.*",
     "softirq.*",
 ];
 
 const CLOCKS: [&str; 14] = [
-    "timer.us(100)", "timer.us(997)", "timer.ms(1)", "timer.ms(7).randomize(5)", "timer.hz(4000)", "timer.profile", "timer.jiffies(1)",
-    "perf.type(1).config(0).sample(100000)", "perf.type(1).config(1).sample(100000)", "perf.type(1).config(2).sample(1)",
-    "perf.type(1).config(3).sample(1)", "netfilter.ip.local_out", "netfilter.ip.pre_routing", "netfilter.ip.local_in",
+    "timer.us(100)",
+    "timer.us(997)",
+    "timer.ms(1)",
+    "timer.ms(7).randomize(5)",
+    "timer.hz(4000)",
+    "timer.profile",
+    "timer.jiffies(1)",
+    "perf.type(1).config(0).sample(100000)",
+    "perf.type(1).config(1).sample(100000)",
+    "perf.type(1).config(2).sample(1)",
+    "perf.type(1).config(3).sample(1)",
+    "netfilter.ip.local_out",
+    "netfilter.ip.pre_routing",
+    "netfilter.ip.local_in",
 ];
 
 /// The points of one probe; all are optional, for kernels differ.
@@ -59,7 +179,11 @@ fn point(random: &mut Random) -> String {
         12 | 13 => format!("kernel.trace(\"{}\") ?", random.pick(TRACEPOINTS)),
         14 => format!("kernel.data(\"{}\").{} ?", random.pick(DATA), random.pick(["write", "rw"])),
         15 => format!("{} ?", random.pick(ALIASES)),
-        16 => format!("kprobe.function(\"{}\"){} ?", random.pick(["vfs_read", "do_exit", "schedule", "kfree", "memcpy"]), random.pick(["", ".return"])),
+        16 => format!(
+            "kprobe.function(\"{}\"){} ?",
+            random.pick(["vfs_read", "do_exit", "schedule", "kfree", "memcpy"]),
+            random.pick(["", ".return"])
+        ),
         17 => random.pick(["begin", "end", "error", "procfs(\"p\").read", "timer.s(1)"]).to_string(),
         _ => format!("{} ?", random.pick(CLOCKS)),
     }
@@ -68,7 +192,8 @@ fn point(random: &mut Random) -> String {
 /// A whole group now and then; mostly a part of one, for the time it takes.
 fn functions(random: &mut Random) -> String {
     let file = random.pick(FILES);
-    let start = if random.one_in(6) { "*".to_string() } else { format!("{}*", char::from(b'a' + random.below(26) as u8)) };
+    let start =
+        if random.one_in(6) { "*".to_string() } else { format!("{}*", char::from(b'a' + random.below(26) as u8)) };
     format!("{start}@{file}")
 }
 

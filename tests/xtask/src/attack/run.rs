@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Compiles hostile scripts, runs them in guests that panic at the first warning, and says what went wrong.
 
 use std::collections::BTreeMap;
@@ -67,12 +69,15 @@ pub fn run(ground: &Ground, scripts: &[Script]) -> Result<Vec<Outcome>> {
         let open: Vec<usize> = (0..scripts.len()).filter(|index| outcomes[*index].is_none()).collect();
         let (files, console) = one_guest(ground, scripts, &open)?;
         for index in open {
-            let part = |part: &str| files.get(&format!("{index}.{part}")).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            let part = |part: &str| {
+                files.get(&format!("{index}.{part}")).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+            };
             let Some(end) = part("end") else {
                 outcomes[index] = Some(Outcome::Broken(format!("the guest died or hung\n{console}")));
                 break;
             };
-            outcomes[index] = Some(judge(end.trim(), &part("said").unwrap_or_default(), &part("log").unwrap_or_default()));
+            outcomes[index] =
+                Some(judge(end.trim(), &part("said").unwrap_or_default(), &part("log").unwrap_or_default()));
         }
     }
     Ok(outcomes.into_iter().flatten().collect())
@@ -102,7 +107,11 @@ fn judge_refusal(status: Option<i32>, said: &str) -> Outcome {
     let error = said.lines().find(|line| line.starts_with("error[")).unwrap_or_default();
     let is_refusal = !error.starts_with("error[E0500]") || error.contains("stack") || error.contains("no probes");
     let is_refusal = status == Some(1) && !error.is_empty() && is_refusal;
-    if is_refusal { Outcome::Refused(error.to_string()) } else { Outcome::Broken(format!("spile ended with {status:?}\n{said}")) }
+    if is_refusal {
+        Outcome::Refused(error.to_string())
+    } else {
+        Outcome::Broken(format!("spile ended with {status:?}\n{said}"))
+    }
 }
 
 fn judge(end: &str, said: &str, log: &str) -> Outcome {
@@ -125,7 +134,9 @@ fn judge(end: &str, said: &str, log: &str) -> Outcome {
         faults.push(format!("the loader crashed ({end})"));
     }
     match faults.is_empty() {
-        true if status.is_some_and(|status| NEVER_RAN.contains(&status)) => Outcome::Refused(format!("loader: {end}\n{said}")),
+        true if status.is_some_and(|status| NEVER_RAN.contains(&status)) => {
+            Outcome::Refused(format!("loader: {end}\n{said}"))
+        }
         true => Outcome::Held,
         false => Outcome::Broken(format!("{}\nloader: {end}\n{said}", faults.join("\n"))),
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! A hostile script in parts that can be left out.
 
 /// A script, with what it is compiled with.
@@ -29,8 +31,16 @@ pub struct Function {
 
 impl Script {
     pub fn text(&self) -> String {
-        let probes = self.probes.iter().map(|probe| format!("probe {} {{\n  {}\n}}\n", probe.points.join(",\n      "), probe.statements.join("\n  ")));
-        format!("# seed {}, {}\n{}\n{}", self.seed, self.options.join(" "), self.declarations.join("\n"), probes.collect::<String>())
+        let probes = self.probes.iter().map(|probe| {
+            format!("probe {} {{\n  {}\n}}\n", probe.points.join(",\n      "), probe.statements.join("\n  "))
+        });
+        format!(
+            "# seed {}, {}\n{}\n{}",
+            self.seed,
+            self.options.join(" "),
+            self.declarations.join("\n"),
+            probes.collect::<String>()
+        )
     }
 
     /// It without one of its parts each, the largest parts first.
@@ -73,7 +83,8 @@ impl Function {
         let (name, returns) = name.split_once(':')?;
         let (parameters, _) = rest.split_once(')')?;
         let parameters = parameters.split(", ").filter(|parameter| !parameter.is_empty());
-        let parameters = parameters.map(|parameter| parameter.split_once(':').map_or("long", |(_, ty)| ty).to_string()).collect();
+        let parameters =
+            parameters.map(|parameter| parameter.split_once(':').map_or("long", |(_, ty)| ty).to_string()).collect();
         Some(Function { name: name.to_string(), returns: returns.to_string(), parameters })
     }
 }
@@ -84,7 +95,8 @@ mod tests {
 
     #[test]
     fn functions_as_they_are_listed() {
-        let function = Function::parse("substr:string (text:string, start:long, length:long) /* a part (of it) */").expect("a function");
+        let function = Function::parse("substr:string (text:string, start:long, length:long) /* a part (of it) */")
+            .expect("a function");
         assert_eq!((function.name.as_str(), function.returns.as_str()), ("substr", "string"));
         assert_eq!(function.parameters, ["string", "long", "long"]);
         assert_eq!(Function::parse("cpu:long ()").expect("a function").parameters, Vec::<String>::new());
@@ -93,7 +105,10 @@ mod tests {
 
     #[test]
     fn a_smaller_script_lacks_one_part() {
-        let probe = |points: &[&str]| Probe { points: points.iter().map(|point| point.to_string()).collect(), statements: vec!["n++".into()] };
+        let probe = |points: &[&str]| Probe {
+            points: points.iter().map(|point| point.to_string()).collect(),
+            statements: vec!["n++".into()],
+        };
         let script = Script {
             seed: 1,
             options: ["-Da", "-Db", "-Dc"].map(String::from).to_vec(),
@@ -103,7 +118,9 @@ mod tests {
         let smaller: Vec<(usize, usize, usize)> = script
             .smaller()
             .iter()
-            .map(|script| (script.probes.len(), script.probes.iter().map(|probe| probe.points.len()).sum(), script.options.len()))
+            .map(|script| {
+                (script.probes.len(), script.probes.iter().map(|probe| probe.points.len()).sum(), script.options.len())
+            })
             .collect();
         assert_eq!(smaller, [(1, 1, 3), (1, 2, 3), (2, 2, 3), (2, 2, 3), (2, 3, 2)]);
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! How long it takes from a script to its module: runs of `spile -p4`, each beside a run of the same script with
 //! `--kbuild`, in a cache and a directory of their own.
 
@@ -32,19 +34,57 @@ struct Case {
 
 const PLAIN: &str = "probe begin { println(NUMBER) exit() }";
 const FUNCTION: &str = "global n\nprobe kernel.function(\"vfs_read\") { n++ }\nprobe end { println(n, NUMBER) }";
-const EMBEDDED: &str = "function plus:long (x:long) %{ STAP_RETURN(STAP_ARG_x + NUMBER); %}\nprobe begin { println(plus(1)) exit() }";
-const SAME_EMBEDDED: &str = "function plus:long (x:long) %{ STAP_RETURN(STAP_ARG_x + 7); %} probe begin { println(plus(NUMBER)) exit() }";
+const EMBEDDED: &str =
+    "function plus:long (x:long) %{ STAP_RETURN(STAP_ARG_x + NUMBER); %}\nprobe begin { println(plus(1)) exit() }";
+const SAME_EMBEDDED: &str =
+    "function plus:long (x:long) %{ STAP_RETURN(STAP_ARG_x + 7); %} probe begin { println(plus(NUMBER)) exit() }";
 const MANY: &str = "global n\nprobe kernel.function(\"*@fs/*.c\").call { n++ }\nprobe end { println(n, NUMBER) }";
 
 const CASES: [Case; 8] = [
-    Case { name: "first script on an empty cache", before: Before::EmptyCache, script: PLAIN, share: 3, systemtap: Some(9500.0) },
+    Case {
+        name: "first script on an empty cache",
+        before: Before::EmptyCache,
+        script: PLAIN,
+        share: 3,
+        systemtap: Some(9500.0),
+    },
     Case { name: "new script", before: Before::Nothing, script: PLAIN, share: 1, systemtap: Some(1680.0) },
-    Case { name: "new script with a kernel function", before: Before::Nothing, script: FUNCTION, share: 1, systemtap: Some(1680.0) },
-    Case { name: "new script with new embedded C", before: Before::Nothing, script: EMBEDDED, share: 1, systemtap: Some(1680.0) },
-    Case { name: "new script with the same embedded C", before: Before::Nothing, script: SAME_EMBEDDED, share: 1, systemtap: Some(1680.0) },
+    Case {
+        name: "new script with a kernel function",
+        before: Before::Nothing,
+        script: FUNCTION,
+        share: 1,
+        systemtap: Some(1680.0),
+    },
+    Case {
+        name: "new script with new embedded C",
+        before: Before::Nothing,
+        script: EMBEDDED,
+        share: 1,
+        systemtap: Some(1680.0),
+    },
+    Case {
+        name: "new script with the same embedded C",
+        before: Before::Nothing,
+        script: SAME_EMBEDDED,
+        share: 1,
+        systemtap: Some(1680.0),
+    },
     Case { name: "script built before", before: Before::SameScript, script: PLAIN, share: 1, systemtap: None },
-    Case { name: "the same with a kernel function", before: Before::SameScript, script: FUNCTION, share: 1, systemtap: None },
-    Case { name: "new script with 4,081 probes, all functions of fs/*.c", before: Before::Nothing, script: MANY, share: 3, systemtap: None },
+    Case {
+        name: "the same with a kernel function",
+        before: Before::SameScript,
+        script: FUNCTION,
+        share: 1,
+        systemtap: None,
+    },
+    Case {
+        name: "new script with 4,081 probes, all functions of fs/*.c",
+        before: Before::Nothing,
+        script: MANY,
+        share: 3,
+        systemtap: None,
+    },
 ];
 
 /// Medians of a case.
@@ -78,7 +118,8 @@ fn measure(compiler: &Compiler, case: &'static Case, first: usize, rounds: usize
     // What every case but the empty cache begins with: the kernel is known.
     for way in ["fast", "kbuild"] {
         compile(compiler, "probe begin { exit() }", &cache(way), way == "kbuild").with_context(|| case.name)?;
-        compile(compiler, &case.script.replace("NUMBER", &(first + 999).to_string()), &cache(way), way == "kbuild").with_context(|| case.name)?;
+        compile(compiler, &case.script.replace("NUMBER", &(first + 999).to_string()), &cache(way), way == "kbuild")
+            .with_context(|| case.name)?;
     }
     let mut pairs = Vec::new();
     for round in 0..rounds {
@@ -116,7 +157,14 @@ fn row(result: &Measured) -> String {
     let systemtap = result.case.systemtap.map_or("-".into(), |ms| format!("{ms} ms"));
     format!(
         "| {} | {:.0} ms | {:.0} ms | {:.0} ms | {:.0} ms | {:.0} ms | {:.1} | {systemtap} | {:.0} MiB |",
-        result.case.name, result.ours, result.best, result.cpu, result.kbuild, result.kbuild_cpu, result.ratio, result.peak_mib
+        result.case.name,
+        result.ours,
+        result.best,
+        result.cpu,
+        result.kbuild,
+        result.kbuild_cpu,
+        result.ratio,
+        result.peak_mib
     )
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Runs of `spile`, measured: each with a time report, in a directory and with a cache of the bench's own.
 
 use std::path::{Path, PathBuf};
@@ -47,7 +49,10 @@ impl Compiler {
             Some(file) => file.canonicalize().with_context(|| format!("finding {}", file.display()))?,
             None => {
                 let root = crate::root();
-                let status = Command::new(crate::test::cargo()).args(["build", "--release", "--quiet", "--package", "spile"]).current_dir(&root).status();
+                let status = Command::new(crate::test::cargo())
+                    .args(["build", "--release", "--quiet", "--package", "spile"])
+                    .current_dir(&root)
+                    .status();
                 ensure!(status.context("running cargo build")?.success(), "spile does not build");
                 root.join("target/release/spile")
             }
@@ -72,7 +77,8 @@ impl Compiler {
 impl Run {
     /// The number behind what the pattern finds in the time report.
     pub fn reported(&self, pattern: &str) -> Result<f64> {
-        let found = Regex::new(&format!(r"{pattern}([\d.]+)"))?.captures(&self.report).and_then(|found| found[1].parse().ok());
+        let found =
+            Regex::new(&format!(r"{pattern}([\d.]+)"))?.captures(&self.report).and_then(|found| found[1].parse().ok());
         found.with_context(|| format!("nothing like {pattern} in the time report: {}", self.report))
     }
 }

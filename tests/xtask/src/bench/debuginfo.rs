@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! How long debug information takes to answer: runs of `spile` that list and resolve, from a new cache and from one that
 //! knows the kernel, each against what it may take, and beside one run of SystemTap where that is installed.
 
@@ -28,12 +30,60 @@ const FUNCTION: &[&str] = &["-p2", "-e", "probe kernel.function(\"vfs_read\") { 
 const ALL: &[&str] = &["-l", "kernel.function(\"*\")"];
 
 const CASES: [Case; 6] = [
-    Case { name: "`-l 'kernel.function(\"*\")'`, new kernel", arguments: ALL, fresh: true, pass: false, ms: 3000.0, peak_mib: 800.0, lines: 69_000 },
-    Case { name: "the same, known kernel", arguments: ALL, fresh: false, pass: false, ms: 1000.0, peak_mib: 800.0, lines: 69_000 },
-    Case { name: "pass 2 of a script with one function, new kernel", arguments: FUNCTION, fresh: true, pass: true, ms: 500.0, peak_mib: 800.0, lines: 1 },
-    Case { name: "the same, known kernel", arguments: FUNCTION, fresh: false, pass: true, ms: 50.0, peak_mib: 800.0, lines: 1 },
-    Case { name: "`-L 'kernel.function(\"vfs_*\")'`", arguments: &["-L", "kernel.function(\"vfs_*\")"], fresh: false, pass: false, ms: 100.0, peak_mib: 800.0, lines: 50 },
-    Case { name: "`-l 'module(\"nfs\").function(\"*\")'`", arguments: &["-l", "module(\"nfs\").function(\"*\")"], fresh: false, pass: false, ms: 100.0, peak_mib: 800.0, lines: 500 },
+    Case {
+        name: "`-l 'kernel.function(\"*\")'`, new kernel",
+        arguments: ALL,
+        fresh: true,
+        pass: false,
+        ms: 3000.0,
+        peak_mib: 800.0,
+        lines: 69_000,
+    },
+    Case {
+        name: "the same, known kernel",
+        arguments: ALL,
+        fresh: false,
+        pass: false,
+        ms: 1000.0,
+        peak_mib: 800.0,
+        lines: 69_000,
+    },
+    Case {
+        name: "pass 2 of a script with one function, new kernel",
+        arguments: FUNCTION,
+        fresh: true,
+        pass: true,
+        ms: 500.0,
+        peak_mib: 800.0,
+        lines: 1,
+    },
+    Case {
+        name: "the same, known kernel",
+        arguments: FUNCTION,
+        fresh: false,
+        pass: true,
+        ms: 50.0,
+        peak_mib: 800.0,
+        lines: 1,
+    },
+    Case {
+        name: "`-L 'kernel.function(\"vfs_*\")'`",
+        arguments: &["-L", "kernel.function(\"vfs_*\")"],
+        fresh: false,
+        pass: false,
+        ms: 100.0,
+        peak_mib: 800.0,
+        lines: 50,
+    },
+    Case {
+        name: "`-l 'module(\"nfs\").function(\"*\")'`",
+        arguments: &["-l", "module(\"nfs\").function(\"*\")"],
+        fresh: false,
+        pass: false,
+        ms: 100.0,
+        peak_mib: 800.0,
+        lines: 500,
+    },
 ];
 
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -85,7 +135,12 @@ fn by_systemtap(compiler: &Compiler, case: &Case) -> Option<f64> {
     }
     let mut command = Command::new("stap");
     command.current_dir(compiler.directory.path()).env("SYSTEMTAP_DIR", compiler.directory.path().join("stap"));
-    command.args(["-r", &compiler.release]).args(case.arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(["-r", &compiler.release])
+        .args(case.arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let started = Instant::now();
     let status = command.status().ok()?;
     status.success().then(|| started.elapsed().as_secs_f64() * 1000.0)

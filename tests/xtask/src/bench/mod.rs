@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask bench`: measures, and writes the page in docs/ that says what came out.
 
 mod build;

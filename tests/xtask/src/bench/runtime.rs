@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a hit of a probe costs: guest instructions above the loop without a probe, in a guest whose clock counts them.
 //!
 //! The loop is busybox's dd with one byte a turn: one vfs_read() and one vfs_write() each. What a turn takes is the
@@ -204,8 +206,10 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     crate::test::build_programs(&root)?;
     let spilerun = fast_loader(&root)?;
     let directory = tempfile::tempdir()?;
-    let cases: Vec<&Case> =
-        CASES.iter().filter(|case| options.only.as_ref().is_none_or(|only| case.name.contains(only.as_str()))).collect();
+    let cases: Vec<&Case> = CASES
+        .iter()
+        .filter(|case| options.only.as_ref().is_none_or(|only| case.name.contains(only.as_str())))
+        .collect();
 
     let mut guest = Guest::new(place.kernel.clone());
     guest.acceleration(Acceleration::Counting).cpus(1).time_limit(Duration::from_secs(1500));
@@ -226,12 +230,14 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 
     let said = Shared::default();
     let complaints = Shared::default();
-    let streams = Streams { stdout: Box::new(said.clone()), stderr: Box::new(complaints.clone()), ..Streams::discard() };
+    let streams =
+        Streams { stdout: Box::new(said.clone()), stderr: Box::new(complaints.clone()), ..Streams::discard() };
     let outcome = guest.start(streams)?.wait()?;
     let figures = figures(&said.text());
     let complaints = complaints.text();
     let looped = *figures.get("loop").with_context(|| format!("{:?}\n{}\n{complaints}", outcome.end, said.text()))?;
-    let results: Vec<Measured> = cases.iter().enumerate().map(|(number, case)| measured(number, case, &figures, looped)).collect();
+    let results: Vec<Measured> =
+        cases.iter().enumerate().map(|(number, case)| measured(number, case, &figures, looped)).collect();
     let before = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     println!("loop without a probe: {looped:.1}");
     results.iter().for_each(|result| println!("{}", row(result)));
@@ -272,12 +278,17 @@ fn compile(place: &Place, directory: &Path, name: &str, script: &str) -> Result<
 
 /// The guest's part of a case: ours, the bare handler, bpftrace.
 fn commands(number: usize, case: &Case, with_bpftrace: bool) -> String {
-    let mut text = format!("spilerun -o /root/out -c /root/measure /root/bench_{number}.ko && told spile_{number}; rm -f /root/out\n");
+    let mut text = format!(
+        "spilerun -o /root/out -c /root/measure /root/bench_{number}.ko && told spile_{number}; rm -f /root/out\n"
+    );
     if let Some(what) = case.bare {
         text += &format!("insmod /root/bare.ko what={what} && /root/measure && told bare_{number}; rmmod bare\n");
     }
     if with_bpftrace {
-        text += &format!("bpftrace -o /root/out -e '{}' -c '/bin/busybox sh /root/measure' && told bpftrace_{number}; rm -f /root/out\n", case.bpftrace);
+        text += &format!(
+            "bpftrace -o /root/out -e '{}' -c '/bin/busybox sh /root/measure' && told bpftrace_{number}; rm -f /root/out\n",
+            case.bpftrace
+        );
     }
     text
 }
@@ -328,7 +339,8 @@ fn regression(result: &Measured, page: &str) -> Option<String> {
     let start = format!("| `{}` | ", result.case.name);
     let before: f64 = page.lines().find_map(|line| line.strip_prefix(&start))?.split(' ').next()?.parse().ok()?;
     let now = result.ours?;
-    (now > before * TOLERANCE).then(|| format!("regression: {} took {before:.0}, and takes {now:.0} now", result.case.name))
+    (now > before * TOLERANCE)
+        .then(|| format!("regression: {} took {before:.0}, and takes {now:.0} now", result.case.name))
 }
 
 fn page(release: &str, looped: f64, results: &[Measured]) -> String {
@@ -399,7 +411,9 @@ mod tests {
         let result = |ours| Measured { case: &CASES[0], ours, bare: None, bpftrace: None };
         let page = page("6.1", 1434.8, &[result(Some(200.0))]);
         assert_eq!(regression(&result(Some(209.0)), &page), None);
-        assert!(regression(&result(Some(211.0)), &page).is_some_and(|line| line.contains("200") && line.contains("211")));
+        assert!(
+            regression(&result(Some(211.0)), &page).is_some_and(|line| line.contains("200") && line.contains("211"))
+        );
         assert_eq!(regression(&result(Some(300.0)), ""), None);
     }
 }

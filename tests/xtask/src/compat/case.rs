@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The cases of a suite.
 
 use std::fs;
@@ -7,8 +9,14 @@ use anyhow::{Context, Result};
 
 /// Directories of scripts, the pass to stop after, and whether the scripts in it are good.
 const GROUPS: [(&str, u8, bool); 8] = [
-    ("parseok", 1, true), ("parseko", 1, false), ("semok", 2, true), ("semko", 2, false), ("transok", 3, true), ("transko", 3, false),
-    ("buildok", 4, true), ("buildko", 4, false),
+    ("parseok", 1, true),
+    ("parseko", 1, false),
+    ("semok", 2, true),
+    ("semko", 2, false),
+    ("transok", 3, true),
+    ("transko", 3, false),
+    ("buildok", 4, true),
+    ("buildko", 4, false),
 ];
 const EXAMPLES: &str = "systemtap.examples";
 /// Directories of examples in one another.
@@ -59,19 +67,24 @@ pub fn find(suite: &Path) -> Result<Vec<Case>> {
 fn script(file: &str, text: &str, pass: u8, good: bool) -> What {
     let first = text.lines().next().and_then(|line| line.strip_prefix("#!")).unwrap_or_default();
     let words: Vec<String> = spile::cli::rc::split(first, &|_| String::new()).unwrap_or_default();
-    let mut words = words.into_iter().skip_while(|word| word.ends_with("/env") || word == "env" || word == "-S").peekable();
+    let mut words =
+        words.into_iter().skip_while(|word| word.ends_with("/env") || word == "env" || word == "-S").peekable();
     let program = words.next().unwrap_or_default();
     let path = format!("./{file}");
     if program.ends_with("sh") {
         return match good {
             true => What::Commands { support: Vec::new(), checks: vec![format!("{program} {path}")] },
             // A crash stays one.
-            false => What::Commands { support: Vec::new(), checks: vec![format!("{program} {path}; s=$?; [ $s -lt 101 ] || exit $s; [ $s != 0 ]")] },
+            false => What::Commands {
+                support: Vec::new(),
+                checks: vec![format!("{program} {path}; s=$?; [ $s -lt 101 ] || exit $s; [ $s != 0 ]")],
+            },
         };
     }
     let mut words: Vec<String> = if program.rsplit('/').next() == Some("stap") { words.collect() } else { Vec::new() };
     // The last one counts: a script that says nothing of passes, or would run, stops where its group does.
-    let stops = words.iter().any(|word| stops_early(word)) || words.windows(2).any(|two| stops_early(&two.concat()) && two[0].ends_with('p'));
+    let stops = words.iter().any(|word| stops_early(word))
+        || words.windows(2).any(|two| stops_early(&two.concat()) && two[0].ends_with('p'));
     if !stops {
         words.push(format!("-p{pass}"));
     }
@@ -82,7 +95,9 @@ fn script(file: &str, text: &str, pass: u8, good: bool) -> What {
 /// `-p2`, alone or behind other letters: `-gp2`.
 fn stops_early(word: &str) -> bool {
     let parts = word.strip_prefix('-').and_then(|letters| letters.split_once('p'));
-    parts.is_some_and(|(before, pass)| before.chars().all(|letter| "gkvuwtW".contains(letter)) && matches!(pass, "1" | "2" | "3" | "4"))
+    parts.is_some_and(|(before, pass)| {
+        before.chars().all(|letter| "gkvuwtW".contains(letter)) && matches!(pass, "1" | "2" | "3" | "4")
+    })
 }
 
 fn examples(directory: &Path, name: &str, depth: usize, cases: &mut Vec<Case>) -> Result<()> {
@@ -107,7 +122,8 @@ fn examples(directory: &Path, name: &str, depth: usize, cases: &mut Vec<Case>) -
 }
 
 fn sorted(directory: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     paths.sort();
     paths
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What kind a failure is of, by what a compiler said: spile's codes, or SystemTap's words.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +77,9 @@ fn by_code(code: u32) -> Class {
 /// A line that says what is wrong, in SystemTap's words or those of a command line.
 fn by_words(line: &str) -> Option<Class> {
     let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-    let is_option = has(&["unexpected argument", "unrecognized option", "invalid option", "Try '--help'", "try '--help'"]) || line.starts_with("error: invalid value");
+    let is_option =
+        has(&["unexpected argument", "unrecognized option", "invalid option", "Try '--help'", "try '--help'"])
+            || line.starts_with("error: invalid value");
     if is_option || line.starts_with("error: ") {
         return Some(if is_option || has(&["cannot be used with", "-- "]) { Class::Option } else { Class::Other });
     }
@@ -96,7 +100,9 @@ fn by_words(line: &str) -> Option<Class> {
 
 /// The first line that says what is wrong.
 pub fn first_message(said: &str) -> String {
-    let says = |line: &&str| code(line).is_some() || by_words(line).is_some() || line.contains("error:") || line.starts_with("ERROR");
+    let says = |line: &&str| {
+        code(line).is_some() || by_words(line).is_some() || line.contains("error:") || line.starts_with("ERROR")
+    };
     let line = said.lines().find(says).or(said.lines().next()).unwrap_or_default().trim();
     spile_abi::escape::line(&line.chars().take(200).collect::<String>()).into_owned()
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask model`: random programs, compiled and run in one guest, against what a model of the language says that they
 //! print. Part of `cargo xtask test`, with a fixed seed and with one that each day has another; by hand with any, and with more:
 //!
@@ -21,8 +23,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::place::Place;
-use interpret::Limits;
 use crate::random::Random;
+use interpret::Limits;
 use run::{Module, Outcome};
 use tree::Program;
 
@@ -71,8 +73,11 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     crate::test::build_programs(&crate::root())?;
     let differing = try_all(&place, &subjects)?;
     for (subject, outcome) in &differing {
-        let (subject, outcome) =
-            if options.no_shrink { (subject.clone(), outcome.clone()) } else { shrink::smallest(&place, subject, outcome)? };
+        let (subject, outcome) = if options.no_shrink {
+            (subject.clone(), outcome.clone())
+        } else {
+            shrink::smallest(&place, subject, outcome)?
+        };
         println!("{}", told(&subject, &outcome)?);
     }
     println!("{} programs, {} differ", subjects.len(), differing.len());
@@ -90,8 +95,9 @@ fn subject(seed: u64) -> Subject {
     let limits = limits(seed / TOGETHER);
     let place = (seed % TOGETHER) as usize;
     let attempts = (0..).map(|attempt: u64| generate::program(seed ^ (attempt << 40)));
-    let found =
-        attempts.filter_map(|program| interpret::output(place, &program, limits).map(|expected| (program, expected))).next();
+    let found = attempts
+        .filter_map(|program| interpret::output(place, &program, limits).map(|expected| (program, expected)))
+        .next();
     // SANITY: without an end there is always one more attempt.
     let (program, expected) = found.expect("a program that suits");
     Subject { seed, program, limits, expected }
@@ -100,14 +106,20 @@ fn subject(seed: u64) -> Subject {
 /// Of a module, by its number.
 fn limits(number: u64) -> Limits {
     let mut random = Random::new(number);
-    Limits { string_bytes: random.pick([512, 512, 16, 24, 64, 200]), map_entries: random.pick([2048, 2048, 3, 5, 8]), events: 6 }
+    Limits {
+        string_bytes: random.pick([512, 512, 16, 24, 64, 200]),
+        map_entries: random.pick([2048, 2048, 3, 5, 8]),
+        events: 6,
+    }
 }
 
 /// Compiles and runs all of them; gives those that do not print what they should.
 fn try_all(place: &Place, subjects: &[Subject]) -> Result<Vec<(Subject, Outcome)>> {
     let modules: Vec<Module> = subjects
         .chunk_by(|a, b| a.seed / TOGETHER == b.seed / TOGETHER)
-        .map(|subjects| Module::new(subjects.iter().map(|subject| ((subject.seed % TOGETHER) as usize, subject)).collect()))
+        .map(|subjects| {
+            Module::new(subjects.iter().map(|subject| ((subject.seed % TOGETHER) as usize, subject)).collect())
+        })
         .collect();
     let mut outcomes = run::run(place, &modules)?;
     // Which of its programs is it that a module does not compile for, or ends by?
@@ -121,14 +133,19 @@ fn try_all(place: &Place, subjects: &[Subject]) -> Result<Vec<(Subject, Outcome)
         for (module, outcome) in alone.iter().zip(run::run(place, &alone)?) {
             let (number, subject) = module.programs[0];
             for (module, outcomes) in modules.iter().zip(&mut outcomes) {
-                if let Some(at) = module.programs.iter().position(|(own, other)| *own == number && other.seed == subject.seed) {
+                if let Some(at) =
+                    module.programs.iter().position(|(own, other)| *own == number && other.seed == subject.seed)
+                {
                     outcomes[at] = outcome[0].clone();
                 }
             }
         }
     }
     let all = modules.iter().zip(outcomes).flat_map(|(module, outcomes)| module.programs.iter().zip(outcomes));
-    Ok(all.filter(|(_, outcome)| !outcome.is_right()).map(|((_, subject), outcome)| ((*subject).clone(), outcome)).collect())
+    Ok(all
+        .filter(|(_, outcome)| !outcome.is_right())
+        .map(|((_, subject), outcome)| ((*subject).clone(), outcome))
+        .collect())
 }
 
 /// What is wrong, and where its files are.
@@ -138,7 +155,8 @@ fn told(subject: &Subject, outcome: &Outcome) -> Result<String> {
     let file = |suffix: &str| directory.join(format!("{}.{suffix}", subject.seed));
     fs::write(file("stp"), one_script(subject))?;
     fs::write(file("expected"), &subject.expected)?;
-    let limits = format!("-DMAXSTRINGLEN={} -DMAXMAPENTRIES={}", subject.limits.string_bytes, subject.limits.map_entries);
+    let limits =
+        format!("-DMAXSTRINGLEN={} -DMAXMAPENTRIES={}", subject.limits.string_bytes, subject.limits.map_entries);
     let what = match outcome {
         Outcome::Same => "nothing".to_string(),
         Outcome::Fails(message) => {
@@ -162,7 +180,8 @@ fn one_script(subject: &Subject) -> String {
 }
 
 fn first_difference(expected: &[u8], actual: &[u8]) -> String {
-    let lines = |text: &[u8]| -> Vec<String> { String::from_utf8_lossy(text.trim_ascii()).lines().map(String::from).collect() };
+    let lines =
+        |text: &[u8]| -> Vec<String> { String::from_utf8_lossy(text.trim_ascii()).lines().map(String::from).collect() };
     let (expected, actual) = (lines(expected), lines(actual));
     let at = (0..).find(|at| expected.get(*at) != actual.get(*at)).unwrap_or(0);
     let line = |lines: &[String]| lines.get(at).map_or("(no more)".to_string(), |line| format!("{line:?}"));

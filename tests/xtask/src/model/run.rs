@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Compiles modules on the host, runs all of them in one guest, and compares.
 
 use std::collections::BTreeMap;
@@ -69,7 +71,9 @@ impl<'a> Module<'a> {
     }
 
     fn has_events(&self) -> bool {
-        self.programs.iter().any(|(_, subject)| subject.program.handlers.iter().any(|handler| handler.when == When::Event))
+        self.programs
+            .iter()
+            .any(|(_, subject)| subject.program.handlers.iter().any(|handler| handler.when == When::Event))
     }
 
     /// What the compiler says, if it does not compile.
@@ -104,7 +108,8 @@ impl<'a> Module<'a> {
 
     fn judge(&self, printed: &[u8], stderr: &str, status: &str) -> Vec<Outcome> {
         let parts = apart(printed);
-        let wrong = status.trim() != "0" || stderr.lines().any(|line| line.starts_with("ERROR") || line.starts_with("WARNING"));
+        let wrong =
+            status.trim() != "0" || stderr.lines().any(|line| line.starts_with("ERROR") || line.starts_with("WARNING"));
         let one = |(number, subject): &(usize, &Subject)| {
             let actual = parts.get(number).map(Vec::as_slice).unwrap_or_default();
             if wrong {
@@ -121,7 +126,8 @@ impl<'a> Module<'a> {
 
 /// Line by line; a variance, which stands between `~`, is as exact as integers have it.
 fn agree(expected: &[u8], actual: &[u8]) -> bool {
-    let lines = |text: &[u8]| -> Vec<Vec<u8>> { text.trim_ascii().split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect() };
+    let lines =
+        |text: &[u8]| -> Vec<Vec<u8>> { text.trim_ascii().split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect() };
     let (expected, actual) = (lines(expected), lines(actual));
     expected.len() == actual.len()
         && expected.iter().zip(&actual).all(|(expected, actual)| {
@@ -155,12 +161,16 @@ pub fn run(place: &Place, modules: &[Module]) -> Result<Vec<Vec<Outcome>>> {
         for index in open {
             let part = |part: &str| files.get(&format!("{index}.{part}")).cloned();
             let Some(status) = part("status") else {
-                outcomes[index] = Some(vec![Outcome::Fails(format!("the guest died\n{console}")); modules[index].programs.len()]);
+                outcomes[index] =
+                    Some(vec![Outcome::Fails(format!("the guest died\n{console}")); modules[index].programs.len()]);
                 break;
             };
             let text = |bytes: Option<Vec<u8>>| String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
-            outcomes[index] =
-                Some(modules[index].judge(&part("stdout").unwrap_or_default(), &text(part("stderr")), &text(Some(status))));
+            outcomes[index] = Some(modules[index].judge(
+                &part("stdout").unwrap_or_default(),
+                &text(part("stderr")),
+                &text(Some(status)),
+            ));
         }
     }
     Ok(outcomes.into_iter().flatten().collect())
@@ -172,12 +182,18 @@ fn name_of(index: usize) -> String {
 
 /// What the compiler says of those that do not compile.
 fn compile_all(place: &Place, spile: &Path, directory: &Path, modules: &[Module]) -> Result<Vec<Option<String>>> {
-    let results = parallel::map(modules.len(), |index| modules[index].compile(place, spile, directory, &name_of(index)));
+    let results =
+        parallel::map(modules.len(), |index| modules[index].compile(place, spile, directory, &name_of(index)));
     results.into_iter().collect()
 }
 
 /// What a guest hands over of the modules, and the end of its console.
-fn one_guest(place: &Place, directory: &Path, modules: &[Module], open: &[usize]) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
+fn one_guest(
+    place: &Place,
+    directory: &Path,
+    modules: &[Module],
+    open: &[usize],
+) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
     let mut guest = Guest::new(place.kernel.clone());
     guest.program(crate::root().join("target/debug/spilerun"), "/usr/bin/spilerun")?;
     // A process on this CPU or that changes its name.
@@ -196,7 +212,10 @@ fn one_guest(place: &Place, directory: &Path, modules: &[Module], open: &[usize]
             modules[*index].command(&name)
         ));
     }
-    guest.memory_mib(2048).script(&script).time_limit(Duration::from_secs(60 + 20 * open.len() as u64) * place.slowness() * crate::measure::busy());
+    guest
+        .memory_mib(2048)
+        .script(&script)
+        .time_limit(Duration::from_secs(60 + 20 * open.len() as u64) * place.slowness() * crate::measure::busy());
     let outcome = guest.start(Streams::discard())?.wait()?;
     let console: Vec<&str> = outcome.console.lines().collect();
     let console = console[console.len().saturating_sub(40)..].join("\n");

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Makes a program smaller that still differs: whatever can be left out is left out, a round of attempts at a time, all of
 //! which run in one guest.
 
@@ -55,7 +57,9 @@ fn same_kind(new: &Outcome, old: &Outcome) -> bool {
 
 fn first_line(text: &str) -> &str {
     text.lines()
-        .find(|line| line.contains("error") || line.contains("ERROR") || line.contains("exit status") || line.contains("died"))
+        .find(|line| {
+            line.contains("error") || line.contains("ERROR") || line.contains("exit status") || line.contains("died")
+        })
         .unwrap_or_default()
 }
 
@@ -116,14 +120,20 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
         Statement::If(condition, then, otherwise) => {
             all.push(then.clone());
             all.push(otherwise.clone());
-            all.extend(without_one(then).into_iter().map(|then| vec![Statement::If(condition.clone(), then, otherwise.clone())]));
+            all.extend(
+                without_one(then)
+                    .into_iter()
+                    .map(|then| vec![Statement::If(condition.clone(), then, otherwise.clone())]),
+            );
             all.extend(
                 without_one(otherwise)
                     .into_iter()
                     .map(|otherwise| vec![Statement::If(condition.clone(), then.clone(), otherwise)]),
             );
             all.extend(
-                parts(condition).into_iter().map(|condition| vec![Statement::If(condition, then.clone(), otherwise.clone())]),
+                parts(condition)
+                    .into_iter()
+                    .map(|condition| vec![Statement::If(condition, then.clone(), otherwise.clone())]),
             );
         }
         Statement::While(condition, body) => {
@@ -156,14 +166,22 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
         Statement::Try(body, caught, handling) => {
             all.push(body.clone());
             all.extend(without_one(body).into_iter().map(|body| vec![Statement::Try(body, *caught, handling.clone())]));
-            all.extend(without_one(handling).into_iter().map(|handling| vec![Statement::Try(body.clone(), *caught, handling)]));
+            all.extend(
+                without_one(handling).into_iter().map(|handling| vec![Statement::Try(body.clone(), *caught, handling)]),
+            );
         }
         Statement::Block(statements) => all.push(statements.clone()),
         Statement::Do(expression) => {
-            all.extend(parts(expression).into_iter().filter(has_effect).map(|expression| vec![Statement::Do(expression)]));
+            all.extend(
+                parts(expression).into_iter().filter(has_effect).map(|expression| vec![Statement::Do(expression)]),
+            );
         }
-        Statement::Return(expression) => all.extend(parts(expression).into_iter().map(|part| vec![Statement::Return(part)])),
-        Statement::Print(print) => all.extend(simpler_prints(print).into_iter().map(|print| vec![Statement::Print(print)])),
+        Statement::Return(expression) => {
+            all.extend(parts(expression).into_iter().map(|part| vec![Statement::Return(part)]))
+        }
+        Statement::Print(print) => {
+            all.extend(simpler_prints(print).into_iter().map(|print| vec![Statement::Print(print)]))
+        }
         _ => {}
     }
     all
@@ -197,8 +215,10 @@ fn simpler_prints(print: &Print) -> Vec<Print> {
                 pieces.remove(index);
             }
             if let Piece::Directive(directive) = piece {
-                let taken =
-                    1 + [directive.width, directive.precision].iter().filter(|width| **width == Some(Width::Argument)).count();
+                let taken = 1 + [directive.width, directive.precision]
+                    .iter()
+                    .filter(|width| **width == Some(Width::Argument))
+                    .count();
                 smaller.arguments.drain(argument..argument + taken);
                 argument += taken;
             }
@@ -261,7 +281,9 @@ fn is_text(expression: &Expression) -> bool {
 
 fn operands(expression: &Expression) -> Vec<&Expression> {
     match expression {
-        Expression::Unary(_, operand) | Expression::Match(operand, ..) | Expression::Bucket(_, operand) => vec![operand],
+        Expression::Unary(_, operand) | Expression::Match(operand, ..) | Expression::Bucket(_, operand) => {
+            vec![operand]
+        }
         Expression::Binary(_, left, right) => vec![left, right],
         Expression::Ternary(condition, yes, no) => vec![condition, yes, no],
         Expression::Assign(_, value) | Expression::Update(_, _, value) | Expression::Feed(_, value) => vec![value],
@@ -275,7 +297,9 @@ fn operands(expression: &Expression) -> Vec<&Expression> {
 /// The same, in the same order.
 fn operands_mut(expression: &mut Expression) -> Vec<&mut Expression> {
     match expression {
-        Expression::Unary(_, operand) | Expression::Match(operand, ..) | Expression::Bucket(_, operand) => vec![operand],
+        Expression::Unary(_, operand) | Expression::Match(operand, ..) | Expression::Bucket(_, operand) => {
+            vec![operand]
+        }
         Expression::Binary(_, left, right) => vec![left, right],
         Expression::Ternary(condition, yes, no) => vec![condition, yes, no],
         Expression::Assign(_, value) | Expression::Update(_, _, value) | Expression::Feed(_, value) => vec![value],

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The scripts that the model knows, as a tree: what [`super::generate`] makes, [`super::write`] writes as script text,
 //! [`super::interpret`] runs and [`super::shrink`] makes smaller. It has nothing of the compiler's own tree.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Script text of programs. Those of one module are told apart by their numbers, which are part of every global name.
 
 use std::fmt::Write;
@@ -186,7 +188,8 @@ impl<'a> Writer<'a> {
                 self.line("}");
             }
             Statement::For(first, condition, step, body) => {
-                let part = |part: &Option<Expression>| part.as_ref().map(|part| self.expression(part)).unwrap_or_default();
+                let part =
+                    |part: &Option<Expression>| part.as_ref().map(|part| self.expression(part)).unwrap_or_default();
                 let head = format!("for ({}; {}; {}) {{", part(first), part(condition), part(step));
                 self.line(&head);
                 self.inner(body);
@@ -259,18 +262,21 @@ impl<'a> Writer<'a> {
             .map(|(index, key)| format!("{}{}", self.local(*key), mark(SortBy::Key(index))))
             .collect();
         let keys = if keys.len() == 1 { keys.concat() } else { format!("[{}]", keys.join(", ")) };
-        let value = foreach.value.map(|value| format!("{}{} = ", self.local(value), mark(SortBy::Value))).unwrap_or_default();
+        let value =
+            foreach.value.map(|value| format!("{}{} = ", self.local(value), mark(SortBy::Value))).unwrap_or_default();
         let slice = foreach.slice.as_ref().map(|slice| format!("[{}]", self.slice(slice))).unwrap_or_default();
         let extractor = match foreach.sort {
             Some(Sort { by: by @ SortBy::Extracted(extractor), .. }) => format!(" {}{}", extractor.name(), mark(by)),
             _ => mark(SortBy::Array).to_string(),
         };
-        let limit = foreach.limit.as_ref().map(|limit| format!(" limit {}", self.expression(limit))).unwrap_or_default();
+        let limit =
+            foreach.limit.as_ref().map(|limit| format!(" limit {}", self.expression(limit))).unwrap_or_default();
         format!("{value}{keys} in {}{slice}{extractor}{limit}", self.global(foreach.array))
     }
 
     fn slice(&self, keys: &[Option<Expression>]) -> String {
-        let keys: Vec<String> = keys.iter().map(|key| key.as_ref().map_or("*".to_string(), |key| self.expression(key))).collect();
+        let keys: Vec<String> =
+            keys.iter().map(|key| key.as_ref().map_or("*".to_string(), |key| self.expression(key))).collect();
         keys.join(", ")
     }
 
@@ -371,7 +377,9 @@ impl<'a> Writer<'a> {
                     Step::PostDecrement => format!("{place}--"),
                 }
             }
-            Expression::Call(function, arguments) => format!("{}({})", self.function_name(*function), self.list(arguments)),
+            Expression::Call(function, arguments) => {
+                format!("{}({})", self.function_name(*function), self.list(arguments))
+            }
             Expression::Builtin(builtin, arguments) => {
                 format!("{}({})", builtin.signature().0, self.list(arguments))
             }
@@ -471,8 +479,11 @@ fn format_text(pieces: &[Piece]) -> Vec<u8> {
 fn pattern_text(pattern: &Pattern) -> String {
     let inner = alternatives_text(&pattern.alternatives);
     // An anchor belongs to the alternative it stands in.
-    let inner =
-        if pattern.alternatives.len() > 1 && (pattern.from_start || pattern.to_end) { format!("({inner})") } else { inner };
+    let inner = if pattern.alternatives.len() > 1 && (pattern.from_start || pattern.to_end) {
+        format!("({inner})")
+    } else {
+        inner
+    };
     format!("{}{inner}{}", if pattern.from_start { "^" } else { "" }, if pattern.to_end { "$" } else { "" })
 }
 
@@ -487,7 +498,8 @@ fn repeated_text((atom, repeat): &(Atom, Repeat)) -> String {
         Atom::Byte(byte) => format!("\\{}", char::from(*byte)),
         Atom::Any => ".".to_string(),
         Atom::Class(ranges, negated) => {
-            let ranges: String = ranges.iter().map(|(low, high)| format!("{}-{}", char::from(*low), char::from(*high))).collect();
+            let ranges: String =
+                ranges.iter().map(|(low, high)| format!("{}-{}", char::from(*low), char::from(*high))).collect();
             format!("[{}{ranges}]", if *negated { "^" } else { "" })
         }
         Atom::Group(alternatives) => format!("({})", alternatives_text(alternatives)),

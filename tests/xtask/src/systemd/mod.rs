@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask systemd`: a service's whole life in a real Debian with systemd, from its packages to their removal.
 //!
 //! The system is made by mmdebstrap once and kept as a file in target/roots. Into a copy go the kernel under test, the packages
@@ -107,7 +109,9 @@ fn tell(place: &Place, options: &Options) -> Result<(usize, usize)> {
 /// The kernel that came with the system.
 fn other_kernel(system: &Path, release: &str) -> Result<String> {
     let entries = fs::read_dir(system.join("usr/lib/modules"))?.flatten();
-    let others = entries.filter(|entry| entry.path().join("kernel").is_dir()).filter_map(|entry| entry.file_name().into_string().ok());
+    let others = entries
+        .filter(|entry| entry.path().join("kernel").is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok());
     others.into_iter().find(|other| other != release).with_context(|| format!("the system has no kernel but {release}"))
 }
 
@@ -124,7 +128,11 @@ fn base(root: &Path, suite: &str) -> Result<PathBuf> {
     fs::create_dir_all(root.join("target/roots"))?;
     // Whole or not at all.
     let new = archive.with_extension("new.tar");
-    command("mmdebstrap", &["--variant=essential", &format!("--include={INCLUDED}"), suite], &[&new, Path::new(&format!("deb {ARCHIVE} {suite} main"))])?;
+    command(
+        "mmdebstrap",
+        &["--variant=essential", &format!("--include={INCLUDED}"), suite],
+        &[&new, Path::new(&format!("deb {ARCHIVE} {suite} main"))],
+    )?;
     fs::rename(&new, &archive)?;
     Ok(archive)
 }
@@ -133,7 +141,11 @@ fn base(root: &Path, suite: &str) -> Result<PathBuf> {
 fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()> {
     let release = &place.kernel.release;
     let lustre = LUSTRE.build(root, place)?;
-    command("cp", &["-a", "--no-target-directory"], &[&Path::new("/lib/modules").join(release), &system.join("usr/lib/modules").join(release)])?;
+    command(
+        "cp",
+        &["-a", "--no-target-directory"],
+        &[&Path::new("/lib/modules").join(release), &system.join("usr/lib/modules").join(release)],
+    )?;
     command("cp", &[], &[&place.kernel.image, &system.join("boot").join(format!("vmlinuz-{release}"))])?;
     // mkinitramfs asks it what the kernel can unpack.
     let config = place.kernel.image.with_file_name(format!("config-{release}"));
@@ -152,7 +164,19 @@ fn furnish(root: &Path, place: &Place, system: &Path, work: &Path) -> Result<()>
     fs::write(work.join("lu_5642.conf"), "EARLY=yes\n")?;
     for version in ["1.0", "1.1"] {
         let packed = Command::new(root.join("target/debug/spile"))
-            .args(["package", "lu_5642", "lu_5642.ko", "--conf", "lu_5642.conf", "--before", "mnt.service", "--format", "deb", "--set-version", version])
+            .args([
+                "package",
+                "lu_5642",
+                "lu_5642.ko",
+                "--conf",
+                "lu_5642.conf",
+                "--before",
+                "mnt.service",
+                "--format",
+                "deb",
+                "--set-version",
+                version,
+            ])
             .current_dir(work)
             .output()
             .context("running spile package")?;
@@ -186,14 +210,27 @@ fn furnish_other(root: &Path, system: &Path, other: &str) -> Result<()> {
     command("cp", &["-r"], &[&root.join("tests/fixtures/lustre"), &system.join("root").join(other)])?;
     inside(system, &format!("make -C /lib/modules/{other}/build M=/root/{other} modules"))?;
     let place = format!("/lib/modules/{other}/spile");
-    let build = format!("SPILE_CACHE_DIR=/var/cache/spile /root/spile -g -p4 -m lu_5642 -r {other} -d /root/{other}/lustre.ko /root/lu_5642.stp");
-    inside(system, &format!("mkdir -p {place} /var/cache/spile && chmod 700 /var/cache/spile && cd {place} && {build}"))?;
-    inside(system, &format!("dracut --quiet --no-hostonly --gzip --drivers 'virtio_pci virtio_blk ext4' --kver {other} /boot/{DRACUT}-{other}"))?;
+    let build = format!(
+        "SPILE_CACHE_DIR=/var/cache/spile /root/spile -g -p4 -m lu_5642 -r {other} -d /root/{other}/lustre.ko /root/lu_5642.stp"
+    );
+    inside(
+        system,
+        &format!("mkdir -p {place} /var/cache/spile && chmod 700 /var/cache/spile && cd {place} && {build}"),
+    )?;
+    inside(
+        system,
+        &format!(
+            "dracut --quiet --no-hostonly --gzip --drivers 'virtio_pci virtio_blk ext4' --kver {other} /boot/{DRACUT}-{other}"
+        ),
+    )?;
     inside(system, &format!("mkdir -p /srv/modules/{other} && mv {place}/lu_5642.ko /srv/modules/{other}/"))
 }
 
 const UNITS: [(&str, &str); 2] = [
-    ("mnt.service", "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh /root/use.sh\n[Install]\nWantedBy=multi-user.target\n"),
+    (
+        "mnt.service",
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh /root/use.sh\n[Install]\nWantedBy=multi-user.target\n",
+    ),
     (
         "story.service",
         "[Unit]\nAfter=mnt.service spile@lu_5642.service\n[Service]\nType=idle\nExecStart=/bin/bash /root/story.sh\n[Install]\nWantedBy=multi-user.target\n",
@@ -218,19 +255,45 @@ failure() {
 /// A shell command in the system, with the file systems that its tools want.
 fn inside(system: &Path, line: &str) -> Result<()> {
     const ENTER: &str = "mount -t proc proc \"$1/proc\" && mount -t devtmpfs dev \"$1/dev\" && exec chroot \"$1\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c \"$2\"";
-    let output = Command::new("unshare").args(["--mount", "sh", "-c", ENTER, "sh"]).arg(system).arg(line).stdin(Stdio::null()).output();
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", ENTER, "sh"])
+        .arg(system)
+        .arg(line)
+        .stdin(Stdio::null())
+        .output();
     let output = output.context("running unshare")?;
-    ensure!(output.status.success(), "{line}:\n{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "{line}:\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }
 
 /// What the story prints at one boot.
 fn start(boot: &Boot, system: &Path, disk: &Path, work: &Path) -> Result<String> {
     let [facts, console] = ["facts", "console"].map(|name| work.join(format!("{}-{name}", boot.stage)));
-    let append = format!("root=/dev/vda rw console=ttyS0 no_timer_check panic=-1 quiet systemd.show_status=0 systemd.mask=e2scrub_reap.service systemd.mask=getty@tty1.service systemd.mask=serial-getty@ttyS0.service story={}", boot.stage);
+    let append = format!(
+        "root=/dev/vda rw console=ttyS0 no_timer_check panic=-1 quiet systemd.show_status=0 systemd.mask=e2scrub_reap.service systemd.mask=getty@tty1.service systemd.mask=serial-getty@ttyS0.service story={}",
+        boot.stage
+    );
     let boot_file = |name: &str| system.join("boot").join(format!("{name}-{}", boot.release));
     let mut qemu = Command::new("qemu-system-x86_64");
-    qemu.args(["-accel", "tcg,thread=single", "-cpu", "qemu64", "-smp", "2", "-m", "1G", "-display", "none", "-monitor", "none"]);
+    qemu.args([
+        "-accel",
+        "tcg,thread=single",
+        "-cpu",
+        "qemu64",
+        "-smp",
+        "2",
+        "-m",
+        "1G",
+        "-display",
+        "none",
+        "-monitor",
+        "none",
+    ]);
     qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-append", &append]);
     qemu.arg("-kernel").arg(boot_file("vmlinuz")).arg("-initrd").arg(boot_file(boot.initramfs));
     qemu.arg("-drive").arg(format!("file={},if=virtio,format=raw,cache=unsafe", disk.display()));

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask test --all`: what takes hours, after the ordinary tests. Each part is a command as one would give it by hand;
 //! docs/test-runs.md says what ran when, on which commit, and how it ended.
 
@@ -23,12 +25,32 @@ const PARTS: [Part; 11] = [
     Part { name: "kernel of backports", arguments: &["test", "--kernel", "backports"], environment: &[] },
     Part { name: "kernel with KASAN and lockdep", arguments: &["debug-kernel"], environment: &[] },
     Part { name: "a service's whole life, with systemd", arguments: &["systemd"], environment: &[] },
-    Part { name: "torture, ten minutes", arguments: &["test", "lifecycle/torture"], environment: &[("SPILE_TEST_SECONDS", "600")] },
-    Part { name: "random programs, 2000", arguments: &["model", "--seed", "100000", "--count", "2000"], environment: &[] },
-    Part { name: "random inputs, a million for each reader", arguments: &["fuzz", "--inputs", "1000000"], environment: &[] },
+    Part {
+        name: "torture, ten minutes",
+        arguments: &["test", "lifecycle/torture"],
+        environment: &[("SPILE_TEST_SECONDS", "600")],
+    },
+    Part {
+        name: "random programs, 2000",
+        arguments: &["model", "--seed", "100000", "--count", "2000"],
+        environment: &[],
+    },
+    Part {
+        name: "random inputs, a million for each reader",
+        arguments: &["fuzz", "--inputs", "1000000"],
+        environment: &[],
+    },
     Part { name: "random calls of the device, with KASAN", arguments: &["fuzz", "device"], environment: &[] },
-    Part { name: "attack, ten hours", arguments: &["attack", "--seed", "1000", "--hours", "10", "--seconds", "3"], environment: &[] },
-    Part { name: "attack on 6.12, two hours", arguments: &["attack", "--kernel", "6.12", "--seed", "500000", "--hours", "2", "--seconds", "3"], environment: &[] },
+    Part {
+        name: "attack, ten hours",
+        arguments: &["attack", "--seed", "1000", "--hours", "10", "--seconds", "3"],
+        environment: &[],
+    },
+    Part {
+        name: "attack on 6.12, two hours",
+        arguments: &["attack", "--kernel", "6.12", "--seed", "500000", "--hours", "2", "--seconds", "3"],
+        environment: &[],
+    },
 ];
 
 const PAGE: &str = "docs/test-runs.md";
@@ -55,7 +77,14 @@ fn note(root: &Path, part: &Part, took: Duration, ok: bool) -> Result<()> {
     let environment: String = part.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
     let command = format!("`{environment}cargo xtask {}`", part.arguments.join(" "));
     let minutes = took.as_secs().div_ceil(60);
-    let cells = [part.name, &command, &said_by("date", &["-u", "+%F %R"]), &commit(root), &format!("{minutes} min"), if ok { "passed" } else { "failed" }];
+    let cells = [
+        part.name,
+        &command,
+        &said_by("date", &["-u", "+%F %R"]),
+        &commit(root),
+        &format!("{minutes} min"),
+        if ok { "passed" } else { "failed" },
+    ];
     fs::write(&page, with_row(&before, &cells)).with_context(|| format!("writing {}", page.display()))
 }
 
@@ -91,6 +120,9 @@ mod tests {
         let page = with_row("", &["a", "`x`", "then", "c1", "1 min", "failed"]);
         let page = with_row(&page, &["b", "`y`", "then", "c1", "2 min", "passed"]);
         let page = with_row(&page, &["a", "`x`", "now", "c2", "3 min", "passed"]);
-        assert_eq!(page, format!("{HEAD}| a | `x` | now | c2 | 3 min | passed |\n| b | `y` | then | c1 | 2 min | passed |\n"));
+        assert_eq!(
+            page,
+            format!("{HEAD}| a | `x` | now | c2 | 3 min | passed |\n| b | `y` | then | c1 | 2 min | passed |\n")
+        );
     }
 }

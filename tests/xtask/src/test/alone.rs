@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! One test run in a tree at a time. Two would empty each other's target/tests, and the second would put other programs in the
 //! place of those that the first is about to copy into its guest.
 //!
@@ -22,14 +24,21 @@ impl Alone {
         fs::create_dir_all(target).with_context(|| format!("making {}", target.display()))?;
         let path = target.join("tests.lock");
         // Its content is nobody's; who opens it does not touch what another holds.
-        let file = File::options().create(true).write(true).truncate(false).open(&path).with_context(|| format!("opening {}", path.display()))?;
+        let file = File::options()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(&path)
+            .with_context(|| format!("opening {}", path.display()))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 told();
                 file.lock().with_context(|| format!("waiting for {}", path.display()))?;
             }
-            Err(TryLockError::Error(error)) => return Err(error).with_context(|| format!("locking {}", path.display())),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("locking {}", path.display()));
+            }
         }
         Ok(Alone { _held: file })
     }
@@ -50,7 +59,8 @@ mod tests {
         std::thread::scope(|scope| {
             let second = scope.spawn(|| {
                 let waits = told.clone();
-                let _alone = Alone::in_tree(target.path(), move || waits.send("waits").expect("heard")).expect("the lock");
+                let _alone =
+                    Alone::in_tree(target.path(), move || waits.send("waits").expect("heard")).expect("the lock");
                 told.send("has it").expect("heard");
             });
             assert_eq!(hears.recv_timeout(Duration::from_secs(60)), Ok("waits"));

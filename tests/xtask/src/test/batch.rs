@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Runs many tests in one guest, and in another one when that dies.
 
 use std::collections::BTreeMap;
@@ -27,7 +29,12 @@ const STUCK: Duration = Duration::from_secs(90);
 type Results = Vec<(usize, Observed, Instant, Duration)>;
 
 /// Runs all of `tests` (with their numbers); `done` is told each as soon as it is known.
-pub fn run(workshop: &Workshop, tests: &[(usize, &Test)], timings: &Timings, done: &(dyn Fn(usize, Observed) + Sync)) -> Result<()> {
+pub fn run(
+    workshop: &Workshop,
+    tests: &[(usize, &Test)],
+    timings: &Timings,
+    done: &(dyn Fn(usize, Observed) + Sync),
+) -> Result<()> {
     let mut open: Vec<(usize, &Test)> = tests.to_vec();
     while !open.is_empty() {
         let finished = one_guest(workshop, &open, timings, done)?;
@@ -36,7 +43,8 @@ pub fn run(workshop: &Workshop, tests: &[(usize, &Test)], timings: &Timings, don
             // The first without a result has killed the guest; the others did not have their turn.
             if let Some(at) = open.iter().position(|(number, _)| !finished.numbers.contains(number)) {
                 let (number, _) = open.remove(at);
-                let dmesg = format!("the guest died or hung in this test:\n{}\nKernel panic or hang", tail(console, 60));
+                let dmesg =
+                    format!("the guest died or hung in this test:\n{}\nKernel panic or hang", tail(console, 60));
                 done(number, Observed { exit: 255, dmesg, timed_out: false, ..Observed::default() });
             }
         }
@@ -52,7 +60,12 @@ struct Finished {
     died: Option<String>,
 }
 
-fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], timings: &Timings, done: &(dyn Fn(usize, Observed) + Sync)) -> Result<Finished> {
+fn one_guest(
+    workshop: &Workshop,
+    tests: &[(usize, &Test)],
+    timings: &Timings,
+    done: &(dyn Fn(usize, Observed) + Sync),
+) -> Result<Finished> {
     let began = Instant::now();
     let mut guest = crate::guest::equipped(&workshop.root, &workshop.place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644).write("/root/library.sh", LIBRARY, 0o644);
@@ -78,7 +91,8 @@ fn one_guest(workshop: &Workshop, tests: &[(usize, &Test)], timings: &Timings, d
     let mut numbers = Vec::new();
     let mut spent = Duration::ZERO;
     let mut before: Option<(Instant, Duration)> = None;
-    let name = |number: usize| tests.iter().find(|(other, _)| *other == number).map_or("", |(_, test)| test.name.as_str());
+    let name =
+        |number: usize| tests.iter().find(|(other, _)| *other == number).map_or("", |(_, test)| test.name.as_str());
     let outcome = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| running.wait());
         loop {
@@ -151,7 +165,9 @@ fn put_test(workshop: &Workshop, guest: &mut Guest, number: usize, test: &Test) 
         }
         _ => {
             let text = fs::read_to_string(&test.path).with_context(|| format!("reading {}", test.path.display()))?;
-            let more = [VOLUME, SECONDS].into_iter().filter_map(|variable| asked(variable).map(|value| format!("{variable}={value}\n")));
+            let more = [VOLUME, SECONDS]
+                .into_iter()
+                .filter_map(|variable| asked(variable).map(|value| format!("{variable}={value}\n")));
             let more: String = more.collect();
             format!("SLOWNESS={slowness} PATIENCE={}\n{more}. /root/library.sh\n{text}", slowness * measure::busy())
         }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Compiles the scripts of the tests, several at a time, on the host.
 
 use std::fs;
@@ -34,21 +36,14 @@ pub struct Workshop {
 
 impl Workshop {
     pub fn open(root: &Path, place: Place, kbuild: bool, all: bool) -> Result<Workshop> {
-        let modules: Result<Vec<_>> = [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, &place)).into_iter().collect();
+        let modules: Result<Vec<_>> =
+            [LUSTRE, PTLRPC].map(|fixture: Fixture| fixture.build(root, &place)).into_iter().collect();
         let work = root.join("target/tests");
         if work.is_dir() {
             fs::remove_dir_all(&work).with_context(|| format!("emptying {}", work.display()))?;
         }
         fs::create_dir_all(&work)?;
-        Ok(Workshop {
-            root: root.to_path_buf(),
-            spile: place.spile()?,
-            place,
-            modules: modules?,
-            work,
-            kbuild,
-            all,
-        })
+        Ok(Workshop { root: root.to_path_buf(), spile: place.spile()?, place, modules: modules?, work, kbuild, all })
     }
 
     /// Files of one test.
@@ -106,7 +101,8 @@ impl Workshop {
                 command.arg(&test.path).current_dir(&directory).stdin(Stdio::null());
                 command.env("XTASK", std::env::current_exe().unwrap_or_default());
                 command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
-                let modules: Vec<String> = self.modules.iter().map(|module| format!("-d {}", module.display())).collect();
+                let modules: Vec<String> =
+                    self.modules.iter().map(|module| format!("-d {}", module.display())).collect();
                 command.env("MODULES", modules.join(" "));
                 if self.all {
                     command.env("SPILE_TEST_ALL", "1");
@@ -118,7 +114,12 @@ impl Workshop {
 
     /// [`Workshop::run`] for these of the tests, on as many threads as there are CPUs; `done` is told each, in any order. Whether
     /// each of them went well.
-    pub fn run_all(&self, tests: &[(usize, &Test)], timings: &Timings, done: &(dyn Fn(usize, &Result<Observed>) + Sync)) -> Vec<bool> {
+    pub fn run_all(
+        &self,
+        tests: &[(usize, &Test)],
+        timings: &Timings,
+        done: &(dyn Fn(usize, &Result<Observed>) + Sync),
+    ) -> Vec<bool> {
         parallel::map(tests.len(), |index| {
             let (number, test) = tests[index];
             let began = Instant::now();

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Finds the tests: every `.stp` and `.sh` below tests/ with its header.
 //!
 //! A `.stp` is a test of its own unless a shell test beside it names it in a `script` line. A shell test is `*.guest.sh`
@@ -115,15 +117,19 @@ mod tests {
         let root = tempfile::tempdir().expect("a temporary directory");
         let directory = root.path().join("tests/life");
         fs::create_dir_all(&directory).expect("a directory");
-        for (name, text) in
-            [("kill.guest.sh", "# script: a -g a.stp\n"), ("a.stp", "probe begin {}\n"), ("b.stp", "# pass: 2\n"), ("b.txt", "")]
-        {
+        for (name, text) in [
+            ("kill.guest.sh", "# script: a -g a.stp\n"),
+            ("a.stp", "probe begin {}\n"),
+            ("b.stp", "# pass: 2\n"),
+            ("b.txt", ""),
+        ] {
             fs::write(directory.join(name), text).expect("a file");
         }
-        let names: Vec<String> =
-            find(root.path(), &[]).expect("found").into_iter().map(|test| test.name).collect();
+        let names: Vec<String> = find(root.path(), &[]).expect("found").into_iter().map(|test| test.name).collect();
         assert_eq!(names, ["life/b", "life/kill"]);
-        let count = |wanted: &[&str]| find(root.path(), &wanted.iter().map(|word| word.to_string()).collect::<Vec<_>>()).expect("found").len();
+        let count = |wanted: &[&str]| {
+            find(root.path(), &wanted.iter().map(|word| word.to_string()).collect::<Vec<_>>()).expect("found").len()
+        };
         assert_eq!(count(&["kill"]), 1);
         assert_eq!(count(&["kill", "no_such_test", "ill"]), 1);
         assert_eq!(count(&["no_such_test"]), 0);
@@ -132,13 +138,21 @@ mod tests {
     #[test]
     fn one_script_of_each_area_is_taken() {
         let root = tempfile::tempdir().expect("a temporary directory");
-        let files = [("a/1.stp", "# limit: 60\n"), ("a/x/2.stp", ""), ("a/x/3.stp", ""), ("b/4.guest.sh", ""), ("b/5.stp", "# pass: 2\n"), ("b/6.stp", "")];
+        let files = [
+            ("a/1.stp", "# limit: 60\n"),
+            ("a/x/2.stp", ""),
+            ("a/x/3.stp", ""),
+            ("b/4.guest.sh", ""),
+            ("b/5.stp", "# pass: 2\n"),
+            ("b/6.stp", ""),
+        ];
         for (name, text) in files {
             let path = root.path().join("tests").join(name);
             fs::create_dir_all(path.parent().expect("a directory")).expect("made");
             fs::write(path, text).expect("a file");
         }
-        let names: Vec<String> = one_of_each_area(find(root.path(), &[]).expect("found")).into_iter().map(|test| test.name).collect();
+        let names: Vec<String> =
+            one_of_each_area(find(root.path(), &[]).expect("found")).into_iter().map(|test| test.name).collect();
         assert_eq!(names, ["a/x/2", "b/6"]);
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What a test expects: the comment lines on top of it, `# KEY: VALUE`.
 //!
 //! | key | meaning | default |
@@ -58,16 +60,15 @@ pub struct Script {
 }
 
 const KEYS: [&str; 18] = [
-    "pass", "options", "args", "run", "setup", "modules", "script", "stdout", "stderr", "dmesg", "absent", "prints", "exit",
-    "skipped", "fails", "guest", "limit", "alone",
+    "pass", "options", "args", "run", "setup", "modules", "script", "stdout", "stderr", "dmesg", "absent", "prints",
+    "exit", "skipped", "fails", "guest", "limit", "alone",
 ];
 
 /// Reads the header of a test's text.
 pub fn parse(text: &str) -> Result<Header> {
     let lines: Vec<(&str, &str)> = key_lines(text)?;
-    let all = |key: &str| -> Vec<&str> {
-        lines.iter().filter(|(known, _)| *known == key).map(|(_, value)| *value).collect()
-    };
+    let all =
+        |key: &str| -> Vec<&str> { lines.iter().filter(|(known, _)| *known == key).map(|(_, value)| *value).collect() };
     let last = |key: &str| all(key).last().copied();
     let words = |key: &str| -> Result<Vec<String>> {
         let split: Result<Vec<_>> = all(key).into_iter().map(split_words).collect();
@@ -78,7 +79,8 @@ pub fn parse(text: &str) -> Result<Header> {
     };
     let joined = |key: &str| all(key).join("\n");
     let fails = last("fails").map(String::from);
-    let number = |key: &str, default: u64| last(key).map_or(Ok(default), |value| value.parse().context(key.to_string()));
+    let number =
+        |key: &str, default: u64| last(key).map_or(Ok(default), |value| value.parse().context(key.to_string()));
     Ok(Header {
         pass: u32::try_from(number("pass", if fails.is_some() { 2 } else { 5 })?)?,
         options: words("options")?,
@@ -91,7 +93,9 @@ pub fn parse(text: &str) -> Result<Header> {
         stderr: patterns("stderr")?,
         dmesg: patterns("dmesg")?,
         absent: patterns("absent")?,
-        prints: Some(all("prints")).filter(|all| !all.is_empty()).map(|all| all.into_iter().map(String::from).collect()),
+        prints: Some(all("prints"))
+            .filter(|all| !all.is_empty())
+            .map(|all| all.into_iter().map(String::from).collect()),
         exit: i32::try_from(number("exit", u64::from(fails.is_some()))?)?,
         skipped: last("skipped").map(|value| value.parse().context("skipped")).transpose()?,
         fails,
@@ -110,7 +114,9 @@ impl Header {
     /// of them begins the release.
     pub fn is_for(&self, release: &str) -> bool {
         let (debian, lines): (Vec<&String>, Vec<&String>) = self.guest.iter().partition(|word| *word == "debian");
-        let begins = |line: &&String| release.strip_prefix(line.as_str()).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+        let begins = |line: &&String| {
+            release.strip_prefix(line.as_str()).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
         let is_ours = release.ends_with(crate::debug_kernel::SUFFIX);
         (lines.is_empty() || lines.iter().any(begins)) && (debian.is_empty() || !is_ours)
     }

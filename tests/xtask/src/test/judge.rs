@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Compares what a test did with what its header expects.
 
 use std::sync::LazyLock;
@@ -23,10 +25,31 @@ pub struct Observed {
 /// What a healthy kernel never logs.
 static TROUBLE: LazyLock<Regex> = LazyLock::new(|| {
     let words = [
-        "WARNING:", "BUG:", "Oops", "general protection", "Call Trace:", "INFO: rcu", r"rcu.*(stall|starved)",
-        "INFO: task .* blocked", "soft lockup", "hard LOCKUP", "locking (dependency|detected)", "recursive locking",
-        "inconsistent lock state", "suspicious RCU", "scheduling while atomic", "sleeping function called", "list_(add|del) corruption",
-        "refcount_t:", "unreferenced object", "KASAN", "possible .* (deadlock|recursion)", "double fault", "stack segment", "Kernel panic", "unable to handle",
+        "WARNING:",
+        "BUG:",
+        "Oops",
+        "general protection",
+        "Call Trace:",
+        "INFO: rcu",
+        r"rcu.*(stall|starved)",
+        "INFO: task .* blocked",
+        "soft lockup",
+        "hard LOCKUP",
+        "locking (dependency|detected)",
+        "recursive locking",
+        "inconsistent lock state",
+        "suspicious RCU",
+        "scheduling while atomic",
+        "sleeping function called",
+        "list_(add|del) corruption",
+        "refcount_t:",
+        "unreferenced object",
+        "KASAN",
+        "possible .* (deadlock|recursion)",
+        "double fault",
+        "stack segment",
+        "Kernel panic",
+        "unable to handle",
     ];
     // SANITY: a fixed text that the tests below compile.
     Regex::new(&words.join("|")).expect("a regular expression")
@@ -62,7 +85,9 @@ pub fn judge(header: &Header, observed: &Observed) -> Vec<String> {
             faults.push(format!("stdout is not exactly:\n{whole}"));
         }
     }
-    faults.extend(observed.dmesg.lines().filter(|line| TROUBLE.is_match(line)).take(5).map(|line| format!("kernel log: {line}")));
+    faults.extend(
+        observed.dmesg.lines().filter(|line| TROUBLE.is_match(line)).take(5).map(|line| format!("kernel log: {line}")),
+    );
     faults.extend(observed.left.iter().map(|module| format!("module {module} was left behind")));
     if let Some(code) = &header.fails
         && !observed.stderr.contains(&format!("[{code}]"))
@@ -76,7 +101,8 @@ pub fn judge(header: &Header, observed: &Observed) -> Vec<String> {
         }
     }
     let warned = observed.stderr.lines().find(|line| line.starts_with("WARNING:") || line.starts_with("ERROR:"));
-    if let (Some(line), true) = (warned, header.stderr.is_empty() && header.skipped.is_none_or(|skipped| skipped == 0)) {
+    if let (Some(line), true) = (warned, header.stderr.is_empty() && header.skipped.is_none_or(|skipped| skipped == 0))
+    {
         faults.push(format!("stderr: {line}"));
     }
     faults

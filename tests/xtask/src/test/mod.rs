@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! `cargo xtask test`: the unit tests, and the tests that are scripts, on the host and in guests; random programs against a
 //! model of the language (`cargo xtask model`), the story of a service in guests with systemd (`cargo xtask systemd`), and the
 //! demonstration (`cargo xtask demo`).
@@ -22,8 +24,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -31,8 +33,8 @@ use anyhow::{Context, Result, ensure};
 use alone::Alone;
 use build::Workshop;
 use find::Test;
-pub use judge::trouble;
 use judge::Observed;
+pub use judge::trouble;
 use timings::{Part, Timings};
 
 use crate::parallel::{self, Job};
@@ -77,10 +79,18 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     let timings = Timings::new();
     let alone = Alone::in_tree(&root.join("target"), || println!("{}", alone::WAITING))?;
     let whole = options.names.is_empty();
-    if whole { whole::build(&root, &timings)? } else { build_programs(&root)? }
+    if whole {
+        whole::build(&root, &timings)?
+    } else {
+        build_programs(&root)?
+    }
     let (mut tests, others): (Vec<Test>, Vec<Test>) =
         find::find(&root, &options.names)?.into_iter().partition(|test| suits(test, &place));
-    ensure!(!tests.is_empty() || options.names.is_empty(), "there is no test with {} in its name", options.names.join(" or "));
+    ensure!(
+        !tests.is_empty() || options.names.is_empty(),
+        "there is no test with {} in its name",
+        options.names.join(" or ")
+    );
     if !others.is_empty() {
         println!("{} tests are not for {}", others.len(), place.kernel.release);
     }
@@ -117,7 +127,8 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     if options.timings {
         println!("{}", timings.slowest(60));
         if whole && !options.quick && options.kernel.is_none() && workshop.place.is_here() {
-            fs::write(root.join("docs/test-timings.md"), timings.page(&workshop.place.kernel.release)).context("writing docs/test-timings.md")?;
+            fs::write(root.join("docs/test-timings.md"), timings.page(&workshop.place.kernel.release))
+                .context("writing docs/test-timings.md")?;
         }
     }
     if !by_chance.is_empty() {
@@ -198,7 +209,9 @@ impl Report {
         for fault in faults {
             println!("{}", indented(fault));
         }
-        for (what, text) in [("stdout", &observed.stdout), ("stderr", &observed.stderr), ("kernel log", &observed.dmesg)] {
+        for (what, text) in
+            [("stdout", &observed.stdout), ("stderr", &observed.stderr), ("kernel log", &observed.dmesg)]
+        {
             if !text.trim().is_empty() {
                 println!("    {what}:\n{}", indented(&shortened(text)));
             }
@@ -257,12 +270,19 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, beside: Vec<Job<'a>>, on_hos
             Err(error) => tell(test, &[format!("{error:#}")], &Observed::default()),
         }
     };
-    let (shells, scripts): (Vec<_>, Vec<_>) = tests.iter().enumerate().partition(|(_, test)| test.kind == find::Kind::HostShell);
+    let (shells, scripts): (Vec<_>, Vec<_>) =
+        tests.iter().enumerate().partition(|(_, test)| test.kind == find::Kind::HostShell);
     let compiled = workshop.run_all(&scripts, timings, &prepared);
-    let in_guests: Vec<(usize, &Test)> =
-        scripts.into_iter().zip(compiled).filter(|((_, test), well)| test.runs_in_guest() && *well).map(|(numbered, _)| numbered).collect();
+    let in_guests: Vec<(usize, &Test)> = scripts
+        .into_iter()
+        .zip(compiled)
+        .filter(|((_, test), well)| test.runs_in_guest() && *well)
+        .map(|(numbered, _)| numbered)
+        .collect();
     let (alone, together): (Vec<_>, Vec<_>) = in_guests.into_iter().partition(|(_, test)| test.header.alone);
-    let in_guest = |share: &[(usize, &Test)]| batch::run(workshop, share, timings, &|number, observed| finish(&tests[number], &observed));
+    let in_guest = |share: &[(usize, &Test)]| {
+        batch::run(workshop, share, timings, &|number, observed| finish(&tests[number], &observed))
+    };
     let (shells_alone, shells): (Vec<_>, Vec<_>) = shells.into_iter().partition(|(_, test)| test.header.alone);
     let shares = share::shares(together, share::GUESTS);
     if !shares.is_empty() {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Which tests run in one guest. The same tests are together in each run, as long as none comes or goes: what one of them
 //! leaves behind is met by the same others.
 

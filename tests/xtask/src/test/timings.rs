@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Where the time of a run goes: `cargo xtask test --timings` prints it, and each run leaves it in target/test-timings.json.
 
 use std::collections::BTreeMap;
@@ -118,7 +120,8 @@ impl Timings {
         for (part, (count, wall, processor)) in &parts {
             text.push_str(&line(part.title(), &count.to_string(), *wall, *processor));
         }
-        let processor = parts.iter().filter(|(part, _)| !part.is_within()).map(|(_, (_, _, processor))| *processor).sum();
+        let processor =
+            parts.iter().filter(|(part, _)| !part.is_within()).map(|(_, (_, _, processor))| *processor).sum();
         text.push_str(&line("the whole run", "", self.began.elapsed(), processor));
         text
     }
@@ -146,7 +149,11 @@ impl Timings {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sorted: Vec<&Entry> = entries.iter().collect();
         sorted.sort_by_key(|entry| std::cmp::Reverse(entry.wall.max(entry.processor)));
-        sorted.iter().take(count).map(|entry| line(&format!("{:?} {}", entry.part, entry.name), "", entry.wall, entry.processor)).collect()
+        sorted
+            .iter()
+            .take(count)
+            .map(|entry| line(&format!("{:?} {}", entry.part, entry.name), "", entry.wall, entry.processor))
+            .collect()
     }
 }
 

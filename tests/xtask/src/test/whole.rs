@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the whole suite has besides the tests that are scripts: the build, the unit tests, the random programs, the attack, the
 //! story of a service with systemd, the demonstration. Each of the last four is the task of that name, as one would call it by hand.
 
@@ -68,13 +70,18 @@ fn task(arguments: &[&str]) -> Result<Command> {
 pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
         let seed = seed_of_the_day();
-        let runs = [(0, crate::model::USUAL, "the usual ones".to_string()), (seed, DAILY, format!("those of this day, --seed {seed} --count {DAILY}"))];
+        let runs = [
+            (0, crate::model::USUAL, "the usual ones".to_string()),
+            (seed, DAILY, format!("those of this day, --seed {seed} --count {DAILY}")),
+        ];
         for (seed, count, name) in runs {
             let began = Instant::now();
             let (processor, ok, said) = if kernel.is_some() || place.is_here() {
                 let (seed, count) = (seed.to_string(), count.to_string());
                 let kernel: Vec<&str> = kernel.iter().flat_map(|kernel| ["--kernel", kernel]).collect();
-                let ran = measure::output(&mut task(&[&["model", "--no-shrink", "--seed", &seed, "--count", &count], &kernel[..]].concat())?)?;
+                let ran = measure::output(&mut task(
+                    &[&["model", "--no-shrink", "--seed", &seed, "--count", &count], &kernel[..]].concat(),
+                )?)?;
                 (ran.processor, ran.status.success(), ran.stdout + &ran.stderr)
             } else {
                 // A kernel of our own, which the task would not know.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Random expressions.
 
 use super::{Generator, Scope, Where};
@@ -19,8 +21,8 @@ impl Generator {
 
     pub(super) fn words(&mut self) -> Vec<u8> {
         const WORDS: [&str; 20] = [
-            "", "a", "b", "ab", "abc", "ba", " ", "x,y;z", ",a,,b,", "0", "12", "-7", "0x1f", "017", "Hello", "aaaa", "\t|\"\\",
-            "zz top", "%d%%", "\u{e9}",
+            "", "a", "b", "ab", "abc", "ba", " ", "x,y;z", ",a,,b,", "0", "12", "-7", "0x1f", "017", "Hello", "aaaa",
+            "\t|\"\\", "zz top", "%d%%", "\u{e9}",
         ];
         self.random.pick(WORDS).as_bytes().to_vec()
     }
@@ -83,13 +85,21 @@ impl Generator {
             19..=21 => self.change(scope, Type::Long, less),
             22 | 23 => self.call(scope, Type::Long, less),
             24 | 25 => {
-                let of =
-                    [Builtin::Strlen, Builtin::Isinstr, Builtin::Strpos, Builtin::Stringat, Builtin::Strtol, Builtin::Isdigit];
+                let of = [
+                    Builtin::Strlen,
+                    Builtin::Isinstr,
+                    Builtin::Strpos,
+                    Builtin::Stringat,
+                    Builtin::Strtol,
+                    Builtin::Isdigit,
+                ];
                 let builtin = self.random.pick(of);
                 self.builtin(scope, builtin, less)
             }
             26 | 27 => self.extraction(scope, less),
-            28 => Expression::Match(self.boxed(scope, Type::Text, less), Box::new(self.pattern()), !self.random.one_in(4)),
+            28 => {
+                Expression::Match(self.boxed(scope, Type::Text, less), Box::new(self.pattern()), !self.random.one_in(4))
+            }
             _ => self.element(scope, Type::Long, less),
         }
     }
@@ -100,12 +110,17 @@ impl Generator {
         }
         let less = depth - 1;
         match self.random.below(16) {
-            0..=3 => Expression::Binary(Binary::Concat, self.boxed(scope, Type::Text, less), self.boxed(scope, Type::Text, less)),
+            0..=3 => Expression::Binary(
+                Binary::Concat,
+                self.boxed(scope, Type::Text, less),
+                self.boxed(scope, Type::Text, less),
+            ),
             4 => self.ternary(scope, Type::Text, less),
             5 | 6 => self.change(scope, Type::Text, less),
             7 => self.call(scope, Type::Text, less),
             8..=10 => {
-                let of = [Builtin::Substr, Builtin::Substr, Builtin::StrReplace, Builtin::Tokenize, Builtin::TokenizeNext];
+                let of =
+                    [Builtin::Substr, Builtin::Substr, Builtin::StrReplace, Builtin::Tokenize, Builtin::TokenizeNext];
                 let builtin = self.random.pick(of);
                 self.builtin(scope, builtin, less)
             }
@@ -129,13 +144,20 @@ impl Generator {
     }
 
     fn ternary(&mut self, scope: &mut Scope, kind: Type, depth: usize) -> Expression {
-        Expression::Ternary(self.boxed(scope, Type::Long, depth), self.boxed(scope, kind, depth), self.boxed(scope, kind, depth))
+        Expression::Ternary(
+            self.boxed(scope, Type::Long, depth),
+            self.boxed(scope, kind, depth),
+            self.boxed(scope, kind, depth),
+        )
     }
 
     /// Locals and scalar globals of a type; `writable`: those that may be assigned to.
     pub(super) fn scalars(&mut self, scope: &Scope, kind: Type, writable: bool) -> Vec<Variable> {
-        let locals =
-            scope.locals_of(kind).into_iter().filter(|local| !writable || !scope.fixed.contains(local)).map(Variable::Local);
+        let locals = scope
+            .locals_of(kind)
+            .into_iter()
+            .filter(|local| !writable || !scope.fixed.contains(local))
+            .map(Variable::Local);
         let is_one = |index: &usize| {
             matches!(self.program.globals[*index].kind, GlobalKind::Scalar { kind: own, .. } if own == kind)
                 && !(writable && self.constants.contains(index))
@@ -145,7 +167,10 @@ impl Generator {
 
     pub(super) fn arrays(&self, suits: impl Fn(usize, &Global) -> bool) -> Vec<usize> {
         let globals = self.program.globals.iter().enumerate();
-        globals.filter(|(index, global)| !global.keys().is_empty() && suits(*index, global)).map(|(index, _)| index).collect()
+        globals
+            .filter(|(index, global)| !global.keys().is_empty() && suits(*index, global))
+            .map(|(index, _)| index)
+            .collect()
     }
 
     pub(super) fn keys(&mut self, scope: &mut Scope, array: usize, depth: usize) -> Vec<Expression> {
@@ -158,9 +183,11 @@ impl Generator {
         match (kind, self.random.below(4)) {
             (Type::Long, 0 | 1) => Expression::Number(self.random.between(0, 4), false),
             (Type::Text, 0 | 1) => Expression::Text(self.random.pick(["a", "b", "c", ""]).as_bytes().to_vec()),
-            (Type::Long, 2) => {
-                Expression::Binary(Binary::BitAnd, self.boxed(scope, Type::Long, depth), Box::new(Expression::Number(3, false)))
-            }
+            (Type::Long, 2) => Expression::Binary(
+                Binary::BitAnd,
+                self.boxed(scope, Type::Long, depth),
+                Box::new(Expression::Number(3, false)),
+            ),
             _ => self.expression(scope, kind, depth),
         }
     }
@@ -226,7 +253,12 @@ impl Generator {
                 Expression::Update(operator, place, self.boxed(scope, kind, depth))
             }
             (Type::Long, _) => {
-                let step = self.random.pick([Step::PreIncrement, Step::PreDecrement, Step::PostIncrement, Step::PostDecrement]);
+                let step = self.random.pick([
+                    Step::PreIncrement,
+                    Step::PreDecrement,
+                    Step::PostIncrement,
+                    Step::PostDecrement,
+                ]);
                 Expression::Step(step, place)
             }
         }
@@ -307,8 +339,10 @@ impl Generator {
         suits: impl Fn(usize, &Global) -> bool,
     ) -> Option<Variable> {
         let globals = self.program.globals.iter().enumerate();
-        let found: Vec<usize> =
-            globals.filter(|(index, global)| global.is_aggregate() && suits(*index, global)).map(|(index, _)| index).collect();
+        let found: Vec<usize> = globals
+            .filter(|(index, global)| global.is_aggregate() && suits(*index, global))
+            .map(|(index, _)| index)
+            .collect();
         let index = *self.random.choose(&found)?;
         Some(if self.program.globals[index].keys().is_empty() {
             Variable::Global(index)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Programs that look random: valid, ended by themselves, and such that what they print is laid down by the language.
 
 mod expression;
@@ -6,8 +8,8 @@ mod statement;
 
 use std::collections::BTreeSet;
 
-use crate::random::Random;
 use super::tree::*;
+use crate::random::Random;
 
 /// The program of a seed.
 pub fn program(seed: u64) -> Program {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Random prints and formats.
 
 use super::{Generator, Scope};
@@ -15,7 +17,8 @@ impl Generator {
             1 => self.listed(scope, depth, Form::Line, 1),
             2 => {
                 let delimiter = self.random.pick([",", ":", "", ", ", "%"]).as_bytes().to_vec();
-                let form = if self.random.one_in(2) { Form::Delimited(delimiter) } else { Form::DelimitedLine(delimiter) };
+                let form =
+                    if self.random.one_in(2) { Form::Delimited(delimiter) } else { Form::DelimitedLine(delimiter) };
                 self.listed(scope, depth, form, 2)
             }
             _ => self.formatted(scope, depth),
@@ -45,7 +48,8 @@ impl Generator {
         for _ in 0..1 + self.random.below(3) {
             match self.random.below(6) {
                 0 => pieces.push(Piece::Percent),
-                1 | 2 => pieces.push(Piece::Text(self.random.pick([" ", "x=", "[", "]", "\t", "end", "\""]).as_bytes().to_vec())),
+                1 | 2 => pieces
+                    .push(Piece::Text(self.random.pick([" ", "x=", "[", "]", "\t", "end", "\""]).as_bytes().to_vec())),
                 _ => {
                     let directive = self.directive();
                     for width in [directive.width, directive.precision].into_iter().flatten() {

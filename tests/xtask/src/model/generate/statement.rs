@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Random statements, and those that show what has become of the globals.
 
 use super::expression::has_histogram;
@@ -102,7 +104,8 @@ impl Generator {
     fn counted_down(&mut self, scope: &mut Scope) -> Statement {
         let local = scope.new_local(Type::Long);
         scope.fixed.insert(local);
-        let first = Expression::Assign(Variable::Local(local), Box::new(Expression::Number(self.random.between(1, 4), false)));
+        let first =
+            Expression::Assign(Variable::Local(local), Box::new(Expression::Number(self.random.between(1, 4), false)));
         let down = Expression::Binary(
             Binary::Greater,
             Box::new(Expression::Step(Step::PostDecrement, Variable::Local(local))),
@@ -161,8 +164,10 @@ impl Generator {
 
     fn pure_slice(&mut self, scope: &mut Scope, array: usize) -> Vec<Option<Expression>> {
         let kinds = self.program.globals[array].keys().to_vec();
-        let mut slice: Vec<Option<Expression>> =
-            kinds.into_iter().map(|kind| if self.random.one_in(2) { Some(self.key(scope, kind, 0)) } else { None }).collect();
+        let mut slice: Vec<Option<Expression>> = kinds
+            .into_iter()
+            .map(|kind| if self.random.one_in(2) { Some(self.key(scope, kind, 0)) } else { None })
+            .collect();
         if slice.iter().all(Option::is_some) {
             slice[0] = None;
         }
@@ -270,7 +275,8 @@ impl Generator {
             {
                 let other = Box::new(self.literal(kind));
                 let operator = self.random.pick(Binary::COMPARISONS);
-                let condition = Expression::Binary(operator, Box::new(Expression::Read(Variable::Global(index))), other);
+                let condition =
+                    Expression::Binary(operator, Box::new(Expression::Read(Variable::Global(index))), other);
                 return Some(Statement::If(condition, vec![statement], Vec::new()));
             }
         }
@@ -323,11 +329,14 @@ impl Generator {
                     };
                     let mut body = vec![show_visited(index, &keys, value, &scope)];
                     if let GlobalKind::Aggregate { histogram, .. } = global.kind {
-                        let element =
-                            Variable::Element(index, keys.iter().map(|key| Expression::Read(Variable::Local(*key))).collect());
+                        let element = Variable::Element(
+                            index,
+                            keys.iter().map(|key| Expression::Read(Variable::Local(*key))).collect(),
+                        );
                         body.extend(self.show_aggregate(&element, histogram));
                     }
-                    let sort = (self.events && global.is_aggregate()).then_some(Sort { by: SortBy::Key(0), descending: false });
+                    let sort = (self.events && global.is_aggregate())
+                        .then_some(Sort { by: SortBy::Key(0), descending: false });
                     let foreach = Foreach { array: index, keys, value, sort, slice: None, limit: None, body };
                     statements.push(Statement::Foreach(Box::new(foreach)));
                 }

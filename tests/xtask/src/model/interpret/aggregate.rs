@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What aggregates tell of their samples, and the charts of histograms.
 
 use std::fmt::Write;
@@ -140,7 +142,8 @@ impl Histogram {
             }
             let bar = (buckets[row] / scale.max(1)) as usize;
             let count_width = WIDTH as usize - bar + 1 + count_width;
-            let _ = writeln!(chart, "{:>value_width$} |{}{:>count_width$}", self.label(row), "@".repeat(bar), buckets[row]);
+            let _ =
+                writeln!(chart, "{:>value_width$} |{}{:>count_width$}", self.label(row), "@".repeat(bar), buckets[row]);
         }
         chart.push('\n');
         Ok(chart)

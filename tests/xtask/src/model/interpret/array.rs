@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Arrays: elements in the order in which they were made, found by looking at one after the other.
 
 use super::{Evaluated, error};

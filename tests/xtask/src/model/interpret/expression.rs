@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Expressions to values.
 
 use super::aggregate::extract;
@@ -179,7 +181,11 @@ impl Machine<'_> {
             .collect()
     }
 
-    pub(super) fn some_keys(&mut self, frame: &mut Frame, keys: &[Option<Expression>]) -> Evaluated<Vec<Option<Value>>> {
+    pub(super) fn some_keys(
+        &mut self,
+        frame: &mut Frame,
+        keys: &[Option<Expression>],
+    ) -> Evaluated<Vec<Option<Value>>> {
         keys.iter()
             .map(|key| match key {
                 Some(key) => Ok(self.keys(frame, std::slice::from_ref(key))?.pop()),
@@ -196,7 +202,9 @@ impl Machine<'_> {
                 _ => Value::Long(0),
             },
             Found::Element(index, keys) => match (&self.globals[*index], &self.program.globals[*index].kind) {
-                (Cell::Array(array), GlobalKind::Array { kind, .. }) => array.get(keys).cloned().unwrap_or(Value::unset(*kind)),
+                (Cell::Array(array), GlobalKind::Array { kind, .. }) => {
+                    array.get(keys).cloned().unwrap_or(Value::unset(*kind))
+                }
                 _ => Value::Long(0),
             },
         }
@@ -265,7 +273,8 @@ impl Machine<'_> {
     }
 
     fn builtin(&mut self, frame: &mut Frame, builtin: Builtin, arguments: &[Expression]) -> Evaluated<Value> {
-        let values: Vec<Value> = arguments.iter().map(|argument| self.evaluate(frame, argument)).collect::<Evaluated<_>>()?;
+        let values: Vec<Value> =
+            arguments.iter().map(|argument| self.evaluate(frame, argument)).collect::<Evaluated<_>>()?;
         let values: Vec<Value> = values
             .into_iter()
             .map(|value| match value {
@@ -293,7 +302,9 @@ impl Machine<'_> {
             (Builtin::Substr, [Value::Text(text), Value::Long(start), Value::Long(length)]) => {
                 text::substr(text, *start, *length)
             }
-            (Builtin::StrReplace, [Value::Text(text), Value::Text(part), Value::Text(with)]) => text::replace(text, part, with),
+            (Builtin::StrReplace, [Value::Text(text), Value::Text(part), Value::Text(with)]) => {
+                text::replace(text, part, with)
+            }
             (Builtin::Tokenize, [Value::Text(text), Value::Text(delimiters)]) => {
                 if !text.is_empty() {
                     self.untokenized = Some(text.clone());

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The text of one printf directive.
 
 use crate::model::tree::{Directive, Value};

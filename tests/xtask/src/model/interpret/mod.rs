@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What programs print, by the specification of the language: everything is looked up and computed the plainest way, and
 //! nothing is taken over from the compiler, the runtime or the loader.
 //!
@@ -101,9 +103,13 @@ impl<'a> Machine<'a> {
         let cell = |global: &Global| {
             let entries = global.size.entries.unwrap_or(limits.map_entries);
             match &global.kind {
-                GlobalKind::Scalar { kind, initial, .. } => Cell::Scalar(initial.clone().unwrap_or(Value::unset(*kind))),
+                GlobalKind::Scalar { kind, initial, .. } => {
+                    Cell::Scalar(initial.clone().unwrap_or(Value::unset(*kind)))
+                }
                 GlobalKind::Array { .. } => Cell::Array(Array::new(entries, global.size)),
-                GlobalKind::Aggregate { keys, .. } if keys.is_empty() => Cell::Aggregate(Array::new(1, Size::default())),
+                GlobalKind::Aggregate { keys, .. } if keys.is_empty() => {
+                    Cell::Aggregate(Array::new(1, Size::default()))
+                }
                 GlobalKind::Aggregate { .. } => Cell::Aggregate(Array::new(entries, global.size)),
             }
         };
@@ -150,7 +156,8 @@ pub fn apart(printed: &[u8]) -> BTreeMap<usize, Vec<u8>> {
     let mut parts: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
     let mut of = usize::MAX;
     for line in printed.split_inclusive(|byte| *byte == b'\n') {
-        let number = line.strip_prefix(MARK.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok()?.trim_end().parse().ok());
+        let number =
+            line.strip_prefix(MARK.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok()?.trim_end().parse().ok());
         of = number.unwrap_or(of);
         parts.entry(of).or_default().extend_from_slice(line);
     }

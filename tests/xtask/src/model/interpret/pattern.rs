@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Whether a regular expression is found in a text: all ways are tried.
 
 use crate::model::tree::{Atom, Pattern, Repeat};
@@ -13,7 +15,12 @@ pub fn is_found(pattern: &Pattern, text: &[u8]) -> bool {
 type Sequence = [(Atom, Repeat)];
 
 /// Whether from `at` on some alternative matches such that `accept` takes its end.
-fn any_alternative(alternatives: &[Vec<(Atom, Repeat)>], text: &[u8], at: usize, accept: &mut dyn FnMut(usize) -> bool) -> bool {
+fn any_alternative(
+    alternatives: &[Vec<(Atom, Repeat)>],
+    text: &[u8],
+    at: usize,
+    accept: &mut dyn FnMut(usize) -> bool,
+) -> bool {
     alternatives.iter().any(|sequence| matches(sequence, text, at, accept))
 }
 
@@ -24,7 +31,14 @@ fn matches(sequence: &Sequence, text: &[u8], at: usize, accept: &mut dyn FnMut(u
     }
 }
 
-fn repeated(atom: &Atom, repeat: Repeat, rest: &Sequence, text: &[u8], at: usize, accept: &mut dyn FnMut(usize) -> bool) -> bool {
+fn repeated(
+    atom: &Atom,
+    repeat: Repeat,
+    rest: &Sequence,
+    text: &[u8],
+    at: usize,
+    accept: &mut dyn FnMut(usize) -> bool,
+) -> bool {
     if repeat.least == 0 && matches(rest, text, at, accept) {
         return true;
     }

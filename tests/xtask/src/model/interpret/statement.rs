@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! Statements, one after the other.
 
 use super::aggregate::{extract, variance};
@@ -27,7 +29,9 @@ impl Machine<'_> {
                 let chosen = if self.long(frame, condition)? != 0 { then } else { otherwise };
                 self.all(frame, chosen)?;
             }
-            Statement::While(condition, body) => while self.long(frame, condition)? != 0 && self.goes_on(frame, body)? {},
+            Statement::While(condition, body) => {
+                while self.long(frame, condition)? != 0 && self.goes_on(frame, body)? {}
+            }
             Statement::For(first, condition, step, body) => {
                 self.maybe(frame, first)?;
                 while self.maybe(frame, condition)? != Some(Value::Long(0)) && self.goes_on(frame, body)? {
@@ -147,9 +151,11 @@ impl Machine<'_> {
     /// The array's elements in the order in which they were made; aggregates with what they are sorted by.
     fn visited(&self, foreach: &Foreach) -> Evaluated<Vec<Visited>> {
         match &self.globals[foreach.array] {
-            Cell::Array(array) => {
-                Ok(array.elements().iter().map(|(keys, value)| Visited { keys: keys.clone(), value: value.clone() }).collect())
-            }
+            Cell::Array(array) => Ok(array
+                .elements()
+                .iter()
+                .map(|(keys, value)| Visited { keys: keys.clone(), value: value.clone() })
+                .collect()),
             Cell::Aggregate(array) => {
                 let extractor = match foreach.sort {
                     Some(Sort { by: SortBy::Extracted(extractor), .. }) => extractor,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! What the specification says of single cases.
 
 use super::aggregate::{extract, variance};
@@ -25,14 +27,18 @@ fn texts() {
     assert_eq!(text::substr(b"abcdef", -1, 3), b"");
     assert_eq!(text::replace(b"aaaa", b"aa", b"a"), b"aa");
     assert_eq!(text::token(b",,one,two", b","), (b"one".to_vec(), Some(b"two".to_vec())));
-    assert_eq!([text::strtol(b"0x1f", 0), text::strtol(b"-12ab", 10), text::strtol(b"18446744073709551615", 10)], [31, -12, -1]);
+    assert_eq!(
+        [text::strtol(b"0x1f", 0), text::strtol(b"-12ab", 10), text::strtol(b"18446744073709551615", 10)],
+        [31, -12, -1]
+    );
 }
 
 #[test]
 fn patterns() {
     let once = Repeat { least: 1, most: Some(1) };
     let any = Repeat { least: 0, most: None };
-    let sequence = vec![(Atom::Byte(b'a'), once), (Atom::Class(vec![(b'0', b'9')], false), any), (Atom::Byte(b'b'), once)];
+    let sequence =
+        vec![(Atom::Byte(b'a'), once), (Atom::Class(vec![(b'0', b'9')], false), any), (Atom::Byte(b'b'), once)];
     let pattern = Pattern { from_start: true, to_end: true, alternatives: vec![sequence] };
     assert!(pattern::is_found(&pattern, b"a0123b"));
     assert!(!pattern::is_found(&pattern, b"a0123bc"));

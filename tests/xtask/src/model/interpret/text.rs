@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
 //! The library's functions on texts.
 
 use super::{Evaluated, error};
