@@ -12,7 +12,8 @@ use spile_abi::format::FormatError;
 use spile_abi::meta::MetaError;
 
 use crate::elf::ElfError;
-use crate::trust::PLACE;
+use crate::host::kernel::running_release;
+use crate::host::places::{KEYS, LIMITS};
 
 /// Exit statuses. They are part of the command line's contract and do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,10 +97,10 @@ impl fmt::Display for Unvouched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unvouched::Unsigned => write!(f, "this one is not signed: sign it (spile --sign-key, sign-file)"),
-            Unvouched::NoKeys => write!(f, "there is no certificate in {PLACE}: put the signer's there (X.509, DER)"),
+            Unvouched::NoKeys => write!(f, "there is no certificate in {KEYS}: put the signer's there (X.509, DER)"),
             Unvouched::Stranger => write!(
                 f,
-                "no key in {PLACE} has signed this one as it is: put the signer's certificate there (X.509, DER)"
+                "no key in {KEYS} has signed this one as it is: put the signer's certificate there (X.509, DER)"
             ),
         }
     }
@@ -397,7 +398,7 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "the session of {name} belongs to {}: only that user and root may do this",
-                    crate::accounts::user_name(*uid)
+                    crate::host::accounts::user_name(*uid)
                 )
             }
             Error::Reserved { name } => write!(
@@ -407,25 +408,25 @@ impl fmt::Display for Error {
             Error::Limit { what } => write!(
                 f,
                 "{what}: end one (spilerun -d NAME), ask for less (-s MB), or ask root, who sets this in {}",
-                crate::limits::PLACE
+                LIMITS
             ),
             Error::NotApproved { path } => write!(
                 f,
                 "{}: members of spileusr run modules of /lib/modules/{}/spile alone: root puts them there",
                 path.display(),
-                crate::file::running_release()
+                running_release()
             ),
             Error::Unvouched { path, why } => write!(
                 f,
                 "{}: members of spilesys run modules from elsewhere only if somebody has signed them whom root trusts, and {why}, or put the module into /lib/modules/{}/spile",
                 path.display(),
-                crate::file::running_release()
+                running_release()
             ),
             Error::GuruElsewhere { path } => write!(
                 f,
                 "{} was compiled in guru mode (-g): members of spilesys run such modules of /lib/modules/{}/spile alone",
                 path.display(),
-                crate::file::running_release()
+                running_release()
             ),
             Error::Ungated { name, code } => write!(
                 f,

@@ -2,65 +2,45 @@
 
 //! spilerun: loads a module that spile built, streams what it prints, and takes it out again.
 //!
-//! One run: [`options`] -> [`file`](mod@file) (the `.ko` and what it says of itself) -> [`check`] (refusals, before any harm) ->
-//! [`load`] -> [`device`] -> [`session`] (one poll loop: [`ring`], [`merge`], [`record`], [`format`](mod@format), [`tell`],
-//! [`output`], [`progress`])
-//! -> unloaded, whatever happened. Nothing is shared with the compiler but the crate spile-abi.
+//! One run: [`options`] -> [`module::file`] (the `.ko` and its description) -> [`safety::check`] (refusals, before any harm) ->
+//! [`safety::loaded`] -> [`module::device`] -> [`session`] (one poll loop over [`records`] and [`output`]) -> unloaded,
+//! whatever happened. Nothing is shared with the compiler but the crate spile-abi.
+//!
+//! Each module uses only those above it in this list; `tests/layers.rs` checks that:
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`host`], [`elf`] | questions to the host; sections of ELF files |
+//! | [`error`] | errors and exit statuses |
+//! | [`records`] | rings, records and their text |
+//! | [`module`] | a module's file, device, gate and settings; in and out of the kernel |
+//! | [`report`] | what is reported about a session: status, accounts, budget, metrics |
+//! | [`options`] | the command line |
+//! | [`output`] | files and streams that output goes to |
+//! | [`safety`] | ranks, privileges, limits, signatures, refusals |
+//! | [`session`] | one session, from start to end |
+//! | [`service`] | services and their configuration |
+//! | [`staprun`] | staprun's options |
 //!
 //! Exit status: 0 when all went well, else as [`error::Exit`] says.
 
-pub mod account;
-pub mod accounts;
-pub mod arming;
-pub mod beneath;
-pub mod budget;
-pub mod capability;
-pub mod certificate;
-pub mod channel;
-pub mod check;
-pub mod clock;
-pub mod command;
-pub mod conf;
-pub mod daemon;
-pub mod detached;
-pub mod device;
 pub mod elf;
 pub mod error;
-pub mod exporter;
-pub mod file;
-pub mod format;
-pub mod gate;
-pub mod histogram;
-pub mod input;
-pub mod limits;
-pub mod livepatch;
-pub mod load;
-pub mod merge;
-pub mod notify;
+pub mod host;
+pub mod module;
 pub mod options;
 pub mod output;
-pub mod payload;
-pub mod pretty;
-pub mod privilege;
-pub mod progress;
-pub mod quick;
-pub mod record;
+pub mod records;
 pub mod report;
-pub mod reserved;
-pub mod ring;
-pub mod rotate;
+pub mod safety;
 pub mod service;
 pub mod session;
-pub mod setting;
-pub mod signals;
 pub mod staprun;
-pub mod status;
-pub mod symbol;
-pub mod system;
-pub mod tell;
-pub mod text;
-pub mod trust;
-pub mod watch;
+
+// What the compiler uses of it.
+pub use module::file;
+pub use service::conf;
+pub use session::signals;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -71,8 +51,17 @@ use nix::errno::Errno;
 use spile_abi::device::{ENFORCE, Gate, OBSERVE};
 
 use crate::error::{Error, Exit};
+use crate::host::kernel::is_module_name;
+use crate::host::stderr::say;
+use crate::module::{device, gate, load, setting};
 use crate::options::{Options, Task};
-use crate::privilege::{Caller, Rank, Remover};
+use crate::records::livepatch;
+use crate::report::status;
+use crate::safety::check;
+use crate::safety::loaded::{Loaded, Stated};
+use crate::safety::privilege::{Caller, Rank, Remover};
+use crate::service::reserved;
+use crate::session::{command, daemon};
 
 /// The whole program. `arguments` begin with the program's name, which may be staprun's. Catches signals, and leaves them caught.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -95,7 +84,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::SUCCESS
         }
         staprun::Asked::Wrong(why) => {
-            report::say(&format!("ERROR: staprun: {why}; try staprun -h"));
+            say(&format!("ERROR: staprun: {why}; try staprun -h"));
             ExitCode::FAILURE
         }
     };
@@ -128,7 +117,7 @@ fn as_spilerun(arguments: Vec<OsString>) -> ExitCode {
                 // Help and version go to standard output, mistakes to standard error; a closed one is nobody's concern.
                 true => drop(told.print()),
                 // It names words that were given.
-                false => text.lines().for_each(report::say),
+                false => text.lines().for_each(say),
             }
             if told.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() }
         }
@@ -136,7 +125,7 @@ fn as_spilerun(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn told(error: &Error) -> ExitCode {
-    report::say(&format!("ERROR: {error}"));
+    say(&format!("ERROR: {error}"));
     error.exit().code()
 }
 
@@ -239,7 +228,7 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
     caller.map_or(Ok(()), |caller| reserved::may_start(caller, &file))?;
     privileged(caller, || {
         check::belongs_here(&file)?;
-        livepatch::is_not_patched(&file)?;
+        livepatch::is_not_patched(&file.description.meta)?;
         check::may_load_modules()?;
         check::signature_will_do(&file)
     })?;
@@ -262,15 +251,14 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
     let lock = privileged(caller, || Ok(load::Lock::take()))?;
     privileged(caller, || {
         load::remove_leftovers(&lock, options.verbose);
-        check::name_is_free(&file.description.meta.name)
+        load::name_is_free(&file.description.meta.name)
     })?;
     let target = command::Target::prepare(options)?;
     let stated = match caller {
         Some(caller) => caller.stated(&lock)?,
-        None => load::Stated { service: options.service, ..load::Stated::default() },
+        None => Stated { service: options.service, ..Stated::default() },
     };
-    let loaded =
-        privileged(caller, || load::Loaded::load(&file, &stated, remover)).map_err(|error| stated.limited(error))?;
+    let loaded = privileged(caller, || Loaded::load(&file, &stated, remover)).map_err(|error| stated.limited(error))?;
     let opened = privileged(caller, || device::Device::open(&loaded.name));
     let result = opened.and_then(|device| {
         if caller.is_some_and(|caller| device.owner().is_ok_and(|owner| owner.uid != caller.uid())) {
@@ -322,7 +310,7 @@ fn attach(name: &str, options: &Options, caller: Option<&Caller>) -> Result<Exit
     // Whatever goes wrong here is no reason to end what runs there.
     let end = session::run(&subject, options, command::Target::None, sinks, &signals, waiting)?;
     drop(device);
-    finish(load::Loaded::attached(name, remover), Ok(end))
+    finish(Loaded::attached(name, remover), Ok(end))
 }
 
 /// What the options say about what the script may write; `None`: nothing.
@@ -334,7 +322,7 @@ fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Err
     check::gate_fits(&options.gate, meta)?;
     let gate = options.gate.gate().map_err(|why| Error::Setting { given: check::GATE_OPTIONS.to_string(), why })?;
     if !meta.ungated.is_empty() && !options.gate.harmless_c {
-        report::say(&format!(
+        say(&format!(
             "WARNING: what {} writes by C of its own is not held back: {}",
             meta.name,
             meta.ungated.join(", ")
@@ -346,7 +334,7 @@ fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Err
 /// Opens a module's device beside its loader.
 fn look(name: &str) -> Result<device::Device, Error> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
-    match file::is_module_name(name) && Path::new("/sys/module").join(name).exists() {
+    match is_module_name(name) && Path::new("/sys/module").join(name).exists() {
         true => device::Device::look(name).map_err(|error| match error {
             // It is somebody else's.
             Error::Node { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
@@ -391,7 +379,7 @@ fn change_gate(name: &str, mode: u32, expires: Option<u64>, harmless_c: bool) ->
 }
 
 /// Unloaded first, then told: also when the session went wrong. A panic unloads by Drop.
-fn finish(loaded: load::Loaded, result: Result<session::End, Error>) -> Result<Exit, Error> {
+fn finish(loaded: Loaded, result: Result<session::End, Error>) -> Result<Exit, Error> {
     if let Ok(session::End { exit, left: true }) = result {
         loaded.leave();
         return Ok(exit);

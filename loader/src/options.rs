@@ -9,13 +9,13 @@ use clap::Parser;
 
 use spile_abi::device::{ENFORCE, OBSERVE};
 
-use crate::account::Form;
-use crate::budget::Budget;
 use crate::error::EXIT_HELP;
-use crate::exporter;
-use crate::gate::{self, Scope, Wish};
-use crate::setting::Remote;
-use crate::status::Form as StatusForm;
+use crate::module::gate::{self, Scope, Wish};
+use crate::module::setting::Remote;
+use crate::report::account::Form;
+use crate::report::budget::Budget;
+use crate::report::exporter;
+use crate::report::status::Form as StatusForm;
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use spile_abi::format::{Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size, decode, encode};
-use spilerun::format::render;
-use spilerun::payload::Payload;
-use spilerun::symbol::Symbols;
-use spilerun::text::Text;
+use spilerun::records::format::render;
+use spilerun::records::payload::Payload;
+use spilerun::records::symbol::Symbols;
+use spilerun::records::text::Text;
 
 const CASES: usize = 20_000;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use spile_abi::format::{self, Directive, Flags, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::meta::{Meta, Probe, Setting, Target};
 use spile_abi::record::{FORMAT_STACK, FORMAT_TEXT, Record};
-use spilerun::record::Reader;
+use spilerun::records::record::Reader;
 
 use super::Choices;
 

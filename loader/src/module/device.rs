@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The control device of a loaded module: its node, its ioctls, its rings.
+
+use std::fs;
+use std::io;
+use std::num::NonZero;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use spile_abi::device::{
+    self, ABI_VERSION, Counters, DEVICE_PREFIX, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, Symbol,
+};
+use spile_abi::record::RingHeader;
+
+use crate::error::Error;
+use crate::records::ring::Ring;
+use crate::records::symbol::Kernel;
+
+/// No user has this number: it is (uid_t)-1.
+pub const UNKNOWN: u32 = u32::MAX;
+
+/// Where a node can be made when the system has made none. /dev first: the others may be mounted `nodev`.
+const NODE_PLACES: [&str; 3] = ["/dev", "/run", "/tmp"];
+
+/// An open device. While it is open nobody else can open it; closing it stops a session that runs.
+#[derive(Debug)]
+pub struct Device {
+    name: String,
+    descriptor: OwnedFd,
+}
+
+impl Kernel for Device {
+    fn name(&self, symbol: &mut Symbol) -> bool {
+        // Why there is no answer changes nothing: the address is written in hex.
+        self.call(device::SYMBOL, symbol, "asking for a name of").is_ok()
+    }
+}
+
+impl Device {
+    /// `name` is the module's. [`Error::InUse`] when it is open elsewhere.
+    pub fn open(name: &str) -> Result<Device, Error> {
+        Device::opened(name, open_node(name))
+    }
+
+    /// Beside its loader, to look at it and to change its gate: by the file in /proc, which keeps no module from being removed,
+    /// however long it is open.
+    pub fn look(name: &str) -> Result<Device, Error> {
+        Device::opened(name, open(&Path::new("/proc").join(format!("{DEVICE_PREFIX}{name}")), false))
+    }
+
+    fn opened(name: &str, opened: io::Result<OwnedFd>) -> Result<Device, Error> {
+        match opened {
+            Ok(descriptor) => Ok(Device { name: name.to_string(), descriptor }),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Err(Error::InUse { name: name.to_string() }),
+            Err(error) => Err(Error::Node { name: name.to_string(), error }),
+        }
+    }
+
+    pub fn info(&self) -> Result<Info, Error> {
+        let mut info = Info::default();
+        self.call(device::INFO, &mut info, "asking")?;
+        if info.abi != ABI_VERSION {
+            return Err(self.strange(format!("version {} instead of {ABI_VERSION}", info.abi)));
+        }
+        Ok(info)
+    }
+
+    /// Whose session it is. The module of an earlier version does not say: [`UNKNOWN`], who is nobody.
+    pub fn owner(&self) -> Result<Owner, Error> {
+        let mut owner = Owner::default();
+        match self.call(device::OWNER, &mut owner, "asking") {
+            Err(Error::Device { errno: Errno::ENOTTY, .. }) => Ok(Owner { uid: UNKNOWN, ..Owner::default() }),
+            other => other.map(|()| owner),
+        }
+    }
+
+    pub fn set_up(&self, mut setup: Setup) -> Result<(), Error> {
+        self.call(device::SETUP, &mut setup, "setting up the buffers of")
+    }
+
+    /// Gives a global a value. Before [`Device::start`].
+    pub fn set(&self, mut piece: Set) -> Result<(), Error> {
+        self.call(device::SET, &mut piece, "setting a global of")
+    }
+
+    /// Whether the session goes on when the device is closed, and whether full rings then drop what is oldest.
+    pub fn keep(&self, keep: bool, overwrite: bool) -> Result<(), Error> {
+        let mut keep = Keep { keep: keep.into(), overwrite: overwrite.into() };
+        self.call(device::KEEP, &mut keep, "asking to keep the session of")
+    }
+
+    /// What becomes of what the script writes.
+    pub fn set_gate(&self, mut gate: Gate) -> Result<(), Error> {
+        self.call(device::GATE, &mut gate, "setting the gate of")
+    }
+
+    pub fn gate(&self) -> Result<GateState, Error> {
+        let mut state = GateState::default();
+        self.call(device::GATE_STATE, &mut state, "asking")?;
+        Ok(state)
+    }
+
+    /// Counts the hits of all probes for so long, running nothing; they are in the counters then, as stopped. Before
+    /// [`Device::start`].
+    pub fn measure(&self, milliseconds: u32) -> Result<Measure, Error> {
+        let mut measure = Measure { milliseconds, ..Measure::default() };
+        match self.call(device::MEASURE, &mut measure, "counting the hits of") {
+            Err(Error::Device { name, errno: errno @ Errno::EKEYREJECTED, .. }) => {
+                Err(Error::RefusedToFit { name, errno })
+            }
+            other => other.map(|()| measure),
+        }
+    }
+
+    /// One in so many hits is to be handled. Before [`Device::start`].
+    pub fn sample(&self, one_in: u32) -> Result<(), Error> {
+        self.call(device::SAMPLE, &mut Sample { one_in, ..Sample::default() }, "sampling the hits of")
+    }
+
+    /// What the module's section `.spile.meta` holds.
+    pub fn meta(&self) -> Result<Vec<u8>, Error> {
+        let failed = |errno| Error::Device { name: self.name.clone(), doing: "reading the description of", errno };
+        let mut bytes = Vec::new();
+        let mut buffer = [0u8; 1 << 16];
+        loop {
+            match nix::unistd::read(&self.descriptor, &mut buffer) {
+                Ok(0) => return Ok(bytes),
+                Ok(count) => bytes.extend(buffer.iter().take(count)),
+                Err(Errno::EINTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+    }
+
+    /// Returns when the begin probes have run and all is armed.
+    pub fn start(&self) -> Result<(), Error> {
+        match self.call(device::START, &mut (), "starting") {
+            Err(Error::Device { name, errno: errno @ Errno::EKEYREJECTED, .. }) => {
+                Err(Error::RefusedToFit { name, errno })
+            }
+            other => other,
+        }
+    }
+
+    /// Ends the arming of probes in [`Device::start`], which another thread has called. Does not wait for it.
+    pub fn cancel(&self) -> Result<(), Error> {
+        self.call(device::CANCEL, &mut (), "ending the arming of")
+    }
+
+    /// Returns when all is disarmed: nothing is printed any more but by end probes.
+    pub fn quiet(&self) -> Result<(), Error> {
+        self.call(device::QUIET, &mut (), "disarming")
+    }
+
+    /// Returns when all is disarmed and the end probes have run.
+    pub fn stop(&self) -> Result<(), Error> {
+        self.call(device::STOP, &mut (), "stopping")
+    }
+
+    /// Account of one probe site.
+    pub fn counters(&self, probe: u32) -> Result<Counters, Error> {
+        let mut counters = Counters { probe, ..Counters::default() };
+        self.call(device::COUNTERS, &mut counters, "asking")?;
+        Ok(counters)
+    }
+
+    fn call<T>(&self, request: u64, argument: &mut T, doing: &'static str) -> Result<(), Error> {
+        let descriptor = self.descriptor.as_raw_fd();
+        // SAFETY: each request is called with the structure that its number was made of, which lives over the call.
+        let result = unsafe { libc::ioctl(descriptor, request as _, std::ptr::from_mut(argument)) };
+        match Errno::result(result) {
+            Ok(_) => Ok(()),
+            Err(errno) => Err(Error::Device { name: self.name.clone(), doing, errno }),
+        }
+    }
+
+    fn strange(&self, what: String) -> Error {
+        Error::Strange { name: self.name.clone(), what }
+    }
+
+    /// Maps the rings of all possible CPUs. Between [`Device::set_up`] and [`Device::start`].
+    pub fn map_rings(&self, info: &Info) -> Result<Vec<MappedRing>, Error> {
+        let (header, data) = (info.header_bytes as usize, info.ring_bytes as usize);
+        if header < size_of::<RingHeader>() || !data.is_power_of_two() || info.cpus > u32::from(u16::MAX) + 1 {
+            return Err(self.strange(format!("{} rings of {header} and {data} bytes", info.cpus)));
+        }
+        let length = NonZero::new(header + data).ok_or_else(|| self.strange("no rings".into()))?;
+        let mut rings = Vec::new();
+        for cpu in 0..info.cpus {
+            let offset = u64::from(cpu) * length.get() as u64;
+            let (protection, flags) = (ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED);
+            // SAFETY: a new mapping at a place that the kernel chooses.
+            match unsafe { mmap(None, length, protection, flags, &self.descriptor, offset as i64) } {
+                Ok(address) => {
+                    // SAFETY: header and data were just mapped, writable, and stay until the MappedRing is dropped.
+                    let ring = unsafe { Ring::new(cpu, address.cast(), header, data) };
+                    rings.push(MappedRing { ring, address: address.cast(), length: length.get() });
+                }
+                // No CPU can have this number.
+                Err(Errno::ENXIO) => {}
+                Err(errno) => {
+                    return Err(Error::Device { name: self.name.clone(), doing: "mapping the buffers of", errno });
+                }
+            }
+        }
+        Ok(rings)
+    }
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// A ring of the module, mapped as long as this lives.
+#[derive(Debug)]
+pub struct MappedRing {
+    pub ring: Ring,
+    address: std::ptr::NonNull<libc::c_void>,
+    length: usize,
+}
+
+// SAFETY: a mapping belongs to the process, and its owner alone unmaps it.
+unsafe impl Send for MappedRing {}
+
+impl Drop for MappedRing {
+    fn drop(&mut self) {
+        // SAFETY: mapped by map_rings with this length, and the Ring over it goes with it. Failing, it stays mapped.
+        let _ = unsafe { munmap(self.address, self.length) };
+    }
+}
+
+fn open_node(name: &str) -> io::Result<OwnedFd> {
+    let device = format!("{DEVICE_PREFIX}{name}");
+    match open(&Path::new("/dev").join(&device), true) {
+        // No devtmpfs: containers, static /dev.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => open_made_node(&device, error),
+        other => other,
+    }
+}
+
+fn open(path: &Path, writing: bool) -> io::Result<OwnedFd> {
+    // Standard opens are close-on-exec: a command that outlives us must not keep the session alive.
+    Ok(fs::OpenOptions::new().read(true).write(writing).custom_flags(libc::O_NOCTTY).open(path)?.into())
+}
+
+/// Makes a node of the numbers that sysfs names, opens it and removes it. `missing`: what to say if that is impossible.
+fn open_made_node(device: &str, missing: io::Error) -> io::Result<OwnedFd> {
+    let numbers = fs::read_to_string(format!("/sys/class/misc/{device}/dev"));
+    let Some((major, minor)) = numbers.ok().as_deref().and_then(parse_numbers) else { return Err(missing) };
+    let mut last = missing;
+    for place in NODE_PLACES {
+        let path = PathBuf::from(place).join(format!(".{device}-{}", std::process::id()));
+        // mknod(2) follows nothing and replaces nothing: what it makes is ours alone.
+        if let Err(errno) = mknod(&path, SFlag::S_IFCHR, Mode::S_IRUSR | Mode::S_IWUSR, makedev(major, minor)) {
+            last = errno.into();
+            continue;
+        }
+        let opened = open(&path, true);
+        // It has served; if it stays, it is a name that nobody uses.
+        let _ = fs::remove_file(&path);
+        match opened {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => last = error,
+            other => return other,
+        }
+    }
+    Err(last)
+}
+
+/// `MAJOR:MINOR`
+fn parse_numbers(text: &str) -> Option<(u64, u64)> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_numbers_are_read() {
+        assert_eq!(parse_numbers("10:126\n"), Some((10, 126)));
+        assert_eq!(parse_numbers("10"), None);
+    }
+
+    #[test]
+    fn a_module_that_is_not_there_is_told() {
+        assert!(matches!(Device::open("no_such_module"), Err(Error::Node { .. })));
+    }
+}

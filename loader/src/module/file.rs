@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The module's file: where it is, and what its section `.spile.meta` says.
+
+use std::path::{Path, PathBuf};
+
+use spile_abi::budget;
+use spile_abi::format::Piece;
+use spile_abi::meta::{self, Meta};
+use spile_abi::seal;
+
+use crate::elf;
+use crate::error::Error;
+use crate::host::kernel::{MAX_NAME, is_module_name, is_release, running_release};
+use spile_abi::escape;
+
+/// What a module says of itself.
+#[derive(Debug, PartialEq)]
+pub struct Description {
+    pub meta: Meta,
+    /// Decoded [`Meta::formats`].
+    pub formats: Vec<Vec<Piece>>,
+}
+
+/// A module's `.ko`.
+#[derive(Debug)]
+pub struct File {
+    pub path: PathBuf,
+    /// What was checked is what will be loaded, whatever becomes of the file meanwhile.
+    pub image: Vec<u8>,
+    pub description: Description,
+    /// Whether a signature is appended.
+    pub signed: bool,
+}
+
+/// Modules that spile builds have up to some MB; with debug information in embedded C, some ten.
+const MAX_IMAGE: u64 = 256 << 20;
+
+impl File {
+    /// The file of that path; a bare name is looked up among the running kernel's prebuilt modules.
+    pub fn find(module: &Path) -> Result<File, Error> {
+        if module.exists() || module.components().count() > 1 || module.extension().is_some() {
+            return File::read(module);
+        }
+        let mut name = module.as_os_str().to_owned();
+        name.push(".ko");
+        let modules = Path::new("/lib/modules").join(running_release());
+        let looked = ["spile", "systemtap"].map(|directory| modules.join(directory).join(&name));
+        match looked.iter().find(|path| path.exists()) {
+            Some(path) => File::read(path),
+            None => Err(Error::NotFound { name: module.to_path_buf(), looked: looked.to_vec() }),
+        }
+    }
+
+    fn read(path: &Path) -> Result<File, Error> {
+        let image = budget::read_file(path, "a module", MAX_IMAGE);
+        File::of(path.to_path_buf(), image.map_err(|error| Error::Unreadable { path: path.to_path_buf(), error })?)
+    }
+
+    /// From bytes that were read already.
+    pub fn of(path: PathBuf, image: Vec<u8>) -> Result<File, Error> {
+        let description = parse(&path, &image)?;
+        if !seal::holds(&image) {
+            return Err(Error::Changed { path });
+        }
+        let signed = image.ends_with(seal::SIGNATURE_MARK);
+        Ok(File { path, image, description, signed })
+    }
+
+    /// Whether the kernel will call it as it says of itself.
+    pub fn has_its_name(&self) -> bool {
+        name_place(&self.image, &self.description.meta.name).is_some()
+    }
+
+    /// `-R`: the module will be called NAME_PID. The kernel takes the name from the section that holds `struct module`.
+    pub fn rename(&mut self, pid: u32) -> Result<(), Error> {
+        if self.signed {
+            return Err(Error::RenameSigned { path: self.path.clone() });
+        }
+        let old = self.description.meta.name.clone();
+        let suffix = format!("_{pid}");
+        let stem: String = old.chars().take(MAX_NAME - 1 - suffix.len()).collect();
+        let new = stem + &suffix;
+        let place = name_place(&self.image, &old)
+            .ok_or_else(|| Error::BadName { path: self.path.clone(), name: old.clone() })?;
+        let field = self.image.get_mut(place..place + MAX_NAME);
+        let field = field.ok_or_else(|| Error::BadName { path: self.path.clone(), name: old })?;
+        field.fill(0);
+        field.iter_mut().zip(new.bytes()).for_each(|(to, from)| *to = from);
+        self.description.meta.name = new;
+        Ok(())
+    }
+}
+
+/// Where the field with the module's name begins.
+fn name_place(image: &[u8], name: &str) -> Option<usize> {
+    let section = elf::section(image, ".gnu.linkonce.this_module").ok()??;
+    let start = (section.as_ptr() as usize).checked_sub(image.as_ptr() as usize)?;
+    let mut field = name.as_bytes().to_vec();
+    field.resize(MAX_NAME, 0);
+    Some(start + section.windows(MAX_NAME).position(|window| window == field)?)
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Description, Error> {
+    let section = elf::section(bytes, meta::SECTION).map_err(|error| Error::Elf { path: path.to_path_buf(), error })?;
+    let section = section.ok_or_else(|| Error::NotOurs { path: path.to_path_buf() })?;
+    Description::decode(path, section)
+}
+
+impl Description {
+    /// From the bytes of `.spile.meta`; `path` is for messages.
+    pub fn decode(path: &Path, section: &[u8]) -> Result<Description, Error> {
+        let path = || path.to_path_buf();
+        let mut meta = Meta::decode(section).map_err(|error| Error::Meta { path: path(), error })?;
+        escape_shown(&mut meta);
+        // The names become parts of paths.
+        if !is_release(&meta.kernel_release) {
+            return Err(Error::BadName { path: path(), name: meta.kernel_release });
+        }
+        if !is_module_name(&meta.name)
+            || meta.targets.iter().any(|target| !target.name.is_empty() && !is_module_name(&target.name))
+        {
+            return Err(Error::BadName { path: path(), name: meta.name });
+        }
+        let decoded = meta.formats.iter().enumerate().map(|(index, format)| {
+            spile_abi::format::decode(format).map_err(|error| Error::Format { path: path(), index, error })
+        });
+        let formats = decoded.collect::<Result<_, _>>()?;
+        Ok(Description { meta, formats })
+    }
+}
+
+/// What of it is shown to people and machines, in tables, messages and labels. Names that become parts of paths are checked instead.
+fn escape_shown(meta: &mut Meta) {
+    let Meta { title, version, targets, probes, locations, settings, ungated, .. } = meta;
+    let probes = probes.iter_mut().flat_map(|probe| [&mut probe.point, &mut probe.script_point, &mut probe.place]);
+    let others =
+        targets.iter_mut().map(|target| &mut target.path).chain(settings.iter_mut().map(|setting| &mut setting.name));
+    for text in [title, version].into_iter().chain(probes).chain(others).chain(locations).chain(ungated) {
+        if let std::borrow::Cow::Owned(escaped) = escape::line(text) {
+            *text = escaped;
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::elf::tests::with_sections;
+
+    /// A file with these sections and the right sum.
+    pub fn sealed(sections: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut empty = seal::MAGIC.to_vec();
+        empty.resize(seal::BYTES, 0);
+        let mut image = with_sections(&[sections, &[(seal::SECTION, &empty)]].concat());
+        seal::write(&mut image);
+        image
+    }
+
+    #[test]
+    fn a_wrong_bit_anywhere_is_seen_before_anything_is_loaded() {
+        let meta = Meta { name: "script_1".into(), ..Meta::default() };
+        let image = sealed(&[(meta::SECTION, &meta.encode()), (".text", &[7; 50])]);
+        assert!(File::of("a.ko".into(), image.clone()).is_ok());
+        let mut signed = [&image[..], &[9; 20], &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20]].concat();
+        signed.extend(seal::SIGNATURE_MARK);
+        assert!(File::of("a.ko".into(), signed).unwrap().signed);
+        for bit in 0..image.len() * 8 {
+            let mut damaged = image.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(File::of("a.ko".into(), damaged).is_err(), "{bit}");
+        }
+        for end in 0..image.len() {
+            assert!(File::of("a.ko".into(), image[..end].to_vec()).is_err(), "{end}");
+        }
+        let without = with_sections(&[(meta::SECTION, &meta.encode())]);
+        assert!(matches!(File::of("a.ko".into(), without), Err(Error::Changed { .. })));
+    }
+
+    fn parse_meta(meta: &Meta) -> Result<Description, Error> {
+        parse(Path::new("a.ko"), &with_sections(&[(meta::SECTION, &meta.encode())]))
+    }
+
+    #[test]
+    fn a_module_says_what_it_is() {
+        let format = spile_abi::format::encode(&[Piece::Literal(b"x".to_vec())]);
+        let meta = Meta { name: "script_1".into(), formats: vec![format], ..Meta::default() };
+        let formats = vec![vec![Piece::Literal(b"x".to_vec())]];
+        assert_eq!(parse_meta(&meta).unwrap(), Description { meta, formats });
+    }
+
+    #[test]
+    fn what_it_says_of_itself_is_text_wherever_it_is_shown() {
+        let probe = spile_abi::meta::Probe {
+            point: "a\nERROR: b".into(),
+            place: "\x1b[2J.stp:1:1".into(),
+            ..Default::default()
+        };
+        let meta = Meta {
+            name: "x".into(),
+            title: "\u{202e}\r".into(),
+            probes: vec![probe],
+            locations: vec!["\x07".into()],
+            ..Meta::default()
+        };
+        let meta = parse_meta(&meta).unwrap().meta;
+        assert_eq!((meta.title.as_str(), meta.locations[0].as_str()), (r"\u{202e}\r", r"\x07"));
+        assert_eq!(
+            (meta.probes[0].point.as_str(), meta.probes[0].place.as_str()),
+            (r"a\nERROR: b", r"\x1b[2J.stp:1:1")
+        );
+    }
+
+    #[test]
+    fn a_module_gets_a_name_of_its_own() {
+        let meta = Meta { name: "script_1".into(), ..Meta::default() };
+        let mut module = vec![7; 24];
+        module.extend(b"script_1");
+        module.resize(24 + MAX_NAME, 0);
+        module.extend([7; 100]);
+        let image = with_sections(&[(meta::SECTION, &meta.encode()), (".gnu.linkonce.this_module", &module)]);
+        let description = parse(Path::new("a"), &image).unwrap();
+        let mut file = File { path: "a".into(), image, description, signed: false };
+        assert!(file.has_its_name());
+        file.rename(4711).unwrap();
+        assert_eq!(file.description.meta.name, "script_1_4711");
+        let renamed = elf::section(&file.image, ".gnu.linkonce.this_module").unwrap().unwrap();
+        assert_eq!(&renamed[24..24 + 14], b"script_1_4711\0");
+        assert_eq!((renamed[23], renamed[24 + MAX_NAME]), (7, 7));
+        assert!(file.has_its_name());
+        file.description.meta.name = "script_1".into();
+        assert!(!file.has_its_name());
+        file.signed = true;
+        assert!(matches!(file.rename(1), Err(Error::RenameSigned { .. })));
+    }
+
+    #[test]
+    fn other_files_are_refused_each_in_its_way() {
+        assert!(matches!(parse(Path::new("a"), b"text"), Err(Error::Elf { .. })));
+        let other = with_sections(&[(".text", b"")]);
+        assert!(matches!(parse(Path::new("a"), &other), Err(Error::NotOurs { .. })));
+        let name = Meta { name: "../x".into(), ..Meta::default() };
+        assert!(matches!(parse_meta(&name), Err(Error::BadName { .. })));
+        for release in ["../../etc", "a/b", "a b", "a\n"] {
+            let meta = Meta { name: "x".into(), kernel_release: release.into(), ..Meta::default() };
+            assert!(matches!(parse_meta(&meta), Err(Error::BadName { .. })), "{release}");
+        }
+        let format = Meta { name: "x".into(), formats: vec![vec![0], vec![9]], ..Meta::default() };
+        assert!(matches!(parse_meta(&format), Err(Error::Format { index: 1, .. })));
+    }
+
+    #[test]
+    fn a_missing_name_tells_where_it_was_looked_for() {
+        let error = File::find(Path::new("no_such_script")).unwrap_err();
+        assert!(error.to_string().contains("/spile/no_such_script.ko, /lib/modules/"), "{error}");
+        assert!(matches!(File::find(Path::new("./no_such_script.ko")), Err(Error::Unreadable { .. })));
+    }
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Modules in and out of the kernel, leftovers of killed loaders among them.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::kmod::{DeleteModuleFlags, delete_module};
+use nix::libc;
+use nix::sys::signal::Signal;
+use spile_abi::device::{DEVICE_PREFIX, KEPT, OPENED, Owner, SERVICE, State};
+
+use crate::error::{Error, NameOf};
+use crate::host::kernel::is_module_name;
+use crate::host::stderr::say;
+use crate::module::device::Device;
+
+const CLASS: &str = "/sys/class/misc";
+/// A device that was just closed may keep its module for a moment.
+const REMOVE_TRIES: usize = 200;
+const PAUSE: Duration = Duration::from_millis(10);
+const LOCK_TRIES: usize = 1000;
+/// Of a loader that is being killed: its end is seen before its device is closed.
+const IDLE_TRIES: usize = 600;
+const IDLE_PAUSE: Duration = Duration::from_millis(50);
+
+/// What is locked: a file of the kernel's that has always been there and that only root may open (0200), for reasons of its own.
+/// Nothing is written to it.
+const LOCK: &str = "/sys/module/kernel/uevent";
+/// Where sysfs is read-only or lacks that: a directory of root's alone, which is made.
+const LOCK_DIRECTORY: &str = "/run/spile";
+
+/// Whether a module can get this name. Leftovers have been removed before.
+pub fn name_is_free(name: &str) -> Result<(), Error> {
+    match Path::new("/sys/module").join(name).exists() {
+        true => Err(name_taken(name)),
+        false => Ok(()),
+    }
+}
+
+/// By whom the name is taken, as it looks now.
+pub fn name_taken(name: &str) -> Error {
+    let by = match is_ours(name) {
+        true => NameOf::Session,
+        // What is part of the kernel has no life of its own.
+        false if Path::new("/sys/module").join(name).join("initstate").exists() => NameOf::Module,
+        false => NameOf::Kernel,
+    };
+    Error::NameTaken { name: name.to_string(), by }
+}
+
+/// Removes a module that nobody uses any more.
+pub(crate) fn remove(name: &str) -> Result<(), Error> {
+    let failed = |errno| Error::Remove { name: name.to_string(), errno };
+    // SANITY: names of modules have no NUL (is_module_name).
+    let c_name = std::ffi::CString::new(name).map_err(|_| failed(Errno::EINVAL))?;
+    for _ in 0..REMOVE_TRIES {
+        match delete_module(&c_name, DeleteModuleFlags::O_NONBLOCK) {
+            // Somebody else has removed it (rmmod -f).
+            Ok(()) | Err(Errno::ENOENT) => return Ok(()),
+            Err(Errno::EAGAIN | Errno::EBUSY | Errno::EINTR) => std::thread::sleep(PAUSE),
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    Err(failed(Errno::EBUSY))
+}
+
+/// Held while leftovers are looked for and until the own device is open, so that no spilerun takes the module of
+/// another, loaded but not yet opened, for a leftover. Nobody but root can open what is locked, and keep others waiting.
+#[derive(Debug)]
+pub enum Lock {
+    Held(Flock<fs::File>),
+    /// Another spilerun has had it all the time: leftovers stay.
+    Busy,
+    /// This host has nothing to lock.
+    Missing,
+}
+
+impl Lock {
+    /// Waits ten seconds at the most.
+    pub fn take() -> Lock {
+        let Some(mut file) = open_lock() else { return Lock::Missing };
+        for _ in 0..LOCK_TRIES {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => return Lock::Held(lock),
+                Err((back, Errno::EAGAIN | Errno::EINTR)) => file = back,
+                Err(_) => return Lock::Missing,
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Lock::Busy
+    }
+
+    /// Waits as long as it takes.
+    fn wait() -> Lock {
+        loop {
+            match Lock::take() {
+                Lock::Busy => {}
+                taken => return taken,
+            }
+        }
+    }
+
+    pub fn is_held(&self) -> bool {
+        matches!(self, Lock::Held(_))
+    }
+}
+
+fn open_lock() -> Option<fs::File> {
+    let file = fs::OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(LOCK).ok();
+    file.filter(is_root_s_alone).or_else(|| open_lock_directory(Path::new(LOCK_DIRECTORY)))
+}
+
+/// One that is there stays as it is, and is none if others may open it.
+fn open_lock_directory(path: &Path) -> Option<fs::File> {
+    // It may be there, also on a file system that can only be read.
+    let _ = fs::DirBuilder::new().mode(0o700).create(path);
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok().filter(is_root_s_alone)
+}
+
+fn is_root_s_alone(file: &fs::File) -> bool {
+    file.metadata().is_ok_and(|status| status.uid() == 0 && status.mode() & 0o077 == 0)
+}
+
+/// Who uses a module of ours.
+#[derive(Debug)]
+enum Use {
+    /// A loader has it open.
+    Loader,
+    /// Nobody; its session goes on.
+    Detached,
+    /// Nobody: its loader is gone.
+    Leftover,
+}
+
+/// An error: it does not speak as a module of spile does. Nothing is opened that would keep the module: whoever runs a set-uid
+/// spilerun can stop it here.
+fn find_use(name: &str) -> Result<Use, Error> {
+    let info = Device::look(name)?.info()?;
+    Ok(match State::from_number(info.state) {
+        _ if info.flags & OPENED != 0 => Use::Loader,
+        Some(State::Loaded | State::Ready) => Use::Leftover,
+        // Its output may not have been read.
+        Some(State::Stopped) if info.flags & KEPT == 0 => Use::Leftover,
+        _ => Use::Detached,
+    })
+}
+
+/// Who has the name of a service.
+#[derive(Debug)]
+pub enum Holder {
+    /// Nobody, or what is in nobody's way.
+    Nobody,
+    /// A session that the service has begun.
+    Service { detached: bool },
+    /// A session that somebody else has begun.
+    Other(Owner),
+}
+
+/// Who has it now.
+pub fn holder(name: &str) -> Holder {
+    let _lock = Lock::take();
+    if !is_ours(name) {
+        return Holder::Nobody;
+    }
+    let used = find_use(name);
+    let owner = match &used {
+        Ok(Use::Leftover) | Err(_) => return Holder::Nobody,
+        Ok(Use::Detached | Use::Loader) => Device::look(name).and_then(|device| device.owner()),
+    };
+    match owner {
+        Ok(owner) if owner.uid == 0 && owner.flags & SERVICE != 0 => {
+            Holder::Service { detached: matches!(used, Ok(Use::Detached)) }
+        }
+        Ok(owner) => Holder::Other(owner),
+        // It has just gone.
+        Err(_) => Holder::Nobody,
+    }
+}
+
+/// How long a loader has to end its session by itself, and a module to go.
+const COURTESY: Duration = Duration::from_secs(5);
+const TAKE_OVER: Duration = Duration::from_secs(30);
+
+/// Ends the session that has this name, whoever reads it: its loader is told to (TERM), and killed if it does not.
+pub fn take_over(name: &str) -> Result<(), Error> {
+    let begun = Instant::now();
+    let mut told = None;
+    while begun.elapsed() < TAKE_OVER {
+        if matches!(holder(name), Holder::Nobody) {
+            let lock = Lock::take();
+            remove_leftovers(&lock, false);
+            if !Path::new("/sys/module").join(name).exists() {
+                return Ok(());
+            }
+        }
+        match remove_leftover(name, None) {
+            Err(Error::InUse { .. }) => {
+                let signal = if begun.elapsed() < COURTESY { Signal::SIGTERM } else { Signal::SIGKILL };
+                if let Some(opener) = opener_of(name)
+                    && told != Some((opener, signal))
+                {
+                    tell(name, opener, signal);
+                    told = Some((opener, signal));
+                }
+            }
+            Err(Error::NotLoaded { .. }) | Ok(()) => return Ok(()),
+            Err(_) => {}
+        }
+        std::thread::sleep(PAUSE * 5);
+    }
+    Err(Error::InUse { name: name.to_string() })
+}
+
+/// The process that has it open for a session.
+fn opener_of(name: &str) -> Option<u32> {
+    let opener = owner(name)?.opener;
+    (opener > 1).then_some(opener)
+}
+
+/// Signals that process, if it still has the module's device open: then no other can have its number.
+fn tell(name: &str, opener: u32, signal: Signal) {
+    // SAFETY: takes two numbers and gives a new descriptor.
+    let Ok(descriptor) = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, opener, 0) }) else { return };
+    // SAFETY: new, and nobody else's.
+    let descriptor = unsafe { <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(descriptor as i32) };
+    if opener_of(name) == Some(opener) {
+        // SAFETY: a descriptor that lives over the call, numbers, and no siginfo. If the process has gone meanwhile, all is well.
+        unsafe {
+            libc::syscall(
+                libc::SYS_pidfd_send_signal,
+                std::os::fd::AsRawFd::as_raw_fd(&descriptor),
+                signal as i32,
+                0usize,
+                0,
+            )
+        };
+    }
+}
+
+/// Whose session that module has; `None`: there is none.
+pub(crate) fn owner(name: &str) -> Option<Owner> {
+    Device::look(name).and_then(|device| device.owner()).ok()
+}
+
+/// Ends a session that nobody reads, if it is that one; false: somebody reads it, or it could not be removed.
+pub(crate) fn end_unattended(name: &str, loaded: u64) -> bool {
+    let _lock = Lock::take();
+    let is_it = || owner(name).is_some_and(|owner| owner.loaded == loaded);
+    match find_use(name) {
+        Ok(Use::Detached) if is_it() => {
+            let Ok(device) = Device::open(name) else { return false };
+            // What its end probes print is read by nobody.
+            let stopped = device.stop().is_ok();
+            drop(device);
+            stopped && remove(name).is_ok()
+        }
+        Ok(Use::Leftover) => remove(name).is_ok(),
+        Ok(Use::Loader) => false,
+        // Another session, or none.
+        _ => true,
+    }
+}
+
+/// `-A NAME`: the device of a session that nobody reads.
+pub fn attach(name: &str) -> Result<Device, Error> {
+    let name = name.strip_suffix(".ko").unwrap_or(name);
+    let _lock = Lock::take();
+    if !candidates().iter().any(|candidate| candidate == name) {
+        return Err(Error::NotLoaded { name: name.to_string() });
+    }
+    match find_use(name)? {
+        Use::Loader => Err(Error::InUse { name: name.to_string() }),
+        Use::Leftover => Err(Error::NotRunning { name: name.to_string() }),
+        Use::Detached => Device::open(name),
+    }
+}
+
+/// Names of all loaded modules whose device is called like those of ours.
+pub fn candidates() -> Vec<String> {
+    let entries = fs::read_dir(CLASS).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(DEVICE_PREFIX)?.to_string()));
+    names.filter(|name| is_module_name(name) && Path::new("/sys/module").join(name).exists()).collect()
+}
+
+/// Whether a module of this name is loaded that has a device as ours have.
+pub fn is_ours(name: &str) -> bool {
+    candidates().iter().any(|candidate| candidate == name)
+}
+
+/// Removes the modules that killed loaders have left. What cannot be removed stays, and is told with `verbose`.
+pub fn remove_leftovers(lock: &Lock, verbose: bool) {
+    if !lock.is_held() {
+        return;
+    }
+    for name in candidates().into_iter().filter(|name| matches!(find_use(name), Ok(Use::Leftover))) {
+        match remove(&name) {
+            Ok(()) => say(&format!("NOTICE: removed module {name}, which a killed spilerun had left")),
+            Err(error) if verbose => say(&format!("NOTICE: {error}")),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Removes that module if a loader that is gone has left it idle; false: it stays.
+pub(crate) fn remove_idle(name: &str) -> bool {
+    for _ in 0..IDLE_TRIES {
+        // Without it the module of another loader, which has just loaded it, would look the same.
+        let lock = Lock::wait();
+        let is_ours = candidates().iter().any(|candidate| candidate == name);
+        if !lock.is_held() || !is_ours {
+            return false;
+        }
+        match find_use(name) {
+            Ok(Use::Leftover) if remove(name).is_ok() => return true,
+            // Of the loader that is just going, or of another one, which looks after it.
+            Ok(Use::Leftover | Use::Loader) => {}
+            Ok(Use::Detached) | Err(_) => return false,
+        }
+        drop(lock);
+        std::thread::sleep(IDLE_PAUSE);
+    }
+    false
+}
+
+/// `-d NAME`; `*` removes every leftover. `own`: only a session of this user.
+pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<(), Error> {
+    let lock = Lock::take();
+    if name == "*" {
+        remove_leftovers(&lock, true);
+        return Ok(());
+    }
+    let name = name.strip_suffix(".ko").unwrap_or(name);
+    if !candidates().iter().any(|candidate| candidate == name) {
+        return Err(Error::NotLoaded { name: name.to_string() });
+    }
+    // What looks left behind may be what another spilerun has just loaded.
+    if matches!(lock, Lock::Busy) {
+        return Err(Error::Locked);
+    }
+    match find_use(name)? {
+        Use::Loader => Err(Error::InUse { name: name.to_string() }),
+        Use::Leftover => remove(name),
+        Use::Detached => {
+            // Before it is opened: an open device keeps the module, for as long as its process is stopped.
+            let owner = Device::look(name)?.owner()?;
+            if own.is_some_and(|own| own != owner.uid) {
+                return Err(Error::OtherOwner { name: name.to_string(), uid: owner.uid });
+            }
+            let device = Device::open(name)?;
+            // Its end probes run; what they print is read by nobody.
+            device.stop()?;
+            drop(device);
+            remove(name)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_directory_of_root_s_alone_is_locked() {
+        let directory = tempfile::tempdir().unwrap();
+        let [new, loose, link] = ["new", "loose", "link"].map(|name| directory.path().join(name));
+        fs::DirBuilder::new().mode(0o755).create(&loose).unwrap();
+        std::os::unix::fs::symlink("/root", &link).unwrap();
+        assert!(open_lock_directory(&loose).is_none() && open_lock_directory(&link).is_none());
+        assert_eq!(open_lock_directory(&new).is_some(), nix::unistd::geteuid().is_root());
+        assert_eq!(fs::metadata(&new).unwrap().mode() & 0o777, 0o700);
+    }
+}

@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Where text goes: what the script prints to standard output or a file, all else to standard error.
+//!
+//! Nothing here waits: text is kept until a descriptor takes it, so that the poll loop goes on, sees signals, and stops
+//! the session even while a pipe is full. How much is waiting is the loop's to look at.
+
+pub mod progress;
+pub mod rotate;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::{SFlag, fstat};
+
+use crate::error::Error;
+use crate::options::{Escape, Options};
+use crate::output::rotate::Files;
+use crate::records::ring::OutFile;
+use spile_abi::escape;
+
+/// A pipe that poll(2) calls writable takes this much without waiting (PIPE_BUF).
+const PIPE_CHUNK: usize = 4096;
+const FILE_CHUNK: usize = 1 << 20;
+/// From here on no more records should be read.
+const FULL: usize = 1 << 20;
+
+/// Why nothing can be written any more.
+#[derive(Debug)]
+pub enum Ended {
+    /// Nobody reads it (a closed pipe, a terminal that is gone).
+    Closed,
+    Failed(io::Error),
+}
+
+/// One descriptor and what is still to be written to it.
+#[derive(Debug)]
+struct Sink {
+    descriptor: OwnedFd,
+    is_file: bool,
+    pending: Vec<u8>,
+    /// Of `pending`: already written.
+    written: usize,
+    /// Of this file altogether.
+    bytes: u64,
+    /// Of this stream, whatever files it goes to.
+    pushed: u64,
+    /// Bytes that were written to this file, and those up to its last line's end.
+    reached: u64,
+    whole: u64,
+    /// Lines that could not be written.
+    dropped: u64,
+    ended: Option<Ended>,
+    /// What cannot be written is not done with: the session outlives this loader, and the next one finds it.
+    keeps: bool,
+    /// Bytes that are not done with therefore.
+    kept: u64,
+}
+
+impl Sink {
+    fn new(descriptor: OwnedFd) -> Sink {
+        let mode = fstat(&descriptor).map(|status| SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT);
+        Sink {
+            descriptor,
+            is_file: mode == Ok(SFlag::S_IFREG),
+            pending: Vec::new(),
+            written: 0,
+            bytes: 0,
+            pushed: 0,
+            reached: 0,
+            whole: 0,
+            dropped: 0,
+            ended: None,
+            keeps: false,
+            kept: 0,
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        if self.ended.is_none() {
+            self.pending.extend_from_slice(bytes);
+            self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+            self.pushed = self.pushed.saturating_add(bytes.len() as u64);
+        } else {
+            self.dropped = self.dropped.saturating_add(lines(bytes));
+            self.keep(bytes.len());
+        }
+    }
+
+    /// Bytes that were to be pushed, or were.
+    fn keep(&mut self, bytes: usize) {
+        if self.keeps {
+            let pushed_now = if self.ended.is_some() { bytes as u64 } else { 0 };
+            self.pushed = self.pushed.saturating_add(pushed_now);
+            self.kept = self.kept.saturating_add(bytes as u64);
+        }
+    }
+
+    /// Whether the next byte begins a line.
+    fn is_between_lines(&self) -> bool {
+        self.pending.last().is_none_or(|byte| *byte == b'\n')
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pending.len() == self.written
+    }
+
+    /// Of all that was pushed; what cannot be written any more is done with, unless it is kept.
+    fn done(&self) -> u64 {
+        self.pushed.saturating_sub((self.pending.len() - self.written) as u64).saturating_sub(self.kept)
+    }
+
+    /// The regular file it is, with its length.
+    fn file(&self) -> Option<OutFile> {
+        let status = fstat(&self.descriptor).ok().filter(|_| self.is_file)?;
+        Some(OutFile { device: status.st_dev, inode: status.st_ino, bytes: u64::try_from(status.st_size).ok()? })
+    }
+
+    /// Writes what can be written without waiting.
+    fn write(&mut self) {
+        let chunk = if self.is_file { FILE_CHUNK } else { PIPE_CHUNK };
+        while !self.is_empty() && (self.is_file || self.is_writable()) {
+            let rest = self.pending.get(self.written..).unwrap_or_default();
+            match nix::unistd::write(&self.descriptor, rest.get(..chunk).unwrap_or(rest)) {
+                Ok(count) => {
+                    let last = rest.get(..count).and_then(|done| done.iter().rposition(|byte| *byte == b'\n'));
+                    self.whole = last.map_or(self.whole, |at| self.reached + at as u64 + 1);
+                    self.reached += count as u64;
+                    self.written += count;
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => break,
+                Err(Errno::EPIPE | Errno::EIO) if !self.is_file => self.end(Ended::Closed),
+                Err(errno) => self.fail(errno.into()),
+            }
+        }
+        if self.is_empty() {
+            self.pending.clear();
+            self.written = 0;
+        } else if self.written > FULL {
+            self.pending.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    /// Also when it is known to be closed: then writing says so.
+    fn is_writable(&self) -> bool {
+        let mut descriptors = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLOUT)];
+        poll(&mut descriptors, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
+    /// A full disk: the file ends with its last whole line, and what is missing is counted.
+    fn fail(&mut self, error: io::Error) {
+        let torn = self.reached - self.whole;
+        self.dropped = self.dropped.saturating_add(lines(self.pending.get(self.written..).unwrap_or_default()));
+        if self.is_file && torn > 0 {
+            let length = fstat(&self.descriptor).ok().and_then(|status| u64::try_from(status.st_size).ok());
+            // Without it the line stays torn, which is no worse than before.
+            let _ = length
+                .and_then(|length| length.checked_sub(torn))
+                .map(|length| nix::unistd::ftruncate(&self.descriptor, length as i64));
+        }
+        self.end(Ended::Failed(error));
+    }
+
+    fn end(&mut self, ended: Ended) {
+        self.keep(self.pending.len() - self.written);
+        self.pending.clear();
+        self.written = 0;
+        self.ended = Some(ended);
+    }
+}
+
+/// A stream of what the script prints.
+#[derive(Debug)]
+struct Out {
+    sink: Sink,
+    /// Where the next file comes from; `None`: standard output.
+    files: Option<Files>,
+}
+
+impl Out {
+    fn open(mut files: Files) -> Result<Out, Error> {
+        let file = files.open_next().map_err(|(path, error)| Error::OpenOutput { path, error })?;
+        Ok(Out { sink: Sink::new(file.into()), files: Some(files) })
+    }
+
+    fn print(&mut self, text: &[u8]) {
+        let is_due = self.files.as_ref().is_some_and(|files| self.sink.bytes >= files.limit());
+        // Nothing is torn: a line ends in the file where it began.
+        if is_due && self.sink.is_between_lines() {
+            self.next_file();
+        }
+        self.sink.push(text);
+    }
+
+    /// Back to the length that it had, of this file or the one before; false: it is another one, or one that others may
+    /// write to, as standard output.
+    fn cut_back(&self, wanted: OutFile) -> bool {
+        if self.files.is_none() {
+            return false;
+        }
+        let same = |found: OutFile| {
+            (found.device, found.inode) == (wanted.device, wanted.inode) && found.bytes >= wanted.bytes
+        };
+        if self.sink.file().is_some_and(same) {
+            return nix::unistd::ftruncate(&self.sink.descriptor, wanted.bytes as i64).is_ok();
+        }
+        let path = self.files.as_ref().and_then(Files::before);
+        let before = path.and_then(|path| std::fs::OpenOptions::new().append(true).open(path).ok());
+        before.map(|file| Sink::new(file.into())).is_some_and(|sink| {
+            sink.file().is_some_and(same) && nix::unistd::ftruncate(&sink.descriptor, wanted.bytes as i64).is_ok()
+        })
+    }
+
+    fn next_file(&mut self) {
+        let Some(files) = &mut self.files else { return };
+        // A file takes all of it, or the stream has ended.
+        self.sink.write();
+        if self.sink.ended.is_some() || !self.sink.is_empty() {
+            return;
+        }
+        match files.open_next() {
+            Ok(file) => self.sink = Sink { pushed: self.sink.pushed, keeps: self.sink.keeps, ..Sink::new(file.into()) },
+            Err((_, error)) => self.sink.fail(error),
+        }
+    }
+}
+
+/// All ways out.
+#[derive(Debug)]
+pub struct Sinks {
+    /// One, or in bulk mode one for each CPU. Never empty.
+    outs: Vec<Out>,
+    /// Which of them is printed to.
+    current: usize,
+    /// `None`: standard error is the same as standard output, and order is kept among them.
+    err: Option<Sink>,
+    /// Of what the script prints only line ends and tabs are obeyed.
+    escapes: bool,
+}
+
+impl Sinks {
+    /// Opens what `-o`, `-S` and `--bulk` ask for; `cpus`: their number, for bulk mode.
+    pub fn open(options: &Options, cpus: u32) -> Result<Sinks, Error> {
+        let mut sinks = Sinks::open_all(options, cpus)?;
+        sinks.escapes = match options.escape {
+            Escape::Never => false,
+            Escape::Always => true,
+            Escape::Auto => sinks.outs.iter().any(|out| nix::unistd::isatty(&out.sink.descriptor).unwrap_or(false)),
+        };
+        Ok(if options.keep { sinks.keeping() } else { sinks })
+    }
+
+    /// What the script prints and what cannot be written is not done with.
+    pub fn keeping(mut self) -> Sinks {
+        self.outs.iter_mut().for_each(|out| out.sink.keeps = true);
+        self
+    }
+
+    fn open_all(options: &Options, cpus: u32) -> Result<Sinks, Error> {
+        let err = Some(Sink::new(duplicate(io::stderr().as_fd())?));
+        if options.bulk {
+            let name = options.output.as_deref().unwrap_or(Path::new("stpd"));
+            let outs =
+                (0..cpus.max(1)).map(|cpu| Out::open(Files::new(name, Some(cpu), options.rotation, options.append)));
+            return Ok(Sinks { outs: outs.collect::<Result<_, _>>()?, current: 0, err, escapes: false });
+        }
+        match &options.output {
+            Some(name) => Ok(Sinks {
+                outs: vec![Out::open(Files::new(name, None, options.rotation, options.append))?],
+                current: 0,
+                err,
+                escapes: false,
+            }
+            .merged()),
+            None => Ok(Sinks::new(duplicate(io::stdout().as_fd())?, duplicate(io::stderr().as_fd())?)),
+        }
+    }
+
+    /// Standard output (or what stands in its place) and standard error.
+    pub fn new(out: OwnedFd, err: OwnedFd) -> Sinks {
+        let out = Out { sink: Sink::new(out), files: None };
+        Sinks { outs: vec![out], current: 0, err: Some(Sink::new(err)), escapes: false }.merged()
+    }
+
+    /// Standard error has no sink of its own where it goes to the same place.
+    fn merged(mut self) -> Sinks {
+        let place = |sink: &Sink| fstat(&sink.descriptor).ok().map(|status| (status.st_dev, status.st_ino));
+        let out = self.outs.first().and_then(|out| place(&out.sink));
+        if out.is_some() && out == self.err.as_ref().and_then(place) {
+            self.err = None;
+        }
+        self
+    }
+
+    /// Whose output comes next; of importance in bulk mode only.
+    pub fn select_cpu(&mut self, cpu: u32) {
+        if self.outs.len() > 1 {
+            self.current = (cpu as usize).min(self.outs.len() - 1);
+        }
+    }
+
+    /// To the next file, now.
+    pub fn rotate(&mut self) {
+        self.outs.iter_mut().for_each(Out::next_file);
+    }
+
+    /// From now on messages go where the script prints.
+    pub fn leave_terminal(&mut self) {
+        self.write();
+        self.err = None;
+    }
+
+    pub fn print(&mut self, text: &[u8]) {
+        let Some(out) = self.outs.get_mut(self.current) else { return };
+        match self.escapes {
+            true => out.print(&escape::output(text)),
+            false => out.print(text),
+        }
+    }
+
+    fn sinks(&self) -> impl Iterator<Item = &Sink> {
+        self.outs.iter().map(|out| &out.sink).chain(&self.err)
+    }
+
+    fn sinks_mut(&mut self) -> impl Iterator<Item = &mut Sink> {
+        self.outs.iter_mut().map(|out| &mut out.sink).chain(&mut self.err)
+    }
+
+    /// A line for standard error. What came from outside in it cannot end it, nor is it obeyed.
+    pub fn message(&mut self, line: &str) {
+        self.tell(&escape::line(line));
+        self.tell("\n");
+    }
+
+    /// A table for standard error: its lines are ours, what is in them may come from outside.
+    pub fn table(&mut self, text: &str) {
+        text.trim_end().split('\n').for_each(|line| self.message(line));
+    }
+
+    /// Of a terminal: the cursor goes home, and what is there goes.
+    pub fn clear(&mut self) {
+        self.tell("\x1b[H\x1b[2J");
+    }
+
+    fn tell(&mut self, text: &str) {
+        let out = self.outs.first_mut().map(|out| &mut out.sink);
+        if let Some(sink) = self.err.as_mut().or(out) {
+            sink.push(text.as_bytes());
+        }
+    }
+
+    /// Bytes that came so far, of each stream in the order of [`Sinks::written`].
+    pub fn pushed(&self) -> impl Iterator<Item = u64> {
+        self.sinks().map(|sink| sink.pushed)
+    }
+
+    /// How many of them are written, or never will be.
+    pub fn written(&self) -> impl Iterator<Item = u64> {
+        self.sinks().map(Sink::done)
+    }
+
+    /// What the script prints to, as far as it is a regular file: by CPU in bulk mode, else one.
+    pub fn files(&self) -> impl Iterator<Item = Option<OutFile>> {
+        self.outs.iter().map(|out| out.sink.file())
+    }
+
+    /// Takes files back to what they were; false if one is not among them.
+    pub fn cut_back(&mut self, wanted: &[OutFile]) -> bool {
+        self.outs.iter().zip(wanted).all(|(out, wanted)| wanted.inode > 0 && out.cut_back(*wanted))
+    }
+
+    /// Writes what can be written without waiting.
+    pub fn write(&mut self) {
+        self.sinks_mut().for_each(Sink::write);
+    }
+
+    /// More is waiting than is good: read no more records.
+    pub fn is_full(&self) -> bool {
+        self.sinks().map(|sink| sink.pending.len() - sink.written).sum::<usize>() > FULL
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sinks().all(Sink::is_empty)
+    }
+
+    /// Drops what is waiting, and what the script still prints; false if nothing was waiting.
+    pub fn give_up(&mut self) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        self.outs.iter_mut().for_each(|out| out.sink.end(Ended::Closed));
+        if let Some(err) = &mut self.err {
+            err.pending.clear();
+            err.written = 0;
+        }
+        true
+    }
+
+    /// Lines that the script printed and that could not be written.
+    pub fn dropped(&self) -> u64 {
+        self.outs
+            .iter()
+            .filter(|out| matches!(out.sink.ended, Some(Ended::Failed(_))))
+            .map(|out| out.sink.dropped)
+            .sum()
+    }
+
+    /// Why what the script prints goes nowhere any more.
+    pub fn ended(&self) -> Option<&Ended> {
+        self.outs.iter().find_map(|out| out.sink.ended.as_ref())
+    }
+
+    /// Descriptors to wait for, with what to wait for: room where something is waiting, else only the reader's end.
+    /// None for files, which always take more, and for what has ended.
+    pub fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+        self.sinks().filter(|sink| sink.ended.is_none() && !sink.is_file).map(|sink| {
+            let events = if sink.is_empty() { PollFlags::empty() } else { PollFlags::POLLOUT };
+            (sink.descriptor.as_fd(), events)
+        })
+    }
+
+    /// To be told of what poll(2) found for each of [`Sinks::descriptors`], in their order: the reader may be gone before
+    /// there is something to write.
+    pub fn found(&mut self, found: &[PollFlags]) {
+        let waited = self.sinks_mut().filter(|sink| sink.ended.is_none() && !sink.is_file);
+        for (sink, found) in waited.zip(found) {
+            // A pipe's reader that is gone is an error, a socket's (the journal's) a hang-up.
+            if found.intersects(PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL) {
+                sink.end(Ended::Closed);
+            }
+        }
+    }
+}
+
+fn lines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// A descriptor of our own, so that closing it is no loss.
+fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
+    descriptor.try_clone_to_owned().map_err(|error| Error::System { doing: "duplicating standard output", error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Read;
+
+    fn pipe() -> (fs::File, OwnedFd) {
+        let (read, write) = nix::unistd::pipe().unwrap();
+        (read.into(), write)
+    }
+
+    #[test]
+    fn a_full_pipe_does_not_block_and_nothing_is_lost() {
+        let (mut reader, writer) = pipe();
+        let (_other, err) = pipe();
+        let mut sinks = Sinks::new(writer, err);
+        let text: Vec<u8> = (0..3_000_000u32).map(|n| n as u8).collect();
+        sinks.print(&text);
+        sinks.write();
+        assert!(sinks.is_full());
+        let mut read = Vec::new();
+        while !sinks.is_empty() {
+            let mut buffer = vec![0; 100_000];
+            let count = reader.read(&mut buffer).unwrap();
+            read.extend(&buffer[..count]);
+            sinks.write();
+        }
+        drop(sinks);
+        reader.read_to_end(&mut read).unwrap();
+        assert!(read == text);
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_ends_it_in_order() {
+        let (reader, writer) = pipe();
+        let (_other, err) = pipe();
+        let mut sinks = Sinks::new(writer, err);
+        drop(reader);
+        sinks.print(b"x");
+        sinks.write();
+        assert!(matches!(sinks.ended(), Some(Ended::Closed)));
+        sinks.print(b"more");
+        assert!(sinks.is_empty());
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_noticed_without_writing() {
+        let (reader, writer) = pipe();
+        let (_other, err) = pipe();
+        let mut sinks = Sinks::new(writer, err);
+        drop(reader);
+        let found: Vec<PollFlags> = {
+            let mut descriptors: Vec<PollFd> =
+                sinks.descriptors().map(|(fd, events)| PollFd::new(fd, events)).collect();
+            poll(&mut descriptors, PollTimeout::ZERO).unwrap();
+            descriptors.iter().map(|descriptor| descriptor.revents().unwrap()).collect()
+        };
+        sinks.found(&found);
+        assert!(matches!(sinks.ended(), Some(Ended::Closed)));
+    }
+
+    #[test]
+    fn a_socket_whose_reader_has_gone_is_closed_before_anything_is_written() {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (_other, err) = pipe();
+        let mut sinks = Sinks::new(ours.into(), err);
+        let look = |sinks: &mut Sinks| {
+            let mut descriptors: Vec<PollFd<'_>> =
+                sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)).collect();
+            poll(&mut descriptors, PollTimeout::ZERO).unwrap();
+            let found: Vec<PollFlags> = descriptors.iter().map(|descriptor| descriptor.revents().unwrap()).collect();
+            drop(descriptors);
+            sinks.found(&found);
+        };
+        look(&mut sinks);
+        assert!(sinks.ended().is_none());
+        drop(theirs);
+        look(&mut sinks);
+        assert!(matches!(sinks.ended(), Some(Ended::Closed)));
+    }
+
+    #[test]
+    fn a_full_disk_is_told() {
+        let full = Path::new("/dev/full");
+        let (_other, err) = pipe();
+        let mut sinks = Sinks::new(fs::OpenOptions::new().write(true).open(full).unwrap().into(), err);
+        sinks.print(b"x");
+        sinks.write();
+        assert!(matches!(sinks.ended(), Some(Ended::Failed(error)) if error.raw_os_error() == Some(28)));
+    }
+
+    #[test]
+    fn a_file_that_cannot_grow_ends_with_a_whole_line() {
+        let mut file = tempfile::tempfile().unwrap();
+        let (_other, err) = pipe();
+        let mut sinks = Sinks::new(file.try_clone().unwrap().into(), err);
+        sinks.print(b"one\ntw");
+        sinks.write();
+        sinks.print(b"o\nthree\n");
+        sinks.outs[0].sink.fail(io::Error::from_raw_os_error(28));
+        sinks.print(b"four\n");
+        let mut text = String::new();
+        std::io::Seek::rewind(&mut file).unwrap();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!((text.as_str(), sinks.dropped()), ("one\n", 3));
+    }
+
+    #[test]
+    fn messages_and_prints_keep_their_order_where_both_go_to_one_place() {
+        let (mut reader, writer) = pipe();
+        let err = writer.try_clone().unwrap();
+        let mut sinks = Sinks::new(writer, err);
+        sinks.print(b"one\n");
+        sinks.message("two");
+        sinks.print(b"three\n");
+        sinks.write();
+        drop(sinks);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "one\ntwo\nthree\n");
+    }
+
+    fn options(line: &str) -> Options {
+        Options::parse(line.split(' ').map(std::ffi::OsString::from)).unwrap()
+    }
+
+    #[test]
+    fn the_next_file_begins_with_a_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("log");
+        let mut options = options(&format!("spilerun a.ko -o {} -S 1", name.display()));
+        options.rotation = Some(crate::options::Rotation { bytes: 4, files: None });
+        let mut sinks = Sinks::open(&options, 2).unwrap();
+        for text in ["one\n", "t", "wo and more", "\n", "three\n"] {
+            sinks.print(text.as_bytes());
+        }
+        sinks.rotate();
+        sinks.print(b"four\n");
+        sinks.write();
+        let read = |number: u32| fs::read_to_string(directory.path().join(format!("log.{number}"))).unwrap();
+        assert_eq!([0, 1, 2, 3].map(read), ["one\n", "two and more\n", "three\n", "four\n"]);
+    }
+
+    #[test]
+    fn in_bulk_each_cpu_has_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("log");
+        let mut sinks = Sinks::open(&options(&format!("spilerun a.ko --bulk -o {}", name.display())), 2).unwrap();
+        for (cpu, text) in [(0, "a"), (1, "b"), (0, "c"), (7, "d")] {
+            sinks.select_cpu(cpu);
+            sinks.print(text.as_bytes());
+        }
+        sinks.write();
+        let read = |cpu: u32| fs::read_to_string(directory.path().join(format!("log_cpu{cpu}"))).unwrap();
+        assert_eq!([read(0), read(1)], ["ac", "bd"]);
+        assert!(Sinks::open(&options("spilerun a.ko -o /no/such/place"), 1).is_err());
+    }
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! How far the module may forget: what has been read from the rings is theirs until its text has been written out, so that
+//! a loader that is killed loses nothing, and the next one knows what is there twice.
+//!
+//! After each look at the rings a mark says: with so many bytes written, the rings are done up to there. Marks are taken in
+//! order as the descriptors take the bytes.
+
+use std::collections::VecDeque;
+
+use crate::output::Sinks;
+use crate::records::ring::{OutFile, Ring};
+
+/// Marks that are waiting; then the last one moves on.
+const MOST: usize = 64;
+
+#[derive(Debug)]
+struct Mark {
+    /// By sink.
+    pushed: Vec<u64>,
+    /// By ring.
+    tails: Vec<u64>,
+}
+
+#[derive(Debug, Default)]
+pub struct Progress {
+    marks: VecDeque<Mark>,
+}
+
+impl Progress {
+    /// What has been read by now is pushed into the sinks.
+    pub fn mark<R: AsMut<Ring>>(&mut self, rings: &mut [R], sinks: &Sinks) {
+        let tails: Vec<u64> = rings
+            .iter_mut()
+            .map(|ring| {
+                let ring = ring.as_mut();
+                ring.settle();
+                ring.read_up_to()
+            })
+            .collect();
+        let is_same = match self.marks.back() {
+            Some(last) => last.tails == tails,
+            None => !rings.iter_mut().any(|ring| ring.as_mut().is_behind()),
+        };
+        if is_same {
+            return;
+        }
+        if self.marks.len() >= MOST {
+            self.marks.pop_back();
+        }
+        self.marks.push_back(Mark { pushed: sinks.pushed().collect(), tails });
+    }
+
+    /// Gives back what has been written.
+    pub fn release<R: AsMut<Ring>>(&mut self, rings: &mut [R], sinks: &Sinks) {
+        let mut done = None;
+        while self
+            .marks
+            .front()
+            .is_some_and(|mark| mark.pushed.iter().zip(sinks.written()).all(|(pushed, written)| *pushed <= written))
+        {
+            done = self.marks.pop_front();
+        }
+        let Some(done) = done else { return };
+        // Before the tails: killed in between, a line is there twice and not cut away.
+        if self.marks.is_empty() {
+            set_out(rings, sinks);
+        }
+        rings.iter_mut().zip(done.tails).for_each(|(ring, tail)| ring.as_mut().release(tail));
+    }
+
+    /// Something has been read that is not written yet.
+    pub fn is_behind(&self) -> bool {
+        !self.marks.is_empty()
+    }
+}
+
+/// How long files are now, with exactly what is given back.
+fn set_out<R: AsMut<Ring>>(rings: &mut [R], sinks: &Sinks) {
+    let mut files = sinks.files();
+    for ring in rings {
+        match files.next() {
+            Some(file) => ring.as_mut().set_out(file.unwrap_or_default()),
+            None => return,
+        }
+    }
+}
+
+/// What the loader before has left: cuts off what it has written to files beyond what the rings have given back, and says how
+/// many records may have been printed twice all the same.
+pub fn mend<R: AsMut<Ring>>(rings: &mut [R], sinks: &mut Sinks) -> u64 {
+    let outs: Vec<OutFile> = rings.iter_mut().map(|ring| ring.as_mut().out()).collect();
+    let count: u64 = rings.iter_mut().map(|ring| ring.as_mut().doubtful()).sum();
+    match count > 0 && !sinks.cut_back(&outs) {
+        true => count,
+        false => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use crate::records::ring::tests::Fake;
+    use std::io::{Read, Write};
+
+    fn sinks(out: std::fs::File) -> Sinks {
+        Sinks::new(out.into(), std::fs::OpenOptions::new().write(true).open("/dev/null").unwrap().into())
+    }
+
+    fn read(fake: &mut Fake, sinks: &mut Sinks) {
+        fake.ring.refresh();
+        let mut payload = Vec::new();
+        while fake.ring.front().unwrap().is_some() {
+            fake.ring.take(&mut payload);
+            sinks.print(&payload);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_written_stays_for_the_next_loader_if_the_session_goes_on() {
+        for (keeps, left) in [(true, 2), (false, 0)] {
+            let (reader, writer) = nix::unistd::pipe()
+                .map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write)))
+                .unwrap();
+            let sinks = sinks(writer);
+            let mut sinks = if keeps { sinks.keeping() } else { sinks };
+            let mut fake = [Fake::new(0, 1 << 20)];
+            let mut progress = Progress::default();
+            let mut step = |fake: &mut [Fake; 1]| {
+                read(&mut fake[0], &mut sinks);
+                progress.mark(fake, &sinks);
+                sinks.write();
+                progress.release(fake, &sinks);
+            };
+            fake[0].write(0, b"written ");
+            step(&mut fake);
+            assert_eq!(fake[0].ring.doubtful(), 0);
+            drop(reader);
+            // One that cannot be written, and one that comes when that is known.
+            for number in 1..3 {
+                fake[0].write(number, b"for the next one");
+                step(&mut fake);
+            }
+            assert_eq!(fake[0].another().doubtful(), left, "{keeps}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_written_stays_in_the_ring() {
+        let (mut reader, writer) =
+            nix::unistd::pipe().map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write))).unwrap();
+        let mut sinks = sinks(writer);
+        let mut fake = [Fake::new(0, 1 << 20)];
+        for number in 0..3 {
+            fake[0].write(number, &[b'a'; 60_000]);
+        }
+        let mut progress = Progress::default();
+        read(&mut fake[0], &mut sinks);
+        progress.mark(&mut fake, &sinks);
+        sinks.write();
+        progress.release(&mut fake, &sinks);
+        assert_eq!((fake[0].tail(), progress.is_behind()), (0, true), "the pipe holds less");
+        assert_eq!(fake[0].ring.doubtful(), 0, "of what this one has read itself nothing is left to read");
+        fake[0].write(9, b"more....");
+        read(&mut fake[0], &mut sinks);
+        progress.mark(&mut fake, &sinks);
+        let mut buffer = vec![0; 300_000];
+        for _ in 0..20 {
+            let _ = reader.read(&mut buffer).unwrap();
+            sinks.write();
+            progress.release(&mut fake, &sinks);
+            if !progress.is_behind() {
+                break;
+            }
+        }
+        assert_eq!(fake[0].tail(), fake[0].ring.read_up_to());
+    }
+
+    #[test]
+    fn a_killed_loader_s_half_line_is_cut_off_and_its_records_come_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let open = || std::fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        let mut fake = [Fake::new(0, 1 << 12)];
+        let (mut first, mut progress) = (sinks(open()), Progress::default());
+        fake[0].write(1, b"one\nand\n");
+        read(&mut fake[0], &mut first);
+        progress.mark(&mut fake, &first);
+        first.write();
+        progress.release(&mut fake, &first);
+        fake[0].write(2, b"a longer");
+        fake[0].write(3, b" line.\n\n");
+        read(&mut fake[0], &mut first);
+        progress.mark(&mut fake, &first);
+        // Killed while it writes.
+        open().write_all(b"a lo").unwrap();
+        let mut rings = [fake[0].another()];
+        assert_eq!(rings[0].doubtful(), 2);
+        // Standard output may be somebody else's too.
+        assert_eq!(mend(&mut rings, &mut sinks(open())), 2);
+        let mut options = Options::parse(
+            ["spilerun", "a.ko", "-o"].map(std::ffi::OsString::from).into_iter().chain([path.clone().into()]),
+        )
+        .unwrap();
+        options.append = true;
+        let mut second = Sinks::open(&options, 1).unwrap();
+        assert_eq!(mend(&mut rings, &mut second), 0);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nand\n");
+        // Of a pipe nobody can say.
+        let (_reader, writer) = nix::unistd::pipe().unwrap();
+        let mut other = sinks(writer.into());
+        assert_eq!(mend(&mut rings, &mut other), 2);
+    }
+}

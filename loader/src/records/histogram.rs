@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The chart of a histogram, as SystemTap draws it: a row for each bucket from two before the first that has values to
+//! two behind the last, its bar at most [`WIDTH`] long, gaps of more than four empty rows replaced by one with `~`. What is
+//! out of a linear one's range has a row only where something is.
+//!
+//! The twin of runtime-c/histogram.c; `tests/parity.rs` compares the two.
+
+use spile_abi::format::Histogram;
+
+use crate::records::payload::{Payload, Short};
+use crate::records::text::Text;
+
+/// Columns of the longest bar.
+const WIDTH: u64 = 50;
+/// Empty rows that stay beside one that is not.
+const ELISION: usize = 2;
+/// The bucket of 0 in a logarithmic histogram.
+const LOG_ZERO: usize = 64;
+
+/// Appends the chart of the counts that come next in the payload.
+pub fn render(kind: Histogram, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
+    if let Some(bytes) = payload.bytes()? {
+        let mut counts: Vec<u64> = bytes.chunks_exact(8).map(number).collect();
+        counts.resize(kind.buckets() as usize, 0);
+        Chart { kind, counts }.draw(text);
+    }
+    Ok(())
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+struct Chart {
+    kind: Histogram,
+    counts: Vec<u64>,
+}
+
+impl Chart {
+    fn draw(&self, text: &mut Text) {
+        let filled = |count: &u64| *count > 0;
+        let (Some(mut first), Some(mut last)) =
+            (self.counts.iter().position(filled), self.counts.iter().rposition(filled))
+        else {
+            return;
+        };
+        for _ in 0..ELISION {
+            // Without negative values there are no negative rows.
+            if first > 0 && (self.kind != Histogram::Log || first != LOG_ZERO) {
+                first -= 1;
+            }
+            last = (last + 1).min(self.counts.len() - 1);
+        }
+        if self.kind != Histogram::Log {
+            let outer = self.counts.len() - 1;
+            first += usize::from(first == 0 && self.counts[0] == 0);
+            last -= usize::from(last == outer && self.counts[outer] == 0);
+        }
+        let most = self.counts.iter().copied().max().unwrap_or(0);
+        let scale = if most <= WIDTH { 1 } else { most.div_ceil(WIDTH) };
+        let labels: Vec<String> = (first..=last).map(|bucket| self.label(bucket)).collect();
+        let columns = labels.iter().map(String::len).max().unwrap_or(0).max("value".len());
+        let count_columns = most.to_string().len();
+        text.push(format!("{:>columns$} |{} count\n", "value", "-".repeat(WIDTH as usize)).as_bytes());
+        let mut gap = false;
+        for (bucket, label) in (first..=last).zip(labels) {
+            let beside = bucket.saturating_sub(ELISION)..=(bucket + ELISION).min(last);
+            if self.counts[beside].iter().all(|&count| count == 0) {
+                gap = true;
+                continue;
+            }
+            if std::mem::take(&mut gap) {
+                text.push(format!("{:>columns$} ~\n", "").as_bytes());
+            }
+            let count = self.counts[bucket];
+            let (bar, width) = ("@".repeat((count / scale) as usize), WIDTH as usize);
+            text.push(format!("{label:>columns$} |{bar:width$} {count:>count_columns$}\n").as_bytes());
+        }
+        text.push_byte(b'\n');
+    }
+
+    /// The least value of a bucket, with `<` or `>` for the outer ones of a linear histogram.
+    fn label(&self, bucket: usize) -> String {
+        match self.kind {
+            Histogram::Log => match bucket.checked_sub(LOG_ZERO) {
+                Some(0) => 0,
+                Some(power) => (1u64 << (power - 1)) as i64,
+                None => (1u64 << (LOG_ZERO - 1 - bucket)).wrapping_neg() as i64,
+            }
+            .to_string(),
+            Histogram::Linear { low, width, .. } => {
+                let at = |steps: usize| low.wrapping_add(width.wrapping_mul(steps as i64));
+                match bucket {
+                    0 => format!("<{low}"),
+                    _ if bucket + 1 == self.counts.len() => format!(">{}", at(bucket - 2)),
+                    _ => at(bucket - 1).to_string(),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(kind: Histogram, filled: &[(usize, u64)]) -> String {
+        let mut counts = vec![0; kind.buckets() as usize];
+        filled.iter().for_each(|&(bucket, count)| counts[bucket] = count);
+        let mut text = Text::new(1 << 16);
+        Chart { kind, counts }.draw(&mut text);
+        String::from_utf8(text.as_bytes().to_vec()).expect("a chart is ASCII")
+    }
+
+    #[test]
+    fn rows_bars_and_gaps() {
+        let chart = drawn(Histogram::Log, &[(65, 3), (66, 60), (75, 1)]);
+        let lines: Vec<&str> = chart.lines().collect();
+        assert_eq!(lines[0], format!("value |{} count", "-".repeat(50)));
+        assert_eq!(lines[1], format!("    0 |{} {:>2}", " ".repeat(50), 0));
+        assert_eq!(lines[2], format!("    1 |@{} {:>2}", " ".repeat(49), 3));
+        assert_eq!(lines[3], format!("    2 |{}{} 60", "@".repeat(30), " ".repeat(20)));
+        assert_eq!(lines[6], "      ~");
+        assert_eq!(lines[9], format!(" 1024 |{} {:>2}", " ".repeat(50), 1));
+        assert_eq!(lines.len(), 13);
+        assert!(chart.ends_with("\n\n"));
+    }
+
+    #[test]
+    fn outer_buckets_of_linear_histograms() {
+        let chart = drawn(Histogram::Linear { low: -10, high: 20, width: 10 }, &[(0, 1), (5, 2)]);
+        let labels: Vec<&str> =
+            chart.lines().filter_map(|line| line.split_once(" |")).map(|(label, _)| label).collect();
+        assert_eq!(labels, ["value", " <-10", "  -10", "    0", "   10", "   20", "  >20"]);
+    }
+
+    #[test]
+    fn nothing_is_no_chart() {
+        assert_eq!(drawn(Histogram::Log, &[]), "");
+    }
+}

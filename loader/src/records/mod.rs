@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What a module writes into its rings, from bytes to the text of a line.
+
+pub mod format;
+pub mod histogram;
+pub mod livepatch;
+pub mod merge;
+pub mod payload;
+pub mod pretty;
+pub mod quick;
+pub mod record;
+pub mod ring;
+pub mod symbol;
+pub mod text;

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Objects as `$x$` and `$x$$` print them: a description over the object's bytes and the strings it points to.
+//!
+//! The twin of runtime-c/pretty.c, with the same bounds: the strings were fetched on such a walk, in this order.
+
+use spile_abi::format::{Pretty, PrettyOp, PrettyStyle};
+
+use crate::records::payload::{Payload, Short};
+use crate::records::text::Text;
+
+/// Repeats within each other; a deeper one ends the walk (SPILE_PRETTY_DEPTH).
+const MAX_DEPTH: usize = 8;
+/// Elements of all repeats together; more end the walk (SPILE_PRETTY_ELEMENTS).
+const MAX_ELEMENTS: u32 = 65_536;
+
+/// Why a walk does not go on.
+enum Stop {
+    /// A bound is reached: what has been written stands.
+    Bound,
+    Short,
+}
+
+impl From<Short> for Stop {
+    fn from(_: Short) -> Stop {
+        Stop::Short
+    }
+}
+
+/// Appends the text of the object at the payload's front.
+pub fn render(description: &Pretty, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
+    let Some(raw) = payload.bytes()? else {
+        text.push(b"ERROR");
+        return Ok(());
+    };
+    let mut walk = Walk { raw, payload, text, elements: 0, separator: false };
+    match walk.ops(&description.ops, 0, 0) {
+        Ok(()) | Err(Stop::Bound) => Ok(()),
+        Err(Stop::Short) => Err(Short),
+    }
+}
+
+struct Walk<'w, 'p> {
+    raw: &'p [u8],
+    payload: &'w mut Payload<'p>,
+    text: &'w mut Text,
+    /// Gone through so far.
+    elements: u32,
+    /// A new element begins with whatever is written next.
+    separator: bool,
+}
+
+impl<'p> Walk<'_, 'p> {
+    fn ops(&mut self, ops: &[PrettyOp], base: u64, depth: usize) -> Result<(), Stop> {
+        ops.iter().try_for_each(|op| match op {
+            PrettyOp::Repeat { offset, count, stride, body } => {
+                self.repeat(base.wrapping_add(u64::from(*offset)), *count, *stride, body, depth)
+            }
+            op => self.item(op, base),
+        })
+    }
+
+    fn repeat(&mut self, first: u64, count: u32, stride: u32, body: &[PrettyOp], depth: usize) -> Result<(), Stop> {
+        if count > 0 && depth == MAX_DEPTH {
+            return Err(Stop::Bound);
+        }
+        for index in 0..count {
+            let base = first.wrapping_add(u64::from(index) * u64::from(stride));
+            self.separator |= index > 0;
+            self.ops(body, base, depth + 1)?;
+            self.elements += 1;
+            if self.elements > MAX_ELEMENTS {
+                return Err(Stop::Bound);
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of the object, `None` outside of it.
+    fn at(&self, base: u64, offset: u32, count: u32) -> Option<&'p [u8]> {
+        let start = usize::try_from(base.wrapping_add(u64::from(offset))).ok()?;
+        self.raw.get(start..start.checked_add(count as usize)?)
+    }
+
+    fn item(&mut self, op: &PrettyOp, base: u64) -> Result<(), Stop> {
+        if std::mem::take(&mut self.separator) {
+            self.text.push(b", ");
+        }
+        match op {
+            PrettyOp::Literal(literal) => self.text.push(literal),
+            PrettyOp::Unknown => self.text.push_byte(b'?'),
+            PrettyOp::Integer { offset, size, first_bit, bits, style } => {
+                match self.at(base, *offset, u32::from(*size)) {
+                    Some(bytes) => self.integer(bytes, *first_bit, *bits, *style),
+                    None => self.text.push(b"ERROR"),
+                }
+            }
+            PrettyOp::Chars { offset, length } => match self.at(base, *offset, *length) {
+                Some(bytes) => self.quoted(bytes),
+                None => self.text.push(b"ERROR"),
+            },
+            PrettyOp::StringPointer { offset } => {
+                let string = self.payload.bytes()?;
+                let pointer = self.at(base, *offset, 8);
+                match (pointer, string) {
+                    (Some([0, 0, 0, 0, 0, 0, 0, 0]), _) => self.text.push(b"0x0"),
+                    (Some(_), Some(string)) => self.quoted(string),
+                    _ => self.text.push(b"ERROR"),
+                }
+            }
+            // Walked into by ops().
+            PrettyOp::Repeat { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn quoted(&mut self, bytes: &[u8]) {
+        self.text.push_byte(b'"');
+        for byte in bytes.iter().take_while(|byte| **byte != 0) {
+            if self.text.is_full() {
+                break;
+            }
+            self.text.escaped(*byte, b'"');
+        }
+        self.text.push_byte(b'"');
+    }
+
+    fn integer(&mut self, bytes: &[u8], first_bit: u8, bits: u8, style: PrettyStyle) {
+        let mut whole = [0u8; 8];
+        whole.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        // SANITY: decode() lets only first_bit + bits <= 8 * size <= 64 through, and size >= 1.
+        let bits = if bits == 0 { bytes.len() as u32 * 8 } else { u32::from(bits) };
+        let unused = 64u32.saturating_sub(bits) & 63;
+        let top = u64::from_le_bytes(whole) >> (first_bit & 63) << unused;
+        let (signed, unsigned) = (top as i64 >> unused, top >> unused);
+        match style {
+            PrettyStyle::Signed => {
+                if signed < 0 {
+                    self.text.push_byte(b'-');
+                }
+                self.text.number(signed.unsigned_abs(), 10);
+            }
+            PrettyStyle::Unsigned => self.text.number(unsigned, 10),
+            PrettyStyle::Char => {
+                self.text.push_byte(b'\'');
+                self.text.escaped(unsigned as u8, b'\'');
+                self.text.push_byte(b'\'');
+            }
+            PrettyStyle::Hex | PrettyStyle::Function => {
+                if style == PrettyStyle::Function {
+                    self.text.push(b"<function>:");
+                }
+                self.text.push(b"0x");
+                self.text.number(unsigned, 16);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(bytes: &[u8]) -> Vec<u8> {
+        let mut part = (bytes.len() as u32).to_le_bytes().to_vec();
+        part.extend(bytes);
+        part.resize(part.len().next_multiple_of(8), 0);
+        part
+    }
+
+    fn shown(ops: Vec<PrettyOp>, payload: &[Vec<u8>]) -> String {
+        let payload = payload.concat();
+        let mut text = Text::new(1000);
+        let ended = render(&Pretty { size: 0, ops }, &mut Payload::new(&payload), &mut text);
+        assert_eq!(ended, Ok(()));
+        String::from_utf8_lossy(text.as_bytes()).into_owned()
+    }
+
+    fn integer(offset: u32, size: u8, first_bit: u8, bits: u8, style: PrettyStyle) -> PrettyOp {
+        PrettyOp::Integer { offset, size, first_bit, bits, style }
+    }
+
+    #[test]
+    fn integers_in_every_style() {
+        let raw = part(&[0xfe, 0xff, 0xff, 0xff, b'\'', 0, 0, 0b1011_0100]);
+        let cases = [
+            (integer(0, 4, 0, 0, PrettyStyle::Signed), "-2"),
+            (integer(0, 4, 0, 0, PrettyStyle::Unsigned), "4294967294"),
+            (integer(0, 2, 0, 0, PrettyStyle::Hex), "0xfffe"),
+            (integer(4, 1, 0, 0, PrettyStyle::Char), "'\\''"),
+            (integer(5, 1, 0, 0, PrettyStyle::Char), "'\\000'"),
+            (integer(4, 1, 0, 0, PrettyStyle::Function), "<function>:0x27"),
+            (integer(7, 1, 2, 3, PrettyStyle::Unsigned), "5"),
+            (integer(7, 1, 2, 3, PrettyStyle::Signed), "-3"),
+            (integer(7, 2, 0, 0, PrettyStyle::Signed), "ERROR"),
+        ];
+        for (op, expected) in cases {
+            assert_eq!(shown(vec![op], std::slice::from_ref(&raw)), expected);
+        }
+    }
+
+    #[test]
+    fn text_and_pointers_to_text() {
+        let raw = part(b"ab\"\0rest\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0");
+        let ops = vec![
+            PrettyOp::Chars { offset: 0, length: 8 },
+            PrettyOp::Literal(b" ".to_vec()),
+            PrettyOp::StringPointer { offset: 8 },
+            PrettyOp::Literal(b" ".to_vec()),
+            PrettyOp::StringPointer { offset: 16 },
+            PrettyOp::Literal(b" ".to_vec()),
+            PrettyOp::StringPointer { offset: 16 },
+        ];
+        let fault = vec![0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+        assert_eq!(shown(ops, &[raw, part(b""), part(b"x\ny"), fault]), r#""ab\"" 0x0 "x\ny" ERROR"#);
+    }
+
+    #[test]
+    fn repeats_nest_and_separate() {
+        let inner =
+            PrettyOp::Repeat { offset: 0, count: 2, stride: 1, body: vec![integer(0, 1, 0, 0, PrettyStyle::Signed)] };
+        let outer = PrettyOp::Repeat {
+            offset: 1,
+            count: 2,
+            stride: 2,
+            body: vec![PrettyOp::Literal(b"{".to_vec()), inner, PrettyOp::Literal(b"}".to_vec())],
+        };
+        assert_eq!(shown(vec![outer], &[part(&[0, 1, 2, 3, 4])]), "{1, 2}, {3, 4}");
+        let none = PrettyOp::Repeat { offset: 0, count: 0, stride: 1, body: vec![PrettyOp::Unknown] };
+        assert_eq!(shown(vec![none, PrettyOp::Unknown], &[part(b"")]), "?");
+    }
+
+    #[test]
+    fn an_unreadable_object_is_one_error() {
+        assert_eq!(shown(vec![PrettyOp::Unknown], &[vec![0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]]), "ERROR");
+    }
+
+    #[test]
+    fn endless_repeats_end() {
+        let op = PrettyOp::Repeat { offset: 0, count: u32::MAX, stride: 0, body: vec![] };
+        let twice = PrettyOp::Repeat { offset: 0, count: u32::MAX, stride: 0, body: vec![op, PrettyOp::Unknown] };
+        assert_eq!(shown(vec![twice, PrettyOp::Unknown], &[part(b"")]), "");
+    }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Formats that most prints have, of literals, `%d`, `%u`, `%x` and `%s` alone, applied without ceremony: what the loader does
+//! for a record is part of what a probe costs. The text is [`crate::records::format`]'s; a test compares the two.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use spile_abi::format::{Directive, Flags, Piece, Size};
+use spile_abi::record::FAULT;
+
+#[derive(Debug)]
+enum Step {
+    /// So many bytes of a word.
+    Short(u64, usize),
+    Bytes(Box<[u8]>),
+    Decimal,
+    /// And a byte behind it: a step less for most numbers.
+    DecimalAnd(u8),
+    Unsigned,
+    Hex,
+    Text,
+}
+
+#[derive(Debug)]
+pub struct Quick {
+    steps: Box<[Step]>,
+}
+
+impl Quick {
+    /// `None`: it takes more than such steps.
+    pub fn of(pieces: &[Piece]) -> Option<Quick> {
+        let mut steps = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            match (steps.last_mut(), step(piece)?) {
+                (Some(last @ Step::Decimal), Step::Short(word, 1)) => *last = Step::DecimalAnd(word as u8),
+                (_, step) => steps.push(step),
+            }
+        }
+        Some(Quick { steps: steps.into() })
+    }
+
+    /// Writes the text of a payload at the beginning of `room` and gives what is left of it. `None` where the payload is too
+    /// short or says that something could not be read, or where there is not room enough: what `room` holds then is of no use.
+    #[inline]
+    pub fn write<'r>(&self, payload: &[AtomicU64], room: &'r mut [u8]) -> Option<&'r mut [u8]> {
+        let mut words = payload.iter().map(|word| word.load(Ordering::Relaxed));
+        let mut rest = room;
+        for step in &self.steps {
+            rest = match step {
+                Step::DecimalAnd(byte) => signed(rest, words.next()?, Some(*byte))?,
+                Step::Short(word, count) => put(rest, *word, *count)?,
+                Step::Bytes(bytes) => {
+                    let (place, behind) = rest.split_at_mut_checked(bytes.len())?;
+                    place.copy_from_slice(bytes);
+                    behind
+                }
+                Step::Text => string(rest, &mut words)?,
+                Step::Decimal => signed(rest, words.next()?, None)?,
+                Step::Unsigned => decimal(rest, words.next()?, None)?,
+                Step::Hex => hex(rest, words.next()?)?,
+            };
+        }
+        Some(rest)
+    }
+}
+
+/// Room that is always left unused: numbers are written eight bytes at once, and those behind them are written over.
+pub const SLACK: usize = 8;
+
+/// The first `count` bytes of a word, at most [`SLACK`] of them; gives what is behind them.
+#[inline]
+fn put(room: &mut [u8], word: u64, count: usize) -> Option<&mut [u8]> {
+    *room.first_chunk_mut::<SLACK>()? = word.to_le_bytes();
+    room.get_mut(count..)
+}
+
+/// As `printf` without flags, width and precision has it.
+fn step(piece: &Piece) -> Option<Step> {
+    let conversion = match piece {
+        Piece::Literal(bytes) if bytes.len() <= SLACK => {
+            let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            return Some(Step::Short(word, bytes.len()));
+        }
+        Piece::Literal(bytes) => return Some(Step::Bytes(bytes.as_slice().into())),
+        Piece::Directive(Directive { conversion, flags, width: Size::None, precision: Size::None })
+            if *flags == Flags::default() =>
+        {
+            *conversion
+        }
+        _ => return None,
+    };
+    match conversion {
+        b'd' | b'i' => Some(Step::Decimal),
+        b'u' => Some(Step::Unsigned),
+        b'x' => Some(Step::Hex),
+        b's' => Some(Step::Text),
+        _ => None,
+    }
+}
+
+/// A string part: its length and the first four bytes in one word.
+fn string<'r>(room: &'r mut [u8], words: &mut impl Iterator<Item = u64>) -> Option<&'r mut [u8]> {
+    let first = words.next()?;
+    let length = first as u32;
+    if length == FAULT {
+        return None;
+    }
+    let mut left = length as usize;
+    let mut rest = put(room, first >> 32, left.min(4))?;
+    left = left.saturating_sub(4);
+    while left > 0 {
+        let count = left.min(SLACK);
+        rest = put(rest, words.next()?, count)?;
+        left -= count;
+    }
+    Some(rest)
+}
+
+#[inline]
+fn signed(room: &mut [u8], word: u64, then: Option<u8>) -> Option<&mut [u8]> {
+    if word < 1000 {
+        return small(room, word, then);
+    }
+    let value = word as i64;
+    match value < 0 {
+        true => decimal(put(room, u64::from(b'-'), 1)?, value.unsigned_abs(), then),
+        false => long(room, word, then),
+    }
+}
+
+#[inline]
+fn decimal(room: &mut [u8], value: u64, then: Option<u8>) -> Option<&mut [u8]> {
+    if value < 1000 { small(room, value, then) } else { long(room, value, then) }
+}
+
+/// The digits of a number below 1000, the first in the low byte; their number is in the two highest bits.
+const DIGITS: [u32; 1000] = {
+    let mut table = [0; 1000];
+    let mut value = 0;
+    while value < 1000 {
+        let count = 1 + (value >= 10) as u32 + (value >= 100) as u32;
+        table[value as usize] = three(value) >> (8 * (3 - count)) | count << 30;
+        value += 1;
+    }
+    table
+};
+
+/// All three digits of a number below 1000, the first in the low byte.
+const fn three(value: u32) -> u32 {
+    0x30_30_30 | value / 100 | value / 10 % 10 << 8 | value % 10 << 16
+}
+
+/// Of a number below 1000. What the table has behind the digits is written too, and then over.
+#[inline]
+fn small(room: &mut [u8], value: u64, then: Option<u8>) -> Option<&mut [u8]> {
+    let entry = *DIGITS.get(value as usize)?;
+    let count = (entry >> 30) as usize;
+    let place = room.first_chunk_mut::<SLACK>()?;
+    *place.first_chunk_mut()? = entry.to_le_bytes();
+    match then {
+        Some(byte) => {
+            *place.get_mut(count)? = byte;
+            room.get_mut(count + 1..)
+        }
+        None => room.get_mut(count..),
+    }
+}
+
+/// Of any other number.
+#[inline(never)]
+fn long(room: &mut [u8], value: u64, then: Option<u8>) -> Option<&mut [u8]> {
+    let rest = decimal(room, value / 1000, None)?;
+    let word = u64::from(three((value % 1000) as u32));
+    match then {
+        Some(byte) => put(rest, word | u64::from(byte) << 24, 4),
+        None => put(rest, word, 3),
+    }
+}
+
+fn hex(mut room: &mut [u8], value: u64) -> Option<&mut [u8]> {
+    let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(1);
+    for digit in (0..digits).rev() {
+        room = put(room, u64::from(b"0123456789abcdef"[(value >> (4 * digit) & 15) as usize]), 1)?;
+    }
+    Some(room)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::format;
+    use crate::records::payload::Payload;
+    use crate::records::symbol::Symbols;
+    use crate::records::text::Text;
+
+    fn plain(conversion: u8) -> Piece {
+        Piece::Directive(Directive { conversion, flags: Flags::default(), width: Size::None, precision: Size::None })
+    }
+
+    fn words(payload: &[u8]) -> Vec<AtomicU64> {
+        payload
+            .chunks_exact(8)
+            .map(|word| AtomicU64::new(u64::from_le_bytes(word.try_into().expect("eight bytes"))))
+            .collect()
+    }
+
+    fn string(text: &[u8]) -> Vec<u8> {
+        let mut part = (text.len() as u32).to_le_bytes().to_vec();
+        part.extend(text);
+        part.resize(part.len().next_multiple_of(8), 0);
+        part
+    }
+
+    /// What it writes with so much room.
+    fn written(quick: &Quick, payload: &[AtomicU64], room: usize) -> Option<String> {
+        let mut memory = vec![b'?'; room];
+        let left = quick.write(payload, &mut memory)?.len();
+        Some(String::from_utf8_lossy(&memory[..room - left]).into_owned())
+    }
+
+    #[test]
+    fn the_text_is_that_of_the_format() {
+        let pieces = [
+            plain(b'd'),
+            Piece::Literal(b" ".to_vec()),
+            plain(b'x'),
+            Piece::Literal(b", ".to_vec()),
+            plain(b'u'),
+            plain(b's'),
+        ];
+        let quick = Quick::of(&pieces).expect("nothing but such steps");
+        for value in
+            [0i64, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 100_070_009, -1, -999, -1000, 123_456, i64::MIN, i64::MAX]
+        {
+            for text in [&b""[..], b"abcd", b"abcdefghi"] {
+                let payload = [vec![value.to_le_bytes(); 3].concat(), string(text)].concat();
+                let mut slowly = Text::new(1000);
+                assert_eq!(
+                    format::render(&pieces, &mut Payload::new(&payload), &mut Symbols::new(None), &mut slowly),
+                    Ok(())
+                );
+                let (slowly, words) = (String::from_utf8_lossy(slowly.as_bytes()).into_owned(), words(&payload));
+                let length = slowly.len();
+                assert!((0..length).all(|short| written(&quick, &words, short).is_none()));
+                assert_eq!(written(&quick, &words, length + SLACK), Some(slowly));
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_as_rust_prints_them() {
+        let quick = Quick::of(&[plain(b'd'), Piece::Literal(b"\n".to_vec())]).expect("such steps");
+        for value in (-2000..12_000).chain((0..63).flat_map(|bit| [(1i64 << bit) - 1, 1 << bit, -(1 << bit)])) {
+            assert_eq!(written(&quick, &[AtomicU64::new(value as u64)], 40), Some(format!("{value}\n")));
+        }
+    }
+
+    #[test]
+    fn what_is_short_or_faulty_is_none() {
+        let quick = Quick::of(&[Piece::Literal(b"a".to_vec()), plain(b'd'), plain(b's')]).expect("such steps");
+        let long = 1u64.to_le_bytes();
+        let ends: [&[u8]; 5] = [
+            b"",
+            b"\xff\xff\xff\xff\0\0\0\0",
+            b"\xfe\xff\xff\xff\0\0\0\0",
+            b"\x05\0\0\0abcd",
+            b"\x0d\0\0\0abcdefghijkl",
+        ];
+        for end in ends {
+            assert_eq!(written(&quick, &words(&[&long[..], end].concat()), 100), None, "{end:?}");
+        }
+        assert_eq!(written(&quick, &[], 100), None);
+    }
+
+    #[test]
+    fn other_formats_are_not_taken() {
+        let wide =
+            Directive { conversion: b'd', flags: Flags::default(), width: Size::Fixed(5), precision: Size::None };
+        for piece in [Piece::Directive(wide), plain(b'p'), plain(b'm'), plain(b'c'), plain(b'N')] {
+            assert!(Quick::of(&[piece]).is_none());
+        }
+    }
+}

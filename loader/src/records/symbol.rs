@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Names of the kernel's addresses in records, as the module tells them ([`spile_abi::device::SYMBOL`]), and what prints make
+//! of them: runtime-c/symbol.c is who answers, and remembers modules that have gone since the record was written.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+
+use spile_abi::device::{SYMBOL_LINE, SYMBOL_RETURNS, Symbol};
+use spile_abi::format::Named;
+use spile_abi::record::{STACK_AT_PROBE, STACK_FULL, STACK_LINES, STACK_OF_USER, STACK_RETURNING};
+
+use crate::records::payload::{Payload, Short};
+use crate::records::text::Text;
+
+/// Answers that are kept at the most: some megabytes.
+const MOST_KNOWN: usize = 1 << 16;
+
+/// Who knows the kernel's symbols.
+pub trait Kernel: Sync {
+    /// Fills in the answer; false if there is none.
+    fn name(&self, symbol: &mut Symbol) -> bool;
+}
+
+#[derive(Debug)]
+struct Known {
+    /// `0xADDRESS`
+    hex: Box<[u8]>,
+    /// `NAME+OFFSET/SIZE [MODULE]`, or `0xADDRESS`.
+    text: Box<[u8]>,
+    /// `FILE:LINE`, or empty.
+    line: Box<[u8]>,
+    /// It is so for records up to this time.
+    until: u64,
+    /// And does not depend on which modules are there.
+    stays: bool,
+}
+
+impl Known {
+    /// `NAME`, or `0xADDRESS`.
+    fn name(&self) -> &[u8] {
+        self.text.split(|byte| *byte == b'+').next().unwrap_or_default()
+    }
+
+    /// `NAME+OFFSET/SIZE [MODULE]`, with a line `NAME+OFFSET/SIZE at FILE:LINE [MODULE]`.
+    fn write(&self, text: &mut Text) {
+        if self.line.is_empty() {
+            return text.push(&self.text);
+        }
+        let open = self.text.iter().position(|byte| *byte == b'[').unwrap_or(self.text.len());
+        let (name, module) = self.text.split_at(open);
+        text.push(name.trim_ascii_end());
+        text.push(b" at ");
+        text.push(&self.line);
+        if !module.is_empty() {
+            text.push_byte(b' ');
+            text.push(module);
+        }
+    }
+
+    /// `MODULE` or `kernel`; `None`: it is in none.
+    fn module(&self) -> Option<&[u8]> {
+        let open = self.text.iter().position(|byte| *byte == b'[')?;
+        self.text.get(open + 1..)?.split(|byte| matches!(byte, b']' | b' ')).next()
+    }
+}
+
+/// What is known of addresses.
+pub struct Symbols<'k> {
+    kernel: Option<&'k dyn Kernel>,
+    /// By address and flags.
+    known: HashMap<(u64, u32), Known>,
+    /// As the rings had it when the answers that do not stay were given.
+    changes: u64,
+    /// Of the record that is read.
+    time: u64,
+}
+
+impl fmt::Debug for Symbols<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Symbols")
+            .field("known", &self.known.len())
+            .field("changes", &self.changes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'k> Symbols<'k> {
+    /// `None`: nobody is there to be asked, all addresses are written in hex.
+    pub fn new(kernel: Option<&'k dyn Kernel>) -> Symbols<'k> {
+        Symbols { kernel, known: HashMap::new(), changes: 0, time: 0 }
+    }
+
+    /// To be told before records are read, which are all from before: [`crate::records::ring::Ring::changes`].
+    pub fn changed(&mut self, changes: u64) {
+        if self.changes != changes {
+            self.changes = changes;
+            self.known.retain(|_, known| known.stays);
+        }
+    }
+
+    /// The time of the record whose addresses come next.
+    pub fn at(&mut self, time: u64) {
+        self.time = time;
+    }
+
+    fn find(&mut self, address: u64, flags: u32) -> &Known {
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        match self.known.entry((address, flags)) {
+            Entry::Occupied(known) if known.get().until >= self.time => known.into_mut(),
+            entry => entry.insert_entry(ask(self.kernel, address, flags, self.time)).into_mut(),
+        }
+    }
+
+    /// The text of a conversion whose payload comes next; empty for addresses that could not be read.
+    pub fn named(&mut self, conversion: Named, payload: &mut Payload<'_>) -> Result<Cow<'_, [u8]>, Short> {
+        let mut text = Vec::new();
+        match conversion {
+            Named::Symbol => return Ok(self.find(payload.long()? as u64, 0).name().into()),
+            Named::Data => return Ok(Cow::Borrowed(&self.find(payload.long()? as u64, 0).text)),
+            Named::Module => return Ok(self.find(payload.long()? as u64, 0).module().unwrap_or(b"<unknown>").into()),
+            Named::Addresses => {
+                for (index, address) in addresses(payload)?.enumerate() {
+                    let blank = if index > 0 { " " } else { "" };
+                    text.extend_from_slice(format!("{blank}{address:#x}").as_bytes());
+                }
+            }
+            Named::Stack => {
+                for address in addresses(payload)? {
+                    text.extend_from_slice(&self.find(address, 0).text);
+                    text.push(b'\n');
+                }
+            }
+            Named::UserStack => {
+                addresses(payload)?.for_each(|address| text.extend_from_slice(format!("{address:#x}\n").as_bytes()))
+            }
+        }
+        Ok(text.into())
+    }
+
+    /// Appends the lines of a printed stack ([`spile_abi::record::FORMAT_STACK`]).
+    pub fn stack(&mut self, payload: &mut Payload<'_>, text: &mut Text) -> Result<(), Short> {
+        let flags = payload.long()?;
+        let has = |flag| flags & flag != 0;
+        if has(STACK_RETURNING) {
+            text.push(b"Returning from: ");
+            text.push(payload.bytes()?.unwrap_or_default());
+            text.push(b"\nReturning to  :");
+        }
+        for (index, address) in addresses(payload)?.enumerate() {
+            let returns = index > 0 || !has(STACK_AT_PROBE);
+            let source = if !has(STACK_LINES) {
+                0
+            } else if returns {
+                SYMBOL_LINE | SYMBOL_RETURNS
+            } else {
+                SYMBOL_LINE
+            };
+            // Of user space nobody is asked.
+            let user = has(STACK_OF_USER).then(|| unnamed(address));
+            let known = user.as_ref().unwrap_or_else(|| self.find(address, source));
+            if has(STACK_FULL) {
+                text.push_byte(b' ');
+                text.push(&known.hex);
+                text.push(b" : ");
+            }
+            known.write(text);
+            text.push_byte(b'\n');
+        }
+        Ok(())
+    }
+}
+
+fn ask(kernel: Option<&dyn Kernel>, address: u64, flags: u32, time: u64) -> Known {
+    if address == 0 {
+        // No code is there: nobody needs to be asked.
+        return Known { until: u64::MAX, stays: true, ..unnamed(0) };
+    }
+    let text = [0; spile_abi::device::SYMBOL_TEXT];
+    let line = [0; spile_abi::device::SYMBOL_LINE_TEXT];
+    let mut symbol = Symbol { address, time, until: 0, flags, stays: 0, text, line };
+    if !kernel.is_some_and(|kernel| kernel.name(&mut symbol)) || symbol.text.starts_with(&[0]) {
+        return unnamed(address);
+    }
+    Known {
+        text: bytes(&symbol.text),
+        line: bytes(&symbol.line),
+        until: symbol.until,
+        stays: symbol.stays != 0,
+        ..unnamed(address)
+    }
+}
+
+/// What is said of an address without a name. It is asked again in the next record.
+fn unnamed(address: u64) -> Known {
+    let hex: Box<[u8]> = format!("{address:#x}").into_bytes().into();
+    Known { text: hex.clone(), hex, line: Box::default(), until: 0, stays: false }
+}
+
+/// Up to the NUL.
+fn bytes(field: &[u8]) -> Box<[u8]> {
+    field.split(|byte| *byte == 0).next().unwrap_or_default().into()
+}
+
+/// Of a memory part; none where it says that it could not be read.
+fn addresses<'p>(payload: &mut Payload<'p>) -> Result<impl Iterator<Item = u64> + use<'p>, Short> {
+    let part = payload.bytes()?.unwrap_or_default();
+    Ok(part.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// A module of two functions at 0x1000 that goes when the clock is at 100; the kernel's `vfs_read` at 0x9000.
+    #[derive(Default)]
+    pub struct Fake {
+        gone: AtomicBool,
+        asked: Mutex<Vec<(u64, u64, u32)>>,
+    }
+
+    impl Kernel for Fake {
+        fn name(&self, symbol: &mut Symbol) -> bool {
+            self.asked.lock().unwrap().push((symbol.address, symbol.time, symbol.flags));
+            let (text, stays, until) = match symbol.address {
+                0x1000..0x1100 if self.gone.load(Ordering::Relaxed) && symbol.time > 100 => {
+                    (format!("{:#x}", symbol.address), 0, u64::MAX)
+                }
+                0x1000..0x1100 => {
+                    let until = if self.gone.load(Ordering::Relaxed) { 100 } else { u64::MAX };
+                    (format!("probed+{:#x}/0x100 [fake]", symbol.address - 0x1000), 0, until)
+                }
+                0x9000..0x9100 => (format!("vfs_read+{:#x}/0x100 [kernel]", symbol.address - 0x9000), 1, u64::MAX),
+                _ => return false,
+            };
+            symbol.text[..text.len()].copy_from_slice(text.as_bytes());
+            if symbol.flags & SYMBOL_LINE != 0 && stays == 1 {
+                let line = if symbol.flags & SYMBOL_RETURNS != 0 { "fs/read_write.c:9" } else { "fs/read_write.c:10" };
+                symbol.line[..line.len()].copy_from_slice(line.as_bytes());
+            }
+            (symbol.stays, symbol.until) = (stays, until);
+            true
+        }
+    }
+
+    pub fn part(addresses: &[u64]) -> Vec<u8> {
+        let mut part = (addresses.len() as u32 * 8).to_le_bytes().to_vec();
+        part.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));
+        part.extend([0; 4]);
+        part
+    }
+
+    fn shown(symbols: &mut Symbols<'_>, flags: i64, function: &[u8], addresses: &[u64]) -> String {
+        let mut payload = flags.to_le_bytes().to_vec();
+        payload.extend_from_slice(function);
+        payload.extend(part(addresses));
+        let mut text = Text::new(1000);
+        assert_eq!(symbols.stack(&mut Payload::new(&payload), &mut text), Ok(()));
+        String::from_utf8_lossy(text.as_bytes()).into_owned()
+    }
+
+    #[test]
+    fn stacks_in_each_form() {
+        let fake = Fake::default();
+        let mut symbols = Symbols::new(Some(&fake));
+        let stack = [0x1010, 0x9004, 7];
+        assert_eq!(shown(&mut symbols, 0, b"", &stack), "probed+0x10/0x100 [fake]\nvfs_read+0x4/0x100 [kernel]\n0x7\n");
+        assert_eq!(
+            shown(&mut symbols, STACK_FULL, b"", &stack),
+            " 0x1010 : probed+0x10/0x100 [fake]\n 0x9004 : vfs_read+0x4/0x100 [kernel]\n 0x7 : 0x7\n"
+        );
+        assert_eq!(
+            shown(&mut symbols, STACK_FULL | STACK_RETURNING, b"\x02\0\0\0ab\0\0", &stack[1..2]),
+            "Returning from: ab\nReturning to  : 0x9004 : vfs_read+0x4/0x100 [kernel]\n"
+        );
+        assert_eq!(
+            shown(&mut symbols, STACK_FULL | STACK_LINES | STACK_AT_PROBE, b"", &[0x9004, 0x9008, 0x1010]),
+            " 0x9004 : vfs_read+0x4/0x100 at fs/read_write.c:10 [kernel]\n 0x9008 : vfs_read+0x8/0x100 at fs/read_write.c:9 [kernel]\n \
+             0x1010 : probed+0x10/0x100 [fake]\n"
+        );
+        assert_eq!(shown(&mut symbols, STACK_FULL | STACK_OF_USER, b"", &[0x9004]), " 0x9004 : 0x9004\n");
+        assert_eq!(shown(&mut Symbols::new(None), 0, b"", &[0x9004, 0]), "0x9004\n0x0\n");
+    }
+
+    #[test]
+    fn what_addresses_are_asked_for_is_kept_as_long_as_it_is_so() {
+        let fake = Fake::default();
+        let mut symbols = Symbols::new(Some(&fake));
+        let mut see = |time, changes| {
+            symbols.changed(changes);
+            symbols.at(time);
+            let text = shown(&mut symbols, 0, b"", &[0x1000, 0x9000]);
+            text.lines().next().unwrap_or_default().to_string()
+        };
+        assert_eq!(see(10, 0), "probed+0x0/0x100 [fake]");
+        assert_eq!(see(20, 0), "probed+0x0/0x100 [fake]");
+        assert_eq!(fake.asked.lock().unwrap().len(), 2, "each once");
+        fake.gone.store(true, Ordering::Relaxed);
+        // Records of before and of after, in one batch.
+        assert_eq!(see(90, 1), "probed+0x0/0x100 [fake]");
+        assert_eq!(see(110, 1), "0x1000");
+        let expected = [(0x1000, 10, 0), (0x9000, 10, 0), (0x1000, 90, 0), (0x1000, 110, 0)];
+        assert_eq!(*fake.asked.lock().unwrap(), expected, "the kernel's own once, the module's anew");
+    }
+
+    #[test]
+    fn conversions() {
+        let fake = Fake::default();
+        let mut symbols = Symbols::new(Some(&fake));
+        let mut text = |conversion, payload: &[u8]| {
+            let named = symbols.named(conversion, &mut Payload::new(payload));
+            named.map(|text| String::from_utf8_lossy(&text).into_owned())
+        };
+        let at = 0x1010u64.to_le_bytes();
+        assert_eq!(text(Named::Symbol, &at).as_deref(), Ok("probed"));
+        assert_eq!(text(Named::Data, &at).as_deref(), Ok("probed+0x10/0x100 [fake]"));
+        assert_eq!(text(Named::Module, &at).as_deref(), Ok("fake"));
+        assert_eq!(text(Named::Module, &0x9000u64.to_le_bytes()).as_deref(), Ok("kernel"));
+        assert_eq!(text(Named::Module, &7u64.to_le_bytes()).as_deref(), Ok("<unknown>"));
+        assert_eq!(text(Named::Symbol, &7u64.to_le_bytes()).as_deref(), Ok("0x7"));
+        assert_eq!(text(Named::Addresses, &part(&[0x1010, 7])).as_deref(), Ok("0x1010 0x7"));
+        assert_eq!(text(Named::Stack, &part(&[0x1010, 7])).as_deref(), Ok("probed+0x10/0x100 [fake]\n0x7\n"));
+        assert_eq!(text(Named::UserStack, &part(&[0x1010])).as_deref(), Ok("0x1010\n"));
+        assert_eq!(text(Named::Addresses, &part(&[])).as_deref(), Ok(""));
+        assert_eq!(text(Named::Addresses, &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]).as_deref(), Ok(""));
+        assert_eq!(text(Named::Symbol, b"1234"), Err(Short));
+        assert_eq!(text(Named::Addresses, &part(&[1])[..8]), Err(Short));
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `--budget`: what a script would cost on this machine, told before it runs; and what is done when that is too much.
+//!
+//! The module arms all probes for a second and counts their hits, without running a handler ([`Device::measure`]). A hit
+//! takes what stands around every run, which depends on how the probe is attached, and what its handler takes by the
+//! compiler's estimate; both in instructions, of which the module says how long one takes here. So it is an estimate,
+//! good for the order of magnitude; `--stats` tells what the runs took.
+
+use spile_abi::device::{Counters, Measure};
+use spile_abi::meta::Probe;
+
+use crate::error::Error;
+use crate::host::stderr::say;
+use crate::module::device::Device;
+use crate::report::account;
+
+/// For which hits are counted.
+const MILLISECONDS: u32 = 1000;
+/// Sampling that leaves less than this is no answer.
+const MOST_FACTOR: u32 = 1_000_000;
+/// Probes that are told of, the dearest.
+const MOST_TOLD: usize = 10;
+
+/// What a hit takes before and behind its handler, in instructions, by [`account::mechanism`]: docs/bench-runtime.md,
+/// less the handlers there; of interrupts and exceptions what they take themselves.
+const AROUND: [(&str, u64); 11] = [
+    ("", 1500),
+    ("ftrace", 110),
+    ("ftrace, all registers", 150),
+    ("kprobe on ftrace", 220),
+    ("kprobe", 250),
+    ("kretprobe", 500),
+    ("tracepoint", 100),
+    ("timer", 1500),
+    ("perf event", 2000),
+    ("file", 1500),
+    ("ftrace, return hooked", 400),
+];
+
+/// `PERCENT[,sample]`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Of the time of all CPUs.
+    pub percent: f64,
+    /// Above it, one in so many hits is handled; else the script does not run.
+    pub sample: bool,
+}
+
+impl Budget {
+    pub fn parse(text: &str) -> Result<Budget, String> {
+        let (percent, sample) = match text.split_once(',') {
+            None => (text, false),
+            Some((percent, "sample")) => (percent, true),
+            Some((_, other)) => return Err(format!("'{other}' is not known: PERCENT or PERCENT,sample is wanted")),
+        };
+        let percent: f64 = percent.trim_end_matches('%').parse().map_err(|_| "PERCENT is a number".to_string())?;
+        if !(0.000_1..=100.0).contains(&percent) {
+            return Err("PERCENT is from 0.0001 to 100".to_string());
+        }
+        Ok(Budget { percent, sample })
+    }
+}
+
+/// Of one probe: hits in a second, and the percentage of all CPUs' time that they take outside and inside the handler.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Share {
+    hits: f64,
+    around: f64,
+    handler: f64,
+}
+
+impl Share {
+    fn all(&self) -> f64 {
+        self.around + self.handler
+    }
+}
+
+fn share(counters: &Counters, measure: &Measure) -> Share {
+    let seconds = measure.nanoseconds.max(1) as f64 / 1e9;
+    let hits = counters.hits as f64 / seconds;
+    let around = AROUND.iter().find(|(by, _)| *by == account::mechanism(counters)).map_or(0, |(_, around)| *around);
+    // Picoseconds in a second, of one hundredth of all CPUs.
+    let percent = |instructions: u64| {
+        hits * instructions as f64 * f64::from(measure.picoseconds) / 1e10 / f64::from(measure.cpus.max(1))
+    };
+    Share { hits, around: percent(around), handler: percent(counters.cost.into()) }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Verdict {
+    Fits,
+    /// One in so many hits.
+    Sample(u32),
+    /// The hits alone take this, in percent, if that is why.
+    Refused(Option<f64>),
+}
+
+fn judge(budget: &Budget, shares: &[Share]) -> Verdict {
+    let around: f64 = shares.iter().map(|share| share.around).sum();
+    let handlers: f64 = shares.iter().map(|share| share.handler).sum();
+    if around + handlers <= budget.percent {
+        return Verdict::Fits;
+    }
+    if !budget.sample {
+        return Verdict::Refused(None);
+    }
+    // A hit that is left out takes about half of what stands around a run.
+    let idle = around / 2.0;
+    let factor = ((around - idle + handlers) / (budget.percent - idle)).ceil();
+    match factor > 1.0 && factor <= f64::from(MOST_FACTOR) {
+        true => Verdict::Sample(factor as u32),
+        false => Verdict::Refused(Some(idle)),
+    }
+}
+
+/// What is told: the whole, and the dearest probes.
+fn lines(budget: &Budget, probes: &[Probe], all: &[Counters], measure: &Measure, shares: &[Share]) -> Vec<String> {
+    let sum: f64 = shares.iter().map(Share::all).sum();
+    let hits: f64 = shares.iter().map(|share| share.hits).sum();
+    let cpus = measure.cpus;
+    let mut lines = vec![format!(
+        "COST: about {sum:.2}% of the time of {cpus} CPUs, with {hits:.0} hits in a second; the budget is {}%",
+        budget.percent
+    )];
+    let mut dearest: Vec<(&Probe, &Counters, &Share)> = probes
+        .iter()
+        .zip(all)
+        .zip(shares)
+        .map(|((probe, counters), share)| (probe, counters, share))
+        .filter(|(.., share)| share.hits > 0.0)
+        .collect();
+    dearest.sort_by(|(.., a), (.., b)| b.all().total_cmp(&a.all()));
+    for (probe, counters, share) in dearest.iter().take(MOST_TOLD) {
+        let by = account::mechanism(counters);
+        lines.push(format!(
+            "COST:   {:.2}% {} ({}): {:.0} hits/s, about {} instructions in the handler{}{by}",
+            share.all(),
+            probe.point,
+            probe.place,
+            share.hits,
+            counters.cost,
+            if by.is_empty() { "" } else { "; by " },
+        ));
+    }
+    if dearest.len() > MOST_TOLD {
+        lines.push(format!("COST:   and {} probes that cost less", dearest.len() - MOST_TOLD));
+    }
+    lines
+}
+
+/// Counts, tells, and has the module sample where that is needed. Before [`Device::start`].
+/// [`Error::OverBudget`]: the script is not to be run.
+pub fn keep(budget: &Budget, device: &Device, probes: &[Probe]) -> Result<(), Error> {
+    let measure = device.measure(MILLISECONDS)?;
+    let all = (0..probes.len()).map(|index| device.counters(index as u32)).collect::<Result<Vec<Counters>, Error>>()?;
+    let shares: Vec<Share> = all.iter().map(|counters| share(counters, &measure)).collect();
+    lines(budget, probes, &all, &measure, &shares).iter().for_each(|line| say(line));
+    let cost = shares.iter().map(Share::all).sum();
+    match judge(budget, &shares) {
+        Verdict::Fits => Ok(()),
+        Verdict::Sample(factor) => {
+            say(&format!(
+                "WARNING: one in {factor} hits of each probe is handled on each CPU, the others are counted as sampled: what the script counts is so much less"
+            ));
+            device.sample(factor)
+        }
+        Verdict::Refused(least) => Err(Error::OverBudget { cost, budget: budget.percent, least }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(text: &str) -> Budget {
+        Budget::parse(text).unwrap()
+    }
+
+    #[test]
+    fn budgets_are_read() {
+        assert_eq!(budget("5"), Budget { percent: 5.0, sample: false });
+        assert_eq!(budget("0.5%,sample"), Budget { percent: 0.5, sample: true });
+        for wrong in ["", "x", "0", "101", "nan", "5,samples", "5,"] {
+            assert!(Budget::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_mechanism_has_its_cost() {
+        let known: Vec<&str> = AROUND.iter().map(|(by, _)| *by).collect();
+        assert_eq!(known, spile_abi::device::MECHANISMS);
+    }
+
+    #[test]
+    fn shares_are_of_all_cpus() {
+        // 100,000 hits in half a second; 110 + 390 instructions of a nanosecond: 100 ms a second, of two CPUs.
+        let counters = Counters { hits: 100_000, stopped: 100_000, mechanism: 1, cost: 390, ..Counters::default() };
+        let measure = Measure { nanoseconds: 500_000_000, picoseconds: 1000, cpus: 2, ..Measure::default() };
+        let share = share(&counters, &measure);
+        assert!((share.all() - 5.0).abs() < 1e-9 && (share.around - 1.1).abs() < 1e-9, "{share:?}");
+    }
+
+    #[test]
+    fn verdicts() {
+        let shares = [Share { hits: 1.0, around: 2.0, handler: 9.0 }, Share::default()];
+        assert_eq!(judge(&budget("11"), &shares), Verdict::Fits);
+        assert_eq!(judge(&budget("10.9"), &shares), Verdict::Refused(None));
+        // 1 for all hits, and 10 for those that are handled: a fourth of them is too much, a fifth is just in it.
+        assert_eq!(judge(&budget("3,sample"), &shares), Verdict::Sample(5));
+        assert_eq!(judge(&budget("1,sample"), &shares), Verdict::Refused(Some(1.0)));
+        assert_eq!(judge(&budget("0.5,sample"), &shares), Verdict::Refused(Some(1.0)));
+    }
+}

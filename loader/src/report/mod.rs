@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What is told about a session beside what it prints: losses, skipped handlers, accounts of the probes.
+
+pub mod account;
+pub mod budget;
+pub mod exporter;
+pub mod status;
+
+use spile_abi::device::Counters;
+use spile_abi::meta::Probe;
+
+/// Records that found no room, by CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// CPU, records, bytes; only CPUs that lost any.
+    pub cpus: Vec<(u32, u64, u64)>,
+}
+
+impl Losses {
+    pub fn records(&self) -> u64 {
+        self.cpus.iter().fold(0, |sum, (_, records, _)| sum.saturating_add(*records))
+    }
+
+    /// While they happen, or (`at_end`) altogether. `ring_bytes`: the size that was too small.
+    pub fn text(&self, ring_bytes: u32, at_end: bool) -> String {
+        let cpus: Vec<String> =
+            self.cpus.iter().map(|(cpu, records, bytes)| format!("CPU {cpu}: {records} ({bytes} bytes)")).collect();
+        // Doubled, in whole MB.
+        let advised = (u64::from(ring_bytes) * 2).div_ceil(1 << 20);
+        let so_far = if at_end { "" } else { " so far" };
+        format!(
+            "{} records were lost{so_far} ({}); try a larger buffer than {} KB on each CPU: -s {advised}",
+            self.records(),
+            cpus.join(", "),
+            ring_bytes >> 10,
+        )
+    }
+}
+
+/// The whole account of one probe site: `hits` is the sum of what follows.
+pub fn account(probe: &Probe, counters: &Counters) -> String {
+    let Counters {
+        hits,
+        handled,
+        filtered,
+        nested,
+        lock_skipped,
+        low_stack,
+        stopped,
+        sampled,
+        errors,
+        return_misses,
+        lost_records,
+        ..
+    } = *counters;
+    let parts = [
+        ("handled", handled),
+        ("filtered", filtered),
+        ("nested", nested),
+        ("locked", lock_skipped),
+        ("low stack", low_stack),
+        ("before start or after stop", stopped),
+        ("sampled", sampled),
+        ("return misses", return_misses),
+    ];
+    let mut text = format!("{} ({}): hits {hits}", probe.point, probe.place);
+    let parts: Vec<String> =
+        parts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {count}")).collect();
+    if !parts.is_empty() {
+        text.push_str(&format!(" = {}", parts.join(" + ")));
+    }
+    for (name, count) in [("errors", errors), ("records lost", lost_records)] {
+        if count > 0 {
+            text.push_str(&format!(", {name} {count}"));
+        }
+    }
+    let by = crate::report::account::mechanism(counters);
+    if !by.is_empty() {
+        text.push_str(&format!("; by {by}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe() -> Probe {
+        Probe { point: "timer.s(1)".into(), script_point: "timer.s(1)".into(), place: "a.stp:1:1".into() }
+    }
+
+    #[test]
+    fn losses_name_cpus_and_what_to_do() {
+        let losses = Losses { cpus: vec![(0, 3, 120), (5, 4, 160)] };
+        let text = losses.text(1 << 20, true);
+        assert_eq!(
+            text,
+            "7 records were lost (CPU 0: 3 (120 bytes), CPU 5: 4 (160 bytes)); \
+             try a larger buffer than 1024 KB on each CPU: -s 2"
+        );
+        assert!(losses.text(65_536, false).ends_with(
+            "lost so far (CPU 0: 3 (120 bytes), CPU 5: 4 (160 bytes)); try a larger buffer than 64 KB on each CPU: -s 1"
+        ));
+    }
+
+    #[test]
+    fn accounts_add_up() {
+        let counters = Counters {
+            hits: 13,
+            handled: 7,
+            nested: 1,
+            stopped: 2,
+            errors: 2,
+            return_misses: 3,
+            mechanism: 7,
+            ..Counters::default()
+        };
+        assert_eq!(
+            account(&probe(), &counters),
+            "timer.s(1) (a.stp:1:1): hits 13 = handled 7 + nested 1 + before start or after stop 2 + return misses 3, errors 2; by timer"
+        );
+        assert_eq!(account(&probe(), &Counters::default()), "timer.s(1) (a.stp:1:1): hits 0");
+    }
+}

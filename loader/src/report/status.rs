@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `spilerun status NAME`: what a loaded module has done, as a table, JSON or Prometheus text. Read beside its loader.
+
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use spile_abi::device::{Counters, GateState, Info, OBSERVE, State};
+use spile_abi::meta::Meta;
+
+use crate::error::Error;
+use crate::module::device::Device;
+use crate::module::gate;
+use crate::report::account::{self, quoted};
+use spile_abi::escape;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Table,
+    Json,
+    Prometheus,
+}
+
+/// All that is known of a module.
+pub struct Known<'k> {
+    pub name: &'k str,
+    pub meta: &'k Meta,
+    pub info: Info,
+    pub gate: GateState,
+    /// By probe.
+    pub counters: &'k [Counters],
+}
+
+/// What the module says now.
+pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<String, Error> {
+    let info = device.info()?;
+    let counters = (0..info.probes).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Known { name, meta, info, gate: device.gate()?, counters: &counters }.text(form))
+}
+
+/// Prometheus text into a file that is whole whenever it is read: a new one takes its place.
+pub fn write_metrics(name: &str, meta: &Meta, device: &Device, path: &Path) -> Result<(), Error> {
+    let text = ask(name, meta, device, Form::Prometheus)?;
+    replace(path, &text).map_err(|error| Error::OpenOutput { path: path.to_path_buf(), error })
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // A device in its place would be gone.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    // Its directory may be somebody else's, who could have put a link there: a new file is made, or none.
+    let _ = fs::remove_file(&new);
+    let file = fs::OpenOptions::new().write(true).create_new(true).open(&new);
+    let written = file
+        .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
+        .and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // Half of it is of no use.
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+impl Known<'_> {
+    /// Whole lines.
+    pub fn text(&self, form: Form) -> String {
+        match form {
+            Form::Table => self.table(),
+            Form::Json => self.json(),
+            Form::Prometheus => self.prometheus(),
+        }
+    }
+
+    fn state(&self) -> &'static str {
+        match State::from_number(self.info.state) {
+            Some(State::Loaded) => "loaded",
+            Some(State::Ready) => "ready",
+            Some(State::Starting) => "starting",
+            Some(State::Running) => "running",
+            Some(State::Stopping) => "stopping",
+            Some(State::Stopped) => "stopped",
+            None => "unknown",
+        }
+    }
+
+    fn mode(&self) -> &'static str {
+        match self.gate.gate.mode {
+            _ if gate::has_expired(&self.gate.gate) => "expired",
+            OBSERVE => "observe",
+            _ => "enforce",
+        }
+    }
+
+    /// What became of what the script wanted to write, in one line.
+    fn rewrites(&self) -> String {
+        format!("rewrites: mode {}{}, {}", self.mode(), self.end(), gate::counts(&self.gate))
+    }
+
+    /// How long what is rewritten will be.
+    fn end(&self) -> String {
+        match self.gate.gate.expires.saturating_sub(gate::now()) / NS_PER_S {
+            0 => String::new(),
+            left => format!(" (expires in {} h {:02} min {:02} s)", left / 3600, left / 60 % 60, left % 60),
+        }
+    }
+
+    fn table(&self) -> String {
+        let mut text = format!(
+            "{} ({}) for {}: {}, {} errors, {} skipped, {} KB\n",
+            self.name,
+            self.meta.title,
+            self.meta.kernel_release,
+            self.state(),
+            self.info.errors,
+            self.info.skipped,
+            self.info.memory_bytes >> 10
+        );
+        if self.meta.guru {
+            let _ = writeln!(text, "{}", self.rewrites());
+        }
+        let sites = self.meta.probes.iter().zip(self.counters);
+        let armable: Vec<&Counters> =
+            sites.filter(|(probe, _)| is_armable(&probe.point)).map(|(_, counters)| counters).collect();
+        let armed = armable.iter().filter(|counters| counters.armed > 0).count();
+        let _ = writeln!(text, "{armed} of {} probes armed", armable.len());
+        text.push_str(&account::table(&self.meta.probes, self.counters));
+        text
+    }
+
+    fn json(&self) -> String {
+        let verdicts: Vec<String> =
+            gate::verdicts(&self.gate).map(|(name, count)| format!("\"{name}\":{count}")).collect();
+        format!(
+            "{{\"name\":{},\"script\":{},\"kernel\":{},\"state\":\"{}\",\"guru\":{},\"mode\":\"{}\",\"expires_ns\":{},\"errors\":{},\"skipped\":{},\"memory_bytes\":{},\"rewrites\":{{{}}},\"probes\":{}}}\n",
+            quoted(self.name),
+            quoted(&self.meta.title),
+            quoted(&self.meta.kernel_release),
+            self.state(),
+            self.meta.guru,
+            self.mode(),
+            self.gate.gate.expires,
+            self.info.errors,
+            self.info.skipped,
+            self.info.memory_bytes,
+            verdicts.join(","),
+            account::json_list(&self.meta.probes, self.counters)
+        )
+    }
+
+    /// Text format 0.0.4, for node_exporter's textfile collector.
+    fn prometheus(&self) -> String {
+        let module = label(self.name);
+        let mut text = String::new();
+        let mut family = |name: &str, kind: &str, help: &str, values: &mut dyn Iterator<Item = (String, u64)>| {
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            values.for_each(|(labels, value)| {
+                let _ = writeln!(text, "{name}{{module={module}{labels}}} {value}");
+            });
+        };
+        let one = |value: u64| std::iter::once((String::new(), value));
+        let running = State::from_number(self.info.state) == Some(State::Running);
+        family("spile_running", "gauge", "Whether the session runs.", &mut one(running.into()));
+        family("spile_errors_total", "counter", "Run-time errors.", &mut one(self.info.errors.into()));
+        family("spile_skipped_total", "counter", "Handler runs skipped.", &mut one(self.info.skipped.into()));
+        family("spile_memory_bytes", "gauge", "Memory of the module.", &mut one(self.info.memory_bytes));
+        if self.meta.guru {
+            let enforcing = self.mode() == "enforce";
+            family(
+                "spile_enforcing",
+                "gauge",
+                "Whether the script's writes are let through.",
+                &mut one(enforcing.into()),
+            );
+            let expires = self.gate.gate.expires / NS_PER_S;
+            family("spile_expires_timestamp_seconds", "gauge", "When writing ends; 0: never.", &mut one(expires));
+            let rewrites = gate::verdicts(&self.gate).map(|(name, count)| (format!(",verdict=\"{name}\""), count));
+            family("spile_rewrites_total", "counter", "Writes of a guru script by what became of them.", &mut {
+                rewrites
+            });
+        }
+        let sites = || self.meta.probes.iter().zip(self.counters).enumerate();
+        let labels = |index: usize, point: &str| format!(",probe=\"{index}\",point={}", label(point));
+        let armed = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.armed.into()));
+        family("spile_probe_armed", "gauge", "Whether a probe is armed.", &mut { armed });
+        // The names are those of the table of --stats.
+        for (column, (name, _)) in account::columns(&Counters::default()).iter().enumerate() {
+            let values = sites()
+                .map(|(index, (probe, counters))| (labels(index, &probe.point), account::columns(counters)[column].1));
+            let family_name = format!("spile_probe_{}_total", name.replace(' ', "_"));
+            family(&family_name, "counter", &format!("Of a probe: {name}."), &mut { values });
+        }
+        let cycles = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.cycles));
+        family("spile_probe_cycles_total", "counter", "CPU cycles of the handler's runs that were timed.", &mut {
+            cycles
+        });
+        let timed = sites().map(|(index, (probe, counters))| (labels(index, &probe.point), counters.timed));
+        family("spile_probe_timed_total", "counter", "Runs of the handler that were timed.", &mut { timed });
+        text
+    }
+}
+
+/// A label's value. Of escapes there are three alone: what else a terminal would obey is spelled out.
+fn label(text: &str) -> String {
+    let text = text.split('\n').map(|line| escape::line(line).replace('\\', "\\\\").replace('"', "\\\""));
+    format!("\"{}\"", text.collect::<Vec<_>>().join("\\n"))
+}
+
+/// begin, end, error and never are not attached to anything.
+fn is_armable(point: &str) -> bool {
+    let word: String = point.chars().take_while(char::is_ascii_alphabetic).collect();
+    !["begin", "end", "error", "never"].contains(&word.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spile_abi::meta::Probe;
+
+    fn texts() -> [String; 3] {
+        let probe =
+            Probe { point: "kernel.function(\"a\").return".into(), place: "a.stp:1:1".into(), ..Probe::default() };
+        let meta = Meta {
+            title: "a.stp".into(),
+            kernel_release: "6.1".into(),
+            guru: true,
+            probes: vec![probe],
+            ..Meta::default()
+        };
+        let counters = [Counters { armed: 1, hits: 5, handled: 5, mechanism: 5, ..Counters::default() }];
+        let gate = GateState { counts: [3, 2, 0, 0, 0], ..GateState::default() };
+        let info = Info { state: State::Running as u32, memory_bytes: 4096, ..Info::default() };
+        let known = Known { name: "a", meta: &meta, info, gate, counters: &counters };
+        [Form::Table, Form::Json, Form::Prometheus].map(|form| known.text(form))
+    }
+
+    #[test]
+    fn metrics_take_the_place_of_a_file_and_of_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, other] = ["fix.prom", "other"].map(|name| directory.path().join(name));
+        fs::write(&other, "theirs").unwrap();
+        std::os::unix::fs::symlink(&other, directory.path().join("fix.prom.new")).unwrap();
+        replace(&path, "one").unwrap();
+        replace(&path, "two").unwrap();
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap(), fs::read_to_string(&other).unwrap()),
+            ("two".to_string(), "theirs".to_string())
+        );
+        assert!(!directory.path().join("fix.prom.new").exists());
+        assert!(replace(directory.path(), "x").is_err() && replace(Path::new("/dev/null"), "x").is_err());
+        assert!(!Path::new("/dev/null.new").exists());
+    }
+
+    #[test]
+    fn the_table_has_every_probe_and_what_became_of_writes() {
+        let [table, ..] = texts();
+        assert_eq!(
+            table,
+            "a (a.stp) for 6.1: running, 0 errors, 0 skipped, 4 KB\n\
+             rewrites: mode enforce, rewritten 3, observed 2, expired 0, out of scope 0, limited 0\n\
+             1 of 1 probes armed\n\
+             hits  handled  cycles min/avg/max  by         probe\n   \
+             5        5                   -  kretprobe  kernel.function(\"a\").return (a.stp:1:1)\n"
+        );
+    }
+
+    #[test]
+    fn prometheus_s_own_checker_takes_it() {
+        use std::io::Write;
+        use std::process::{Command, Stdio};
+        let [_, _, text] = texts();
+        let text = text.replace("\\\"a\\\"", "\\\"a b\\\\c\\\"");
+        let checker = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        // Debian's package prometheus has it, with the server.
+        let Ok(mut checker) = checker else { return println!("skipped: no promtool") };
+        checker.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = checker.wait_with_output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        assert!(output.status.success() && said.is_empty(), "{}\n{text}", String::from_utf8_lossy(&said));
+    }
+
+    #[test]
+    fn labels_have_the_escapes_that_there_are() {
+        assert_eq!(label("a\"b\\c\nd\u{1}"), "\"a\\\"b\\\\c\\nd\\\\x01\"");
+    }
+
+    #[test]
+    fn machines_read_the_same() {
+        let [_, json, prometheus] = texts();
+        assert!(json.contains("\"rewrites\":{\"rewritten\":3,\"observed\":2,"), "{json}");
+        assert!(json.contains("\"point\":\"kernel.function(\\\"a\\\").return\""), "{json}");
+        assert!(prometheus.contains("spile_rewrites_total{module=\"a\",verdict=\"observed\"} 2\n"), "{prometheus}");
+        assert!(prometheus.contains(
+            "spile_probe_hits_total{module=\"a\",probe=\"0\",point=\"kernel.function(\\\"a\\\").return\"} 5\n"
+        ));
+    }
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Refusals before any harm: what can be known to fail is said before a module is loaded.
+//!
+//! The module itself checks its kernel and targets again; here the same is told with more words, and before anything
+//! is touched.
+
+use std::fs;
+
+use spile_abi::meta::{Meta, Target};
+
+use crate::elf;
+use crate::error::{Error, Unvouched};
+use crate::host::kernel::running_release;
+use crate::module::file::File;
+use crate::module::gate::Wish;
+use crate::safety::certificate::Key;
+use crate::safety::trust;
+
+/// Bit of CAP_SYS_MODULE in the masks of `/proc/PID/status` (linux/capability.h).
+const CAP_SYS_MODULE: u32 = 16;
+/// Type of a note with a build-id, owner `GNU`.
+const NT_GNU_BUILD_ID: u32 = 3;
+
+/// Whether this process may load modules in this kernel at all.
+pub fn may_load_modules() -> Result<(), Error> {
+    if read("/proc/sys/kernel/modules_disabled").is_some_and(|text| text.trim() == "1") {
+        return Err(Error::ModulesDisabled);
+    }
+    match read("/proc/self/status").and_then(|status| effective_capabilities(&status)) {
+        Some(mask) if mask >> CAP_SYS_MODULE & 1 == 0 => Err(Error::NoCapability),
+        // Unknown: the kernel will say.
+        _ => Ok(()),
+    }
+}
+
+fn effective_capabilities(status: &str) -> Option<u64> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+/// Whether the module was compiled for this kernel, and for those builds of its targets that are loaded now.
+pub fn belongs_here(file: &File) -> Result<(), Error> {
+    let running = running_release();
+    if file.description.meta.kernel_release != running {
+        let built_for = file.description.meta.kernel_release.clone();
+        return Err(Error::OtherRelease { path: file.path.clone(), built_for, running });
+    }
+    file.description.meta.targets.iter().try_for_each(|target| {
+        let notes = match target.name.as_str() {
+            "" => "/sys/kernel/notes".to_string(),
+            name => format!("/sys/module/{name}/notes/.note.gnu.build-id"),
+        };
+        match fs::read(notes) {
+            Ok(notes) => is_build(target, &notes),
+            // Not loaded, or a kernel that does not show it: then the module looks for itself.
+            Err(_) => Ok(()),
+        }
+    })
+}
+
+fn is_build(target: &Target, notes: &[u8]) -> Result<(), Error> {
+    let Some(found) = elf::note(notes, b"GNU", NT_GNU_BUILD_ID) else { return Ok(()) };
+    if target.build_id.is_empty() || found == target.build_id {
+        return Ok(());
+    }
+    Err(Error::OtherBuild {
+        target: target.name.clone(),
+        compiled_against: target.path.clone(),
+        expected: target.build_id.clone(),
+        found: found.to_vec(),
+    })
+}
+
+/// Whether the kernel would take it as far as signatures go.
+pub fn signature_will_do(file: &File) -> Result<(), Error> {
+    if file.signed {
+        return Ok(());
+    }
+    enforcement().map_or(Ok(()), |because| Err(Error::Unsigned { path: file.path.clone(), because }))
+}
+
+/// Why the kernel loads signed modules only, if it does.
+pub fn enforcement() -> Option<&'static str> {
+    let enforced = read("/sys/module/module/parameters/sig_enforce").is_some_and(|text| text.trim() == "Y");
+    let locked = read("/sys/kernel/security/lockdown").is_some_and(|text| is_locked_down(&text));
+    match (locked, enforced) {
+        (true, _) => Some("the kernel is locked down (Secure Boot) and loads signed modules only"),
+        (_, true) => Some("this kernel loads signed modules only (module.sig_enforce)"),
+        _ => None,
+    }
+}
+
+/// Whether somebody has signed the module whom the kernel trusts, or else root: what members of spilesys may run from
+/// elsewhere. `enforced`: the kernel checks signatures itself ([`enforcement`]), which cannot be taken back before a reboot, so
+/// that nothing can change after this; if it does not, these keys are asked for.
+pub fn is_vouched_for(
+    file: &File,
+    enforced: Option<&'static str>,
+    trusted: impl FnOnce() -> Result<Vec<Key>, Error>,
+) -> Result<(), Error> {
+    let path = || file.path.clone();
+    if !file.signed {
+        return Err(match enforced {
+            Some(because) => Error::Unsigned { path: path(), because },
+            None => Error::Unvouched { path: path(), why: Unvouched::Unsigned },
+        });
+    }
+    if file.description.meta.guru {
+        return Err(Error::GuruElsewhere { path: path() });
+    }
+    if enforced.is_some() {
+        return Ok(());
+    }
+    let keys = trusted()?;
+    match trust::is_signed_by(&file.image, &keys) {
+        true => Ok(()),
+        false if keys.is_empty() => Err(Error::Unvouched { path: path(), why: Unvouched::NoKeys }),
+        false => Err(Error::Unvouched { path: path(), why: Unvouched::Stranger }),
+    }
+}
+
+/// `[none] integrity confidentiality`: the level in brackets holds.
+fn is_locked_down(levels: &str) -> bool {
+    levels.split_whitespace().any(|level| level.starts_with('[') && level != "[none]")
+}
+
+/// What says how a script's writes are held back.
+pub const GATE_OPTIONS: &str = "--dry-run, --harmless-c, --expires, --rewrites, --only";
+
+/// Whether what the script writes can be held back as it is wished.
+pub fn gate_fits(wish: &Wish, meta: &Meta) -> Result<(), Error> {
+    if wish.is_none() {
+        return Ok(());
+    }
+    if !meta.guru {
+        let why = "the script writes nothing: it was compiled without -g".to_string();
+        return Err(Error::Setting { given: GATE_OPTIONS.to_string(), why });
+    }
+    if wish.dry_run && !wish.harmless_c { can_only_observe(meta) } else { Ok(()) }
+}
+
+/// The gate does not see what C does through pointers of its own: what only observes must have none that may write.
+pub fn can_only_observe(meta: &Meta) -> Result<(), Error> {
+    match meta.ungated.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Ungated { name: meta.name.clone(), code: meta.ungated.join(", ") }),
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_read() {
+        assert_eq!(effective_capabilities("CapPrm:\t00\nCapEff:\t000001ffffffffff\n"), Some(0x1ff_ffff_ffff));
+        assert_eq!(effective_capabilities("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn modules_from_elsewhere_need_somebody_who_answers_for_them() {
+        let file = |image: &[u8], guru: bool| {
+            let meta = Meta { guru, ..Meta::default() };
+            File {
+                path: "a.ko".into(),
+                image: image.to_vec(),
+                description: crate::module::file::Description { meta, formats: Vec::new() },
+                signed: !image.is_empty(),
+            }
+        };
+        let signed = include_bytes!("../../tests/trust/sha256.signed");
+        let key = || Key::of_certificate(include_bytes!("../../tests/trust/certificate.der")).unwrap();
+        let ask = |file: &File, enforced, keys: Vec<Key>| is_vouched_for(file, enforced, || Ok(keys));
+        assert!(ask(&file(signed, false), None, vec![key()]).is_ok());
+        assert!(ask(&file(signed, false), Some("the kernel does"), vec![]).is_ok());
+        for (error, means) in [
+            (ask(&file(signed, false), None, vec![]), "no certificate in /etc/spile/keys"),
+            (ask(&file(&[signed, &signed[..]].concat(), false), None, vec![key()]), "no key in /etc/spile/keys"),
+            (ask(&file(signed, true), None, vec![key()]), "guru mode"),
+            (ask(&file(b"", false), None, vec![key()]), "not signed: sign it"),
+            (ask(&file(b"", false), Some("this kernel loads signed modules only"), vec![key()]), "signed modules only"),
+        ] {
+            let error = error.unwrap_err();
+            assert!(error.to_string().contains(means) && error.exit() == crate::error::Exit::Permission, "{error}");
+        }
+    }
+
+    #[test]
+    fn lockdown_is_what_stands_in_brackets() {
+        assert!(!is_locked_down("[none] integrity confidentiality\n"));
+        assert!(is_locked_down("none [integrity] confidentiality\n"));
+        assert!(!is_locked_down(""));
+    }
+
+    #[test]
+    fn builds_are_compared_where_both_sides_have_an_id() {
+        let mut notes = vec![4, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0];
+        notes.extend(b"GNU\0\xaa\xbb\0\0");
+        let target = |id: &[u8]| Target { name: "m".into(), build_id: id.to_vec(), path: String::new() };
+        assert!(is_build(&target(b"\xaa\xbb"), &notes).is_ok());
+        assert!(is_build(&target(b""), &notes).is_ok());
+        assert!(is_build(&target(b"\xaa\xbc"), b"").is_ok());
+        let error = is_build(&target(b"\xaa\xbc"), &notes).unwrap_err();
+        assert!(matches!(error, Error::OtherBuild { found, .. } if found == [0xaa, 0xbb]));
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What a process inherits from whoever started it, given back: for the one with root's rights that outlives a caller's
+//! ([`crate::safety::privilege::Remover`]). Limits, priorities, a working directory, a cgroup and open files are the caller's choice, and
+//! none of them may keep a module loaded or a file system mounted.
+
+use std::fs;
+use std::io::Write;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+use nix::libc;
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout};
+
+const CGROUPS: &str = "/sys/fs/cgroup";
+const PROCESSES: &str = "cgroup.procs";
+/// Of open files: the kernel has a highest one (fs.nr_open), so that it cannot be infinite.
+const MOST_FILES: libc::rlim_t = 1024;
+
+/// With root's rights, in a process of one thread. Keeps nothing open but `kept` and /dev/null in place of the streams. What the
+/// host does not have (a cgroup, an OOM killer) is left out.
+pub fn from_caller(kept: &OwnedFd) {
+    // The first of all: without them the rest may fail.
+    lift_limits();
+    leave_streams();
+    close_all_but(kept);
+    lift_priorities();
+    leave_cgroup(Path::new(CGROUPS));
+    // It is small, and what it has to do frees memory.
+    let _ = write_to(Path::new("/proc/self/oom_score_adj"), b"-1000");
+    // They cannot fail.
+    let _ = chdir("/");
+    umask(Mode::from_bits_truncate(0o077));
+}
+
+fn lift_limits() {
+    let all = [
+        libc::RLIMIT_CPU,
+        libc::RLIMIT_FSIZE,
+        libc::RLIMIT_DATA,
+        libc::RLIMIT_STACK,
+        libc::RLIMIT_AS,
+        libc::RLIMIT_RSS,
+        libc::RLIMIT_NPROC,
+        libc::RLIMIT_MEMLOCK,
+        libc::RLIMIT_LOCKS,
+        libc::RLIMIT_SIGPENDING,
+    ];
+    let lifted = all.map(|which| (which, libc::RLIM_INFINITY));
+    for (which, most) in lifted.into_iter().chain([(libc::RLIMIT_NOFILE, MOST_FILES), (libc::RLIMIT_CORE, 0)]) {
+        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+        // SAFETY: reads one structure. A security module that forbids it leaves what was there.
+        let _ = unsafe { libc::setrlimit(which, &limit) };
+    }
+}
+
+/// Whoever reads the caller's output does not wait for this process.
+fn leave_streams() {
+    if let Ok(null) = fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
+        // What fails leaves a stream open, and nothing is written to it.
+        let _ = (dup2_stdin(&null), dup2_stdout(&null), dup2_stderr(&null));
+    }
+}
+
+/// Files that the caller has passed on, and ours of before the process was split.
+fn close_all_but(kept: &OwnedFd) {
+    let kept = kept.as_raw_fd().cast_unsigned();
+    // The streams stay.
+    for (first, last) in [(3, kept.saturating_sub(1)), (kept.saturating_add(1), u32::MAX)] {
+        if first > last {
+            continue;
+        }
+        // SAFETY: what is closed here is used by nobody in this process any more.
+        if unsafe { libc::syscall(libc::SYS_close_range, first.max(3), last, 0) } != 0 {
+            close_listed(first.max(3)..=last);
+        }
+    }
+}
+
+/// Before Linux 5.9.
+fn close_listed(wanted: std::ops::RangeInclusive<u32>) {
+    let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for descriptor in open.into_iter().filter(|descriptor| wanted.contains(descriptor)) {
+        // SAFETY: as above. The one of the directory is closed already, which is an error that changes nothing.
+        let _ = unsafe { libc::close(descriptor.cast_signed()) };
+    }
+}
+
+fn lift_priorities() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: numbers, and structures that live over the calls; a set of CPUs is plain bits. The kernel keeps of it what there is.
+    unsafe {
+        let _ = libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters);
+        let _ = libc::setpriority(libc::PRIO_PROCESS, 0, 0);
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        (0..libc::CPU_SETSIZE as usize).for_each(|cpu| libc::CPU_SET(cpu, &mut cpus));
+        let _ = libc::sched_setaffinity(0, size_of_val(&cpus), &cpus);
+    }
+}
+
+/// Into the uppermost: one that the caller owns can be frozen, starved or killed. In each hierarchy of version 1, or the one of 2.
+fn leave_cgroup(top: &Path) {
+    let one = top.join(PROCESSES);
+    let each = || fs::read_dir(top).into_iter().flatten().flatten().map(|entry| entry.path().join(PROCESSES)).collect();
+    let places: Vec<_> = if one.exists() { vec![one] } else { each() };
+    // A hierarchy that does not take it (a cpuset without CPUs) has no hold on it either.
+    places.iter().for_each(|place| drop(write_to(place, b"0")));
+}
+
+/// To a file of the kernel's, which is there or not.
+fn write_to(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    fs::OpenOptions::new().write(true).open(path)?.write_all(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_uppermost_cgroup_of_each_hierarchy() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name).join(PROCESSES);
+        for name in ["cpu", "freezer"] {
+            fs::create_dir(directory.path().join(name)).unwrap();
+            fs::write(place(name), "").unwrap();
+        }
+        leave_cgroup(directory.path());
+        assert_eq!(["cpu", "freezer"].map(|name| fs::read_to_string(place(name)).unwrap()), ["0", "0"]);
+        fs::write(directory.path().join(PROCESSES), "").unwrap();
+        fs::write(place("cpu"), "").unwrap();
+        leave_cgroup(directory.path());
+        assert_eq!(fs::read_to_string(place("cpu")).unwrap(), "", "version 2 has one, and these are its children");
+        leave_cgroup(Path::new("/no/such/directory"));
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What the sessions of users who are not root may take: `/etc/spile/limits`, lines `KEY=VALUE`.
+//!
+//! A session's own share is stated when its module is loaded, and the module keeps to it. Whatever the file says wrong
+//! refuses users' sessions, root's never.
+
+use spile_abi::device::{Info, Owner, RANK_ROOT, State};
+
+use crate::error::Error;
+use crate::module::device::Device;
+use crate::module::load;
+use crate::safety::privilege::Rank;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Of all sessions of one user.
+    user_bytes: u64,
+    /// Of the sessions of all users.
+    all_bytes: u64,
+    /// Of one user.
+    user_sessions: usize,
+    /// From this rank on sessions outlive the presence of their users; `None`: no user's does.
+    keep: Option<Rank>,
+}
+
+/// A session of another loader, as far as limits are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    pub uid: u32,
+    pub bytes: u64,
+}
+
+impl Taken {
+    /// `None`: a session of root's, or of somebody whom nothing limits. One whose buffers are still to come counts as all that
+    /// it may take.
+    pub fn by(owner: &Owner, info: &Info) -> Option<Taken> {
+        if owner.rank == RANK_ROOT && owner.uid == 0 {
+            return None;
+        }
+        let is_growing = State::from_number(info.state) == Some(State::Loaded);
+        let bytes = if is_growing { owner.most_bytes.max(info.memory_bytes) } else { info.memory_bytes };
+        Some(Taken { uid: owner.uid, bytes })
+    }
+}
+
+impl Limits {
+    /// `memory`: the machine's, in bytes. The error says where the text is wrong.
+    pub fn parse(text: &str, memory: u64) -> Result<Limits, String> {
+        let mut limits = Limits { user_bytes: memory / 16, all_bytes: memory / 4, user_sessions: 16, keep: None };
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong = |why: &str| format!("line {}: {why}: {line}", index + 1);
+            let (key, value) = line.split_once('=').ok_or_else(|| wrong("KEY=VALUE is wanted"))?;
+            let value = value.trim();
+            let bytes = || {
+                amount(value, memory)
+                    .ok_or_else(|| wrong("a part of the memory (1/16) or a number of megabytes (512M) is wanted"))
+            };
+            match key.trim() {
+                "USER_MEMORY" => limits.user_bytes = bytes()?,
+                "ALL_MEMORY" => limits.all_bytes = bytes()?,
+                "USER_SESSIONS" => limits.user_sessions = value.parse().map_err(|_| wrong("a number is wanted"))?,
+                "KEEP" => {
+                    limits.keep = match value {
+                        "" | "none" => None,
+                        "spilesys" => Some(Rank::Sys),
+                        "spileusr" => Some(Rank::Usr),
+                        _ => return Err(wrong("it is none, spilesys or spileusr")),
+                    }
+                }
+                _ => return Err(wrong("no such key")),
+            }
+        }
+        Ok(limits)
+    }
+
+    /// Bytes that one more session of this user may take, beside these.
+    pub fn room(&self, uid: u32, others: &[Taken]) -> Result<u64, Error> {
+        let own = || others.iter().filter(|other| other.uid == uid);
+        let (count, bytes) = (own().count(), sum(own()));
+        let refused = |what: String| Err(Error::Limit { what });
+        if count >= self.user_sessions {
+            return refused(format!(
+                "{count} sessions of yours are loaded, and a user may have {} (USER_SESSIONS)",
+                self.user_sessions
+            ));
+        }
+        let (user, all) = (self.user_bytes.saturating_sub(bytes), self.all_bytes.saturating_sub(sum(others.iter())));
+        if user == 0 {
+            return refused(format!(
+                "your sessions take {} MB of memory, and a user's may take {} MB (USER_MEMORY)",
+                bytes >> 20,
+                self.user_bytes >> 20
+            ));
+        }
+        if all == 0 {
+            return refused(format!(
+                "the sessions of all users take the {} MB of memory that they may (ALL_MEMORY)",
+                self.all_bytes >> 20
+            ));
+        }
+        Ok(user.min(all))
+    }
+
+    /// Whether a session of this rank goes on when its user has gone.
+    pub fn keeps(&self, rank: Rank) -> bool {
+        self.keep.is_some_and(|least| rank >= least)
+    }
+}
+
+/// What the loaded modules of users take.
+pub fn taken() -> Vec<Taken> {
+    let ask = |name: &String| {
+        let device = Device::look(name).ok()?;
+        Taken::by(&device.owner().ok()?, &device.info().ok()?)
+    };
+    load::candidates().iter().filter_map(ask).collect()
+}
+
+fn sum<'t>(taken: impl Iterator<Item = &'t Taken>) -> u64 {
+    taken.fold(0, |sum, taken| sum.saturating_add(taken.bytes))
+}
+
+/// `N/M` of the memory, or `NM`.
+fn amount(text: &str, memory: u64) -> Option<u64> {
+    if let Some((part, whole)) = text.split_once('/') {
+        let (part, whole): (u64, u64) = (part.trim().parse().ok()?, whole.trim().parse().ok()?);
+        return (part > 0 && part <= whole).then(|| (u128::from(memory) * u128::from(part) / u128::from(whole)) as u64);
+    }
+    let megabytes: u64 = text.strip_suffix('M')?.trim().parse().ok()?;
+    megabytes.checked_mul(1 << 20).filter(|bytes| *bytes > 0)
+}
+
+/// `MemTotal` of `/proc/meminfo`, in bytes.
+pub fn memory(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GB: u64 = 1 << 30;
+
+    #[test]
+    fn shares_have_defaults_and_say_where_they_are_wrong() {
+        let limits = Limits::parse("# nothing\n", 16 * GB).unwrap();
+        assert_eq!(limits, Limits { user_bytes: GB, all_bytes: 4 * GB, user_sessions: 16, keep: None });
+        let limits =
+            Limits::parse("USER_MEMORY=512M\nALL_MEMORY = 3/8\nUSER_SESSIONS=2\nKEEP=spilesys", 16 * GB).unwrap();
+        assert_eq!(limits, Limits { user_bytes: GB / 2, all_bytes: 6 * GB, user_sessions: 2, keep: Some(Rank::Sys) });
+        assert!(limits.keeps(Rank::Sys) && !limits.keeps(Rank::Usr));
+        for text in [
+            "USER_MEMORY=0",
+            "USER_MEMORY=2/1",
+            "USER_MEMORY=1/0",
+            "ALL_MEMORY=0M",
+            "USER_SESSIONS=-1",
+            "KEEP=all",
+            "X=1",
+            "KEEP",
+        ] {
+            assert!(Limits::parse(text, GB).unwrap_err().starts_with("line 1: "), "{text}");
+        }
+    }
+
+    #[test]
+    fn sums_are_of_one_user_and_of_all() {
+        let limits = Limits::parse("USER_MEMORY=100M\nALL_MEMORY=150M\nUSER_SESSIONS=3", GB).unwrap();
+        let taken = |uid, megabytes: u64| Taken { uid, bytes: megabytes << 20 };
+        let room =
+            |others: &[Taken]| limits.room(5, others).map(|bytes| bytes >> 20).map_err(|error| error.to_string());
+        assert_eq!(room(&[]), Ok(100));
+        assert_eq!(room(&[taken(5, 40), taken(6, 30)]), Ok(60));
+        assert_eq!(room(&[taken(5, 10), taken(6, 90)]), Ok(50));
+        assert!(room(&[taken(5, 100)]).is_err_and(|error| error.contains("USER_MEMORY")));
+        assert!(room(&[taken(6, 100), taken(7, 50)]).is_err_and(|error| error.contains("ALL_MEMORY")));
+        assert!(room(&[taken(5, 1), taken(5, 1), taken(5, 1)]).is_err_and(|error| error.contains("USER_SESSIONS")));
+    }
+
+    #[test]
+    fn what_is_still_to_be_made_counts() {
+        let owner = Owner { uid: 5, rank: 1, most_bytes: 100, ..Owner::default() };
+        let info = |state| Info { state: state as u32, memory_bytes: 7, ..Info::default() };
+        assert_eq!(Taken::by(&owner, &info(State::Loaded)), Some(Taken { uid: 5, bytes: 100 }));
+        assert_eq!(Taken::by(&owner, &info(State::Running)), Some(Taken { uid: 5, bytes: 7 }));
+        assert_eq!(Taken::by(&Owner::default(), &info(State::Running)), None);
+    }
+
+    #[test]
+    fn the_machine_s_memory() {
+        assert_eq!(memory("MemFree: 3 kB\nMemTotal:       2048 kB\n"), Some(2 << 20));
+        assert_eq!(memory("MemTotal: much\n"), None);
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What is told while probes are armed or disarmed, where that takes long: how many are, and how long the rest may take.
+
+const NS_PER_S: u64 = 1_000_000_000;
+/// Before the first line.
+const FIRST: u64 = 3 * NS_PER_S;
+/// From line to line.
+const INTERVAL: u64 = 10 * NS_PER_S;
+
+#[derive(Debug)]
+pub struct Arming {
+    /// Times in ns, by [`crate::host::clock::now`].
+    begun: u64,
+    due: u64,
+    /// Armed when the first line was due; what has been disarmed since is counted from there.
+    at_first: Option<(u64, u32)>,
+    cancelled: bool,
+}
+
+impl Arming {
+    /// Of a call that is made now.
+    pub fn new(now: u64) -> Arming {
+        Arming { begun: now, due: now.saturating_add(FIRST), at_first: None, cancelled: false }
+    }
+
+    /// True once.
+    pub fn is_to_be_cancelled(&mut self) -> bool {
+        !std::mem::replace(&mut self.cancelled, true)
+    }
+
+    pub fn is_due(&self, now: u64) -> bool {
+        now >= self.due
+    }
+
+    /// Nanoseconds until a line is due.
+    pub fn until_next(&self, now: u64) -> u64 {
+        self.due.saturating_sub(now)
+    }
+
+    /// The line that is due. `armed` of `probes` are armed now. None where there is nothing to tell: begin probes take
+    /// their time, or end probes.
+    pub fn text(&mut self, now: u64, armed: u32, probes: u32, arms: bool) -> Option<String> {
+        self.due = now.saturating_add(INTERVAL);
+        let elapsed = now.saturating_sub(self.begun);
+        if armed == 0 {
+            return None;
+        }
+        let seconds = elapsed / NS_PER_S;
+        if arms {
+            let left = u128::from(elapsed) * u128::from(probes.saturating_sub(armed))
+                / u128::from(armed)
+                / u128::from(NS_PER_S);
+            return Some(format!(
+                "{armed} of {probes} probes are prepared after {seconds} s, the rest may take {left} s more; interrupt (^C) to end it"
+            ));
+        }
+        let (since, before) = *self.at_first.get_or_insert((now, armed));
+        let gone = before.saturating_sub(armed);
+        let rest = match gone {
+            0 => String::new(),
+            gone => {
+                let left =
+                    u128::from(now.saturating_sub(since)) * u128::from(armed) / u128::from(gone) / u128::from(NS_PER_S);
+                format!(", which may take {left} s more")
+            }
+        };
+        Some(format!("{armed} probes are still to be disarmed after {seconds} s{rest}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_long_the_rest_takes() {
+        let mut arming = Arming::new(NS_PER_S);
+        assert!(!arming.is_due(3 * NS_PER_S));
+        assert!(arming.is_due(4 * NS_PER_S));
+        let line = arming.text(6 * NS_PER_S, 1000, 4000, true).unwrap();
+        assert!(line.starts_with("1000 of 4000 probes are prepared after 5 s, the rest may take 15 s more"), "{line}");
+        assert!(!arming.is_due(15 * NS_PER_S));
+    }
+
+    #[test]
+    fn begin_probes_that_take_long_are_no_arming() {
+        assert_eq!(Arming::new(0).text(9 * NS_PER_S, 0, 4, true), None);
+    }
+
+    #[test]
+    fn what_is_left_to_disarm_is_told() {
+        let mut arming = Arming::new(0);
+        assert_eq!(
+            arming.text(3 * NS_PER_S, 900, 1000, false).unwrap(),
+            "900 probes are still to be disarmed after 3 s"
+        );
+        let line = arming.text(13 * NS_PER_S, 400, 1000, false).unwrap();
+        assert_eq!(line, "400 probes are still to be disarmed after 13 s, which may take 8 s more");
+    }
+
+    #[test]
+    fn it_is_cancelled_once() {
+        let mut arming = Arming::new(0);
+        assert!(arming.is_to_be_cancelled());
+        assert!(!arming.is_to_be_cancelled());
+    }
+}

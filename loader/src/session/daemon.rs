@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `-D`: the session runs in a process of its own; who asked for it learns its number when the probes are armed, or why
+//! there is none.
+
+use std::os::fd::OwnedFd;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork, read, setsid, write};
+
+use crate::error::{Error, Exit};
+use crate::host::channel;
+
+/// In the process that runs the session: whom to tell.
+#[derive(Debug)]
+pub struct Waiting(OwnedFd);
+
+pub enum Fork {
+    /// This process is done.
+    Parent(Exit),
+    Child(Waiting),
+}
+
+/// Splits the process. No other thread may exist.
+pub fn begin() -> Result<Fork, Error> {
+    let failed = |error: std::io::Error| Error::System { doing: "going to the background", error };
+    let (told, teller) = channel::pair().map_err(failed)?;
+    // SAFETY: there is one thread.
+    match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
+        ForkResult::Child => {
+            drop(told);
+            // It cannot fail: a new process leads no group.
+            let _ = setsid();
+            Ok(Fork::Child(Waiting(teller)))
+        }
+        ForkResult::Parent { child } => {
+            drop(teller);
+            let mut byte = [0u8; 1];
+            let armed = loop {
+                match read(&told, &mut byte) {
+                    Err(Errno::EINTR) => {}
+                    other => break other == Ok(1),
+                }
+            };
+            if armed {
+                println!("{child}");
+                return Ok(Fork::Parent(Exit::Success));
+            }
+            Ok(Fork::Parent(match waitpid(child, None) {
+                Ok(WaitStatus::Exited(_, status)) => Exit::from_status(status).unwrap_or(Exit::Kernel),
+                _ => Exit::Kernel,
+            }))
+        }
+    }
+}
+
+impl Waiting {
+    /// The probes are armed: nobody waits any more, and the terminal is no longer ours.
+    pub fn armed(self) {
+        // If the other process is gone, nobody wants to know.
+        let _ = write(&self.0, b"!");
+        if let Ok(null) = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()) {
+            let _ = dup2_stdin(&null);
+            let _ = dup2_stdout(&null);
+            let _ = dup2_stderr(&null);
+        }
+    }
+}

@@ -1,0 +1,801 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! One session: from the module's device to the last line of its output. One loop, which waits in one place; one way out.
+//!
+//! The loop is a thread of its own: the calls that may take long, SPILE_START, SPILE_QUIET and SPILE_STOP, are made by the first
+//! thread, and begin and end probes may print more than a ring holds, so the loop reads on meanwhile. Everything that ends
+//! a session only sets `stop_wanted`.
+
+pub mod arming;
+pub mod command;
+pub mod daemon;
+pub mod signals;
+pub mod system;
+pub mod tell;
+pub mod watch;
+
+use std::os::fd::AsFd;
+use std::sync::mpsc;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use spile_abi::device::{Counters, Gate, Info, SETUP_TIMED, Setup, State};
+
+use crate::error::{Error, Exit};
+use crate::host::clock;
+use crate::host::input::Input;
+use crate::host::notify;
+use crate::module::device::{Device, MappedRing};
+use crate::module::file::Description;
+use crate::module::gate;
+use crate::module::setting::{self, Value};
+use crate::options::Options;
+use crate::output::progress::{self, Progress};
+use crate::output::{Ended, Sinks};
+use crate::records::merge::{self, Look, Next};
+use crate::records::record::Reader;
+use crate::records::ring::Ring;
+use crate::report::account::{self, Form};
+use crate::report::budget;
+use crate::report::exporter::Exporter;
+use crate::report::status;
+use crate::report::{self, Losses};
+use crate::session::arming::Arming;
+use crate::session::command::{Status, Target};
+use crate::session::daemon::Waiting;
+use crate::session::signals::{LeftToOthers, Signals};
+use crate::session::system::Commands;
+use crate::session::tell::{After, Teller};
+use crate::session::watch::Watch;
+
+/// Between two reports of losses.
+const LOSS_INTERVAL: u64 = 1_000_000_000;
+const NS_PER_MS: u64 = 1_000_000;
+/// Records taken before signals and descriptors are looked at again.
+const MAX_BATCH: usize = 4096;
+/// Whether too much waits to be written is looked at once in so many records.
+const FULL_INTERVAL: usize = 32;
+
+impl AsMut<Ring> for MappedRing {
+    fn as_mut(&mut self) -> &mut Ring {
+        &mut self.ring
+    }
+}
+
+/// The module whose session it is.
+pub struct Subject<'s> {
+    pub name: &'s str,
+    pub device: &'s Device,
+    pub description: &'s Description,
+    /// Values for globals; none for a session that runs already.
+    pub settings: &'s [(u32, Value)],
+    /// What the script may write; `None`: all.
+    pub gate: Option<Gate>,
+    /// The session runs already, and nobody reads it.
+    pub attached: bool,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    pub exit: Exit,
+    /// The session goes on without us.
+    pub left: bool,
+}
+
+/// Makes the rings of a module that has just been loaded.
+pub fn set_up(device: &Device, options: &Options, target: &Target) -> Result<(), Error> {
+    let ring_bytes = options.ring_bytes.unwrap_or(default_ring_bytes(device.info()?.cpus));
+    let flags = if options.stats.is_some() { SETUP_TIMED } else { 0 };
+    device.set_up(Setup { ring_bytes, target: target.pid(), flags, ..Setup::default() })
+}
+
+/// Runs a loaded module's session, once it is [`set_up`], to its end, or until it is left. When the device is closed then, the module can be
+/// removed.
+pub fn run(
+    subject: &Subject<'_>,
+    options: &Options,
+    target: Target,
+    sinks: Sinks,
+    signals: &Signals,
+    waiting: Option<Waiting>,
+) -> Result<End, Error> {
+    let Subject { name, device, description, .. } = *subject;
+    let info = device.info()?;
+    let sites = info.probes as usize;
+    if sites != description.meta.probes.len() {
+        let what = format!("{sites} probes, its description has {}", description.meta.probes.len());
+        return Err(Error::Strange { name: name.to_string(), what });
+    }
+    if !subject.attached {
+        subject
+            .settings
+            .iter()
+            .flat_map(|(index, value)| setting::pieces(*index, value))
+            .try_for_each(|piece| device.set(piece))?;
+        if let Some(wanted) = &options.budget {
+            budget::keep(wanted, device, &description.meta.probes)?;
+        }
+    }
+    if let Some(gate) = subject.gate {
+        device.set_gate(gate)?;
+    }
+    if options.keep || options.overwrite {
+        device.keep(options.keep, options.overwrite)?;
+    }
+    let info = device.info()?;
+    let mut rings = device.map_rings(&info)?;
+    // Behind the settings, which it tells of.
+    let owner = device.owner()?;
+    let is_ours = !subject.attached || owner.uid == nix::unistd::geteuid().as_raw();
+    let mut sinks = sinks;
+    let doubtful = if subject.attached { progress::mend(&mut rings, &mut sinks) } else { 0 };
+    let running = State::from_number(info.state) == Some(State::Running);
+    let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+    let returned = EventFd::from_value_and_flags(0, flags)
+        .map_err(|errno| Error::System { doing: "making an event descriptor", error: errno.into() })?;
+    let mut session = Session {
+        name,
+        device,
+        info,
+        description,
+        options,
+        signals,
+        returned: &returned,
+        call_returned: false,
+        arming: Arming::new(clock::now()),
+        reader: Reader::new(&description.meta, &description.formats, Some(device)),
+        rings,
+        progress: Progress::default(),
+        doubtful,
+        target,
+        sinks,
+        teller: Teller::new(options.verbose, options.no_warnings),
+        commands: Commands::of(&owner, is_ours),
+        phase: if subject.attached { Phase::Running } else { Phase::Starting },
+        waiting,
+        // A session that has come to its end while nobody read it.
+        stop_wanted: subject.attached && !running,
+        leave_wanted: options.detach,
+        signals_seen: 0,
+        deadline: None,
+        watch: Watch::new(name, &description.meta, device, options),
+        expires: expiry(device),
+        command_due: None,
+        input: None,
+        read_up_to: 0,
+        exit: Exit::Success,
+        failure: None,
+        losses: Losses::default(),
+        losses_told: 0,
+        output_end_told: false,
+        held_back: false,
+        payload: Vec::new(),
+    };
+    let mut exporter = options.metrics_socket.as_deref().map(Exporter::open).transpose()?;
+    let over = EventFd::from_value_and_flags(0, flags)
+        .map_err(|errno| Error::System { doing: "making an event descriptor", error: errno.into() })?;
+    // The calls are made by this, the process's first thread: begin and end probes run in it, and take `current` for a
+    // process that is in the kernel's list of them, which other threads are not.
+    std::thread::scope(|scope| {
+        let (ask, asked) = mpsc::channel::<fn(&Device) -> Result<(), Error>>();
+        let (tell, told) = mpsc::channel();
+        if let Some(exporter) = &mut exporter {
+            let text = || status::ask(name, &description.meta, device, status::Form::Prometheus).unwrap_or_default();
+            let over = over.as_fd();
+            scope.spawn(move || exporter.serve(over, text));
+        }
+        let reading = scope.spawn(move || session.run(&Calls { ask, told }));
+        // From here on: the thread that reads is to be woken by them, also while a call arms thousands of probes.
+        let blocked = LeftToOthers::new();
+        for call in asked {
+            let _returned = Returned(&returned);
+            // Who has asked waits for it.
+            let _ = tell.send(call(device));
+        }
+        drop(blocked);
+        let end = reading.join();
+        drop(Returned(&over));
+        end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// 4 MB for each CPU, so that one handler can print a long report; less, down to 1 MB, where there are many CPUs.
+fn default_ring_bytes(cpus: u32) -> u32 {
+    const ALL: u32 = 64 << 20;
+    (ALL / cpus.max(1)).clamp(1 << 20, 4 << 20)
+}
+
+/// Between two looks at the clock for the expiry.
+const EXPIRY_INTERVAL: u64 = 10_000_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// SPILE_START is under way.
+    Starting,
+    Running,
+    /// SPILE_QUIET is under way.
+    Quieting,
+    /// Disarmed: what is there is read and written, so that end probes find room for what they print.
+    Emptying,
+    /// SPILE_STOP is under way.
+    Stopping,
+    /// Nothing more comes: what is there is read and written.
+    Draining,
+}
+
+/// When the script's rewriting ends, if that is still to come.
+fn expiry(device: &Device) -> Option<u64> {
+    device.gate().ok().map(|state| state.gate.expires).filter(|expires| *expires > gate::now())
+}
+
+/// Tells the loop that a call has returned, when it is dropped.
+struct Returned<'e>(&'e EventFd);
+
+impl Drop for Returned<'_> {
+    fn drop(&mut self) {
+        // It cannot fail: the counter is far from its limit.
+        let _ = self.0.write(1);
+    }
+}
+
+/// The way to the thread that makes calls which last: one at a time.
+struct Calls {
+    ask: mpsc::Sender<fn(&Device) -> Result<(), Error>>,
+    told: mpsc::Receiver<Result<(), Error>>,
+}
+
+impl Calls {
+    fn make(&self, call: fn(&Device) -> Result<(), Error>) {
+        // It listens for as long as we are.
+        let _ = self.ask.send(call);
+    }
+}
+
+struct Session<'s> {
+    name: &'s str,
+    device: &'s Device,
+    info: Info,
+    description: &'s Description,
+    options: &'s Options,
+    signals: &'s Signals,
+    /// Readable when a call has returned.
+    returned: &'s EventFd,
+    call_returned: bool,
+    /// What is told of a call that takes long.
+    arming: Arming,
+    reader: Reader<'s>,
+    rings: Vec<MappedRing>,
+    progress: Progress,
+    /// Records that come again, perhaps, because the loader before was killed.
+    doubtful: u64,
+    target: Target,
+    sinks: Sinks,
+    teller: Teller,
+    commands: Commands,
+    phase: Phase,
+    /// Who waits for the probes to be armed (-D).
+    waiting: Option<Waiting>,
+    stop_wanted: bool,
+    leave_wanted: bool,
+    signals_seen: usize,
+    /// Time of -T.
+    deadline: Option<u64>,
+    watch: Watch<'s>,
+    /// When the script's rewriting ends, by the clock of [`gate::now`]; `None`: it does not, or that has been told.
+    expires: Option<u64>,
+    /// From when on the command may begin; `None`: it has, or not yet.
+    command_due: Option<u64>,
+    /// What is typed goes to the script.
+    input: Option<Input>,
+    /// Time of the last look at the rings that found nothing more to tell.
+    read_up_to: u64,
+    exit: Exit,
+    /// The first call that failed.
+    failure: Option<Error>,
+    losses: Losses,
+    /// When they were told last.
+    losses_told: u64,
+    output_end_told: bool,
+    /// A record in a ring waits for its time.
+    held_back: bool,
+    payload: Vec<u8>,
+}
+
+impl<'s> Session<'s> {
+    fn run(&mut self, calls: &Calls) -> Result<End, Error> {
+        if self.options.verbose {
+            self.tell_beginning();
+        }
+        if self.doubtful > 0 {
+            self.warn(&format!(
+                "the loader before was killed while it wrote: the next {} lines may be there already",
+                self.doubtful
+            ));
+        }
+        match self.phase {
+            Phase::Starting => calls.make(Device::start),
+            _ => self.begin(),
+        }
+        loop {
+            self.advance(calls);
+            if self.leave_wanted && self.phase == Phase::Running && !self.stop_wanted {
+                return self.leave();
+            }
+            let is_empty = !self.leaves_records() && self.read_records();
+            self.progress.mark(&mut self.rings, &self.sinks);
+            self.write();
+            match self.phase {
+                Phase::Draining if is_empty => break,
+                Phase::Emptying if is_empty && self.sinks.is_empty() => {
+                    self.phase = Phase::Stopping;
+                    calls.make(Device::stop);
+                }
+                _ => {}
+            }
+            self.begin_command();
+            // What was just read may have asked for the end: nothing more may come to wake us.
+            if !((self.stop_wanted || self.leave_wanted) && self.phase == Phase::Running) {
+                // In a ring that is read to its end after all is disarmed nothing comes any more.
+                let over = is_empty && matches!(self.phase, Phase::Emptying | Phase::Draining);
+                self.wait(!over)?;
+            }
+        }
+        self.tell_end();
+        self.flush()?;
+        if self.sinks.dropped() > 0 {
+            self.warn(&format!("{} lines that the script printed could not be written", self.sinks.dropped()));
+            self.flush()?;
+        }
+        self.commands.finish();
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(End { exit: self.exit, left: false }),
+        }
+    }
+
+    /// Whoever attaches reads all of a session that is left as soon as it has begun, from the first record on.
+    fn leaves_records(&self) -> bool {
+        self.leave_wanted && self.phase == Phase::Starting && !self.stop_wanted
+    }
+
+    /// The session goes on without us. What has been read is written, the rest stays in the rings.
+    fn leave(&mut self) -> Result<End, Error> {
+        self.device.keep(true, self.options.overwrite)?;
+        self.sinks.message("Disconnecting from systemtap module.");
+        let line = format!("To reconnect, type \"spilerun -A {}\"", self.name);
+        self.sinks.message(&line);
+        self.flush()?;
+        self.commands.finish();
+        Ok(End { exit: self.exit, left: true })
+    }
+
+    /// What follows from a call that has returned, and from the wish to stop.
+    fn advance(&mut self, calls: &Calls) {
+        if std::mem::take(&mut self.call_returned) {
+            if let Ok(Err(error)) = calls.told.try_recv() {
+                self.fail(error);
+            }
+            match self.phase {
+                Phase::Starting => self.begin(),
+                Phase::Quieting => self.phase = Phase::Emptying,
+                _ => self.phase = Phase::Draining,
+            }
+        }
+        if self.stop_wanted && self.phase == Phase::Starting && self.arming.is_to_be_cancelled() {
+            // A module of before knows no such call: it arms all, as it did. Nor does one that has just armed all mind.
+            let _ = self.device.cancel();
+        }
+        if self.stop_wanted && self.phase == Phase::Running {
+            self.phase = Phase::Quieting;
+            self.arming = Arming::new(clock::now());
+            // What a module that comes is being armed with.
+            let _ = self.device.cancel();
+            notify::send(&["STOPPING=1"]);
+            calls.make(Device::quiet);
+        }
+    }
+
+    /// SPILE_START has returned.
+    fn begin(&mut self) {
+        self.phase = Phase::Running;
+        if self.failure.is_some() {
+            return;
+        }
+        let target = &self.description.meta.title;
+        notify::send(&["READY=1", &format!("STATUS={target} is active")]);
+        if let Some(waiting) = self.waiting.take() {
+            self.sinks.leave_terminal();
+            waiting.armed();
+        }
+        self.input = Input::begin(self.name, self.description.meta.probes.iter().map(|probe| probe.point.as_str()));
+        // What begin probes printed is written before the command prints.
+        self.command_due = Some(clock::now().saturating_add(merge::HOLD_BACK));
+        self.deadline = self.options.timeout.map(|timeout| clock::now().saturating_add(timeout));
+    }
+
+    /// The command of -c, when its time has come. After exit() in a begin probe there is nothing to watch it with.
+    fn begin_command(&mut self) {
+        if self.command_due.is_some_and(|due| self.read_up_to >= due) && self.sinks.is_empty() && !self.stop_wanted {
+            self.command_due = None;
+            self.target.begin();
+        }
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+        self.stop_wanted = true;
+    }
+
+    /// Reads and tells what is old enough; true when the rings are empty.
+    fn read_records(&mut self) -> bool {
+        let now = clock::now();
+        // No handler runs that could still write something older.
+        let all = matches!(self.phase, Phase::Emptying | Phase::Draining);
+        // The look borrows the rings, telling borrows the rest.
+        let mut rings = std::mem::take(&mut self.rings);
+        // Behind the look at the clock: the records to be read are from before it.
+        if let Some(mapped) = rings.first() {
+            self.reader.changed(mapped.ring.changes());
+        }
+        let mut payload = std::mem::take(&mut self.payload);
+        let mut look = Look::new(&mut rings, now, all);
+        let mut taken = 0;
+        let mut waiting = true;
+        // Else each record has its file.
+        let one_stream = !self.options.bulk && self.options.rotation.is_none();
+        self.held_back = false;
+        let mut looked_at_room = None;
+        while taken < MAX_BATCH {
+            if looked_at_room.is_none_or(|at| taken >= at + FULL_INTERVAL) {
+                looked_at_room = Some(taken);
+                if self.sinks.is_full() {
+                    break;
+                }
+            }
+            if one_stream && let Some((ring, below)) = look.current() {
+                taken += self.reader.read_quickly(ring, below, MAX_BATCH - taken);
+            }
+            match look.next(&mut payload) {
+                Next::Record(record) => {
+                    self.reader.printed(|text| self.sinks.print(text));
+                    self.sinks.select_cpu(u32::from(record.cpu));
+                    let said = self.reader.read(&record, &payload);
+                    match self.teller.tell(said, &mut self.sinks, &mut self.commands) {
+                        After::Nothing => {}
+                        After::Error => self.exit = Exit::Failed,
+                        After::Gate => self.expires = expiry(self.device).or(self.expires),
+                        After::Stop => self.stop_wanted = true,
+                    }
+                }
+                Next::Damage(damage) => {
+                    self.sinks.message(&format!(
+                        "ERROR: the buffer of CPU {} held what is no record: {} bytes of it are lost",
+                        damage.cpu, damage.bytes
+                    ));
+                    self.exit = Exit::Failed;
+                }
+                Next::Wait(is_younger) => {
+                    self.held_back = is_younger;
+                    self.read_up_to = now;
+                    waiting = is_younger;
+                    break;
+                }
+            }
+            taken += 1;
+        }
+        self.reader.printed(|text| self.sinks.print(text));
+        self.rings = rings;
+        self.payload = payload;
+        self.look_at_losses(now);
+        !waiting
+    }
+
+    fn read_losses(&self) -> Losses {
+        let cpus = self.rings.iter().map(|mapped| {
+            let (records, bytes) = mapped.ring.lost();
+            (mapped.ring.cpu, records, bytes)
+        });
+        Losses { cpus: cpus.filter(|(_, records, _)| *records > 0).collect() }
+    }
+
+    fn look_at_losses(&mut self, now: u64) {
+        let losses = self.read_losses();
+        // At the end they are told anyway.
+        if losses == self.losses || self.phase == Phase::Draining {
+            return;
+        }
+        if self.losses_told == 0 || now.saturating_sub(self.losses_told) > LOSS_INTERVAL {
+            self.losses_told = now;
+            self.warn(&losses.text(self.info.ring_bytes, false));
+            self.losses = losses;
+        }
+    }
+
+    /// What descriptors take, and what follows from it.
+    fn write(&mut self) {
+        self.sinks.write();
+        self.progress.release(&mut self.rings, &self.sinks);
+        self.look_at_output();
+    }
+
+    fn look_at_output(&mut self) {
+        if self.output_end_told {
+            return;
+        }
+        let goes_on = self.options.keep && self.phase == Phase::Running && !self.stop_wanted;
+        match self.sinks.ended() {
+            None => return,
+            // What has not been written is still in the rings.
+            Some(ended) if goes_on => {
+                let why = match ended {
+                    Ended::Closed => "nobody reads the output any more".to_string(),
+                    Ended::Failed(error) => format!("the output cannot be written: {error}"),
+                };
+                let line = format!("ERROR: {why}; the session goes on without a reader (spilerun -A {})", self.name);
+                self.sinks.message(&line);
+                self.exit = Exit::Output;
+                self.output_end_told = true;
+                self.leave_wanted = true;
+                return;
+            }
+            // As with any program in a pipe: its reader has seen enough.
+            Some(Ended::Closed) => {}
+            Some(Ended::Failed(error)) => {
+                let line = format!("ERROR: the output cannot be written: {error}; the script is ended");
+                self.sinks.message(&line);
+                self.exit = Exit::Output;
+            }
+        }
+        self.output_end_told = true;
+        self.stop_wanted = true;
+    }
+
+    /// Until something happens. `expects_records`: some may come.
+    fn wait(&mut self, expects_records: bool) -> Result<(), Error> {
+        let wants_records = expects_records && !self.sinks.is_full() && !self.leaves_records();
+        if wants_records {
+            self.rings.iter().for_each(|mapped| mapped.ring.announce_waiting());
+        }
+        let mut device_events = PollFlags::empty();
+        // What is read and not yet written is still in the rings: it is no news.
+        device_events.set(PollFlags::POLLIN, wants_records && !self.looks_by_time());
+        device_events.set(PollFlags::POLLPRI, !self.stop_wanted);
+
+        let mut descriptors = vec![
+            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.returned.as_fd(), PollFlags::POLLIN),
+        ];
+        let fixed = descriptors.len();
+        descriptors.extend(self.sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)));
+        let sinks_end = descriptors.len();
+        if !self.stop_wanted
+            && let Some(ended) = self.target.ended()
+        {
+            descriptors.push(PollFd::new(ended, PollFlags::POLLIN));
+        }
+        let target_end = descriptors.len();
+        // Of a session that is stopped it says POLLHUP, asked or not.
+        if !device_events.is_empty() {
+            descriptors.push(PollFd::new(self.device.as_fd(), device_events));
+        }
+        match poll(&mut descriptors, self.poll_timeout(wants_records)) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(errno) => return Err(Error::System { doing: "waiting", error: errno.into() }),
+        }
+        let found: Vec<PollFlags> =
+            descriptors.iter().map(|descriptor| descriptor.revents().unwrap_or(PollFlags::empty())).collect();
+        drop(descriptors);
+
+        let found_in = |range: std::ops::Range<usize>| found.get(range).unwrap_or_default();
+        let is_stopping = found_in(target_end..found.len()).iter().any(|events| events.contains(PollFlags::POLLPRI));
+        let target_ended = found_in(sinks_end..target_end).iter().any(|events| !events.is_empty());
+        let is_late = self.deadline.is_some_and(|deadline| clock::now() >= deadline);
+        self.stop_wanted |= is_stopping || target_ended || is_late;
+        self.look_at_expiry();
+        self.look_at_watch();
+        self.look_at_arming();
+        self.sinks.found(found_in(fixed..sinks_end));
+        self.call_returned |= self.returned.read().is_ok();
+        self.look_at_signals();
+        Ok(())
+    }
+
+    /// Whether probes are being armed that one waits for; or disarmed: false.
+    fn tells_arming(&self) -> Option<bool> {
+        match self.phase {
+            Phase::Starting if !self.stop_wanted => Some(true),
+            Phase::Quieting => Some(false),
+            _ => None,
+        }
+    }
+
+    fn look_at_arming(&mut self) {
+        let Some(arms) = self.tells_arming().filter(|_| self.arming.is_due(clock::now())) else { return };
+        let (armed, probes) = self.device.info().map_or((0, 0), |info| (info.armed, info.probes));
+        if let Some(text) = self.arming.text(clock::now(), armed, probes, arms) {
+            self.sinks.message(&format!("NOTICE: {text}"));
+        }
+    }
+
+    fn look_at_watch(&mut self) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        match self.watch.look(clock::now()) {
+            Ok(Some(text)) => {
+                if self.watch.clears {
+                    self.sinks.clear();
+                }
+                self.sinks.table(&text);
+            }
+            Ok(None) => {}
+            Err(error) => self.warn(&error.to_string()),
+        }
+    }
+
+    fn look_at_expiry(&mut self) {
+        if self.expires.is_some_and(|expires| gate::now() >= expires) {
+            // It may have been given more time meanwhile.
+            let now = self.device.gate().map_or(0, |state| state.gate.expires);
+            self.expires = Some(now).filter(|expires| *expires > gate::now());
+            if now > 0 && self.expires.is_none() {
+                let line = format!("REWRITE: {} has expired: nothing is rewritten any more", self.name);
+                self.sinks.message(&line);
+            }
+        }
+    }
+
+    /// What is held back is looked at again with what has come meanwhile: not sooner than a reader who waits would be woken
+    /// for it, so that there is much to do each time, but where rings fill quickly as soon as it may be printed.
+    fn until_next_look(&self) -> u64 {
+        /// As SPILE_RING_WAKE_NS of the runtime.
+        const GATHER: u64 = 10 * NS_PER_MS;
+        match self.rings.iter().any(|mapped| mapped.ring.fills_quickly()) {
+            true => merge::HOLD_BACK,
+            false => GATHER,
+        }
+    }
+
+    /// The module cannot say when there is something new.
+    fn looks_by_time(&self) -> bool {
+        self.held_back || self.progress.is_behind()
+    }
+
+    fn poll_timeout(&self, wants_records: bool) -> PollTimeout {
+        let now = clock::now();
+        let until_deadline = self.deadline.filter(|_| !self.stop_wanted).map(|deadline| deadline.saturating_sub(now));
+        // Without room for their text nobody waits for records.
+        let until_due = (self.looks_by_time() && wants_records).then(|| self.until_next_look());
+        let until_command =
+            self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
+        let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
+        // Somebody may set the clock meanwhile.
+        let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()).min(EXPIRY_INTERVAL));
+        let until_told = self.tells_arming().map(|_| self.arming.until_next(now));
+        let least = [until_deadline, until_due, until_command, until_expiry, until_watch, until_told]
+            .into_iter()
+            .flatten()
+            .min();
+        least.map_or(PollTimeout::NONE, |ns| {
+            PollTimeout::try_from(ns.div_ceil(NS_PER_MS).min(i32::MAX as u64)).unwrap_or(PollTimeout::MAX)
+        })
+    }
+
+    fn look_at_signals(&mut self) {
+        let came = self.signals.read();
+        self.signals_seen += came.stops;
+        self.stop_wanted |= self.signals_seen > 0;
+        self.leave_wanted |= came.detach;
+        if came.rotate {
+            self.sinks.rotate();
+        }
+        if self.signals_seen > 1 && self.sinks.give_up() {
+            self.sinks.message("NOTICE: interrupted twice: what was not yet written is dropped");
+        }
+        if !came.child {
+            return;
+        }
+        self.commands.reap();
+        let Some(status) = self.target.reap() else { return };
+        self.stop_wanted = true;
+        match status {
+            Status::Exited(0) => return,
+            Status::Exited(status) => self.warn(&format!("Child process exited with status {status}")),
+            Status::Killed(signal) => {
+                self.warn(&format!("Child process exited with signal {} ({})", signal as i32, signal.as_str()))
+            }
+        }
+        self.exit = Exit::Failed;
+    }
+
+    fn warn(&mut self, text: &str) {
+        self.teller.warn(text, &mut self.sinks);
+    }
+
+    fn tell_beginning(&mut self) {
+        let meta = &self.description.meta;
+        let guru = if meta.guru { ", guru mode" } else { "" };
+        let (sites, rings, size) = (meta.probes.len(), self.rings.len(), self.info.ring_bytes >> 10);
+        let line = format!(
+            "NOTICE: {} ({}{guru}) loaded: {sites} probes, {rings} buffers of {size} KB, {} KB in all",
+            meta.name,
+            meta.title,
+            self.info.memory_bytes >> 10
+        );
+        self.sinks.message(&line);
+    }
+
+    /// Everything has been read: the account.
+    fn tell_end(&mut self) {
+        let losses = self.read_losses();
+        if losses.records() > 0 {
+            self.warn(&losses.text(self.info.ring_bytes, true));
+        }
+        if let Some(line) = self.teller.repeated_warnings() {
+            self.warn(&line);
+        }
+        match self.device.info() {
+            Ok(info) if info.errors > 0 || info.skipped > 0 => {
+                self.warn(&format!("Number of errors: {}, skipped probes: {}", info.errors, info.skipped));
+                if info.errors > 0 && self.exit == Exit::Success {
+                    self.exit = Exit::Failed;
+                }
+            }
+            Ok(_) => {}
+            Err(error) => self.fail(error),
+        }
+        self.tell_rewrites();
+        if let Err(error) = self.watch.write_metrics() {
+            self.warn(&error.to_string());
+        }
+        self.tell_probes();
+    }
+
+    /// What became of what the script wanted to write, if anything was held back or is asked for.
+    fn tell_rewrites(&mut self) {
+        let Ok(state) = self.device.gate() else { return };
+        if state.counts.iter().any(|count| *count > 0) && (state.gate != Gate::default() || self.options.verbose) {
+            self.sinks.message(&format!("REWRITE: {} in all: {}", self.name, gate::counts(&state)));
+        }
+    }
+
+    fn tell_probes(&mut self) {
+        let description = self.description;
+        let probes = &description.meta.probes;
+        let counters: Result<Vec<Counters>, Error> =
+            (0..probes.len()).map(|index| self.device.counters(index as u32)).collect();
+        let counters = match counters {
+            Ok(counters) => counters,
+            Err(error) => return self.fail(error),
+        };
+        if self.options.verbose {
+            for (probe, counters) in probes.iter().zip(&counters) {
+                self.sinks.message(&format!("NOTICE: {}", report::account(probe, counters)));
+            }
+        }
+        if let Some(line) = account::missed(&counters) {
+            self.warn(&line);
+        }
+        match self.options.stats {
+            None => {}
+            Some(Form::Json) => self.sinks.message(&account::json(probes, &counters)),
+            Some(Form::Table) => self.sinks.table(&account::table(probes, &counters)),
+        }
+    }
+
+    /// Waits until all is written, or somebody is impatient.
+    fn flush(&mut self) -> Result<(), Error> {
+        self.phase = Phase::Draining;
+        self.held_back = false;
+        self.deadline = None;
+        self.stop_wanted = true;
+        loop {
+            self.write();
+            if self.sinks.is_empty() {
+                return Ok(());
+            }
+            self.wait(false)?;
+        }
+    }
+}
