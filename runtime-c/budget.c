@@ -17,6 +17,7 @@
 
 #include "budget.h"
 #include "context.h"
+#include "family.h"
 #include "module_notifier.h"
 #include "run.h"
 #include "session.h"
@@ -78,23 +79,6 @@ int spile_budget_measure(struct spile_measure *measure)
 	return signal_pending(current) ? -EINTR : 0;
 }
 
-/* Those whose handler only looks, each hit for itself: what a timer or a file is for, and the verdict
- * over a packet, cannot be left out. */
-static bool may_be_sampled(const struct spile_site *site)
-{
-	switch (site->probe->kind) {
-	case SPILE_PROBE_KPROBE:
-	case SPILE_PROBE_KRETPROBE:
-	case SPILE_PROBE_TRACEPOINT:
-	case SPILE_PROBE_SYSCALL:
-	case SPILE_PROBE_PERF:
-	case SPILE_PROBE_WATCH:
-		return true;
-	default:
-		return false;
-	}
-}
-
 int spile_budget_sample(const struct spile_sampling *sample)
 {
 	unsigned int i;
@@ -107,7 +91,8 @@ int spile_budget_sample(const struct spile_sampling *sample)
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
 
-		if (site->sampled || !may_be_sampled(site))
+		/* What a timer or a file is for, and the verdict over a packet, cannot be left out. */
+		if (site->sampled || !site->family || !site->family->may_be_sampled)
 			continue;
 		site->sampled = true;
 		site->runs_sampled = site->runs;

@@ -18,6 +18,7 @@
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
+#include "family.h"
 #include "memory.h"
 #include "session.h"
 #include "text.h"
@@ -299,6 +300,8 @@ unsigned int spile_fn_probemod(struct spile_context *c, char *out)
 
 unsigned int spile_fn_probe_type(struct spile_context *c, char *out)
 {
+	const struct spile_family *family;
+
 	switch (c->probe->kind) {
 	case SPILE_PROBE_BEGIN:
 		return copy_text(out, "begin");
@@ -308,28 +311,10 @@ unsigned int spile_fn_probe_type(struct spile_context *c, char *out)
 		return copy_text(out, "error");
 	case SPILE_PROBE_NEVER:
 		return copy_text(out, "never");
-	case SPILE_PROBE_KPROBE:
-		return copy_text(out, "kprobe");
-	case SPILE_PROBE_KRETPROBE:
-		return copy_text(out, "kretprobe");
-	case SPILE_PROBE_TIMER:
-		return copy_text(out, "hrtimer");
-	case SPILE_PROBE_JIFFIES:
-		return copy_text(out, "timer");
-	case SPILE_PROBE_TRACEPOINT:
-		return copy_text(out, "kernel_trace");
-	case SPILE_PROBE_SYSCALL:
-		return copy_text(out, "syscall");
-	case SPILE_PROBE_NETFILTER:
-		return copy_text(out, "netfilter");
-	case SPILE_PROBE_WATCH:
-		return copy_text(out, "hwbkpt");
-	case SPILE_PROBE_PROCFS:
-		return copy_text(out, "procfs");
-	case SPILE_PROBE_PERF:
-		return copy_text(out, "perf");
+	default:
+		family = spile_family_of(c->probe->kind);
+		return copy_text(out, family ? family->type : "");
 	}
-	return copy_text(out, "");
 }
 
 unsigned int spile_fn_module_name(struct spile_context *c, char *out)

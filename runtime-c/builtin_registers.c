@@ -158,7 +158,7 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 	unsigned long at;
 
 	if (!regs) {
-		if (c->probe->kind == SPILE_PROBE_TRACEPOINT && number >= 1 && number <= c->probe->value)
+		if (c->probe->kind == SPILE_PROBE_TRACEPOINT && number >= 1 && number <= c->probe->tracepoint.arguments)
 			return c->regs[number - 1];
 		if (c->probe->kind == SPILE_PROBE_SYSCALL && number >= 1 && number <= SPILE_SYSCALL_RESULT)
 			return c->regs[number - 1];

@@ -12,6 +12,7 @@
 #include "actions.h"
 #include "condition.h"
 #include "context.h"
+#include "family.h"
 #include "lock.h"
 #include "session.h"
 
@@ -47,7 +48,7 @@ static enum says ask(struct spile_cpu *cpu, const struct spile_probe *probe)
 
 static bool may_turn(const struct spile_site *site)
 {
-	return site->probe->condition && READ_ONCE(site->armed) && spile_site_family(site)->turn;
+	return site->probe->condition && READ_ONCE(site->armed) && site->family->turn;
 }
 
 void spile_conditions_look(struct spile_cpu *cpu)
@@ -95,7 +96,7 @@ static void turn(struct spile_site *site, bool off)
 		return;
 	/* Before: a handler that changes the condition meanwhile asks again. */
 	WRITE_ONCE(site->off, off);
-	spile_site_family(site)->turn(site, !off);
+	site->family->turn(site, !off);
 }
 
 void spile_condition_apply(struct spile_site *site)
@@ -124,7 +125,7 @@ static void turn_all(struct work_struct *unused)
 		cond_resched();
 	}
 	if (spile_session_state == SPILE_STATE_RUNNING)
-		spile_kprobe_family.arm_rest();
+		spile_families_arm_rest();
 	mutex_unlock(&spile_session.lock);
 	if (again)
 		schedule_delayed_work(&turning, 1);

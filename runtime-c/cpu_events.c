@@ -12,6 +12,7 @@
 #include <linux/workqueue.h>
 
 #include "cpu_events.h"
+#include "family.h"
 #include "session.h"
 
 /* site->events, and what is in it, but for what handlers read. */
@@ -34,11 +35,6 @@ static void release_events(struct perf_event **events)
 	kfree(events);
 }
 
-static struct perf_event *create_event(struct spile_site *site, int cpu)
-{
-	return site->probe->kind == SPILE_PROBE_WATCH ? spile_watch_create(site, cpu) : spile_perf_create(site, cpu);
-}
-
 /*
  * Events on all CPUs that are there and have none. Without cpus_read_lock(), which
  * making one takes itself: a CPU that goes meanwhile is refused with ENODEV.
@@ -52,7 +48,7 @@ static int create_events(struct spile_site *site, struct perf_event **events)
 
 		if (events[cpu])
 			continue;
-		event = create_event(site, cpu);
+		event = site->family->create_event(site, cpu);
 		if (!IS_ERR(event))
 			WRITE_ONCE(events[cpu], event);
 		else if (PTR_ERR(event) != -ENODEV || cpu_online(cpu))
@@ -63,8 +59,7 @@ static int create_events(struct spile_site *site, struct perf_event **events)
 
 static bool has_events(const struct spile_site *site)
 {
-	return site->probe && (site->probe->kind == SPILE_PROBE_PERF || site->probe->kind == SPILE_PROBE_WATCH) &&
-	       site->events;
+	return site->family && site->family->create_event && site->events;
 }
 
 /* Its hits there are missing from the account. */

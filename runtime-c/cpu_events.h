@@ -12,10 +12,6 @@
 
 #include "site.h"
 
-/* The event of a site on one CPU, or an error pointer; each by the family that has such sites. Process context. */
-struct perf_event *spile_perf_create(struct spile_site *site, int cpu);
-struct perf_event *spile_watch_create(struct spile_site *site, int cpu);
-
 /* Makes site->events, which has none yet, and has it follow CPUs. Process context. */
 int __must_check spile_cpu_events_make(struct spile_site *site);
 /* No event of the site calls anything any more when it returns. */

@@ -18,6 +18,7 @@
 #include "attach.h"
 #include "context.h"
 #include "entry.h"
+#include "family.h"
 #include "return_pool.h"
 #include "run.h"
 #include "session.h"
@@ -218,6 +219,9 @@ static u32 mechanism(const struct spile_site *site)
 }
 
 const struct spile_family spile_kprobe_family = {
+	.kind = SPILE_PROBE_KPROBE,
+	.type = "kprobe",
+	.may_be_sampled = true,
 	.mechanism = mechanism,
 	.arm = arm_kprobe_site,
 	.arm_rest = arm_rest,

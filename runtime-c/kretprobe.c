@@ -18,6 +18,7 @@
 #include "budget.h"
 #include "context.h"
 #include "entry.h"
+#include "family.h"
 #include "features.h"
 #include "return_pool.h"
 #include "run.h"
@@ -79,7 +80,8 @@ size_t spile_return_bytes(const struct spile_probe *probe)
 	return active * roundup_pow_of_two(sizeof(struct kretprobe_instance) + SPILE_RETURN_EXTRA + probe->entry_bytes);
 }
 
-int spile_returns_init(void)
+/* Whether the machine affords the instances of all returns: -ENOMEM, and the kernel's log says it. */
+static int check_memory(void)
 {
 	size_t bytes = 0;
 	unsigned int i;
@@ -198,6 +200,11 @@ static u32 return_mechanism(const struct spile_site *site)
 }
 
 const struct spile_family spile_kretprobe_family = {
+	.kind = SPILE_PROBE_KRETPROBE,
+	.type = "kretprobe",
+	.runs = SPILE_RUNS_AT_RETURN,
+	.may_be_sampled = true,
+	.init = check_memory,
 	.mechanism = return_mechanism,
 	.arm = arm_return,
 	.disarm = disarm_returns,

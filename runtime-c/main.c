@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A module built by spile: what starts in which order, and ends in reverse.
+ * A module built by spile: its parts, started in order and ended in reverse.
  *
  * Loading only makes memory and the control device. Nothing of the script runs
  * and nothing is armed before the loader says so (abi.h).
@@ -10,84 +10,23 @@
 #include <linux/module.h>
 
 #include "actions.h"
+#include "condition.h"
 #include "context.h"
 #include "control.h"
+#include "cpu_events.h"
 #include "entry.h"
+#include "family.h"
 #include "gate.h"
 #include "kernel_id.h"
 #include "lock.h"
-#include "condition.h"
 #include "map_init.h"
 #include "module_notifier.h"
 #include "owner.h"
 #include "raise.h"
-#include "procfs.h"
 #include "ring.h"
 #include "session.h"
 #include "site.h"
 #include "stack_left.h"
-#include "syscall_entry.h"
-
-static int __init spile_init(void)
-{
-	int error;
-
-	spile_owner_init();
-	error = spile_kernel_id_check();
-	if (error)
-		return error;
-	error = spile_returns_init();
-	if (error)
-		return error;
-	error = spile_sites_init();
-	if (error)
-		return error;
-	error = spile_entry_init();
-	if (error)
-		goto err_entry;
-	spile_actions_init();
-	error = spile_context_init();
-	if (error)
-		goto err_context;
-	spile_stack_init();
-	error = spile_maps_init();
-	if (error)
-		goto err_maps;
-	error = spile_lock_init();
-	if (error)
-		goto err_lock;
-	spile_ring_init();
-	spile_raise_init();
-	spile_conditions_init();
-	spile_procfs_init();
-	error = spile_syscall_entry_init();
-	if (error)
-		goto err_syscall_entry;
-	error = spile_modules_init();
-	if (error)
-		goto err_modules;
-	error = spile_control_init();
-	if (error)
-		goto err_control;
-	return 0;
-
-err_control:
-	spile_modules_exit();
-err_modules:
-	spile_syscall_entry_exit();
-err_syscall_entry:
-	spile_lock_exit();
-err_lock:
-	spile_maps_exit();
-err_maps:
-	spile_stack_exit();
-	spile_context_exit();
-err_context:
-	spile_entry_exit();
-err_entry:
-	spile_sites_exit();
-	return error;
-}
 
 /*
  * rmmod -f does not ask who has the device open. Its file operations are ours:
@@ -103,7 +42,7 @@ static void wait_for_users(void)
 }
 
 /* Without force nobody has the device open, so its release has stopped the session, unless it was kept. */
-static void __exit spile_exit_module(void)
+static void end_session(void)
 {
 	spile_control_exit();
 #ifdef CONFIG_MODULE_FORCE_UNLOAD
@@ -112,19 +51,62 @@ static void __exit spile_exit_module(void)
 #endif
 	spile_session_stop();
 	wait_for_users();
-	spile_gate_exit();
-	spile_modules_exit();
-	spile_raise_exit();
-	spile_conditions_exit();
-	spile_syscall_entry_exit();
-	spile_ring_exit_all();
-	spile_lock_exit();
-	spile_maps_exit();
-	spile_stack_exit();
-	spile_context_exit();
-	spile_entry_exit();
-	spile_sites_exit();
-	spile_owner_exit();
+}
+
+/* Started in this order, ended in the reverse. A part that cannot fail has prepare() in place of init(). */
+static const struct {
+	int (*init)(void);
+	void (*prepare)(void);
+	void (*exit)(void);
+} parts[] = {
+	{ .prepare = spile_owner_init, .exit = spile_owner_exit },
+	{ .init = spile_kernel_id_check },
+	{ .init = spile_sites_init, .exit = spile_sites_exit },
+	{ .init = spile_families_init, .exit = spile_families_exit },
+	{ .exit = spile_cpu_events_exit },
+	{ .init = spile_entry_init, .exit = spile_entry_exit },
+	{ .prepare = spile_actions_init },
+	{ .init = spile_context_init, .exit = spile_context_exit },
+	{ .prepare = spile_stack_init, .exit = spile_stack_exit },
+	{ .init = spile_maps_init, .exit = spile_maps_exit },
+	{ .init = spile_lock_init, .exit = spile_lock_exit },
+	{ .prepare = spile_ring_init, .exit = spile_ring_exit_all },
+	{ .prepare = spile_raise_init, .exit = spile_raise_exit },
+	{ .prepare = spile_conditions_init, .exit = spile_conditions_exit },
+	{ .init = spile_modules_init, .exit = spile_modules_exit },
+	{ .exit = spile_gate_exit },
+	/* Last, because from here on a loader can begin a session. */
+	{ .init = spile_control_init, .exit = end_session },
+};
+
+/* Ends the first `count` parts. */
+static void end_parts(unsigned int count)
+{
+	while (count--)
+		if (parts[count].exit)
+			parts[count].exit();
+}
+
+static int __init spile_init(void)
+{
+	unsigned int i;
+	int error;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (parts[i].prepare)
+			parts[i].prepare();
+		error = parts[i].init ? parts[i].init() : 0;
+		if (error) {
+			end_parts(i);
+			return error;
+		}
+	}
+	return 0;
+}
+
+static void __exit spile_exit_module(void)
+{
+	end_parts(ARRAY_SIZE(parts));
 }
 
 module_init(spile_init);

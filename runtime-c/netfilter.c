@@ -7,6 +7,7 @@
 #include <linux/kconfig.h>
 
 #include "context.h"
+#include "family.h"
 #include "site.h"
 
 #if IS_ENABLED(CONFIG_NETFILTER)
@@ -90,6 +91,8 @@ static void disarm_hooks(struct spile_site *const *sites, unsigned int count)
 #endif
 
 const struct spile_family spile_netfilter_family = {
+	.kind = SPILE_PROBE_NETFILTER,
+	.type = "netfilter",
 	.arm = arm_hook,
 	.disarm = disarm_hooks,
 };

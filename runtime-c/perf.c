@@ -10,6 +10,7 @@
 #include "builtins.h"
 #include "context.h"
 #include "cpu_events.h"
+#include "family.h"
 #include "site.h"
 
 static void handle_overflow(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
@@ -52,7 +53,7 @@ static struct perf_event_attr attributes(const struct spile_perf *perf)
 	return attr;
 }
 
-struct perf_event *spile_perf_create(struct spile_site *site, int cpu)
+static struct perf_event *create_overflow_event(struct spile_site *site, int cpu)
 {
 	struct perf_event_attr attr = attributes(&site->probe->perf);
 
@@ -73,14 +74,12 @@ static void disarm_events(struct spile_site *const *sites, unsigned int count)
 			spile_cpu_events_release(sites[i]);
 }
 
-void spile_perf_exit(void)
+static void release_counters(void)
 {
 	unsigned int i;
 
-	spile_cpu_events_exit();
-	/* The sites may be there half made. */
 	for (i = 0; i < spile_script.probe_count; i++)
-		if (spile_sites[i].probe && is_counter(&spile_sites[i]) && spile_sites[i].events)
+		if (is_counter(&spile_sites[i]) && spile_sites[i].events)
 			spile_cpu_events_release(&spile_sites[i]);
 }
 
@@ -107,6 +106,11 @@ spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe)
 }
 
 const struct spile_family spile_perf_family = {
+	.kind = SPILE_PROBE_PERF,
+	.type = "perf",
+	.may_be_sampled = true,
+	.exit = release_counters,
+	.create_event = create_overflow_event,
 	.by = SPILE_BY_PERF,
 	.arm = arm_events,
 	.disarm = disarm_events,

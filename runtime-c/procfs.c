@@ -29,8 +29,8 @@
 #include "script.h"
 #include "builtins.h"
 #include "context.h"
+#include "family.h"
 #include "features.h"
-#include "procfs.h"
 #include "session.h"
 #include "site.h"
 
@@ -74,7 +74,7 @@ static LIST_HEAD(made_directories);
 
 static bool is_same_file(const struct spile_site *one, const struct spile_site *other)
 {
-	return other->probe->kind == SPILE_PROBE_PROCFS && !strcmp(one->probe->event, other->probe->event);
+	return other->probe->kind == SPILE_PROBE_PROCFS && !strcmp(one->probe->procfs.path, other->probe->procfs.path);
 }
 
 /* The largest that a handler of the file asks for; one that does not say has MAXSTRINGLEN. */
@@ -355,7 +355,7 @@ static int arm_file(struct spile_site *site)
 	for (i = 0; i < spile_script.probe_count; i++) {
 		const struct spile_probe *probe = spile_sites[i].probe;
 
-		if (probe->kind == SPILE_PROBE_PROCFS && is_below(site->probe->event, probe->event))
+		if (probe->kind == SPILE_PROBE_PROCFS && is_below(site->probe->procfs.path, probe->procfs.path))
 			return -ENOTDIR;
 		if (!is_same_file(site, &spile_sites[i]))
 			continue;
@@ -363,7 +363,7 @@ static int arm_file(struct spile_site *site)
 			return 0;
 		mode |= probe->procfs.rights;
 	}
-	if (strscpy(path, site->probe->event, sizeof(path)) < 0)
+	if (strscpy(path, site->probe->procfs.path, sizeof(path)) < 0)
 		return -ENAMETOOLONG;
 	error = make_own_directory();
 	if (error)
@@ -406,7 +406,7 @@ static void disarm_files(struct spile_site *const *sites, unsigned int count)
  * load one module after the other, so it is made while that is done; if it cannot be
  * made then, whoever arms hears of it.
  */
-void spile_procfs_init(void)
+static int make_top_early(void)
 {
 	unsigned int i;
 
@@ -416,9 +416,13 @@ void spile_procfs_init(void)
 			break;
 		}
 	}
+	return 0;
 }
 
 const struct spile_family spile_procfs_family = {
+	.kind = SPILE_PROBE_PROCFS,
+	.type = "procfs",
+	.init = make_top_early,
 	.by = SPILE_BY_FILE,
 	.arm = arm_file,
 	.disarm = disarm_files,

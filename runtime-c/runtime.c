@@ -21,6 +21,7 @@
 #include "past_code.c"
 
 #include "site.c"
+#include "family.c"
 #include "arming.c"
 #include "condition.c"
 #include "budget.c"

@@ -94,19 +94,30 @@ enum spile_probe_kind {
 	SPILE_PROBE_BEGIN, SPILE_PROBE_END, SPILE_PROBE_ERROR, SPILE_PROBE_NEVER,
 	SPILE_PROBE_KPROBE,		/* at target + address */
 	SPILE_PROBE_KRETPROBE,
-	SPILE_PROBE_TIMER,		/* hrtimer: every value ns, plus up to random ns */
-	SPILE_PROBE_JIFFIES,		/* the same in ticks of the kernel's timer */
-	SPILE_PROBE_TRACEPOINT,		/* event: its name; value: arguments, which are the context's regs; target and nothing more of a place */
-	SPILE_PROBE_SYSCALL,		/* the context's regs are words: arguments 1 to 6, result, number */
+	SPILE_PROBE_TIMER,
+	SPILE_PROBE_JIFFIES,
 	SPILE_PROBE_PERF,		/* a perf event on each CPU */
-	SPILE_PROBE_PROCFS,		/* event: path below /proc/systemtap/MODULE */
-	SPILE_PROBE_NETFILTER,		/* the context's regs are words: skb, in, out, hook, verdict; the last is taken */
+	SPILE_PROBE_PROCFS,
 	SPILE_PROBE_WATCH,		/* data at target + address */
+	/* From here on the context's regs are not a struct pt_regs but words of the kind's own. */
+	SPILE_PROBE_TRACEPOINT,		/* the event's arguments; of the place, only target is used */
+	SPILE_PROBE_SYSCALL,		/* arguments 1 to 6, result, number */
+	SPILE_PROBE_NETFILTER,		/* skb, in, out, hook, verdict; the verdict is read back */
 };
 
-/* Whether a probe's regs are words of its own kind and no struct pt_regs. */
-#define SPILE_REGS_ARE_WORDS(kind) \
-	((kind) == SPILE_PROBE_TRACEPOINT || (kind) == SPILE_PROBE_SYSCALL || (kind) == SPILE_PROBE_NETFILTER)
+#define SPILE_REGS_ARE_WORDS(kind) ((kind) >= SPILE_PROBE_TRACEPOINT)
+
+/* What only one kind of probe has: the members of the union in struct spile_probe. */
+
+struct spile_timer {
+	spile_ulong period;		/* TIMER: ns; JIFFIES: ticks of the kernel's timer */
+	spile_ulong random;		/* up to so much is added to each period */
+};
+
+struct spile_tracepoint {
+	const char *name;
+	unsigned int arguments;
+};
 
 enum { SPILE_SYSCALL_RESULT = 6, SPILE_SYSCALL_NUMBER };	/* words after the arguments */
 enum { SPILE_NO_SYSCALL = -1, SPILE_ANY_SYSCALL = -2 };
@@ -117,6 +128,7 @@ struct spile_syscall {
 };
 
 struct spile_procfs_file {
+	const char *path;		/* below /proc/systemtap/MODULE */
 	unsigned int rights;		/* of the file's mode */
 	int writes;			/* runs when it is written, else when it is read */
 	unsigned int most;		/* bytes that a reader gets; 0: string_bytes */
@@ -150,21 +162,23 @@ struct spile_probe {
 	const char *module;		/* probed module, "kernel", or "": probemod() */
 	enum spile_probe_kind kind;
 	void (*handler)(struct spile_context *c);
-	void (*entry_handler)(struct spile_context *c);	/* KRETPROBE: saves values at entry; or 0 */
-	unsigned int entry_bytes;	/* KRETPROBE: saved per instance */
-	unsigned int maxactive;		/* KRETPROBE: 0 for the runtime's default */
+	void (*entry_handler)(struct spile_context *c);	/* KRETPROBE, SYSCALL: saves values at entry; or 0 */
+	unsigned int entry_bytes;	/* saved for each call in flight */
 	int target;			/* index into targets; -1: none */
 	const char *symbol;		/* target is a module: anchor symbol, unique in it; no target: "symbol" or "module:symbol"; 0: address is absolute (kernel, link time; no target: at run time) */
-	const char *event;		/* by kind, else 0 */
 	unsigned long address;		/* kernel: link-time address; module: bytes after the anchor symbol */
-	spile_long value;		/* BEGIN END ERROR: order; TIMER: period in ns */
-	spile_ulong random;		/* TIMER, JIFFIES */
-	struct spile_perf perf;		/* PERF */
+	union {				/* by kind */
+		spile_long order;		/* BEGIN, END, ERROR: ascending */
+		unsigned int maxactive;		/* KRETPROBE: 0 for the runtime's default */
+		struct spile_timer timer;	/* TIMER, JIFFIES */
+		struct spile_tracepoint tracepoint;
+		struct spile_perf perf;
+		struct spile_syscall syscall;
+		struct spile_procfs_file procfs;
+		struct spile_netfilter netfilter;
+		struct spile_watch watch;
+	};
 	const unsigned int *locks;	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */
-	struct spile_syscall syscall;	/* SYSCALL */
-	struct spile_procfs_file procfs;	/* PROCFS */
-	struct spile_netfilter netfilter;	/* NETFILTER */
-	struct spile_watch watch;	/* WATCH */
 	unsigned int lock_count;
 	void (*condition)(struct spile_context *c);	/* of the probe point, or 0: sets filtered where it does not hold. The handler tests it too */
 	const unsigned int *condition_locks;	/* as locks: for what it reads */

@@ -12,6 +12,7 @@
 #include "attach.h"
 #include "condition.h"
 #include "context.h"
+#include "family.h"
 #include "module_notifier.h"
 #include "session.h"
 #include "site.h"
@@ -20,36 +21,9 @@
 struct spile_site *spile_sites;
 void **spile_sites_room;
 
-/* Sites sorted by kind, value, index; and room for one call of disarm. */
+/* Sites sorted by kind, order (begin, end, error) and index; and room for one call of disarm(). */
 static struct spile_site **in_order;
 static struct spile_site **batch;	/* under spile_session.lock */
-
-const struct spile_family *spile_site_family(const struct spile_site *site)
-{
-	switch (site->probe->kind) {
-	case SPILE_PROBE_KPROBE:
-		return &spile_kprobe_family;
-	case SPILE_PROBE_KRETPROBE:
-		return &spile_kretprobe_family;
-	case SPILE_PROBE_TIMER:
-	case SPILE_PROBE_JIFFIES:
-		return &spile_timer_family;
-	case SPILE_PROBE_TRACEPOINT:
-		return &spile_tracepoint_family;
-	case SPILE_PROBE_PROCFS:
-		return &spile_procfs_family;
-	case SPILE_PROBE_NETFILTER:
-		return &spile_netfilter_family;
-	case SPILE_PROBE_WATCH:
-		return &spile_watch_family;
-	case SPILE_PROBE_SYSCALL:
-		return &spile_syscall_family;
-	case SPILE_PROBE_PERF:
-		return &spile_perf_family;
-	default:
-		return NULL;
-	}
-}
 
 static void tell_failure(const struct spile_site *site, int error)
 {
@@ -66,7 +40,7 @@ static void tell_failure(const struct spile_site *site, int error)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "probe %s (%s:%s+0x%lx) registration error [man warning::pass5] (rc %d)",
 				   probe->point, probe->module, probe->symbol, probe->address, error);
-	else if (probe->target < 0 || probe->event)
+	else if (probe->target < 0 || !probe->address)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "probe %s registration error [man warning::pass5] (rc %d)",
 				   probe->point, error);
@@ -91,7 +65,7 @@ void spile_sites_arm(int target)
 	spile_attach_find(target);
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
-		const struct spile_family *family = spile_site_family(site);
+		const struct spile_family *family = site->family;
 		int error;
 
 		if (!family || site->armed || site->probe->target != target)
@@ -106,7 +80,7 @@ void spile_sites_arm(int target)
 		else if (spile_session_state != SPILE_STATE_READY)
 			spile_condition_apply(site);	/* before, no begin probe has set what it reads */
 	}
-	spile_kprobe_family.arm_rest();
+	spile_families_arm_rest();
 	WRITE_ONCE(spile_session.arming, false);
 }
 
@@ -117,7 +91,7 @@ static void disarm_family(const struct spile_family *family, int target)
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
 
-		if (!site->armed || spile_site_family(site) != family)
+		if (!site->armed || site->family != family)
 			continue;
 		if (target == SPILE_ALL_TARGETS || site->probe->target == target)
 			batch[count++] = site;
@@ -136,17 +110,11 @@ static void disarm_family(const struct spile_family *family, int target)
 
 void spile_sites_disarm(int target)
 {
+	unsigned int i;
+
 	WRITE_ONCE(spile_session.arming, true);
-	/* Timers first: they cost least to stop and may be what keeps the machine busy. */
-	disarm_family(&spile_timer_family, target);
-	disarm_family(&spile_perf_family, target);
-	disarm_family(&spile_procfs_family, target);
-	disarm_family(&spile_netfilter_family, target);
-	disarm_family(&spile_watch_family, target);
-	disarm_family(&spile_syscall_family, target);
-	disarm_family(&spile_tracepoint_family, target);
-	disarm_family(&spile_kretprobe_family, target);
-	disarm_family(&spile_kprobe_family, target);
+	for (i = 0; i < SPILE_FAMILY_COUNT; i++)
+		disarm_family(spile_families[i], target);
 	WRITE_ONCE(spile_session.arming, false);
 }
 
@@ -161,7 +129,7 @@ void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_s
 
 void spile_site_counters(const struct spile_site *site, struct spile_counters *counters, bool settled)
 {
-	const struct spile_family *family = spile_site_family(site);
+	const struct spile_family *family = site->family;
 	int i;
 
 	memset(counters, 0, sizeof(*counters));
@@ -218,8 +186,11 @@ static int compare_order(const void *a, const void *b)
 	const struct spile_site *one = *(struct spile_site *const *)a;
 	const struct spile_site *two = *(struct spile_site *const *)b;
 
-	if (one->probe->value != two->probe->value)
-		return one->probe->value < two->probe->value ? -1 : 1;
+	if (one->probe->kind != two->probe->kind)
+		return one->probe->kind < two->probe->kind ? -1 : 1;
+	/* The others have something else in place of it. */
+	if (one->probe->kind <= SPILE_PROBE_ERROR && one->probe->order != two->probe->order)
+		return one->probe->order < two->probe->order ? -1 : 1;
 	return one->index < two->index ? -1 : one->index > two->index;
 }
 
@@ -228,14 +199,14 @@ static int make_site(struct spile_site *site, unsigned int index)
 	const struct spile_probe *probe = &spile_script.probes[index];
 
 	site->probe = probe;
+	site->family = spile_family_of(probe->kind);
+	site->runs = site->family ? site->family->runs : SPILE_RUNS_WHOLE;
 	site->index = index;
 	/* Elsewhere adding to a counter is more than one instruction. */
-	if (IS_ENABLED(CONFIG_X86_64) && probe->counts_only && probe->kind != SPILE_PROBE_KRETPROBE)
+	if (IS_ENABLED(CONFIG_X86_64) && probe->counts_only && site->runs == SPILE_RUNS_WHOLE)
 		site->counting = probe->handler;
 	if (site->counting)
 		site->runs = probe->registers ? SPILE_RUNS_COUNTING_BY : SPILE_RUNS_COUNTING;
-	else if (probe->kind == SPILE_PROBE_KRETPROBE)
-		site->runs = SPILE_RUNS_AT_RETURN;
 	site->counts_at = index * sizeof(struct spile_counts);
 	spile_stack_need(site);
 	if (probe->target >= (int)spile_script.target_count)
@@ -284,8 +255,6 @@ void spile_sites_exit(void)
 {
 	unsigned int i;
 
-	if (spile_sites)
-		spile_perf_exit();
 	for (i = 0; spile_sites && i < spile_script.probe_count; i++)
 		kfree(spile_sites[i].symbol);
 	kvfree(spile_sites_room);

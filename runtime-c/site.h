@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probe sites: the run-time side of spile_script.probes, and the families that
- * know how to arm one (kprobe.c, kretprobe.c, timer.c, tracepoint.c, perf.c).
+ * Probe sites: the run-time side of spile_script.probes. family.h says how each
+ * kind is attached.
  */
 #ifndef SPILE_SITE_H
 #define SPILE_SITE_H
@@ -13,23 +13,29 @@
 #include "script.h"
 #include "abi/abi.h"
 
+struct spile_family;
+
+/* What a hit of a site does (spile_run_site()). */
+enum spile_runs {
+	SPILE_RUNS_WHOLE,		/* the handler with all around it */
+	SPILE_RUNS_COUNTING,		/* spile_run_counting() */
+	SPILE_RUNS_COUNTING_BY,		/* spile_run_counting_by() */
+	SPILE_RUNS_AT_RETURN,		/* spile_kretprobe_enter() */
+	SPILE_RUNS_AT_POOLED_RETURN,	/* spile_return_pool_enter() */
+	SPILE_RUNS_SAMPLED,		/* spile_run_sampled() */
+};
+
 struct spile_site {
 	const struct spile_probe *probe;
 	unsigned int index;		/* in spile_script.probes */
 	void (*counting)(struct spile_context *c);	/* its handler, if that only counts and may be interrupted: spile_run_counting() */
-	enum {
-		SPILE_RUNS_WHOLE,
-		SPILE_RUNS_COUNTING,		/* spile_run_counting() */
-		SPILE_RUNS_COUNTING_BY,		/* spile_run_counting_by() */
-		SPILE_RUNS_AT_RETURN,		/* spile_kretprobe_enter() */
-		SPILE_RUNS_AT_POOLED_RETURN,	/* spile_return_pool_enter() */
-		SPILE_RUNS_SAMPLED,		/* spile_run_sampled() */
-	} runs;				/* what a hit does */
-	unsigned int runs_sampled;	/* of a sampled site: what one in some does */
+	enum spile_runs runs;		/* what a hit does */
+	enum spile_runs runs_sampled;	/* of a sampled site: what one hit in some does */
 	bool sampled;			/* budget.c; set before it is armed */
 	unsigned int counts_at;		/* of its counts in a CPU's, bytes */
 	unsigned long stack_needed;	/* bytes that must be left of the stack: stack_left.h */
 	unsigned long stack_spare;	/* THREAD_SIZE less those */
+	const struct spile_family *family;	/* NULL for begin, end, error and never, which are not armed */
 	bool armed;			/* under spile_session.lock */
 	bool registered;		/* of a kprobe or kretprobe: the kernel knows it as one */
 	bool to_enable;			/* of the same, registered: arm_rest() enables it */
@@ -60,43 +66,11 @@ struct spile_site {
 	};
 };
 
-/* Called in process context under spile_session.lock. */
-struct spile_family {
-	int (*arm)(struct spile_site *site);
-	/* enum spile_mechanism of an armed site; or 0: always `by`. */
-	u32 (*mechanism)(const struct spile_site *site);
-	u32 by;
-	/* After each group of arm(): what is done for all at once; or 0. */
-	void (*arm_rest)(void);
-	/* All of `sites` are armed. When it returns no handler of theirs runs any more. */
-	void (*disarm)(struct spile_site *const *sites, unsigned int count);
-	/* Off: hits reach the armed site no more, some may be under way. On again: after arm_rest(). 0: cannot. */
-	void (*turn)(struct spile_site *site, bool on);
-	/* Adds what the kernel missed of an armed site to the counters. */
-	void (*missed)(const struct spile_site *site, struct spile_counters *counters);
-};
-
-extern const struct spile_family spile_kprobe_family;
-extern const struct spile_family spile_kretprobe_family;
-extern const struct spile_family spile_timer_family;
-extern const struct spile_family spile_tracepoint_family;
-extern const struct spile_family spile_perf_family;
-extern const struct spile_family spile_syscall_family;
-extern const struct spile_family spile_procfs_family;
-extern const struct spile_family spile_netfilter_family;
-extern const struct spile_family spile_watch_family;
-
 extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
 extern void **spile_sites_room;	/* as many pointers, for a call of disarm(); under spile_session.lock */
 
-/* Counters, which other probes read, go. */
-void spile_perf_exit(void);
-
 /* The function of a return probe's site was entered, which ftrace has told (entry.c). Preemption off. */
 void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
-
-/* Whether the machine affords the instances of all returns: -ENOMEM, and the kernel's log says it. At load. */
-int __must_check spile_returns_init(void);
 
 /* Bytes of the instances of a return that has a kretprobe of its own; of one in a pool, of its share. */
 size_t spile_return_bytes(const struct spile_probe *probe);
@@ -109,9 +83,6 @@ int __must_check spile_return_alone(struct spile_site *site);
 
 /* A hit of a sampled site (budget.c). Preemption off. */
 void spile_run_sampled(struct spile_site *site, unsigned long *regs);
-
-/* 0 for begin, end, error, never: they are not armed. */
-const struct spile_family *spile_site_family(const struct spile_site *site);
 
 /* Of a kprobe or kretprobe that is registered and disabled: ftrace serves it, or arm_rest() enables it. */
 void spile_kprobe_serve(struct spile_site *site);

@@ -19,6 +19,7 @@
 #include "builtins.h"
 #include "budget.h"
 #include "context.h"
+#include "family.h"
 #include "guard.h"
 #include "session.h"
 #include "site.h"
@@ -239,6 +240,11 @@ static void disarm_syscalls(struct spile_site *const *sites, unsigned int count)
 }
 
 const struct spile_family spile_syscall_family = {
+	.kind = SPILE_PROBE_SYSCALL,
+	.type = "syscall",
+	.may_be_sampled = true,
+	.init = spile_syscall_entry_init,
+	.exit = spile_syscall_entry_exit,
 	.by = SPILE_BY_TRACEPOINT,
 	.arm = arm_syscall,
 	.disarm = disarm_syscalls,

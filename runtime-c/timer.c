@@ -9,6 +9,7 @@
 #include <asm/irq_regs.h>
 
 #include "context.h"
+#include "family.h"
 #include "features.h"
 #include "session.h"
 #include "site.h"
@@ -16,10 +17,10 @@
 /* Time to the next run: the period, plus up to `random` of its unit. */
 static ktime_t next_interval(struct spile_site *site)
 {
-	const struct spile_probe *probe = site->probe;
-	u64 interval = probe->value;
+	const struct spile_timer *period = &site->probe->timer;
+	u64 interval = period->period;
 
-	if (probe->random) {
+	if (period->random) {
 		/* xorshift64 (Marsaglia): any context, no kernel entropy spent on each tick. */
 		u64 x = site->random_state;
 
@@ -27,9 +28,9 @@ static ktime_t next_interval(struct spile_site *site)
 		x ^= x >> 7;
 		x ^= x << 17;
 		site->random_state = x;
-		interval += x % (probe->random + 1);
+		interval += x % (period->random + 1);
 	}
-	return ns_to_ktime(probe->kind == SPILE_PROBE_JIFFIES ? interval * (NSEC_PER_SEC / HZ) : interval);
+	return ns_to_ktime(site->probe->kind == SPILE_PROBE_JIFFIES ? interval * (NSEC_PER_SEC / HZ) : interval);
 }
 
 static enum hrtimer_restart handle_tick(struct hrtimer *timer)
@@ -73,6 +74,17 @@ static void turn_timer(struct spile_site *site, bool on)
 }
 
 const struct spile_family spile_timer_family = {
+	.kind = SPILE_PROBE_TIMER,
+	.type = "hrtimer",
+	.by = SPILE_BY_TIMER,
+	.arm = start_timer,
+	.disarm = cancel_timers,
+	.turn = turn_timer,
+};
+
+const struct spile_family spile_jiffies_family = {
+	.kind = SPILE_PROBE_JIFFIES,
+	.type = "timer",
 	.by = SPILE_BY_TIMER,
 	.arm = start_timer,
 	.disarm = cancel_timers,

@@ -13,6 +13,7 @@
 #include <linux/tracepoint.h>
 
 #include "context.h"
+#include "family.h"
 #include "module_notifier.h"
 #include "run.h"
 #include "site.h"
@@ -71,14 +72,14 @@ static void *taker_of(const struct spile_site *site)
 	BUILD_BUG_ON(ARRAY_SIZE(takers) != MOST_ARGUMENTS + 1);
 	if (site->counting && !site->probe->registers && !site->sampled)
 		return take_count;
-	return takers[clamp_t(spile_long, site->probe->value, 0, MOST_ARGUMENTS)];
+	return takers[min_t(unsigned int, site->probe->tracepoint.arguments, MOST_ARGUMENTS)];
 }
 
 static void look(struct tracepoint *tracepoint, void *data)
 {
 	struct spile_site *site = data;
 
-	if (!strcmp(tracepoint->name, site->probe->event))
+	if (!strcmp(tracepoint->name, site->probe->tracepoint.name))
 		site->tracepoint = tracepoint;
 }
 
@@ -123,6 +124,9 @@ static void turn_tracepoint(struct spile_site *site, bool on)
 }
 
 const struct spile_family spile_tracepoint_family = {
+	.kind = SPILE_PROBE_TRACEPOINT,
+	.type = "kernel_trace",
+	.may_be_sampled = true,
 	.by = SPILE_BY_TRACEPOINT,
 	.arm = arm_tracepoint,
 	.disarm = disarm_tracepoints,

@@ -10,6 +10,7 @@
 #include "attach.h"
 #include "context.h"
 #include "cpu_events.h"
+#include "family.h"
 #include "site.h"
 
 #if IS_ENABLED(CONFIG_HAVE_HW_BREAKPOINT)
@@ -28,7 +29,7 @@ static void handle_touch(struct perf_event *event, struct perf_sample_data *data
 	raw_local_irq_restore(flags);
 }
 
-struct perf_event *spile_watch_create(struct spile_site *site, int cpu)
+static struct perf_event *create_watch_event(struct spile_site *site, int cpu)
 {
 	const struct spile_probe *probe = site->probe;
 	struct perf_event_attr attr;
@@ -40,7 +41,7 @@ struct perf_event *spile_watch_create(struct spile_site *site, int cpu)
 	return perf_event_create_kernel_counter(&attr, cpu, NULL, handle_touch, site);
 }
 #else
-struct perf_event *spile_watch_create(struct spile_site *site, int cpu)
+static struct perf_event *create_watch_event(struct spile_site *site, int cpu)
 {
 	return ERR_PTR(-EOPNOTSUPP);
 }
@@ -56,6 +57,10 @@ static void disarm_watches(struct spile_site *const *sites, unsigned int count)
 }
 
 const struct spile_family spile_watch_family = {
+	.kind = SPILE_PROBE_WATCH,
+	.type = "hwbkpt",
+	.may_be_sampled = true,
+	.create_event = create_watch_event,
 	.arm = spile_cpu_events_make,
 	.disarm = disarm_watches,
 };

@@ -27,7 +27,7 @@ static __attribute__((__noinline__)) spile_long chosen(spile_long number)
 static __attribute__((__noinline__)) void copy(struct spile_context *c, struct spile_probe *to)
 {
 	char text[128];
-	struct spile_probe probe = { .point = "begin", .value = c->error };
+	struct spile_probe probe = { .point = "begin", .order = c->error };
 	spile_long turn;
 
 	for (turn = 0; turn < chosen(c->actions); turn++)
@@ -44,7 +44,7 @@ static void handler(struct spile_context *c)
 	copy(c, &probe);
 	if (spile_unlikely(c->error))
 		probe.handler(c);
-	spile_fail(c, SPILE_E_DIVISION, chosen(probe.value));
+	spile_fail(c, SPILE_E_DIVISION, chosen(probe.order));
 }
 
 static const struct spile_probe probes[] = {

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Probe families: how the sites of one kind of probe are attached. Each is a
+ * record in a file of its own and a line in SPILE_FAMILIES; site.c, condition.c,
+ * budget.c and main.c go by the table and name none of them.
+ */
+#ifndef SPILE_FAMILY_H
+#define SPILE_FAMILY_H
+
+#include "script.h"
+#include "site.h"
+
+struct perf_event;
+
+/*
+ * All families, in the order in which their sites are disarmed. Timers come
+ * first: they cost least to stop and may be what keeps the machine busy.
+ */
+#define SPILE_FAMILIES(family) \
+	family(timer) \
+	family(jiffies) \
+	family(perf) \
+	family(procfs) \
+	family(netfilter) \
+	family(watch) \
+	family(syscall) \
+	family(tracepoint) \
+	family(kretprobe) \
+	family(kprobe)
+
+/* But for init() and exit(), called in process context under spile_session.lock. */
+struct spile_family {
+	enum spile_probe_kind kind;
+	const char *type;		/* what probe_type() returns */
+	enum spile_mechanism by;	/* of every armed site, if there is no mechanism() */
+	enum spile_runs runs;		/* what a hit does, unless the handler only counts */
+	bool may_be_sampled;		/* handlers only observe, so hits can be left out (budget.c) */
+
+	/* At load, before anything is armed, whether or not the script has such probes; or NULL. */
+	int (*init)(void);
+	/* At unload, when all is disarmed and no handler runs; or NULL. */
+	void (*exit)(void);
+
+	int (*arm)(struct spile_site *site);
+	/* After a group of calls of arm() or turn(): what is done for all at once; or NULL. */
+	void (*arm_rest)(void);
+	/* All of `sites` are armed. When it returns no handler of theirs runs any more. */
+	void (*disarm)(struct spile_site *const *sites, unsigned int count);
+	/*
+	 * off: hits no longer reach the armed site, but some may be under way.
+	 * on: reverts that, after arm_rest(). NULL: cannot be turned off.
+	 */
+	void (*turn)(struct spile_site *site, bool on);
+	/* How an armed site is attached; NULL: by `by`. */
+	u32 (*mechanism)(const struct spile_site *site);
+	/* Adds what the kernel missed of an armed site to the counters; or NULL. */
+	void (*missed)(const struct spile_site *site, struct spile_counters *counters);
+	/* Of a family that uses perf events: that of a site on one CPU, or an error pointer (cpu_events.c). */
+	struct perf_event *(*create_event)(struct spile_site *site, int cpu);
+};
+
+#define SPILE_DECLARE_FAMILY(name) extern const struct spile_family spile_##name##_family;
+SPILE_FAMILIES(SPILE_DECLARE_FAMILY)
+#undef SPILE_DECLARE_FAMILY
+
+enum {
+#define SPILE_COUNT_FAMILY(name) SPILE_FAMILY_OF_##name,
+	SPILE_FAMILIES(SPILE_COUNT_FAMILY)
+#undef SPILE_COUNT_FAMILY
+	SPILE_FAMILY_COUNT
+};
+
+/* The table, in the order of SPILE_FAMILIES. */
+extern const struct spile_family *const spile_families[SPILE_FAMILY_COUNT];
+
+/* The family of a kind; NULL for begin, end, error and never, which are not attached. */
+const struct spile_family *spile_family_of(enum spile_probe_kind kind);
+
+/* Calls arm_rest() of every family. */
+void spile_families_arm_rest(void);
+
+/* Calls init() in the order of the table; exit() in reverse. */
+int __must_check spile_families_init(void);
+void spile_families_exit(void);
+
+#endif
