@@ -204,15 +204,15 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
     ];
     let kind = match &probe.attachment {
         Attachment::Begin { order } => {
-            fields.push(format!(".value = {}", long(*order)));
+            fields.push(format!(".order = {}", long(*order)));
             "SPILE_PROBE_BEGIN"
         }
         Attachment::End { order } => {
-            fields.push(format!(".value = {}", long(*order)));
+            fields.push(format!(".order = {}", long(*order)));
             "SPILE_PROBE_END"
         }
         Attachment::Error { order } => {
-            fields.push(format!(".value = {}", long(*order)));
+            fields.push(format!(".order = {}", long(*order)));
             "SPILE_PROBE_ERROR"
         }
         Attachment::Never => "SPILE_PROBE_NEVER",
@@ -222,13 +222,11 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
             "SPILE_PROBE_KRETPROBE"
         }
         Attachment::Timer { period, random, jiffies } => {
-            fields.push(format!(".value = {period}LL"));
-            fields.push(format!(".random = {random}ULL"));
+            fields.push(format!(".timer = {{ {period}ULL, {random}ULL }}"));
             if *jiffies { "SPILE_PROBE_JIFFIES" } else { "SPILE_PROBE_TIMER" }
         }
         Attachment::Tracepoint { name, arguments, .. } => {
-            fields.push(format!(".event = {}", string(name)));
-            fields.push(format!(".value = {arguments}"));
+            fields.push(format!(".tracepoint = {{ {}, {arguments} }}", string(name)));
             "SPILE_PROBE_TRACEPOINT"
         }
         Attachment::Symbol { symbol, address, returning, maxactive } => {
@@ -240,8 +238,8 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
             if *returning { "SPILE_PROBE_KRETPROBE" } else { "SPILE_PROBE_KPROBE" }
         }
         Attachment::Procfs { path, rights, writes, most } => {
-            fields.push(format!(".event = {}", string(path)));
-            fields.push(format!(".procfs = {{ 0{rights:o}, {}, {most} }}", u8::from(*writes)));
+            let writes = u8::from(*writes);
+            fields.push(format!(".procfs = {{ {}, 0{rights:o}, {writes}, {most} }}", string(path)));
             "SPILE_PROBE_PROCFS"
         }
         Attachment::Netfilter { family, hook, priority } => {
