@@ -14,25 +14,21 @@
 
 #include "context.h"
 #include "gate.h"
+#include "kernel_range.h"
 #include "memory.h"
 
 /*
  * Whether [address, address + bytes) is kernel memory, not user memory: a wrong
  * pointer must not lead into a process. On x86 a non-canonical address would not
- * fault but raise #GP, for which the kernel warns; and the vsyscall page, though
- * up there, counts as user memory in the fault handler. Which addresses are
- * canonical the page tables in use say: a CPU that could have five levels
+ * fault but raise #GP, for which the kernel warns; and the fault handler treats the
+ * vsyscall page, which is in the kernel's half, as user memory. Canonical addresses
+ * depend on the page tables in use, not on the CPU: one that could have five levels
  * (x86_virt_bits is 57 then) runs with four after `no5lvl`.
  */
 #ifdef CONFIG_X86_64
 static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
 {
-	unsigned int shift = 64 - (__VIRTUAL_MASK_SHIFT + 1);
-
-	return (long)address < 0 &&
-	       (unsigned long)((long)(address << shift) >> shift) == address &&
-	       address + bytes - 1 >= address &&
-	       (address & PAGE_MASK) != VSYSCALL_ADDR;
+	return spile_is_kernel_range(address, bytes, __VIRTUAL_MASK_SHIFT + 1, VSYSCALL_ADDR, PAGE_SIZE);
 }
 #else
 static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)

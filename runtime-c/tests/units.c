@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * format.c, pretty.c and text.c in user space: each line is one case, input and
+ * format.c, pretty.c, text.c and kernel_range.h in user space: each line is one case, input and
  * expected text together. Prints what differs and exits with 1.
  *
  *     cc -o units units.c ../format.c ../pretty.c ../text.c && ./units
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "../format.h"
+#include "../kernel_range.h"
 #include "../pretty.h"
 
 static int failures;
@@ -373,8 +374,42 @@ static void texts(void)
 	expect("quote nothing", out, length, "\"\"", 2);
 }
 
+static void expect_range(unsigned long address, unsigned long bytes, unsigned int bits, int want)
+{
+	if (spile_is_kernel_range(address, bytes, bits, 0xffffffffff600000ul, 4096) == want)
+		return;
+	failures++;
+	printf("kernel range: %#lx, %lu bytes, %u bits: expected %d\n", address, bytes, bits, want);
+}
+
+static void kernel_ranges(void)
+{
+	expect_range(0xffff888000000000ul, 8, 48, 1);
+	expect_range(0xffff800000000000ul, 1, 48, 1);
+	expect_range(0xffff7ffffffffffful, 1, 48, 0);
+	expect_range(0xff00000000000000ul, 8, 48, 0);
+	expect_range(0xff00000000000000ul, 8, 57, 1);
+	expect_range(0xfefffffffffffffful, 8, 57, 0);
+	expect_range(0x00007ffffffffffful, 8, 48, 0);
+	expect_range(0, 8, 48, 0);
+	/* The vsyscall page: before it, into it, in it, over it, out of it, behind it. */
+	expect_range(0xffffffffff5ffff8ul, 8, 48, 1);
+	expect_range(0xffffffffff5ffff9ul, 8, 48, 0);
+	expect_range(0xffffffffff5ffffful, 1, 48, 1);
+	expect_range(0xffffffffff600000ul, 1, 48, 0);
+	expect_range(0xffffffffff600ff8ul, 8, 48, 0);
+	expect_range(0xffffffffff600ffful, 8, 48, 0);
+	expect_range(0xffffffffff5ff000ul, 12288, 48, 0);
+	expect_range(0xffffffffff601000ul, 8, 48, 1);
+	/* The end of memory. */
+	expect_range(0xfffffffffffffff8ul, 8, 48, 1);
+	expect_range(0xfffffffffffffff9ul, 8, 48, 0);
+	expect_range(0xffff888000000000ul, ~0ul, 48, 0);
+}
+
 int main(void)
 {
+	kernel_ranges();
 	formats();
 	extremes();
 	pretty();

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which addresses are the kernel's. Without kernel headers: runtime-c/tests/units.c
+ * includes it too.
+ */
+#ifndef SPILE_KERNEL_RANGE_H
+#define SPILE_KERNEL_RANGE_H
+
+/*
+ * x86-64: whether all of [address, address + bytes) is in the kernel's half of
+ * `address_bits` bits of address space, and none of it in the page at `vsyscall`.
+ * bytes > 0; page_bytes < 2^32. On the path of every -> of a script.
+ */
+static inline __attribute__((__always_inline__))
+_Bool spile_is_kernel_range(unsigned long address, unsigned long bytes, unsigned int address_bits,
+			    unsigned long vsyscall, unsigned long page_bytes)
+{
+	unsigned int shift = 64 - address_bits;
+	unsigned long last = address + bytes - 1;
+
+	return (long)address < 0 &&
+	       (unsigned long)((long)(address << shift) >> shift) == address &&
+	       last >= address &&
+	       /* last < vsyscall, or address >= vsyscall + page_bytes */
+	       last - vsyscall >= page_bytes + bytes - 1;
+}
+
+#endif
