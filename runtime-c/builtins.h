@@ -64,6 +64,7 @@ spile_long spile_fn_stack_used(struct spile_context *c);
 unsigned int spile_fn_syscall_name(struct spile_context *c, spile_long number, char *out);
 spile_long spile_fn_syscall_num(struct spile_context *c, struct spile_string name);	/* of 64-bit programs; -1: none */
 unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, spile_long number, char *out); /* syscall_names.c */
+spile_long spile_fn___in_compat_task(struct spile_context *c);	/* syscall_compat.c */
 spile_long spile_fn___syscall_narrow(struct spile_context *c);	/* syscall_compat.c */
 spile_long spile_fn___syscall_number(struct spile_context *c);	/* of the call that is probed */
 

@@ -211,6 +211,12 @@ static bool has_narrow_times(unsigned long number)
 }
 #endif
 
+/* Whether the current task runs for a 32-bit program, in whatever kind of probe. */
+spile_long spile_fn___in_compat_task(struct spile_context *c)
+{
+	return current->mm && in_compat_syscall();
+}
+
 /* 0: of a 64-bit program. Else 1, or 3 where times in its memory have 32 bits each. */
 spile_long spile_fn___syscall_narrow(struct spile_context *c)
 {
