@@ -15,6 +15,7 @@
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
+#include "arming.h"
 #include "budget.h"
 #include "context.h"
 #include "family.h"
@@ -25,6 +26,7 @@
 
 enum {
 	MOST_MILLISECONDS = 60000,
+	LOOK_MILLISECONDS = 100,	/* whether the session was ended meanwhile */
 	REFERENCE_TURNS = 256,
 	REFERENCE_INSTRUCTIONS = 1920,	/* of a turn (6.1, counted by qemu -icount) */
 	REFERENCE_PASSES = 5,		/* the fastest counts: others were interrupted */
@@ -48,42 +50,72 @@ u32 spile_budget_instruction_time(void)
 	return clamp_t(u64, div_u64(least * 1000, REFERENCE_TURNS * REFERENCE_INSTRUCTIONS), 1, U32_MAX);
 }
 
-int spile_budget_measure(struct spile_measure *measure)
+/* Arms everything, for hits to be counted. Under spile_session.lock. */
+static int begin_measuring(void)
 {
 	unsigned int i;
-	u64 began;
 	int error;
 
-	if (spile_session_state != SPILE_STATE_READY)
+	if (spile_session_state != SPILE_STATE_READY || spile_session.measuring)
 		return -EBUSY;
-	if (!measure->milliseconds || measure->milliseconds > MOST_MILLISECONDS)
-		return -EINVAL;
 	error = spile_modules_check();
 	if (error)
 		return error;
-	measured = true;
+	spile_session.measuring = true;
 	for (i = 0; i < spile_script.target_count; i++)
 		if (!spile_script.targets[i].name[0] || spile_modules_present(i))
 			spile_sites_arm(i);
 	spile_sites_arm(-1);
 	/* What was hit while others were being armed is not in the time. */
+	measured = true;
 	spile_budget_forget();
 	measured = true;
-	began = ktime_get_mono_fast_ns();
-	msleep_interruptible(measure->milliseconds);
-	measure->nanoseconds = ktime_get_mono_fast_ns() - began;
+	return 0;
+}
+
+/*
+ * Sleeps without spile_session.lock, so that others can look, stop the session and
+ * load modules meanwhile. Returns the time of it in ns.
+ */
+static u64 wait_for_hits(unsigned int milliseconds)
+{
+	u64 began = ktime_get_mono_fast_ns();
+	u64 end = began + (u64)milliseconds * NSEC_PER_MSEC, now;
+
+	for (now = began; now < end && !spile_arming_ended(); now = ktime_get_mono_fast_ns())
+		msleep_interruptible(min_t(u64, div_u64(end - now + NSEC_PER_MSEC - 1, NSEC_PER_MSEC), LOOK_MILLISECONDS));
+	return now - began;
+}
+
+int spile_budget_measure(struct spile_measure *measure)
+{
+	bool ended;
+	int error;
+
+	if (!measure->milliseconds || measure->milliseconds > MOST_MILLISECONDS)
+		return -EINVAL;
+	mutex_lock(&spile_session.lock);
+	error = begin_measuring();
+	mutex_unlock(&spile_session.lock);
+	if (error)
+		return error;
+	measure->nanoseconds = wait_for_hits(measure->milliseconds);
+	mutex_lock(&spile_session.lock);
+	ended = spile_arming_ended();
 	spile_sites_disarm(SPILE_ALL_TARGETS);
 	spile_context_wait();
+	spile_session.measuring = false;
+	mutex_unlock(&spile_session.lock);
 	measure->cpus = num_online_cpus();
 	measure->picoseconds = spile_budget_instruction_time();
-	return signal_pending(current) ? -EINTR : 0;
+	return ended ? -EINTR : 0;
 }
 
 int spile_budget_sample(const struct spile_sampling *sample)
 {
 	unsigned int i;
 
-	if (spile_session_state != SPILE_STATE_READY)
+	if (spile_session_state != SPILE_STATE_READY || spile_session.measuring)
 		return -EBUSY;
 	if (!sample->one_in || sample->reserved)
 		return -EINVAL;

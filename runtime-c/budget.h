@@ -10,11 +10,15 @@
 
 struct spile_site;
 
-/* Arms all probes for a while, and counts their hits without running a handler.
- * Process context, under spile_session.lock, before the session starts. */
+/*
+ * Arms all probes for a while, and counts their hits without running a handler. Process
+ * context, without spile_session.lock. -EBUSY: the session has started, or is being
+ * measured; -EINTR: a signal, SPILE_CANCEL or SPILE_STOP came before the time was over.
+ */
 int spile_budget_measure(struct spile_measure *measure);
 
-/* From the start on one in so many hits has its handler run. In the same place. */
+/* From the start on one in so many hits has its handler run.
+ * Process context, under spile_session.lock, before the session starts. */
 int spile_budget_sample(const struct spile_sampling *sample);
 
 /* The session starts: what was counted before is forgotten. */

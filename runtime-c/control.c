@@ -146,9 +146,7 @@ static long measure(void __user *argument)
 
 	if (copy_from_user(&measure, argument, sizeof(measure)))
 		return -EFAULT;
-	mutex_lock(&spile_session.lock);
 	error = spile_budget_measure(&measure);
-	mutex_unlock(&spile_session.lock);
 	if (error)
 		return error;
 	return copy_to_user(argument, &measure, sizeof(measure)) ? -EFAULT : 0;

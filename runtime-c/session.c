@@ -140,6 +140,8 @@ static int start(void)
 
 	switch (spile_session_state) {
 	case SPILE_STATE_READY:
+		if (spile_session.measuring)
+			return -EBUSY;
 		break;
 	case SPILE_STATE_RUNNING:
 	case SPILE_STATE_STOPPING:

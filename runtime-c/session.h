@@ -28,6 +28,7 @@ struct spile_session {
 	bool cancelled;		/* told to end: nothing more is armed; set without the lock */
 	bool arming;		/* sites are being armed or disarmed; under lock, read without */
 	u32 armed;		/* sites that are armed, for SPILE_INFO; under lock, read without */
+	bool measuring;		/* SPILE_MEASURE is under way; under lock */
 	bool quiet;		/* disarmed, for good; under lock */
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */

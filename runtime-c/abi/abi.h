@@ -150,7 +150,8 @@ enum spile_setup_flag {
 
 /* SPILE_MEASURE: between SPILE_SETUP and SPILE_START (EBUSY later). All probes are armed
  * for that long, and disarmed; SPILE_COUNTERS then tells their hits, all of them as
- * stopped. Nothing of the script runs. SPILE_START forgets these counts. */
+ * stopped. Nothing of the script runs. SPILE_START forgets these counts. Meanwhile SPILE_START,
+ * SPILE_SAMPLE and another SPILE_MEASURE fail with EBUSY; SPILE_CANCEL and SPILE_STOP end it (EINTR). */
 struct spile_measure {
 	__u32 milliseconds;	/* in: 1 to 60000 */
 	__u32 picoseconds;	/* out: what an instruction takes on this machine, about */

@@ -96,7 +96,7 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     }
     let strace = Path::new("/usr/bin/strace");
     guest.program(strace, strace).context("strace is in the package strace")?;
-    for name in ["calls", "calls32", "device", "hold", "ioctls", "load", "rpcd", "shown"] {
+    for name in ["calls", "calls32", "device", "hold", "ioctls", "load", "measure", "rpcd", "shown"] {
         guest.program(crate::fixtures::program(root, name)?, &format!("/usr/bin/{name}"))?;
     }
     let spilerun = root.join("target/debug/spilerun");
