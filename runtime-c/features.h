@@ -2,7 +2,9 @@
 /*
  * What differs between the kernels served (5.10 and later), in one place. The
  * rest of the runtime is written for the newest. Each SPILE_HAVE_ comes from
- * the compile probe of its name in features/, never from a version number.
+ * the compile probe of its name in features/, never from a version number. Each
+ * entry names the macro, the commit that moved the thing, the first release with
+ * it and when the entry can go (a test looks for that).
  */
 #ifndef SPILE_FEATURES_H
 #define SPILE_FEATURES_H
@@ -16,21 +18,31 @@
 #include "spile_features.h"	/* made by Makefile.kbuild */
 
 /*
- * SPILE_HAVE_MIGRATE_DISABLE: a task stays on its CPU and can be preempted there.
+ * SPILE_HAVE_MIGRATE_DISABLE: a task stays on its CPU and can be preempted there:
  * 74d862b682f5 ("sched: Make migrate_disable/enable() independent of RT"), first
  * in 5.11; in 5.10 it disables preemption. Used by actions.c. Can go when 5.10 has.
  */
 
 /*
- * hex_to_bin() and its kin have a header of their own, which 6.12 has and 6.1
- * has not; kernel.h includes it no more in 7.3. Can go when 6.1 has.
+ * SPILE_HAVE_HEX_HEADER: hex_to_bin() and the like have a header of their own:
+ * "kernel.h: Split the hexadecimal related helpers to hex.h", first in 6.4. kernel.h
+ * no longer includes it in 7.3. Can go when 6.1 has.
  */
 #ifdef SPILE_HAVE_HEX_HEADER
 #include <linux/hex.h>
 #endif
 
 /*
- * hrtimer_setup() takes the handler with it: 908a1d775422 ("hrtimers: Introduce
+ * SPILE_HAVE_UNWIND_START: modules can walk the stack of a task from given registers:
+ * 7c7900f89770 ("x86/unwind: Add new unwind interface and implementations"), first
+ * in 4.9. Used by stack.c. Can go when all architectures served have it: only x86 does.
+ */
+#ifdef SPILE_HAVE_UNWIND_START
+#include <asm/unwind.h>
+#endif
+
+/*
+ * SPILE_HAVE_HRTIMER_SETUP: hrtimer_setup() takes the handler: 908a1d775422 ("hrtimers: Introduce
  * hrtimer_setup() to replace hrtimer_init()"), first in 6.13; hrtimer_init()
  * is gone in 6.15. Can go when 6.12 has.
  */
@@ -47,7 +59,7 @@ static inline void spile_hrtimer_setup(struct hrtimer *timer,
 }
 
 /*
- * get_kretprobe(), because an instance no longer knows its kretprobe directly:
+ * SPILE_HAVE_GET_KRETPROBE: an instance no longer points to its kretprobe directly:
  * d741bf41d7c7 ("kprobes: Remove kretprobe hash"), first in 5.11. Can go when
  * 5.10 has.
  */
@@ -61,9 +73,12 @@ static inline struct kretprobe *spile_get_kretprobe(struct kretprobe_instance *i
 }
 
 /*
- * The registers of a return are at where it goes; 5.10 has them at the
- * trampoline, and nothing looks at that again. Kernels that mend it have
- * kretprobe_find_ret_addr() too. Can go when 5.10 has.
+ * SPILE_HAVE_KRETPROBE_FIND_RET_ADDR: a kretprobe's handler finds the real return
+ * address in the instruction pointer, as "x86/kprobes: Fixup return address in generic
+ * trampoline handler" makes it. That came with 03bac0df2886 ("kprobes: Add
+ * kretprobe_find_ret_addr() for searching return address"), first in 5.16, which a
+ * compile probe can see. Before, the pointer is at the trampoline, and nothing
+ * reads it again after the handler. Can go when 5.10 has.
  */
 static inline void spile_registers_of_return(const struct kretprobe_instance *instance, struct pt_regs *regs)
 {
@@ -73,10 +88,12 @@ static inline void spile_registers_of_return(const struct kretprobe_instance *in
 }
 
 /*
- * A module's read-only data, where its notes are. struct module_memory mem[]
- * instead of struct module_layout: ac3b43283923 ("module: replace module_layout
- * with module_memory"), first in 6.4. Can go when 6.1 has.
+ * SPILE_HAVE_MODULE_MEMORY: struct module_memory mem[] instead of struct
+ * module_layout: ac3b43283923 ("module: replace module_layout with module_memory"),
+ * first in 6.4. Can go when 6.1 has.
  */
+
+/* A module's read-only data, where its notes are. */
 static inline const void *spile_module_rodata(const struct module *module, size_t *bytes)
 {
 #ifdef SPILE_HAVE_MODULE_MEMORY
@@ -88,7 +105,7 @@ static inline const void *spile_module_rodata(const struct module *module, size_
 #endif
 }
 
-/* Bytes of a module: its code, what is only read, what is written. Can go when 6.1 has: as above. */
+/* Bytes of a module: its code, its read-only data, its writable data. */
 static inline void spile_module_sizes(const struct module *module, size_t *text, size_t *rodata, size_t *data)
 {
 #ifdef SPILE_HAVE_MODULE_MEMORY
@@ -102,7 +119,7 @@ static inline void spile_module_sizes(const struct module *module, size_t *text,
 #endif
 }
 
-/* Where a module's code is, or that of its init; no bytes: it has none, or not any more. Can go when 6.1 has: as above. */
+/* Where a module's code is, or that of its init; *bytes is 0 if it has none, or no longer has it. */
 static inline unsigned long spile_module_code(const struct module *module, bool of_init, unsigned long *bytes)
 {
 #ifdef SPILE_HAVE_MODULE_MEMORY
@@ -119,8 +136,9 @@ static inline unsigned long spile_module_code(const struct module *module, bool 
 }
 
 /*
- * __trace_puts() measures the text itself: so in 7.3, not in 6.12. text[length]
- * is NUL. Can go when 6.12 has.
+ * SPILE_HAVE_TRACE_PUTS_MEASURES: __trace_puts() measures the text itself: "tracing:
+ * Remove size parameter in __trace_puts()", not yet in 6.12, in 7.3. text[length] is
+ * NUL. Can go when 6.12 has.
  */
 static inline void spile_trace_puts(unsigned long ip, const char *text, unsigned int length)
 {
@@ -134,7 +152,7 @@ static inline void spile_trace_puts(unsigned long ip, const char *text, unsigned
 }
 
 /*
- * pde_data() in lower case: 359745d78351 ("proc: remove PDE_DATA() completely"),
+ * SPILE_HAVE_PDE_DATA_LOWER: pde_data() in lower case: 359745d78351 ("proc: remove PDE_DATA() completely"),
  * first in 5.17. Can go when 5.10 has.
  */
 static inline void *spile_pde_data(const struct inode *inode)
@@ -147,18 +165,21 @@ static inline void *spile_pde_data(const struct inode *inode)
 }
 
 /*
- * SPILE_HAVE_EXCEPTION_STACKS: the exception stacks and their place in the CPU entry areas have the names that
- * stack_left.c knows (since 019b17b3ffe4, "x86/exceptions: Add structs for exception stacks", 5.2). Nothing has to go: on a
- * kernel that calls them something else, what is left of the page that a hit finds itself in is all that counts.
+ * SPILE_HAVE_EXCEPTION_STACKS: the exception stacks have the names that stack_left.c
+ * uses, and lie in the CPU entry areas: 019b17b3ffe4 ("x86/exceptions: Add structs for
+ * exception stacks"), first in 5.2. Need not go: on a kernel with other names, only
+ * the rest of the page that a hit stands on counts as stack.
  */
 
 #ifdef CONFIG_DYNAMIC_FTRACE_WITH_REGS
 /*
- * What a ftrace_ops' function is given, and the registers in it. struct
- * ftrace_regs instead of struct pt_regs: d19ad0775dcd ("ftrace: Have the callbacks
- * receive a struct ftrace_regs instead of pt_regs"), first in 5.11; can go when
- * 5.10 has. Only by arch_ftrace_regs(): 7888af4166d4 ("ftrace: Make ftrace_regs
- * abstract from direct use"), first in 6.13; can go when 6.12 has.
+ * SPILE_HAVE_FTRACE_REGS: the function of a ftrace_ops gets a struct ftrace_regs instead
+ * of a struct pt_regs: d19ad0775dcd ("ftrace: Have the callbacks receive a struct
+ * ftrace_regs instead of pt_regs"), first in 5.11. Can go when 5.10 has.
+ *
+ * SPILE_HAVE_ARCH_FTRACE_REGS: what is in it is only reached by arch_ftrace_regs():
+ * 7888af4166d4 ("ftrace: Make ftrace_regs abstract from direct use"), first in 6.13.
+ * Can go when 6.12 has.
  */
 #if defined(SPILE_HAVE_ARCH_FTRACE_REGS)
 typedef struct ftrace_regs spile_ftrace_regs;
@@ -172,10 +193,10 @@ typedef struct pt_regs spile_ftrace_regs;
 #endif
 
 /*
- * Without it ftrace put a guard of its own around the call, which drops hits and
- * does not say so. The other way round, and so nothing to ask for, since
- * a25d036d939a ("ftrace: Reverse what the RECURSION flag means in the ftrace_ops"),
- * first in 5.11. Can go when 5.10 has.
+ * SPILE_HAVE_FTRACE_RECURSION_SAFE: without this flag ftrace puts a guard of its own
+ * around the call, which drops hits silently. The meaning was reversed, so that nothing
+ * need be asked for, by a25d036d939a ("ftrace: Reverse what the RECURSION flag means in
+ * the ftrace_ops"), first in 5.11. Can go when 5.10 has.
  */
 #ifdef SPILE_HAVE_FTRACE_RECURSION_SAFE
 #define SPILE_FTRACE_UNGUARDED FTRACE_OPS_FL_RECURSION_SAFE
@@ -184,7 +205,7 @@ typedef struct pt_regs spile_ftrace_regs;
 #endif
 
 /*
- * Many addresses for a filter in one call: 4f554e955614 ("ftrace: Add
+ * SPILE_HAVE_FTRACE_SET_FILTER_IPS: many addresses for a filter in one call: 4f554e955614 ("ftrace: Add
  * ftrace_set_filter_ips function"), first in 5.18. Can go when 5.10 has.
  */
 static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned long *addresses, unsigned int count,
@@ -197,7 +218,7 @@ static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned l
 #endif
 }
 
-/* The same, in place of what the filter has; an error if ftrace lacks one of them, or there is no memory. */
+/* The same, in place of what the filter has. An error if ftrace does not know one of them, or there is no memory. */
 static inline int spile_ftrace_set_filter_only(struct ftrace_ops *ops, unsigned long *addresses, unsigned int count)
 {
 #ifdef SPILE_HAVE_FTRACE_SET_FILTER_IPS

@@ -13,14 +13,9 @@
 #include <linux/sched/task_stack.h>
 #include <linux/stacktrace.h>
 
-#include "spile_features.h"
-
-#ifdef SPILE_HAVE_UNWIND_START
-#include <asm/unwind.h>
-#endif
-
 #include "script.h"
 #include "context.h"
+#include "features.h"
 #include "memory.h"
 #include "stack.h"
 
