@@ -2,7 +2,15 @@
 
 //! spile: from a SystemTap script to a loadable kernel module. See ARCHITECTURE.md for the passes, and for the crates that
 //! they are in.
+//!
+//! `driver` reads the command line (`cli`) and does what it asks for (`command`), by the passes (`passes`) on a kernel
+//! (`target`); `session` is what a run has, and `reporter` prints.
 
 pub mod cli;
+mod command;
 pub mod driver;
+mod passes;
 pub mod peer;
+mod reporter;
+mod session;
+mod target;

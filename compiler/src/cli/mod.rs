@@ -4,12 +4,12 @@
 
 mod accepted;
 pub mod cache;
+pub mod clock;
 pub mod describe;
 pub mod example;
 pub mod globals;
 pub mod limits;
 pub mod options;
-pub mod passes;
 pub mod places;
 pub mod progress;
 pub mod rc;

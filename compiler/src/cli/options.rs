@@ -515,6 +515,40 @@ impl Options {
         Some((script, words.map(|word| word.to_string_lossy().into_owned()).collect()))
     }
 
+    /// Those that are the loader's too, as its command line has them.
+    pub fn loader_options(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = Vec::new();
+        let mut pair = |name: &str, value: Option<OsString>| {
+            if let Some(value) = value {
+                arguments.push(name.into());
+                arguments.push(value);
+            }
+        };
+        pair("-o", self.output.clone().map(Into::into));
+        pair("-S", self.rotate.clone().map(Into::into));
+        pair("-c", self.command.clone().map(Into::into));
+        pair("-x", self.pid.map(|pid| pid.to_string().into()));
+        pair("-M", self.monitor.map(|seconds| seconds.to_string().into()));
+        pair("-T", self.seconds.map(|seconds| seconds.to_string().into()));
+        pair("--budget", self.budget.clone().map(Into::into));
+        pair("-s", self.buffer.map(|buffer| buffer.to_string().into()));
+        let account = self.verbosity(5).saturating_sub(1);
+        arguments.extend(std::iter::repeat_n("-v".into(), usize::from(account)));
+        let counts_only = self.limits().is_ok_and(|(limits, _)| limits.counts_only);
+        if let Some(form) = self.stats.as_deref().or((self.timing || counts_only).then_some("table")) {
+            arguments.push(format!("--stats={form}").into());
+        }
+        for (given, option) in [
+            (self.no_warnings, "-w"),
+            (self.bulk, "--bulk"),
+            (self.detach && self.output.is_none(), "-L"),
+            (self.detach && self.output.is_some(), "-D"),
+        ] {
+            arguments.extend(given.then(|| option.into()));
+        }
+        arguments
+    }
+
     /// Limits after all `-D`, and what is defined for embedded C; the message says which one is wrong.
     pub fn limits(&self) -> Result<(Limits, Vec<(String, String)>), String> {
         let mut limits = Limits::default();

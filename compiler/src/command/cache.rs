@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `--cache` and `--clean-cache`.
+
+use crate::cli::cache::{self, Action};
+use crate::driver::Outcome;
+use crate::reporter::{Failed, print_lines};
+use crate::session::Session;
+
+/// Shows what the cache has, or removes it.
+pub(super) fn perform(session: &Session, action: Action) -> Result<Outcome, Failed> {
+    let lines = cache::run(action, &session.cache()).map_err(|why| session.reporter.error(why))?;
+    print_lines(lines)
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `--check`: what a script finds on several kernels, compared.
+
+use std::process::ExitCode;
+
+use spile_core::check::{self, Subject};
+use spile_core::elaborate::survey::survey;
+use spile_debuginfo::target::Kernel;
+
+use super::no_script;
+use crate::cli::options::{Answer, Script};
+use crate::driver::Outcome;
+use crate::passes::{elaborate, parse};
+use crate::reporter::{Failed, print_lines};
+use crate::session::Session;
+use crate::target;
+
+/// As diff(1) has it: 0 nothing has changed, 1 something has, 2 that could not be found out.
+const TROUBLE: Failed = Failed(2);
+
+/// Compares the script on each kernel of `--kernel` with the first.
+pub(super) fn check(session: &mut Session, form: Answer) -> Result<Outcome, Failed> {
+    let Some((script, arguments)) = session.options.script() else {
+        no_script(&session.reporter);
+        return Err(TROUBLE);
+    };
+    // Standard input can be read once.
+    let script = match script {
+        Script::Stdin => {
+            let file = parse::read(session, &Script::Stdin).map_err(|_| TROUBLE)?;
+            Script::Text(String::from_utf8_lossy(&session.sources.file(file).bytes).into_owned())
+        }
+        script => script,
+    };
+    let names = session.options.kernels.clone();
+    if names.len() < 2 {
+        session.reporter.usage("--check compares kernels: give --kernel twice or more");
+        return Err(TROUBLE);
+    }
+    let mut subjects = Vec::new();
+    for name in names {
+        let progress = session.reporter.progress(&format!("looking at {name}"));
+        let subject = subject(session, &name, &script, &arguments);
+        drop(progress);
+        subjects.push(subject.map_err(|_| TROUBLE)?);
+    }
+    let report = check::compare(&session.sources, &subjects);
+    let lines = match form {
+        Answer::Table => check::show::table(&report),
+        Answer::Json => vec![check::show::json(&report)],
+    };
+    print_lines(lines)?;
+    Ok(Outcome::Done(if report.well { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
+}
+
+fn subject(session: &mut Session, name: &str, script: &Script, arguments: &[String]) -> Result<Subject, Failed> {
+    let (options, reporter) = (&session.options, &session.reporter);
+    let kernel = Kernel::named(name, target::search(options)).map_err(|error| reporter.fail(&error, &error.notes()))?;
+    let kernel = target::equipped(kernel, options, reporter);
+    // Without it everything would be reported as gone.
+    kernel.vmlinux().map_err(|error| reporter.fail(&error, &error.notes()))?;
+    let release = kernel.release().to_string();
+    let environment = parse::environment(options, &release, Some(&kernel), arguments.to_vec());
+    let parsed = parse::parse(session, script, &environment)?;
+    let survey = {
+        let mut resolver = elaborate::resolver(&session.options, Some(&kernel), &release);
+        survey(&session.sources, &parsed.scripts, &elaborate::options(&session.options), &mut resolver)
+    };
+    Ok(Subject { name: name.to_string(), kernel, survey })
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Compiles a script, up to the pass of `-p`, and says how to run it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use spile_core::plan::Naming;
+use spile_debuginfo::target::Kernel;
+use spile_kbuild::finished::{self, Finished};
+use spile_syntax::{self as syntax, ast};
+
+use super::{Job, guest};
+use crate::cli::clock::{Clock, memory};
+use crate::cli::limits;
+use crate::driver::Outcome;
+use crate::passes::module::{self, Name};
+use crate::passes::{compile, elaborate, translate};
+use crate::peer;
+use crate::reporter::{Failed, count, print_lines, print_text};
+use crate::session::Session;
+use crate::target::Target;
+
+/// Passes 1 (done: `scripts`) to 4, or the module from the cache; then what is left of pass 5.
+pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) -> Result<Outcome, Failed> {
+    if job.last_pass == 1 {
+        let users = scripts.iter().take(1 + session.options.more.len());
+        return print_text(users.map(syntax::print::script));
+    }
+    let Job { limits, defines, name, last_pass, target, script, .. } = job;
+    let (kernel, release) = (target.kernel.as_ref(), target.release.as_str());
+    let cache = session.cache();
+    let title = module::title(&script);
+    let numbered = name.is_none() && last_pass == 5;
+    let key = (last_pass > 3).then(|| module::key(session, &target, &title, numbered)).flatten();
+    let name = match name {
+        Some(compiled) => Name { compiled, numbered },
+        None => Name::from_contents(session, release, &limits, scripts, numbered),
+    };
+    let naming = Naming {
+        module: name.compiled.clone(),
+        title,
+        kernel_release: release.to_string(),
+        guru: session.options.guru,
+        limits,
+        modinfo: session.options.modinfo.clone(),
+        defines,
+    };
+
+    let clock = Clock::start();
+    let found = key.as_ref().filter(|_| !session.options.keep).and_then(|key| finished::find(&cache, key));
+    if let Some(finished) = found {
+        session.times.add("cached module", clock.elapsed());
+        session
+            .reporter
+            .pass(|| format!("Pass 2-4: using cached module \"{}.ko\" in {}.", name.compiled, clock.times()));
+        return finish(session, finished, &name, last_pass, &target);
+    }
+
+    let clock = Clock::start();
+    let progress = session.reporter.progress("reading debug information");
+    let program = elaborate::elaborate(session, scripts, kernel, release)?;
+    drop(progress);
+    session.times.add("elaborate", clock.elapsed());
+    session.reporter.pass(|| {
+        let counts = format!(
+            "{}, {}, {}",
+            count(program.probes.len(), "probe"),
+            count(program.functions.len(), "function"),
+            count(program.globals.len(), "global")
+        );
+        format!("Pass 2: analyzed script: {counts} using {}, in {}.", memory(), clock.times())
+    });
+    for remark in kernel.iter().flat_map(|kernel| kernel.remarks()) {
+        session.reporter.pass(|| format!("NOTE: {remark}"));
+    }
+    if last_pass == 2 {
+        return print_lines(elaborate::described(&program));
+    }
+
+    let clock = Clock::start();
+    let mut plan = translate::plan(session, &program, naming)?;
+    let units = translate::emit(&session.reporter, &plan)?;
+    session.times.add("translate", clock.elapsed());
+    session.reporter.pass(|| {
+        format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times())
+    });
+    if last_pass == 3 {
+        return print_text([units.script].into_iter().chain(units.embedded));
+    }
+    if plan.embedded.is_empty() {
+        for (name, _) in &plan.naming.defines {
+            session.reporter.remark(&format!(
+                "WARNING: -D {name}: no such limit, and the script has no C that could use it; there is {}",
+                limits::NAMES
+            ));
+        }
+    }
+
+    let clock = Clock::start();
+    let built = compile::compile(session, &mut plan, &units, &target, &cache)?;
+    session.reporter.pass(|| {
+        let notes = if built.notes.is_empty() { String::new() } else { format!(" ({})", built.notes.join("; ")) };
+        format!("Pass 4: compiled C into \"{}.ko\" in {}{notes}.", name.compiled, clock.times())
+    });
+    session.times.add("compile", clock.elapsed());
+    for (stage, took) in &built.stages {
+        session.times.add(format!("compile/{stage}"), *took);
+    }
+
+    let clock = Clock::start();
+    let finished = module::finished(session, &built, &program)?;
+    let decided = finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()));
+    if let Some(key) = key.filter(|_| decided) {
+        let inputs = kernel.map(Kernel::consulted).unwrap_or_default().into_iter();
+        let inputs = inputs.chain(built.inputs).chain(session.options.files());
+        let inputs = inputs.chain(program.targets.iter().map(|target| PathBuf::from(&target.path)));
+        finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.naming.title));
+        session.reporter.cache_notices(&cache);
+        session.times.add("keep", clock.elapsed());
+    }
+    finish(session, finished, &name, last_pass, &target)
+}
+
+/// What is left to do with a module, new or from the cache.
+fn finish(
+    session: &mut Session,
+    mut finished: Finished,
+    name: &Name,
+    last_pass: u8,
+    target: &Target,
+) -> Result<Outcome, Failed> {
+    let module = module::write(session, &mut finished, name, &target.build_dir())?;
+    if last_pass == 4 {
+        let path = module::deliver(session, &module)?;
+        session.take_directory();
+        return print_lines([path.display().to_string()]);
+    }
+    if session.options.save_module {
+        module::deliver(session, &module)?;
+    }
+    session.reporter.pass(|| "Pass 5: starting run.".to_string());
+    if session.options.guest {
+        return guest::run(session, &module, &finished.modules, &target.release, Vec::new());
+    }
+    let apart = session.options.as_stap.then(|| peer::Apart { verbose: session.options.verbosity(5) > 0 });
+    let arguments = loader_arguments(session, &module);
+    Ok(Outcome::Run { arguments, directory: session.take_directory(), apart })
+}
+
+fn loader_arguments(session: &Session, module: &Path) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec!["spilerun".into()];
+    arguments.extend(session.options.loader_options());
+    arguments.push(module.into());
+    arguments
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `--export-index`: a kernel's debug information as a file that other hosts can use.
+
+use std::path::Path;
+
+use spile_debuginfo::target::TargetError;
+
+use crate::driver::Outcome;
+use crate::reporter::{Failed, print_lines};
+use crate::session::Session;
+use crate::target::Target;
+
+/// Writes the index of the kernel, and of the modules that the words of the command line name.
+pub(super) fn export(session: &Session, file: &Path, target: &Target) -> Result<Outcome, Failed> {
+    let failed = |error: TargetError| session.reporter.fail(&error, &error.notes());
+    let kernel = target.kernel.as_ref().ok_or_else(|| failed(TargetError::no_kernel(&target.release)))?;
+    let modules: Vec<String> = session.options.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let progress = session.reporter.progress("reading debug information");
+    let size = spile_debuginfo::target::export(kernel, &modules, file);
+    drop(progress);
+    let size = spile_base::cache::size_text(size.map_err(failed)?);
+    print_lines([format!("{}: {}, {size}", file.display(), kernel.release())])
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `--guest`: the script, or a module that was built before, runs in a throw-away guest of its kernel.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::cli::options::{Options, Script};
+use crate::driver::Outcome;
+use crate::reporter::Failed;
+use crate::session::Session;
+
+/// `--guest FILE.ko`: the module, and its GLOBAL=VALUE.
+pub(super) fn prebuilt(options: &Options) -> Option<(PathBuf, Vec<String>)> {
+    match options.script()? {
+        (Script::File(path), settings) if options.guest && path.extension().is_some_and(|end| end == "ko") => {
+            Some((path, settings))
+        }
+        _ => None,
+    }
+}
+
+/// Reports of a module that was built before whether it loads, is armed and leaves, on the kernel it was built for.
+pub(super) fn rehearse(session: &mut Session, module: &Path, settings: Vec<String>) -> Result<Outcome, Failed> {
+    let file = spilerun::file::File::find(module).map_err(|error| session.reporter.error(error))?;
+    let meta = &file.description.meta;
+    let targets: Vec<String> =
+        meta.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
+    // The loader and the kernel call it by this name, whatever its file is called.
+    let directory = session.scratch()?;
+    let named = directory.path().join(format!("{}.ko", meta.name));
+    std::fs::write(&named, &file.image)
+        .map_err(|error| session.reporter.error(format!("writing {}: {error}", named.display())))?;
+    session.directory = Some(directory);
+    run(session, &named, &targets, &meta.kernel_release, settings)
+}
+
+/// Runs a module in a guest. What the loader prints there is printed here; `-o` names a file here.
+///
+/// `targets`: the modules that it probes. `settings`: GLOBAL=VALUE, for a module that was built before.
+pub(super) fn run(
+    session: &mut Session,
+    module: &Path,
+    targets: &[String],
+    release: &str,
+    settings: Vec<String>,
+) -> Result<Outcome, Failed> {
+    let kernel = spile_guest::Kernel::find(release).map_err(|error| session.reporter.error(error))?;
+    let loader = std::env::current_exe().map_err(|error| session.reporter.error(error))?;
+    let mut streams = spile_guest::Streams::inherit();
+    if let Some(path) = session.options.output.take() {
+        let file = std::fs::File::create(&path);
+        let file = file.map_err(|error| session.reporter.error(format!("writing {}: {error}", path.display())))?;
+        streams.stdout = Box::new(file);
+    }
+    let objects: Vec<PathBuf> = session.options.files();
+    let in_object = |name: &str| objects.iter().any(|path| spile_guest::module_name(&path.to_string_lossy()) == name);
+    let options = session.options.loader_options().into_iter().map(|word| word.to_string_lossy().into_owned());
+    let guest = spile_guest::Session {
+        kernel,
+        module: module.to_path_buf(),
+        loader,
+        arguments: options.chain(settings).collect(),
+        rehearsal: prebuilt(&session.options).is_some(),
+        command: session.options.command.clone(),
+        modules: targets.iter().filter(|name| !in_object(name)).cloned().collect(),
+        extra_modules: objects.clone(),
+    };
+    match guest.run(streams).map_err(|error| session.reporter.error(error))? {
+        spile_guest::Ended::Exited(status) => {
+            drop(session.take_directory());
+            Ok(Outcome::Done(ExitCode::from(status.clamp(0, 255) as u8)))
+        }
+        spile_guest::Ended::Died { console } => Err(session.reporter.fail("the guest's kernel died", &[console])),
+    }
+}

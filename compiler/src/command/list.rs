@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Lists of what scripts can name: `-l`, `-L`, `--dump-probe-types`, `--dump-probe-aliases`, `--dump-functions`.
+
+use spile_core::{elaborate, library, probe};
+use spile_syntax::ast;
+
+use crate::driver::Outcome;
+use crate::passes::elaborate::resolver;
+use crate::passes::parse;
+use crate::reporter::{Failed, WRONG, print_lines};
+use crate::session::Session;
+use crate::target::Target;
+
+/// `-l` and `-L`: the probe points that match, sorted; status 1 if there are none.
+pub(super) fn list(
+    session: &mut Session,
+    pattern: &str,
+    library: &[ast::Script],
+    target: &Target,
+) -> Result<Outcome, Failed> {
+    let points = parse::probe_points(session, pattern)?;
+    let progress = session.reporter.progress("reading debug information");
+    let mut resolver = resolver(&session.options, target.kernel.as_ref(), &target.release);
+    let variables = !session.options.variables.is_empty();
+    let (mut found, problems) = elaborate::list(&session.sources, &points, library, variables, &mut resolver);
+    drop(progress);
+    found.sort();
+    found.dedup();
+    if found.is_empty() {
+        session.reporter.diagnose(&session.sources, "Pass 2: analysis", &problems)?;
+        return Err(WRONG);
+    }
+    print_lines(found)
+}
+
+/// `--dump-probe-types`: all forms of probe points but internal ones.
+pub(super) fn probe_types() -> Result<Outcome, Failed> {
+    let public = probe::forms().filter(|form| !form.spelling.starts_with('_'));
+    print_lines(public.map(|form| format!("{} /* {} */", form.spelling, form.doc)))
+}
+
+/// `--dump-probe-aliases`
+pub(super) fn probe_aliases(session: &Session, scripts: &[ast::Script]) -> Result<Outcome, Failed> {
+    print_lines(library::aliases(scripts, &session.sources))
+}
+
+/// `--dump-functions`
+pub(super) fn functions(session: &Session, scripts: &[ast::Script]) -> Result<Outcome, Failed> {
+    print_lines(library::functions(scripts, &session.sources))
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What a command line asks for, a file for each subject. [`Command`] says which one it is.
+
+mod cache;
+mod check;
+mod compile;
+mod describe;
+mod export;
+mod format;
+mod guest;
+mod lines;
+mod list;
+mod remote;
+mod resolve;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use spile_abi::escape;
+use spile_core::plan::Limits;
+
+use crate::cli::options::{Answer, Options, Script, module_name};
+use crate::cli::{self, example, places};
+use crate::driver::Outcome;
+use crate::passes::parse::{self, Parsed};
+use crate::reporter::{Failed, Reporter};
+use crate::session::Session;
+use crate::target::{self, Target};
+
+pub use remote::MODULE_DIRECTORY;
+
+/// What needs no kernel and no script that compiles.
+enum Simple {
+    Explain(String),
+    Completion(clap_complete::Shell),
+    ManPage,
+    Format,
+    ProbeTypes,
+    Cache(cli::cache::Action),
+    /// `--guest FILE.ko`, and its GLOBAL=VALUE.
+    Rehearse(PathBuf, Vec<String>),
+}
+
+impl Simple {
+    fn of(options: &Options) -> Option<Simple> {
+        let cache = || options.cache.or(options.clean_cache.then_some(cli::cache::Action::Prune));
+        if let Some(code) = &options.explain {
+            Some(Simple::Explain(code.clone()))
+        } else if let Some(shell) = options.completion {
+            Some(Simple::Completion(shell))
+        } else if options.man_page {
+            Some(Simple::ManPage)
+        } else if options.fmt {
+            Some(Simple::Format)
+        } else if options.dump_probe_types {
+            Some(Simple::ProbeTypes)
+        } else if let Some(action) = cache() {
+            Some(Simple::Cache(action))
+        } else {
+            guest::prebuilt(options).map(|(module, settings)| Simple::Rehearse(module, settings))
+        }
+    }
+
+    fn perform(self, session: &mut Session) -> Result<Outcome, Failed> {
+        match self {
+            Simple::Explain(code) => describe::explain(&session.reporter, &code),
+            Simple::Completion(shell) => describe::completion(shell),
+            Simple::ManPage => describe::man_page(&session.reporter),
+            Simple::Format => format::format(session),
+            Simple::ProbeTypes => list::probe_types(),
+            Simple::Cache(action) => cache::perform(session, action),
+            Simple::Rehearse(module, settings) => guest::rehearse(session, &module, settings),
+        }
+    }
+}
+
+/// What looks at one kernel: all but `-p1` to `-p5` compile nothing.
+enum Command {
+    Export(PathBuf),
+    List(String),
+    Lines,
+    Resolve(Answer),
+    ProbeAliases,
+    Functions,
+    Compile,
+}
+
+impl Command {
+    fn of(options: &Options) -> Command {
+        if let Some(file) = &options.export_index {
+            Command::Export(file.clone())
+        } else if let Some(points) = options.listing() {
+            Command::List(points)
+        } else if !options.list_lines.is_empty() {
+            Command::Lines
+        } else if let Some(form) = options.resolve {
+            Command::Resolve(form)
+        } else if options.dump_probe_aliases {
+            Command::ProbeAliases
+        } else if options.dump_functions {
+            Command::Functions
+        } else {
+            Command::Compile
+        }
+    }
+
+    /// Whether it has a script of the user's.
+    fn takes_script(&self) -> bool {
+        matches!(self, Command::Resolve(_) | Command::Compile)
+    }
+}
+
+/// What a compilation is for, as the command line has it.
+struct Job {
+    limits: Limits,
+    /// `-D` that are no limits: names and values for embedded C.
+    defines: Vec<(String, String)>,
+    /// `-m`
+    name: Option<String>,
+    /// The pass to stop after.
+    last_pass: u8,
+    target: Target,
+    script: Script,
+    arguments: Vec<String>,
+}
+
+impl Job {
+    fn new(session: &Session, command: &Command) -> Result<Job, Failed> {
+        let (options, reporter) = (&session.options, &session.reporter);
+        let (limits, defines) = options.limits().map_err(|message| reporter.usage(&message))?;
+        let name = options.module.as_deref().map(module_name).transpose();
+        let name = name.map_err(|message| reporter.usage(&message))?;
+        let last_pass = target::last_pass(options, reporter)?;
+        let target = Target::choose(options, reporter)?;
+        let taken = name
+            .as_ref()
+            .filter(|name| last_pass > 3 && target.kernel.as_ref().is_some_and(|kernel| kernel.has_module(name)));
+        if let Some(name) = taken {
+            reporter.notice(&format!("WARNING: -m {name}: kernel {} has a module or a part of this name, and cannot load another one beside it", target.release));
+        }
+        let given = options.script().filter(|_| !matches!(command, Command::List(_)));
+        let (script, arguments) = match given {
+            Some(given) => given,
+            None if command.takes_script() => return Err(no_script(reporter)),
+            None => (Script::Text(String::new()), Vec::new()),
+        };
+        Ok(Job { limits, defines, name, last_pass, target, script, arguments })
+    }
+
+    /// Pass 1.
+    fn parse(&mut self, session: &mut Session) -> Result<Parsed, Failed> {
+        let arguments = std::mem::take(&mut self.arguments);
+        let kernel = self.target.kernel.as_ref();
+        let environment = parse::environment(&session.options, &self.target.release, kernel, arguments);
+        let clock = cli::clock::Clock::start();
+        let parsed = parse::parse(session, &self.script, &environment)?;
+        session.times.add("parse", clock.elapsed());
+        session.reporter.pass(|| {
+            format!(
+                "Pass 1: parsed user script and {} library scripts using {}, in {}.",
+                parsed.library,
+                cli::clock::memory(),
+                clock.times()
+            )
+        });
+        Ok(parsed)
+    }
+}
+
+/// Does what the command line asks for; `words` are all of it, with those of the rc file.
+pub fn perform(session: &mut Session, words: &[OsString]) -> Result<Outcome, Failed> {
+    if session.options.version {
+        return describe::version();
+    }
+    if !session.options.remote.is_empty() && !session.options.only_asks() {
+        return remote::run(session, words);
+    }
+    for note in &session.options.notes {
+        session.reporter.notice(&format!("NOTE: {note}"));
+    }
+    find_example(session)?;
+    if let Some(simple) = Simple::of(&session.options) {
+        return simple.perform(session);
+    }
+    limit_resources(session)?;
+    check_places(session)?;
+    if let Some(form) = session.options.check {
+        return check::check(session, form);
+    }
+    let command = Command::of(&session.options);
+    let mut job = Job::new(session, &command)?;
+    if let Command::Export(file) = &command {
+        return export::export(session, file, &job.target);
+    }
+    let parsed = job.parse(session)?;
+    match command {
+        Command::Export(file) => export::export(session, &file, &job.target),
+        Command::List(points) => list::list(session, &points, &parsed.scripts, &job.target),
+        Command::Lines => lines::list(session, &job.target),
+        Command::Resolve(form) => resolve::resolve(session, form, &parsed.scripts, &job.target),
+        Command::ProbeAliases => list::probe_aliases(session, &parsed.scripts),
+        Command::Functions => list::functions(session, &parsed.scripts),
+        Command::Compile => compile::compile(session, job, &parsed.scripts),
+    }
+}
+
+fn no_script(reporter: &Reporter) -> Failed {
+    reporter.usage("a script is missing: give a file, - or -e SCRIPT")
+}
+
+/// `--example NAME`: replaces the name by the example's path.
+fn find_example(session: &mut Session) -> Result<(), Failed> {
+    if !session.options.example {
+        return Ok(());
+    }
+    let reporter = &session.reporter;
+    let name = session.options.words.first_mut().ok_or_else(|| reporter.usage("--example: its name is missing"))?;
+    *name = example::find(Path::new(name)).map_err(|message| reporter.usage(&message))?.into();
+    Ok(())
+}
+
+/// `--rlimit-*`: for this process and the programs that it runs.
+fn limit_resources(session: &Session) -> Result<(), Failed> {
+    for (name, resource, value) in session.options.resources() {
+        let set = nix::sys::resource::setrlimit(resource, value, value);
+        set.map_err(|error| session.reporter.usage(&format!("{name}={value}: {error}")))?;
+    }
+    Ok(())
+}
+
+/// Looks at the directories that the environment names before any pass.
+fn check_places(session: &Session) -> Result<(), Failed> {
+    let temporary = places::temporary(&session.options).map_err(|error| session.reporter.error(error))?;
+    for warning in temporary.warning.into_iter().chain(places::runtime_warning(&session.options)) {
+        session.reporter.notice(&format!("WARNING: {}", escape::lines(&warning)));
+    }
+    Ok(())
+}

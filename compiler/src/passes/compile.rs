@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Pass 4: C text to a module. How much kernel stack handlers take is known only when they are compiled; where it is too
+//! much, or more than runs check for, the plan is changed and compiled again.
+
+use spile_base::cache::Cache;
+use spile_core::emit::Units;
+use spile_core::plan::{self, Plan};
+use spile_kbuild as kbuild;
+
+use super::translate;
+use crate::cli::places;
+use crate::reporter::{Failed, Reporter};
+use crate::session::Session;
+use crate::target::Target;
+
+/// The module of a plan; `units`: the plan's C text. The session then has the directory that the module is in.
+pub fn compile(
+    session: &mut Session,
+    plan: &mut Plan,
+    units: &Units,
+    target: &Target,
+    cache: &Cache,
+) -> Result<kbuild::Built, Failed> {
+    let mut built = build(session, plan, units, target, cache)?;
+    if spill(&session.reporter, plan, built.stack.as_deref())? {
+        let units = translate::emit(&session.reporter, plan)?;
+        built = build(session, plan, &units, target, cache)?;
+    }
+    if raise_stack(&session.reporter, plan, built.stack.as_deref())? {
+        let units = translate::emit(&session.reporter, plan)?;
+        built = build(session, plan, &units, target, cache)?;
+    }
+    Ok(built)
+}
+
+fn build(
+    session: &mut Session,
+    plan: &Plan,
+    units: &Units,
+    target: &Target,
+    cache: &Cache,
+) -> Result<kbuild::Built, Failed> {
+    let directory = session.scratch()?;
+    let work = directory.path().to_path_buf();
+    let request = kbuild::Request {
+        release: target.release.clone(),
+        build_dir: target.build_dir(),
+        module: plan.naming.module.clone(),
+        sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
+        runtime: places::runtime(&session.options),
+        kbuild: session.options.kbuild,
+        make: session.options.make.clone(),
+        verbosity: session.options.verbosity(4),
+    };
+    directory.share_with_programs(true);
+    let progress = session.reporter.progress("compiling");
+    let built = kbuild::build(&request, &work, cache, &|text| progress.say(text));
+    drop(progress);
+    directory.share_with_programs(false);
+    session.directory = Some(directory);
+    session.reporter.cache_notices(cache);
+    let built = built.map_err(|error| {
+        let failed = session.reporter.fail(&error, &error.notes());
+        session.reporter.remark("Pass 4: compilation failed.");
+        failed
+    })?;
+    built.warnings.iter().for_each(|warning| session.reporter.warn(warning));
+    Ok(built)
+}
+
+/// Where the stack has no room for what was compiled, takes variables off it. True: the plan has changed.
+fn spill(reporter: &Reporter, plan: &mut Plan, usage: Option<&str>) -> Result<bool, Failed> {
+    let usage = usage.unwrap_or_default();
+    let fits = plan::stack::need(&plan.routines, plan.max_nesting, usage).most() <= plan::stack::MOST;
+    if fits || !plan::stack::spill(plan, usage) {
+        return Ok(false);
+    }
+    translate::refuse_too_large(reporter, plan)?;
+    Ok(true)
+}
+
+/// Notes what each probe's handlers need of the stack, as compiled. False: MINSTACKSPACE suffices for all.
+fn raise_stack(reporter: &Reporter, plan: &mut Plan, usage: Option<&str>) -> Result<bool, Failed> {
+    let need = plan::stack::need(&plan.routines, plan.max_nesting, usage.unwrap_or_default());
+    let most = need.most();
+    if most > plan::stack::MOST {
+        let (symbol, bytes) = need.largest;
+        let routine = plan.routines.iter().find(|routine| routine.symbol == symbol);
+        let what = routine.and_then(|routine| routine.comment.lines().next()).unwrap_or(&symbol);
+        let message = format!(
+            "the script needs up to {most} bytes of kernel stack, and may use {}: {what} takes {bytes} each time it is called, and calls nest {} deep",
+            plan::stack::MOST,
+            plan.max_nesting
+        );
+        let help = "a smaller MAXNESTING (-D), or fewer local variables and arguments, take less";
+        return Err(reporter.fail(message, &[help.to_string()]));
+    }
+    if most <= plan.naming.limits.least_stack {
+        return Ok(false);
+    }
+    // Rounded up to 256 bytes, so that scripts that differ little have the same.
+    let needed = need.by_probe(plan);
+    for (probe, needed) in plan.probes.iter_mut().zip(needed) {
+        probe.stack = if needed > plan.naming.limits.least_stack { needed.next_multiple_of(256) } else { 0 };
+    }
+    Ok(true)
+}

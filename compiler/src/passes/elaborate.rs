@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Pass 2: what the scripts' names and probe points mean on one kernel.
+
+use spile_core::elaborate;
+use spile_core::probe::{self, Resolver};
+use spile_core::program::{Function, Global, Holds, Local, Probe, Program, Type};
+use spile_debuginfo::target::Kernel;
+use spile_syntax::ast;
+
+use super::headers;
+use crate::cli::options::Options;
+use crate::reporter::Failed;
+use crate::session::Session;
+
+/// What the command line has to say about pass 2.
+pub fn options(options: &Options) -> elaborate::Options {
+    // SANITY: mistakes in them have been reported before.
+    let limits = options.limits().map(|(limits, _)| limits).unwrap_or_default();
+    elaborate::Options {
+        guru: options.guru,
+        display_globals: !options.no_global_var_display,
+        unoptimised: options.unoptimised,
+        skip_bad_variables: options.skip_badvars,
+        struct_depth: limits.struct_depth,
+        counts_only: limits.counts_only,
+    }
+}
+
+/// Answers for probe points about `kernel` and the files of `-d`.
+pub fn resolver<'k>(options: &Options, kernel: Option<&'k Kernel>, release: &str) -> Resolver<'k> {
+    let any_caller = options.defines.iter().any(|define| define.split('=').next() == Some("STAP_CALLEE_MATCHALL"));
+    Resolver::new(kernel, release, &options.files()).with_any_caller(any_caller)
+}
+
+/// The resolved program. Warnings are recorded, for a later run that takes the module from the cache.
+pub fn elaborate(
+    session: &mut Session,
+    scripts: &[ast::Script],
+    kernel: Option<&Kernel>,
+    release: &str,
+) -> Result<Program, Failed> {
+    let options = options(&session.options);
+    let headers = headers::wanted(scripts);
+    // What is compiled there is read until the end of this pass.
+    let place = if headers.is_empty() { None } else { Some(session.scratch()?) };
+    let headers = place.as_ref().map(|place| headers::compile(&headers, place.path())).unwrap_or_default();
+    let mut resolver = resolver(&session.options, kernel, release).with_guru(options.guru).with_headers(headers);
+    let (mut program, problems) = elaborate::elaborate(&session.sources, scripts, &options, &mut resolver);
+    session.reporter.record(&session.sources, &problems);
+    session.reporter.diagnose(&session.sources, "Pass 2: analysis", &problems)?;
+    session.reporter.left_out(&program.left_out);
+    if program.probes.is_empty() {
+        return Err(session.reporter.fail("the script has no probes", &["Pass 2: analysis failed.".to_string()]));
+    }
+    if let Some(kernel) = kernel.filter(|_| options.guru) {
+        let imprints = probe::imprint::imprints(&program, kernel);
+        program.imprints = imprints.taken;
+        if imprints.left_out > 0 {
+            session.reporter.warn(&format!(
+                "before the script is armed the code of its functions is compared with what it was compiled for, but not that of {} of them: together they have more than {} bytes",
+                imprints.left_out,
+                probe::imprint::MOST
+            ));
+        }
+    }
+    Ok(program)
+}
+
+/// The lines of `-p2`: globals, functions and probes with their types.
+pub fn described(program: &Program) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut section = |title: &str, items: Vec<String>| {
+        if !items.is_empty() {
+            lines.push(format!("# {title}"));
+            lines.extend(items);
+        }
+    };
+    section("globals", program.globals.iter().map(described_global).collect());
+    section("functions", program.functions.iter().map(described_function).collect());
+    section("probes", program.probes.iter().map(described_probe).collect());
+    lines
+}
+
+fn described_global(global: &Global) -> String {
+    let holds = match global.holds {
+        Holds::Value(ty) => ty.name(),
+        Holds::Stats(_) => "stats",
+    };
+    let keys: Vec<&str> = global.keys.iter().map(|key| key.name()).collect();
+    let keys = if keys.is_empty() { String::new() } else { format!(" [{}]", keys.join(", ")) };
+    format!("{}:{holds}{keys}", global.name)
+}
+
+fn described_function(function: &Function) -> String {
+    let typed = |local: &Local| format!("{}:{}", local.name, local.ty.name());
+    let parameters: Vec<String> = function.locals.iter().take(function.parameters).map(typed).collect();
+    let returns = function.returns.map_or("unknown", Type::name);
+    format!("{}:{returns} ({})", function.name, parameters.join(", "))
+}
+
+fn described_probe(probe: &Probe) -> String {
+    let from =
+        if probe.point == probe.script_point { String::new() } else { format!(" /* <- {} */", probe.script_point) };
+    let locals: Vec<String> =
+        probe.locals.iter().map(|local| format!("\n  # {}:{}", local.name, local.ty.name())).collect();
+    format!("{}{from}{}", probe.point, locals.concat())
+}

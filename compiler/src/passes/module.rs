@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The finished module: the name it gets, how the cache finds it, and its file.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use spile_base::cache::Key;
+use spile_base::scratch::Scratch;
+use spile_core::plan::Limits;
+use spile_core::program::Program;
+use spile_kbuild as kbuild;
+use spile_kbuild::finished::{self, Finished};
+use spile_syntax::ast;
+
+use crate::cli::options::Script;
+use crate::cli::places;
+use crate::cli::relevant::relevant;
+use crate::reporter::Failed;
+use crate::session::Session;
+use crate::target::Target;
+
+/// How a module is called.
+pub struct Name {
+    /// The module's name as it is compiled.
+    pub compiled: String,
+    /// It ends in a number, which is the process's when it is run, so that the same script can run twice.
+    pub numbered: bool,
+}
+
+impl Name {
+    /// `spile_` and a hash of what the module is made of.
+    pub fn from_contents(
+        session: &Session,
+        release: &str,
+        limits: &Limits,
+        scripts: &[ast::Script],
+        numbered: bool,
+    ) -> Name {
+        let mut hash = Sha256::new();
+        hash.update(format!("{release} {limits:?} {}", session.options.guru));
+        for script in scripts {
+            hash.update(&session.sources.file(script.file).bytes);
+        }
+        let digest: String = hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        // Tools that look for SystemTap's modules know them by this prefix.
+        let stem = format!("{}_{digest}", if session.options.as_stap { "stap" } else { "spile" });
+        Name { compiled: if numbered { finished::numbered(&stem, 0) } else { stem }, numbered }
+    }
+
+    /// The name under which this process runs it.
+    fn own(&self) -> String {
+        let stem = self.compiled.strip_suffix(&finished::numbered("", 0)).filter(|_| self.numbered);
+        stem.map_or_else(|| self.compiled.clone(), |stem| finished::numbered(stem, std::process::id()))
+    }
+}
+
+/// The script as its module names it.
+pub fn title(script: &Script) -> String {
+    match script {
+        Script::File(path) => {
+            path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+        }
+        Script::Stdin | Script::Text(_) => "<input>".into(),
+    }
+}
+
+/// What finds the module in the cache. None: it cannot be built, which pass 4 will say.
+pub fn key(session: &Session, target: &Target, title: &str, numbered: bool) -> Option<Key> {
+    let build = kbuild::identity(&target.build_dir(), places::runtime(&session.options).as_deref()).ok()?;
+    let options = format!("{:?}", relevant(&session.options, &session.sources));
+    Some(finished::key(&finished::Facts {
+        options: &options,
+        sources: &session.sources,
+        release: &target.release,
+        build: &build,
+        title,
+        numbered,
+    }))
+}
+
+/// What pass 4 made, with the warnings so far.
+pub fn finished(session: &Session, built: &kbuild::Built, program: &Program) -> Result<Finished, Failed> {
+    let module = session.read_file(&built.module)?;
+    let modules = program.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
+    Ok(Finished { module, warnings: session.reporter.recorded().to_string(), modules })
+}
+
+/// Writes the module, new or from the cache, into the session's directory, sealed and (where asked for) signed. Gives its
+/// path; the file has the name that the module has.
+pub fn write(session: &mut Session, finished: &mut Finished, name: &Name, build_dir: &Path) -> Result<PathBuf, Failed> {
+    if session.directory.is_none() {
+        session.directory = Some(session.scratch()?);
+        session.reporter.repeat(&finished.warnings);
+    }
+    let own = name.own();
+    finished::rename(&mut finished.module, &name.compiled, &own);
+    spile_abi::seal::write(&mut finished.module);
+    let directory = session.directory.as_ref().map(Scratch::path).unwrap_or(Path::new("."));
+    let module = directory.join(format!("{own}.ko"));
+    std::fs::write(&module, &finished.module)
+        .map_err(|error| session.reporter.error(format!("writing {}: {error}", module.display())))?;
+    let failed = |error: kbuild::BuildError| session.reporter.fail(&error, &error.notes());
+    if let Some(keys) = session.options.signing_keys().map_err(failed)? {
+        kbuild::sign(build_dir, &keys, &module).map_err(failed)?;
+    }
+    Ok(module)
+}
+
+/// Copies the module to where `-p4` leaves it: there at once or not at all.
+pub fn deliver(session: &Session, module: &Path) -> Result<PathBuf, Failed> {
+    let place = session.options.module_directory.as_deref().unwrap_or(Path::new(""));
+    let target = place.join(module.file_name().unwrap_or_default());
+    let written = (|| {
+        let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(Path::new(".").join(place))?;
+        file.write_all(&std::fs::read(module)?)?;
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        file.as_file().set_permissions(permissions)?;
+        file.persist(&target).map_err(|error| error.error)
+    })();
+    written.map_err(|error| session.reporter.error(format!("writing {}: {error}", target.display())))?;
+    Ok(target)
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Pass 1: the user's scripts, and the library scripts that they need.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use spile_core::library::{self, Library};
+use spile_core::syscalls::Style;
+use spile_debuginfo::target::Kernel;
+use spile_source::{FileId, Origin};
+use spile_syntax::{self as syntax, Environment, ast};
+
+use crate::cli::options::{Options, Script};
+use crate::cli::{globals, places};
+use crate::reporter::Failed;
+use crate::session::Session;
+
+/// What pass 1 gives.
+pub struct Parsed {
+    /// The user's scripts first, then the library scripts that they need.
+    pub scripts: Vec<ast::Script>,
+    /// How many scripts the library has.
+    pub library: usize,
+}
+
+/// What preprocessor conditionals and `$1` mean for `release`; `arguments`: the script's.
+pub fn environment(options: &Options, release: &str, kernel: Option<&Kernel>, arguments: Vec<String>) -> Environment {
+    Environment {
+        kernel_release: kernel.map_or(release, Kernel::release).to_string(),
+        arch: std::env::consts::ARCH.to_string(),
+        config: kernel.map_or_else(HashMap::new, Kernel::config),
+        guru: options.guru,
+        compatible: options.compatible.clone().unwrap_or_else(|| syntax::LANGUAGE_VERSION.into()),
+        arguments,
+        privilege: "stapdev".into(),
+        runtime: "kernel".into(),
+    }
+}
+
+/// Parses `script` and what `-E` adds to it, and selects library scripts.
+pub fn parse(session: &mut Session, script: &Script, environment: &Environment) -> Result<Parsed, Failed> {
+    let mut files = vec![read(session, script)?];
+    for text in session.options.more.clone() {
+        files.push(session.sources.add("<input>", text.into_bytes(), Origin::User));
+    }
+    let library = open_library(session, environment)?;
+    let mut problems = Vec::new();
+    let macros = library
+        .macros(&mut session.sources, environment, &mut problems)
+        .map_err(|error| unreadable(session, &error))?;
+    let mut scripts = Vec::new();
+    for file in files {
+        let (script, wrong) = syntax::parse(&mut session.sources, file, environment, &macros);
+        problems.extend(wrong);
+        scripts.push(script);
+    }
+    let points = session.options.listing().map_or_else(Vec::new, |listing| {
+        // Mistakes in it are reported when it is listed.
+        let file = session.sources.add("<input>", listing.into_bytes(), Origin::User);
+        syntax::parse_probe_points(&mut session.sources, file).0
+    });
+    let wanted = library::Wanted { scripts: &scripts, points: &points, all: session.options.dumps_library() };
+    let selected = library.select(&mut session.sources, environment, &macros, wanted, &mut problems);
+    scripts.extend(selected.map_err(|error| unreadable(session, &error))?);
+    // A library script can read them for the user's: argv.
+    problems.extend(syntax::unused_arguments(&scripts, environment));
+    problems.extend(globals::assign(&mut session.sources, &mut scripts, &session.options.globals));
+    session.reporter.diagnose(&session.sources, "Pass 1: parse", &problems)?;
+    Ok(Parsed { scripts, library: library.count() })
+}
+
+/// Parses one script for its mistakes alone, and gives its file.
+pub fn check_syntax(session: &mut Session, script: &Script, environment: &Environment) -> Result<FileId, Failed> {
+    let file = read(session, script)?;
+    let library = open_library(session, environment)?;
+    let mut problems = Vec::new();
+    let macros = library
+        .macros(&mut session.sources, environment, &mut problems)
+        .map_err(|error| unreadable(session, &error))?;
+    let (_, wrong) = syntax::parse(&mut session.sources, file, environment, &macros);
+    problems.extend(wrong);
+    session.reporter.diagnose(&session.sources, "Pass 1: parse", &problems)?;
+    Ok(file)
+}
+
+/// Parses the probe points of an option.
+pub fn probe_points(session: &mut Session, text: &str) -> Result<Vec<ast::ProbePoint>, Failed> {
+    let file = session.sources.add("<input>", text.as_bytes().to_vec(), Origin::User);
+    let (points, problems) = syntax::parse_probe_points(&mut session.sources, file);
+    session.reporter.diagnose(&session.sources, "Pass 1: parse", &problems)?;
+    Ok(points)
+}
+
+/// Reads the script's text.
+pub fn read(session: &mut Session, script: &Script) -> Result<FileId, Failed> {
+    let (name, bytes) = match script {
+        Script::Text(text) => ("<input>".to_string(), text.clone().into_bytes()),
+        Script::Stdin => {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().read_to_end(&mut bytes);
+            read.map_err(|error| session.reporter.error(format!("reading the script from standard input: {error}")))?;
+            ("<input>".to_string(), bytes)
+        }
+        Script::File(path) => {
+            let bytes = std::fs::read(path)
+                .map_err(|error| session.reporter.error(format!("reading the script {}: {error}", path.display())))?;
+            (path.display().to_string(), bytes)
+        }
+    };
+    Ok(session.sources.add(name, bytes, Origin::User))
+}
+
+fn open_library(session: &Session, environment: &Environment) -> Result<Library, Failed> {
+    let options = &session.options;
+    let places = library::Places {
+        instead: places::tapset(options),
+        further: options.library.clone(),
+        release: environment.kernel_release.clone(),
+        arch: environment.arch.clone(),
+        syscall_style: if options.syscall_style == "strace" { Style::Strace } else { Style::SystemTap },
+    };
+    Library::open(&places, &session.cache()).map_err(|error| unreadable(session, &error))
+}
+
+fn unreadable(session: &Session, error: &library::Unreadable) -> Failed {
+    session.reporter.error(format!("reading library scripts in {}: {}", error.path.display(), error.error))
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Pass 3: the plan of a program, and its C text. A plan that needs more memory than a CPU can have is refused.
+
+use spile_core::emit::{self, Units};
+use spile_core::plan::{self, Naming, Plan};
+use spile_core::program::Program;
+
+use crate::reporter::{Failed, Reporter, count};
+use crate::session::Session;
+
+/// The plan. Where stacks are values, strings are as long as they need to be.
+pub fn plan(session: &mut Session, program: &Program, naming: Naming) -> Result<Plan, Failed> {
+    let plan = planned(session, program, naming);
+    refuse_too_large(&session.reporter, &plan)?;
+    Ok(plan)
+}
+
+fn planned(session: &mut Session, program: &Program, mut naming: Naming) -> Plan {
+    let plan = plan::plan(program, &session.sources, naming.clone());
+    let fixed = session.options.defines.iter().any(|define| define.split('=').next() == Some("MAXSTRINGLEN"));
+    let Some(room) = plan::stacks::room(&plan, fixed) else { return plan };
+    if room.cuts() {
+        session.reporter.warn(&format!(
+            "a stack that is a key or a value has room for {} frames, deeper ones lose the outermost: -DMAXSTRINGLEN={} holds all, smaller arrays take less memory for it",
+            room.frames,
+            plan::stacks::WHOLE
+        ));
+    }
+    if room.string_bytes == naming.limits.string_bytes {
+        return plan;
+    }
+    naming.limits.string_bytes = room.string_bytes;
+    plan::plan(program, &session.sources, naming)
+}
+
+/// The C text of a plan.
+pub fn emit(reporter: &Reporter, plan: &Plan) -> Result<Units, Failed> {
+    emit::emit(plan).map_err(|error| reporter.error(format!("translating the script: {error}")))
+}
+
+/// Fails if the memory that handlers need on each CPU is more than a CPU can have.
+pub fn refuse_too_large(reporter: &Reporter, plan: &Plan) -> Result<(), Failed> {
+    if plan.frame_bytes > plan::frame::MOST {
+        let size = |routine: &&plan::code::Routine| plan::frame::size(routine, plan.naming.limits.string_bytes);
+        let largest = plan.routines.iter().max_by_key(size);
+        let most = largest.map_or(0, |routine| size(&routine));
+        let what = largest.and_then(|routine| routine.comment.lines().next()).unwrap_or("a handler");
+        let message = format!(
+            "the script needs {} MiB of memory on each CPU for its strings and for what foreach sorts, and may use {}: {what} needs {}",
+            plan.frame_bytes >> 20,
+            plan::frame::MOST >> 20,
+            mebibytes(most)
+        );
+        let help = "a foreach that sorts, or takes a slice, has 4 bytes for each element that its array can hold: smaller arrays or fewer loops take less";
+        let limits = "so does a smaller MAXMAPENTRIES, MAXSTRINGLEN or MAXNESTING (-D)";
+        return Err(reporter.fail_as("E0504", message, &[help.to_string(), limits.to_string()]));
+    }
+    if u64::from(plan.scratch_bytes) > plan::frame::MOST {
+        let message = format!(
+            "what sprintf() prints can take {} of memory on each CPU, and may take {} MiB",
+            mebibytes(plan.scratch_bytes.into()),
+            plan::frame::MOST >> 20
+        );
+        let help = "print less of an object at once (-D STRUCT_DEPTH), or have a smaller MAXSTRINGLEN (-D)";
+        return Err(reporter.fail_as("E0504", message, &[help.to_string()]));
+    }
+    let saved = plan.probes.iter().max_by_key(|probe| probe.entry_bytes);
+    if let Some(probe) = saved.filter(|probe| u64::from(probe.entry_bytes) > plan::frame::MOST_SAVED) {
+        let message = format!(
+            "{} saves {} bytes at each entry, and may save {}",
+            probe.point,
+            probe.entry_bytes,
+            plan::frame::MOST_SAVED
+        );
+        let help = "fewer @entry() of strings, or a smaller MAXSTRINGLEN (-D), take less";
+        return Err(reporter.fail_as("E0504", message, &[help.to_string()]));
+    }
+    Ok(())
+}
+
+/// `3 MiB`, `700 bytes`.
+fn mebibytes(bytes: u64) -> String {
+    if bytes < 1 << 20 { count(bytes as usize, "byte") } else { format!("{} MiB", bytes >> 20) }
+}

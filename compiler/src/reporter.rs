@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! All that the compiler prints: diagnostics, warnings, the lines of `-v`, progress, and results on standard output.
+//!
+//! Of the options the reporter copies what decides about messages, so that commands and passes need not ask for it.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use spile_abi::escape;
+use spile_source::SourceMap;
+use spile_source::diagnostic::{Code, Diagnostic, Severity, json, render};
+
+use crate::cli::options::{Form, Options};
+use crate::cli::progress::{Progress, Speaker};
+use crate::driver::Outcome;
+
+/// The work has ended early with this exit status; the reason has been printed.
+#[derive(Debug)]
+pub struct Failed(pub u8);
+
+/// The usual exit status after an error.
+pub const WRONG: Failed = Failed(1);
+
+/// Prints messages in the form that the options ask for.
+pub struct Reporter {
+    form: Form,
+    color: bool,
+    /// `-w` was not given.
+    warnings: bool,
+    /// `-W`: warnings are errors.
+    strict: bool,
+    /// Of each of the five passes.
+    verbosity: [u8; 5],
+    /// Progress is shown: not where `-vvv` prints lines in between.
+    progress: bool,
+    /// Of the work that is going on, for code that has no [`Progress`] at hand.
+    speaker: Rc<RefCell<Option<Speaker>>>,
+    /// Warnings since pass 1, which are printed again when the module comes from the cache.
+    recorded: String,
+}
+
+impl Reporter {
+    /// A reporter as `options` ask for.
+    pub fn new(options: &Options) -> Reporter {
+        Reporter {
+            form: options.diagnostics,
+            color: options.colored(std::io::stderr().is_terminal()),
+            warnings: !options.no_warnings,
+            strict: options.strict,
+            verbosity: [1, 2, 3, 4, 5].map(|pass| options.verbosity(pass)),
+            progress: options.verbose < 3,
+            speaker: Rc::default(),
+            recorded: String::new(),
+        }
+    }
+
+    /// One diagnostic as text; `color`: with escape sequences.
+    fn shown(&self, sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> String {
+        match self.form {
+            Form::Text => render::render(sources, diagnostic, color),
+            Form::Json => json::render(sources, diagnostic),
+        }
+    }
+
+    /// Prints one diagnostic in the form that is asked for.
+    pub fn show(&self, sources: &SourceMap, diagnostic: &Diagnostic) {
+        eprint!("{}", self.shown(sources, diagnostic, self.color));
+    }
+
+    /// Prints the diagnostics of a pass. An error among them (with `-W` a warning too) ends the pass.
+    pub fn diagnose(&self, sources: &SourceMap, pass: &str, diagnostics: &[Diagnostic]) -> Result<(), Failed> {
+        let mut failed = false;
+        for diagnostic in diagnostics {
+            let warning = diagnostic.severity == Severity::Warning;
+            failed |= !warning || self.strict;
+            if !warning || self.warnings {
+                self.show(sources, diagnostic);
+            }
+        }
+        if failed {
+            self.remark(&format!("{pass} failed."));
+            return Err(WRONG);
+        }
+        Ok(())
+    }
+
+    /// Prints a line for people: in JSON form there is nothing but diagnostics.
+    pub fn remark(&self, line: &str) {
+        if self.form == Form::Text {
+            eprintln!("{}", escape::lines(line));
+        }
+    }
+
+    /// Prints a line for people, but not with `-w`.
+    pub fn notice(&self, line: &str) {
+        if self.warnings {
+            self.remark(line);
+        }
+    }
+
+    /// Prints a warning once, and records it for those who get the finished module from the cache.
+    pub fn warn(&mut self, warning: &str) {
+        let line = format!("WARNING: {}\n", escape::lines(warning));
+        if self.recorded.contains(&line) {
+            return;
+        }
+        if self.warnings {
+            eprint!("{line}");
+        }
+        self.recorded.push_str(&line);
+    }
+
+    /// Records diagnostics, instead of what was recorded before.
+    pub fn record(&mut self, sources: &SourceMap, diagnostics: &[Diagnostic]) {
+        self.recorded = diagnostics.iter().map(|diagnostic| self.shown(sources, diagnostic, false)).collect();
+    }
+
+    /// What was recorded, as text to print.
+    pub fn recorded(&self) -> &str {
+        &self.recorded
+    }
+
+    /// Prints what was recorded when a module was built, but not with `-w`.
+    pub fn repeat(&self, recorded: &str) {
+        if self.warnings {
+            eprint!("{recorded}");
+        }
+    }
+
+    /// Prints a mistake in the command line.
+    pub fn usage(&self, message: &str) -> Failed {
+        match self.form {
+            Form::Text => eprintln!("spile: {}\nTry 'spile --help' for more information.", escape::lines(message)),
+            Form::Json => self.show(&SourceMap::new(), &Diagnostic::error(Code("E0502"), message)),
+        }
+        WRONG
+    }
+
+    /// Prints an error that belongs to no place in a script, with notes about it.
+    pub fn fail(&self, message: impl Display, notes: &[String]) -> Failed {
+        self.fail_as("E0500", message, notes)
+    }
+
+    /// As [`Reporter::fail`], without notes.
+    pub fn error(&self, message: impl Display) -> Failed {
+        self.fail(message, &[])
+    }
+
+    /// As [`Reporter::fail`], with a code of its own.
+    pub fn fail_as(&self, code: &'static str, message: impl Display, notes: &[String]) -> Failed {
+        let mut diagnostic = Diagnostic::error(Code(code), message.to_string());
+        diagnostic.notes = notes.to_vec();
+        self.show(&SourceMap::new(), &diagnostic);
+        WRONG
+    }
+
+    /// Prints a line about a pass, with `-v` for any pass.
+    pub fn pass(&self, line: impl FnOnce() -> String) {
+        if self.verbosity.iter().any(|verbosity| *verbosity > 0) {
+            self.remark(&line());
+        }
+    }
+
+    /// Prints what kept the cache from being used, with `-v`.
+    pub fn cache_notices(&self, cache: &spile_base::cache::Cache) {
+        for notice in cache.take_notices() {
+            self.pass(|| format!("NOTE: {notice}"));
+        }
+    }
+
+    /// Prints what wildcards matched and cannot be probed: some of it with `-v`, with `-vv` all.
+    pub fn left_out(&self, left_out: &[String]) {
+        const SOME: usize = 20;
+        let shown = match self.verbosity[1] {
+            0 => return,
+            1 => SOME,
+            _ => left_out.len(),
+        };
+        for line in left_out.iter().take(shown) {
+            self.remark(&format!("not probed: {line}"));
+        }
+        if left_out.len() > shown {
+            self.remark(&format!("not probed: {} more; -vv lists all", left_out.len() - shown));
+        }
+    }
+
+    /// Shows `text` until the result is dropped, if that takes long.
+    pub fn progress(&self, text: &str) -> Progress {
+        let progress = Progress::start(text, self.progress);
+        *self.speaker.borrow_mut() = progress.speaker();
+        progress
+    }
+
+    /// A function that replaces the text of the progress shown at the time it is called.
+    pub fn progress_text(&self) -> Box<dyn Fn(&str)> {
+        let speaker = self.speaker.clone();
+        Box::new(move |text| {
+            if let Some(speaker) = &*speaker.borrow() {
+                speaker.say(text);
+            }
+        })
+    }
+}
+
+/// Prints lines about a kernel and its files on standard output, escaped: a terminal obeys nothing in them.
+pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<Outcome, Failed> {
+    print_text(lines.into_iter().map(|line| escape::lines(line.trim_end_matches('\n'))))
+}
+
+/// Prints source texts on standard output, as they are.
+pub fn print_text(texts: impl IntoIterator<Item = String>) -> Result<Outcome, Failed> {
+    let mut out = std::io::stdout().lock();
+    for text in texts {
+        if writeln!(out, "{}", text.trim_end_matches('\n')).is_err() {
+            return Err(WRONG);
+        }
+    }
+    Ok(Outcome::Done(ExitCode::SUCCESS))
+}
+
+/// `1 probe`, `2 probes`.
+pub fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

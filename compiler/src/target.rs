@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Which kernel a script is for, and how far the passes can go for it.
+
+use std::path::{Path, PathBuf};
+
+use spile_base::cache::Cache;
+use spile_debuginfo::target::{Kernel, SearchOptions, Servers};
+
+use crate::cli::options::Options;
+use crate::reporter::{Failed, Reporter};
+
+/// The kernel that a script is compiled for.
+pub struct Target {
+    /// As `uname -r` prints it.
+    pub release: String,
+    /// None: nothing of it is installed here. Scripts that need no kernel can still be looked at.
+    pub kernel: Option<Kernel>,
+}
+
+impl Target {
+    /// The kernel of `-r`, `--index` or `--guest`; else the running one.
+    pub fn choose(options: &Options, reporter: &Reporter) -> Result<Target, Failed> {
+        let release = release(options, reporter)?;
+        let kernel = open(options, reporter, &release)?;
+        // `-r` may have named a build tree.
+        let release = kernel.as_ref().map_or(release, |kernel| kernel.release().to_string());
+        Ok(Target { release, kernel })
+    }
+
+    /// The directory of the kernel's build, with its configuration and headers.
+    pub fn build_dir(&self) -> PathBuf {
+        let standard = || Path::new("/lib/modules").join(&self.release).join("build");
+        self.kernel.as_ref().map_or_else(standard, Kernel::build_dir)
+    }
+}
+
+/// The release of the running kernel; empty if uname(2) fails.
+pub fn running_release() -> String {
+    nix::sys::utsname::uname().map_or_else(|_| String::new(), |name| name.release().to_string_lossy().into_owned())
+}
+
+/// Where to look for a kernel's files.
+pub fn search(options: &Options) -> SearchOptions {
+    SearchOptions { sysroot: options.sysroot.clone(), ..SearchOptions::default() }
+}
+
+/// Gives `kernel` the cache, and the debuginfod servers that may be asked.
+pub fn equipped(kernel: Kernel, options: &Options, reporter: &Reporter) -> Kernel {
+    let wanted = options.download_debuginfo.as_deref() != Some("no");
+    let servers = if wanted { Servers::from_environment(reporter.progress_text()) } else { None };
+    kernel.with_cache(Cache::open(&options.cache_settings())).with_servers(servers)
+}
+
+/// The pass to stop after. A kernel that is not the running one can only be compiled for, and a host that cannot load
+/// modules is found before compiling.
+pub fn last_pass(options: &Options, reporter: &Reporter) -> Result<u8, Failed> {
+    let asked = options.last_pass.unwrap_or(5);
+    if options.only_asks() {
+        return Ok(asked);
+    }
+    if options.index.is_some() && asked > 2 {
+        let message = "--index: an index says which functions and variables there are, not where: nothing can be compiled from it; -p2 shows what the script has become";
+        return Err(reporter.usage(message));
+    }
+    let foreign = options.release.as_ref().is_some_and(|release| *release != running_release());
+    if asked == 5 && foreign && !options.guest {
+        if options.last_pass.is_some() {
+            let message = "-p5 with -r: the module can only run on the kernel it is compiled for; --guest runs it in a guest of that kernel";
+            return Err(reporter.usage(message));
+        }
+        reporter.remark("WARNING: kernel release is not the running one: stopping after pass 4; --guest runs the script in a guest of it");
+        return Ok(4);
+    }
+    if asked == 5 && !options.guest {
+        check_host(reporter)?;
+    }
+    Ok(asked)
+}
+
+/// Fails where the module could not be loaded by this user into this kernel.
+fn check_host(reporter: &Reporter) -> Result<(), Failed> {
+    let guest = "spile --guest ... runs the same script in a throw-away guest of an installed kernel".to_string();
+    if !Path::new("/proc/modules").exists() {
+        return Err(reporter.fail("this kernel cannot load modules (CONFIG_MODULES is not set)", &[guest]));
+    }
+    if !nix::unistd::geteuid().is_root() {
+        let sudo = "run it as root, or compile it with -p4 and let root run spilerun".to_string();
+        return Err(reporter.fail("loading a module takes root", &[sudo, guest]));
+    }
+    Ok(())
+}
+
+/// What `-r` has, or the release of the kernel that is meant without it.
+fn release(options: &Options, reporter: &Reporter) -> Result<String, Failed> {
+    if let Some(release) = &options.release {
+        return Ok(release.clone());
+    }
+    if options.guest {
+        let kernel = spile_guest::Kernel::newest();
+        return kernel.map(|kernel| kernel.release.clone()).map_err(|error| reporter.error(error));
+    }
+    let running = running_release();
+    // A host whose own kernel has no packages (a container, a micro-VM) can still compile for one that is installed.
+    if !Path::new("/lib/modules").join(&running).is_dir()
+        && options.last_pass.is_some_and(|pass| pass < 5)
+        && let Ok(kernel) = spile_guest::Kernel::newest()
+    {
+        reporter.remark(&format!(
+            "NOTE: kernel {running} is not installed here: compiling for {}; -r RELEASE chooses",
+            kernel.release
+        ));
+        return Ok(kernel.release.clone());
+    }
+    Ok(running)
+}
+
+/// None: nothing of the kernel is installed, and it was not named.
+fn open(options: &Options, reporter: &Reporter, release: &str) -> Result<Option<Kernel>, Failed> {
+    if let Some(index) = &options.index {
+        return Kernel::from_index(index).map(Some).map_err(|error| reporter.fail(&error, &error.notes()));
+    }
+    match Kernel::open(release, search(options)) {
+        Ok(kernel) => Ok(Some(equipped(kernel, options, reporter))),
+        Err(error) if options.release.is_some() => Err(reporter.fail(&error, &error.notes())),
+        Err(_) => Ok(None),
+    }
+}
