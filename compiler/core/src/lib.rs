@@ -13,3 +13,4 @@ pub mod plan;
 pub mod probe;
 pub mod program;
 pub mod syscalls;
+pub mod types;

@@ -3,10 +3,11 @@
 //! The resolved program: what elaboration makes of scripts. Typed, spanned, nothing left to look up.
 //!
 //! Context variables are gone: `$x->f` has become fault-safe reads at computed addresses, `$return` a register,
-//! `$x` in a return probe a value saved at entry. A tree, consumed once by [`crate::plan`].
+//! `$x` in a return probe a value saved at entry. A tree, consumed once by `plan`.
 
 pub mod uses;
 
+pub use crate::types::Type;
 use spile_source::Span;
 pub use spile_syntax::ast::{BinaryOp, Extractor, SortBy};
 
@@ -31,25 +32,6 @@ id!(/** A local variable or parameter: index into the locals of its function or 
 id!(/** An object that probes are in: index into [`Program::targets`]. */ TargetId);
 id!(/** A pattern of `=~`: index into [`Program::regexes`]. */ RegexId);
 id!(/** A value saved at a function's entry for its return probe: index into [`Probe::saved`]. */ SavedId);
-
-/// The two value types of the language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Type {
-    /// 64 bits, two's complement.
-    Long,
-    /// Bytes, at most MAXSTRINGLEN - 1.
-    String,
-}
-
-impl Type {
-    /// As messages name it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Type::Long => "long",
-            Type::String => "string",
-        }
-    }
-}
 
 #[derive(Debug, Default)]
 pub struct Program {

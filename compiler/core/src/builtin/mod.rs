@@ -17,7 +17,7 @@ mod stack;
 mod string;
 mod time;
 
-use crate::program::Type;
+use crate::types::Type;
 
 #[derive(Debug)]
 pub struct Builtin {
@@ -64,7 +64,7 @@ macro_rules! builtin {
             ..$crate::builtin::Builtin {
                 name: $name,
                 symbol: $symbol,
-                parameters: &[$(($parameter, $crate::program::Type::$ty)),*],
+                parameters: &[$(($parameter, $crate::types::Type::$ty)),*],
                 returns: $crate::builtin::builtin!(@returns $($returns)?),
                 fails: false,
                 pure: false,
@@ -79,7 +79,7 @@ macro_rules! builtin {
         }
     };
     (@returns) => { None };
-    (@returns $returns:ident) => { Some($crate::program::Type::$returns) };
+    (@returns $returns:ident) => { Some($crate::types::Type::$returns) };
 }
 pub(crate) use builtin;
 

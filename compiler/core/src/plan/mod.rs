@@ -2,7 +2,7 @@
 
 //! Pass 3, first half: the resolved program to a plan: which routine runs where, with which memory, locks and formats.
 //!
-//! Everything that needs deciding is decided here; [`crate::emit`] spells it.
+//! Everything that needs deciding is decided here; `emit` spells it.
 
 mod alike;
 pub mod code;
