@@ -1,40 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `@perf("NAME")`: what the counter of `probe perf.type(T).config(C).counter("NAME")` stands at, on the CPU that the
+//! `@perf("NAME")`: the value of the counter of `probe perf.type(T).config(C).counter("NAME")`, on the CPU that the
 //! handler runs on.
 
+use std::collections::HashMap;
+
+use super::environment::Environment;
 use super::error::Error;
-use super::{Elaborator, Handler};
+use super::lookup::value::long;
+use super::unit::Handler;
 use crate::builtin;
 use crate::program::{Attachment, Expr, ExprKind, Type};
 use spile_source::Span;
 
-impl<'a> Elaborator<'a> {
-    pub(super) fn find_counters(&mut self, handlers: &[Handler<'a>]) {
+/// The script's counters. By name: the index of the probe.
+#[derive(Default)]
+pub(super) struct Counters(HashMap<String, usize>);
+
+impl Counters {
+    /// The counters among the probes; reports names that two have.
+    pub fn find(env: &mut Environment, handlers: &[Handler]) -> Counters {
+        let mut counters = HashMap::new();
         for (index, handler) in handlers.iter().enumerate() {
             let Attachment::Counter { name, .. } = &handler.site.attachment else { continue };
-            if let Some(first) = self.counters.insert(name.clone(), index) {
+            if let Some(first) = counters.insert(name.clone(), index) {
                 let first = handlers[first].span;
-                self.report(Error::Redeclared { what: "counter", name: name.clone(), span: handler.span, first });
+                env.report(Error::Redeclared { what: "counter", name: name.clone(), span: handler.span, first });
             }
         }
+        Counters(counters)
     }
 
-    pub(super) fn check_counter(&mut self, name: &[u8], span: Span) {
+    /// Reports a name that no counter has.
+    pub fn check(&self, env: &mut Environment, name: &[u8], span: Span) {
         let name = String::from_utf8_lossy(name).into_owned();
-        if !self.counters.contains_key(&name) {
-            let mut known: Vec<String> = self.counters.keys().cloned().collect();
+        if !self.0.contains_key(&name) {
+            let mut known: Vec<String> = self.0.keys().cloned().collect();
             known.sort();
-            self.report(Error::UnknownCounter { name, known, span });
+            env.report(Error::UnknownCounter { name, known, span });
         }
     }
 
-    pub(super) fn lower_counter(&mut self, name: &[u8], span: Span) -> Result<Expr, Error> {
+    /// The value of a counter.
+    pub fn lower(&self, name: &[u8], span: Span) -> Result<Expr, Error> {
         let name = String::from_utf8_lossy(name).into_owned();
-        let (Some(index), Some(builtin)) = (self.counters.get(&name), builtin::find("__perf_counter", 1)) else {
+        let (Some(index), Some(builtin)) = (self.0.get(&name), builtin::find("__perf_counter", 1)) else {
             return Err(Error::UnknownCounter { name, known: Vec::new(), span });
         };
-        let probe = super::context::long(*index as i64, span);
+        let probe = long(*index as i64, span);
         Ok(Expr { kind: ExprKind::Builtin(builtin, vec![probe]), ty: Type::Long, span })
     }
 }

@@ -3,7 +3,7 @@
 //! What can be wrong with a script after parsing, as facts, and how each is told.
 
 use super::format::FormatErrorKind;
-use super::types::Conflict;
+use super::infer::types::Conflict;
 use crate::program::Type;
 use spile_regex as regex;
 use spile_source::Span;
@@ -470,7 +470,7 @@ impl Error {
             }
             Error::TooManyKeys { name, given, span } => error("E0141", format!("array `{name}` has {given} keys"))
                 .at(*span, "")
-                .note(format!("an array has at most {} keys", super::arrays::MAX_KEYS)),
+                .note(format!("an array has at most {} keys", super::infer::MAX_KEYS)),
             Error::AnyKey { span } => error("E0142", "`*` names no single element".into())
                 .at(*span, "one key is needed here")
                 .note("`*` stands in `delete a[k, *]`, `[k, *] in a` and `foreach (... in a[k, *])`"),

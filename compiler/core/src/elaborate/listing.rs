@@ -7,8 +7,10 @@
 
 use std::collections::HashMap;
 
-use super::points::Wrapping;
-use super::{Elaborator, Options};
+use super::Options;
+use super::environment::Environment;
+use super::expand::{self, Wrapping};
+use super::names::Names;
 use crate::builtin;
 use crate::probe::{Resolver, Site};
 use crate::program::Type;
@@ -26,9 +28,10 @@ pub fn list<'a>(
     resolver: &'a mut Resolver<'a>,
 ) -> (Vec<String>, Vec<Diagnostic>) {
     let options = Options { guru: true, ..Options::default() };
-    let mut elaborator = Elaborator::new(sources, &options, resolver);
+    let mut env = Environment::new(sources, &options, resolver);
+    let mut names = Names::new(sources);
     let items = || library.iter().flat_map(|script| &script.items);
-    elaborator.aliases.extend(items().filter_map(|item| match item {
+    names.aliases.extend(items().filter_map(|item| match item {
         Item::Alias(alias) => Some(alias),
         _ => None,
     }));
@@ -42,9 +45,11 @@ pub fn list<'a>(
             })
             .collect(),
     };
-    let lines =
-        elaborator.list_sites(points).iter().map(|(site, around)| line(site, around, variables, &texts)).collect();
-    (lines, elaborator.problems)
+    let lines = expand::list_sites(&mut env, &names, points)
+        .iter()
+        .map(|(site, around)| line(site, around, variables, &texts))
+        .collect();
+    (lines, env.into_problems())
 }
 
 /// `kernel.function("f@x.c:1") $a:int $b:char*`; `scheduler.wakeup name:string task:long $p:struct task_struct*`.

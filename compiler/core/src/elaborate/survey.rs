@@ -5,10 +5,14 @@
 //! Unlike [`super::elaborate`] it goes on where something is not there: that is an answer. Arms that are dead on this kernel
 //! are left out, as they are when the script is compiled.
 
-use super::error::Error;
-use super::functions::Reached;
-use super::points::Wrapping;
-use super::{Elaborator, Handler, Options, Unit};
+use super::Options;
+use super::environment::Environment;
+use super::expand;
+use super::infer::functions::Reached;
+use super::infer::{self, Typed};
+use super::lookup::{Lookup, is_text};
+use super::names::{self, Names};
+use super::unit::{Handler, Unit};
 use crate::probe::{Found, Resolver, Site};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Type as CType, TypeId};
@@ -73,8 +77,8 @@ pub fn survey<'a>(
     options: &Options,
     resolver: &'a mut Resolver<'a>,
 ) -> Survey {
-    let mut elaborator = Elaborator::new(sources, options, resolver);
-    elaborator.declare(scripts);
+    let mut env = Environment::new(sources, options, resolver);
+    let names = names::declare(&mut env, scripts);
     let mut points = Vec::new();
     let mut handlers: Vec<Handler<'a>> = Vec::new();
     let mut counts = Vec::new();
@@ -82,54 +86,64 @@ pub fn survey<'a>(
         ast::Item::Probe(probe) => Some(probe),
         _ => None,
     }) {
-        elaborator.survey_points(probe, &mut points, &mut handlers, &mut counts);
+        survey_points(&mut env, &names, probe, &mut points, &mut handlers, &mut counts);
     }
-    elaborator.infer_all(&mut handlers);
-    elaborator.find_pointees(&handlers);
+    let mut typed = infer::infer_for_survey(&mut env, &names, &mut handlers);
+    let mut surveyor = Surveyor { env: &mut env, names: &names, typed: &mut typed };
     let mut rest = handlers.into_iter();
     for (point, count) in points.iter_mut().zip(counts) {
-        point.sites = rest.by_ref().take(count).map(|handler| elaborator.survey_handler(handler)).collect();
+        point.sites = rest.by_ref().take(count).map(|handler| surveyor.survey_handler(handler)).collect();
     }
-    let functions = elaborator.survey_functions();
+    let functions = surveyor.survey_functions();
     Survey { points, functions }
 }
 
-impl<'a> Elaborator<'a> {
-    fn survey_points(
-        &mut self,
-        probe: &'a ast::Probe,
-        points: &mut Vec<Point>,
-        handlers: &mut Vec<Handler<'a>>,
-        counts: &mut Vec<usize>,
-    ) {
-        let mut satisfied = false;
-        for point in &probe.points {
-            let before = self.problems.len();
-            let mut found = Vec::new();
-            let present = !satisfied && self.expand_point(&point.components, point, &Wrapping::default(), &mut found);
-            counts.push(found.len());
-            for (site, wrapping) in found {
-                let number = handlers.len() as u32;
-                handlers.push(self.handler(site, number, wrapping, point, probe));
-            }
-            let mut problems = self.problems.split_off(before.min(self.problems.len()));
-            if !satisfied && !present && problems.is_empty() {
-                problems.extend(self.why_absent(point));
-            }
-            let text = crate::probe::spelling(&point.components);
-            let optional = point.optional || point.sufficient || satisfied;
-            points.push(Point { text, span: point.span, optional, sites: Vec::new(), problems });
-            satisfied |= present && point.sufficient;
+fn survey_points<'a>(
+    env: &mut Environment<'a>,
+    names: &Names<'a>,
+    probe: &'a ast::Probe,
+    points: &mut Vec<Point>,
+    handlers: &mut Vec<Handler<'a>>,
+    counts: &mut Vec<usize>,
+) {
+    let mut satisfied = false;
+    for point in &probe.points {
+        let before = env.mark();
+        let (found, present) = if satisfied { (Vec::new(), false) } else { expand::sites_of(env, names, point) };
+        counts.push(found.len());
+        for (site, wrapping) in found {
+            let number = handlers.len() as u32;
+            handlers.push(expand::handler(names, site, number, wrapping, point, probe));
         }
+        let mut problems = env.take_problems(before);
+        if !satisfied && !present && problems.is_empty() {
+            problems.extend(why_absent(env, names, point));
+        }
+        let text = crate::probe::spelling(&point.components);
+        let optional = point.optional || point.sufficient || satisfied;
+        points.push(Point { text, span: point.span, optional, sites: Vec::new(), problems });
+        satisfied |= present && point.sufficient;
     }
+}
 
-    /// What would be said of an optional point if it were none.
-    fn why_absent(&mut self, point: &'a ast::ProbePoint) -> Option<Diagnostic> {
-        if !self.matching_aliases(&point.components).is_empty() {
-            return None;
-        }
-        let error = crate::probe::resolve(&point.components, point.span, &[], self.resolver).err()?;
-        Some(error.diagnostic(point.span))
+/// The error of an optional point without sites.
+fn why_absent(env: &mut Environment, names: &Names, point: &ast::ProbePoint) -> Option<Diagnostic> {
+    if expand::is_alias(names, &point.components) {
+        return None;
+    }
+    let error = crate::probe::resolve(&point.components, point.span, &[], env.resolver).err()?;
+    Some(error.diagnostic(point.span))
+}
+
+struct Surveyor<'e, 'a> {
+    env: &'e mut Environment<'a>,
+    names: &'e Names<'a>,
+    typed: &'e mut Typed<'a>,
+}
+
+impl<'a> Surveyor<'_, 'a> {
+    fn lookup(&mut self) -> Lookup<'_, 'a> {
+        Lookup::new(self.env, self.names, self.typed)
     }
 
     fn survey_handler(&mut self, handler: Handler<'a>) -> Surveyed {
@@ -146,11 +160,11 @@ impl<'a> Elaborator<'a> {
 
     fn survey_functions(&mut self) -> Vec<Function> {
         let mut functions = Vec::new();
-        for index in self.reached.clone() {
+        for index in self.typed.reached.clone() {
             let (Reached::Function(index) | Reached::Wrapper(index)) = index;
-            let declared = self.functions[index].ast;
+            let declared = self.typed.functions[index].ast;
             let ast::FunctionBody::Script(block) = &declared.body else { continue };
-            let unit = self.functions[index].unit.clone();
+            let unit = self.typed.functions[index].unit.clone();
             let mut uses = Uses::default();
             for statement in &block.statements {
                 self.collect_in(&unit, statement, &mut uses);
@@ -165,7 +179,7 @@ impl<'a> Elaborator<'a> {
     }
 
     fn survey_target(&mut self, unit: &Unit, expr: &'a ast::Expr) -> Target {
-        let found = self.look_up(unit, expr).map_err(|error| error.diagnostic());
+        let found = self.lookup().find(unit, expr).map_err(|error| error.diagnostic());
         let mut members = Vec::new();
         let mut inner = expr;
         loop {
@@ -184,14 +198,9 @@ impl<'a> Elaborator<'a> {
         Target { text: print::expr(expr), span: expr.span, found, members }
     }
 
-    fn look_up(&mut self, unit: &Unit, expr: &ast::Expr) -> Result<Found, Error> {
-        let mut zero = |_: &mut Elaborator<'a>, index: &ast::Expr| Ok(super::context::long(0, index.span));
-        self.find(unit, expr, &mut zero)
-    }
-
     /// The struct that a member of `base` would be in.
     fn container(&mut self, unit: &Unit, base: &ast::Expr) -> Option<(Rc<Object>, TypeId)> {
-        let found = self.look_up(unit, base).ok()?;
+        let found = self.lookup().find(unit, base).ok()?;
         let debug = found.object.debug().ok()?;
         let container = match debug.resolve(found.type_id).ok()? {
             (_, CType::Pointer(target)) => debug.resolve(target?).ok()?.0,
@@ -206,7 +215,7 @@ impl<'a> Elaborator<'a> {
             StmtKind::Block(block) => self.collect_all(unit, &block.statements, uses),
             StmtKind::Expr(expr) | StmtKind::Delete(expr) => self.collect(unit, expr, uses),
             StmtKind::If { condition, then, otherwise } => {
-                let known = self.fold(unit, condition);
+                let known = self.lookup().fold(unit, condition);
                 if known.is_none() {
                     self.collect(unit, condition, uses);
                 }
@@ -257,13 +266,13 @@ impl<'a> Elaborator<'a> {
     /// Notes the outermost target expressions in an expression, and those in their indices.
     fn collect(&mut self, unit: &Unit, expr: &'a ast::Expr, uses: &mut Uses<'a>) {
         match &expr.kind {
-            ExprKind::Conditional(condition, then, otherwise) => match self.fold(unit, condition) {
+            ExprKind::Conditional(condition, then, otherwise) => match self.lookup().fold(unit, condition) {
                 Some(0) => self.collect(unit, otherwise, uses),
                 Some(_) => self.collect(unit, then, uses),
                 None => [condition, then, otherwise].into_iter().for_each(|expr| self.collect(unit, expr, uses)),
             },
             ExprKind::Defined(_) => {}
-            ExprKind::Target(name) if super::context::is_text(name) || self.text_variable(unit, expr).is_some() => {}
+            ExprKind::Target(name) if is_text(name) || unit.at.text_variable(expr).is_some() => {}
             ExprKind::Target(_) | ExprKind::Var { .. } => uses.add(expr),
             ExprKind::Member(base, _) => {
                 uses.add(expr);
@@ -271,7 +280,7 @@ impl<'a> Elaborator<'a> {
             }
             ExprKind::Index(base, indices) => {
                 let variable = matches!(base.kind, ExprKind::Ident(_) | ExprKind::Histogram { .. });
-                match self.is_element(expr) || variable {
+                match self.names.is_element(expr) || variable {
                     true => indices.iter().for_each(|index| self.collect_index(unit, index, uses)),
                     false => {
                         uses.add(expr);
@@ -295,7 +304,7 @@ impl<'a> Elaborator<'a> {
     fn collect_below(&mut self, unit: &Unit, expr: &'a ast::Expr, uses: &mut Uses<'a>) {
         match &expr.kind {
             ExprKind::Member(base, _) => self.collect_below(unit, base, uses),
-            ExprKind::Index(base, indices) if !self.is_element(expr) => {
+            ExprKind::Index(base, indices) if !self.names.is_element(expr) => {
                 indices.iter().for_each(|index| self.collect_index(unit, index, uses));
                 self.collect_below(unit, base, uses);
             }

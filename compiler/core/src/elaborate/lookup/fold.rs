@@ -2,12 +2,13 @@
 
 //! Conditions whose value is known while compiling: the arm not taken is neither typed nor resolved.
 
-use super::{Elaborator, Unit};
+use super::Lookup;
+use crate::elaborate::unit::Unit;
 use spile_syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 
-impl Elaborator<'_> {
+impl Lookup<'_, '_> {
     /// The value of an expression made of numbers and `@defined`; None for all others.
-    pub(super) fn fold(&mut self, unit: &Unit, expr: &Expr) -> Option<i64> {
+    pub fn fold(&mut self, unit: &Unit, expr: &Expr) -> Option<i64> {
         match &expr.kind {
             ExprKind::Number(value) => Some(*value),
             ExprKind::ProbeWrite(name) => Some(i64::from(unit.user_writes.contains(name))),

@@ -8,16 +8,16 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::Elaborator;
+use super::super::environment::Environment;
+use super::super::names::Names;
 use super::effect::Effects;
-use super::unused::Names;
-use spile_source::Origin;
+use super::unused::Accesses;
 use spile_syntax::ast::{Block, Expr, ExprKind, Stmt, StmtKind};
 use spile_syntax::visit;
 
 /// The statements that are left out, each with all inside it.
 #[derive(Clone, Default)]
-pub(super) struct Elided(Rc<HashSet<*const Stmt>>);
+pub(in crate::elaborate) struct Elided(Rc<HashSet<*const Stmt>>);
 
 impl Elided {
     pub fn has(&self, statement: &Stmt) -> bool {
@@ -25,27 +25,29 @@ impl Elided {
     }
 }
 
-impl<'a> Elaborator<'a> {
-    /// What may be left out of the statements of a handler, or of a function of the user's.
-    pub(super) fn elided(&self, statements: &[&'a Stmt]) -> Elided {
-        let mut all_used = self.options.unoptimised;
-        for statement in statements {
-            // Embedded C may use any variable.
-            visit::in_statement(statement, &mut |expr| all_used |= matches!(expr.kind, ExprKind::EmbeddedC(_)));
-        }
-        if all_used {
-            return Elided::default();
-        }
-        let mut elision = Elision::new(self, statements);
-        elision.run();
-        Elided(Rc::new(elision.dead))
+/// What may be left out of the statements of a handler, or of a function of the user's.
+pub(in crate::elaborate) fn elided<'a>(env: &Environment<'a>, names: &Names<'a>, statements: &[&'a Stmt]) -> Elided {
+    let mut all_used = env.options.unoptimised;
+    for statement in statements {
+        // Embedded C may use any variable.
+        visit::in_statement(statement, &mut |expr| all_used |= matches!(expr.kind, ExprKind::EmbeddedC(_)));
     }
+    if all_used {
+        return Elided::default();
+    }
+    let mut elision = Elision::new(names, statements);
+    elision.run();
+    Elided(Rc::new(elision.dead))
+}
 
-    pub(super) fn elided_of_function(&self, block: &'a Block) -> Elided {
-        let library =
-            block.statements.first().is_none_or(|first| self.sources.file(first.span.file).origin == Origin::Tapset);
-        if library { Elided::default() } else { self.elided(&block.statements.iter().collect::<Vec<_>>()) }
-    }
+/// The same of the body of a function; nothing of the library's.
+pub(in crate::elaborate) fn elided_of_function<'a>(
+    env: &Environment<'a>,
+    names: &Names<'a>,
+    block: &'a Block,
+) -> Elided {
+    let library = block.statements.first().is_none_or(|first| env.is_library(first.span.file));
+    if library { Elided::default() } else { elided(env, names, &block.statements.iter().collect::<Vec<_>>()) }
 }
 
 struct Elision<'e, 'a> {
@@ -64,15 +66,15 @@ struct Elision<'e, 'a> {
 }
 
 impl<'e, 'a> Elision<'e, 'a> {
-    fn new(elaborator: &'e Elaborator<'a>, statements: &[&'a Stmt]) -> Elision<'e, 'a> {
-        let mut all = Names::default();
+    fn new(names: &'e Names<'a>, statements: &[&'a Stmt]) -> Elision<'e, 'a> {
+        let mut all = Accesses::default();
         statements.iter().for_each(|statement| all.statement(statement, &|_| false));
         let local = all
             .written
             .iter()
-            .filter(|(name, span)| !all.updated.contains(name) && elaborator.find_global(span.file, name).is_none());
+            .filter(|(name, span)| !all.updated.contains(name) && names.find_global(span.file, name).is_none());
         let reads = local.map(|(name, _)| (*name, 0)).collect();
-        let effects = Effects { elaborator, unread: HashSet::new(), within: Vec::new() };
+        let effects = Effects { names, unread: HashSet::new(), within: Vec::new() };
         let (writers, around) = (HashMap::new(), HashMap::new());
         let mut elision = Elision { effects, reads, writers, around, dead: HashSet::new(), open: Vec::new() };
         statements.iter().for_each(|statement| elision.add(statement, true));
@@ -156,10 +158,10 @@ impl<'e, 'a> Elision<'e, 'a> {
 }
 
 /// Names in the statement's own expressions, without those of statements inside it.
-fn own(statement: &Stmt) -> Names<'_> {
-    let mut names = Names::default();
-    names.statement(statement, &|other| !std::ptr::eq(other, statement));
-    names
+fn own(statement: &Stmt) -> Accesses<'_> {
+    let mut accesses = Accesses::default();
+    accesses.statement(statement, &|other| !std::ptr::eq(other, statement));
+    accesses
 }
 
 /// The statements directly inside.

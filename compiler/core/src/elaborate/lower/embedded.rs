@@ -2,11 +2,10 @@
 
 //! What the comments in embedded C tell the compiler: `/* string */`, `/* guru */`, `/* unmangled */`, `/* pragma:read:v */`.
 
-use super::error::Error;
-use super::{Elaborator, Unit};
+use super::Lowering;
+use crate::elaborate::unit::Unit;
 use crate::program::uses::Access;
 use crate::program::{EmbeddedC, Type};
-use spile_source::{Origin, Span};
 use spile_syntax::ast;
 
 /// The words of all comments `/* ... */` of a C text that hold one word.
@@ -14,50 +13,21 @@ fn marks(text: &str) -> impl Iterator<Item = &str> {
     text.split("/*").skip(1).filter_map(|rest| rest.split_once("*/")).map(|(comment, _)| comment.trim())
 }
 
-fn has_mark(text: &str, mark: &str) -> bool {
+/// Whether a comment of the C is that word.
+pub(in crate::elaborate) fn has_mark(text: &str, mark: &str) -> bool {
     marks(text).any(|found| found == mark)
 }
 
 /// The type of the value of `%{ expression %}`.
-pub(super) fn value_type(code: &ast::EmbeddedC) -> Type {
+pub(in crate::elaborate) fn value_type(code: &ast::EmbeddedC) -> Type {
     if has_mark(&code.text, "string") { Type::String } else { Type::Long }
 }
 
-impl Elaborator<'_> {
-    /// Embedded C is for guru mode and library files.
-    pub(super) fn check_embedded(&mut self, code: &ast::EmbeddedC) {
-        let library = self.sources.file(code.span.file).origin == Origin::Tapset;
-        if !self.options.guru && !library {
-            self.report(Error::Guru { what: "embedded C", span: code.span });
-        }
-    }
-
-    /// A library function whose C says so is for guru mode as well.
-    pub(super) fn check_guru_function(&mut self, function: &ast::Function, call: Span) {
-        if let ast::FunctionBody::EmbeddedC(code) = &function.body {
-            if !self.options.guru && has_mark(&code.text, "guru") {
-                self.report(Error::Guru { what: "this function", span: call });
-            }
-        }
-    }
-
-    /// Notes which globals the C uses, as it says.
-    pub(super) fn infer_embedded(&mut self, code: &ast::EmbeddedC) {
-        for (name, access) in pragmas(code) {
-            match self.find_global(code.span.file, name) {
-                Some(id) => {
-                    let global = &mut self.globals[id.index()];
-                    global.read |= access == Access::Read;
-                    global.written |= access == Access::Write;
-                }
-                None => self.report(Error::NotGlobal { what: "variable that embedded C declares", span: code.span }),
-            }
-        }
-    }
-
+impl Lowering<'_, '_> {
     pub(super) fn lower_embedded(&mut self, code: &ast::EmbeddedC) -> EmbeddedC {
         let globals = pragmas(code);
-        let globals = globals.filter_map(|(name, access)| Some((self.find_global(code.span.file, name)?, access)));
+        let globals =
+            globals.filter_map(|(name, access)| Some((self.names.find_global(code.span.file, name)?, access)));
         EmbeddedC {
             text: code.text.clone(),
             span: code.span,
@@ -66,14 +36,13 @@ impl Elaborator<'_> {
             unmangled: has_mark(&code.text, "unmangled"),
         }
     }
-}
 
-impl Elaborator<'_> {
     /// C that stands among statements: it may name the arguments of the function around it.
     pub(super) fn lower_embedded_in(&mut self, unit: &Unit, code: &ast::EmbeddedC) -> EmbeddedC {
         let mut lowered = self.lower_embedded(code);
         if let Some(index) = unit.function {
-            let parameters = self.functions[index].ast.parameters.iter().map(|parameter| parameter.name.text.as_str());
+            let parameters =
+                self.typed.functions[index].ast.parameters.iter().map(|parameter| parameter.name.text.as_str());
             let named = parameters.filter(|name| names_argument(&code.text, name));
             lowered.arguments = named.filter_map(|name| Some((name.to_string(), *unit.names.get(name)?))).collect();
         }
@@ -82,7 +51,7 @@ impl Elaborator<'_> {
 }
 
 /// Whether `STAP_ARG_NAME` stands in the C as a word.
-pub(super) fn names_argument(text: &str, name: &str) -> bool {
+pub(in crate::elaborate) fn names_argument(text: &str, name: &str) -> bool {
     let word = format!("STAP_ARG_{name}");
     let continues = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     text.match_indices(&word).any(|(at, _)| {
@@ -92,7 +61,7 @@ pub(super) fn names_argument(text: &str, name: &str) -> bool {
 }
 
 /// Globals that the C says it reads or writes: `/* pragma:read:v */`, `/* pragma:write:v */`.
-fn pragmas(code: &ast::EmbeddedC) -> impl Iterator<Item = (&str, Access)> {
+pub(in crate::elaborate) fn pragmas(code: &ast::EmbeddedC) -> impl Iterator<Item = (&str, Access)> {
     marks(&code.text).filter_map(|mark| {
         let pragma = mark.strip_prefix("pragma:")?;
         match pragma.split_once(':')? {
@@ -106,7 +75,7 @@ fn pragmas(code: &ast::EmbeddedC) -> impl Iterator<Item = (&str, Access)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spile_source::FileId;
+    use spile_source::{FileId, Span};
 
     #[test]
     fn arguments_are_words() {

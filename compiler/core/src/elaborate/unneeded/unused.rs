@@ -7,110 +7,112 @@
 
 use std::collections::HashSet;
 
-use super::Elaborator;
+use super::super::environment::Environment;
+use super::super::error::Error;
+use super::super::lower::embedded::names_argument;
+use super::super::names::Names;
 use super::effect::Effects;
-use super::error::Error;
 use spile_source::{Origin, Span};
 use spile_syntax::ast::{self, Block, Expr, ExprKind, Index, Item, PrintForm, Stmt, StmtKind};
 use spile_syntax::{print, visit};
 
-impl<'a> Elaborator<'a> {
-    pub(super) fn warn_of_unused(&mut self, scripts: &'a [ast::Script]) {
-        // A body's variables are also those of the aliases that it may go with.
-        let mut shared = Names::default();
-        for alias in &self.aliases {
-            alias.prologue.iter().chain(&alias.epilogue).for_each(|block| shared.block(block));
-        }
-        let (mut does_something, mut first) = (false, None);
-        for script in scripts.iter().filter(|script| self.sources.file(script.file).origin == Origin::User) {
-            for item in &script.items {
-                match item {
-                    Item::Probe(probe) => {
-                        self.warn_of_body(&probe.body, Some(&shared.read));
-                        let unread = self.unread_in(&probe.body, Some(&shared.read));
-                        let acts = Effects { elaborator: self, unread, within: Vec::new() }.any(&probe.body.statements);
-                        does_something |= acts || !probe.points.iter().all(happens_anyway);
-                        first.get_or_insert(probe.span);
-                        if !acts && !probe.points.iter().all(is_counter) {
-                            let points: Vec<String> = probe.points.iter().map(print::point).collect();
-                            let span = probe.points.first().map_or(probe.span, |point| point.span);
-                            self.report(Error::IdleProbe { points: points.join(", "), span });
-                        }
+/// Warns of what has no effect in the user's scripts.
+pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a>, scripts: &'a [ast::Script]) {
+    // A body's variables are also those of the aliases that it may go with.
+    let mut shared = Accesses::default();
+    for alias in &names.aliases {
+        alias.prologue.iter().chain(&alias.epilogue).for_each(|block| shared.block(block));
+    }
+    let (mut does_something, mut first) = (false, None);
+    let sources = env.sources;
+    for script in scripts.iter().filter(|script| sources.file(script.file).origin == Origin::User) {
+        for item in &script.items {
+            match item {
+                Item::Probe(probe) => {
+                    warn_of_body(env, names, &probe.body, Some(&shared.read));
+                    let unread = unread_in(names, &probe.body, Some(&shared.read));
+                    let acts = Effects { names, unread, within: Vec::new() }.any(&probe.body.statements);
+                    does_something |= acts || !probe.points.iter().all(happens_anyway);
+                    first.get_or_insert(probe.span);
+                    if !acts && !probe.points.iter().all(is_counter) {
+                        let points: Vec<String> = probe.points.iter().map(print::point).collect();
+                        let span = probe.points.first().map_or(probe.span, |point| point.span);
+                        env.report(Error::IdleProbe { points: points.join(", "), span });
                     }
-                    Item::Function(function) => {
-                        if let ast::FunctionBody::Script(block) = &function.body {
-                            self.warn_of_body(block, None);
-                        }
-                        self.warn_of_unreached(function);
-                    }
-                    Item::Alias(alias) => {
-                        alias.prologue.iter().chain(&alias.epilogue).for_each(|block| self.warn_of_idle(block))
-                    }
-                    Item::Global(_) | Item::EmbeddedC(_) => {}
                 }
+                Item::Function(function) => {
+                    if let ast::FunctionBody::Script(block) = &function.body {
+                        warn_of_body(env, names, block, None);
+                    }
+                    warn_of_unreached(env, names, function);
+                }
+                Item::Alias(alias) => {
+                    alias.prologue.iter().chain(&alias.epilogue).for_each(|block| warn_of_idle(env, names, block))
+                }
+                Item::Global(_) | Item::EmbeddedC(_) => {}
             }
         }
-        if let (false, Some(span)) = (does_something, first) {
-            self.report(Error::NoProbes { span });
+    }
+    if let (false, Some(span)) = (does_something, first) {
+        env.report(Error::NoProbes { span });
+    }
+}
+
+/// An overload behind one that never leaves it to the next.
+fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Function) {
+    let overloads = names.overloads(function.name.span.file, &function.name.text, function.parameters.len());
+    let all: Vec<&ast::Function> = overloads.into_iter().map(|index| names.functions[index]).collect();
+    let steps_aside = |function: &ast::Function| match &function.body {
+        ast::FunctionBody::Script(block) => {
+            visit::any_statement(block, &|statement| matches!(statement.kind, StmtKind::Next))
+        }
+        ast::FunctionBody::EmbeddedC(code) => code.text.contains("STAP_NEXT"),
+    };
+    let Some(at) = all.iter().position(|other| std::ptr::eq(*other, function)) else { return };
+    if let Some(before) = all[..at].iter().find(|before| !steps_aside(before)) {
+        let (name, before) = (function.name.text.clone(), before.name.span);
+        env.report(Error::NeverReached { name, number: at + 1, span: function.name.span, before });
+    }
+}
+
+/// Locals of a body that it gives values and does not read; `read`: names that are read elsewhere.
+pub(super) fn unread_in<'b>(names: &Names, block: &'b Block, read: Option<&HashSet<&str>>) -> HashSet<&'b str> {
+    let mut accesses = Accesses::default();
+    accesses.block(block);
+    let unread = |(name, span): &(&'b str, Span)| {
+        let elsewhere = read.is_some_and(|read| read.contains(name));
+        let local = !accesses.read.contains(name) && !elsewhere && names.find_global(span.file, name).is_none();
+        local.then_some(*name)
+    };
+    accesses.written.iter().filter_map(unread).collect()
+}
+
+/// `read`: names that are read elsewhere.
+fn warn_of_body(env: &mut Environment, names: &Names, block: &Block, read: Option<&HashSet<&str>>) {
+    let mut accesses = Accesses::default();
+    accesses.block(block);
+    for (name, span) in &accesses.written {
+        let elsewhere = read.is_some_and(|read| read.contains(name));
+        if !accesses.read.contains(name)
+            && !elsewhere
+            && names.find_global(span.file, name).is_none()
+            && !read_by_c(block, name)
+        {
+            env.report(Error::UnreadAssignment { name: name.to_string(), span: *span });
         }
     }
+    warn_of_idle(env, names, block);
+}
 
-    /// An overload behind one that never leaves it to the next.
-    fn warn_of_unreached(&mut self, function: &ast::Function) {
-        let overloads = self.overloads(function.name.span.file, &function.name.text, function.parameters.len());
-        let all: Vec<&ast::Function> = overloads.into_iter().map(|index| self.functions[index].ast).collect();
-        let steps_aside = |function: &ast::Function| match &function.body {
-            ast::FunctionBody::Script(block) => {
-                visit::any_statement(block, &|statement| matches!(statement.kind, StmtKind::Next))
-            }
-            ast::FunctionBody::EmbeddedC(code) => code.text.contains("STAP_NEXT"),
-        };
-        let Some(at) = all.iter().position(|other| std::ptr::eq(*other, function)) else { return };
-        if let Some(before) = all[..at].iter().find(|before| !steps_aside(before)) {
-            let (name, before) = (function.name.text.clone(), before.name.span);
-            self.report(Error::NeverReached { name, number: at + 1, span: function.name.span, before });
-        }
-    }
-
-    /// Locals of a body that it gives values and does not read; `read`: names that are read elsewhere.
-    pub(super) fn unread_in<'b>(&self, block: &'b Block, read: Option<&HashSet<&str>>) -> HashSet<&'b str> {
-        let mut names = Names::default();
-        names.block(block);
-        let unread = |(name, span): &(&'b str, Span)| {
-            let elsewhere = read.is_some_and(|read| read.contains(name));
-            let local = !names.read.contains(name) && !elsewhere && self.find_global(span.file, name).is_none();
-            local.then_some(*name)
-        };
-        names.written.iter().filter_map(unread).collect()
-    }
-
-    /// `read`: names that are read elsewhere.
-    fn warn_of_body(&mut self, block: &'a Block, read: Option<&HashSet<&'a str>>) {
-        let mut names = Names::default();
-        names.block(block);
-        for (name, span) in &names.written {
-            let elsewhere = read.is_some_and(|read| read.contains(name));
-            if !names.read.contains(name)
-                && !elsewhere
-                && self.find_global(span.file, name).is_none()
-                && !read_by_c(block, name)
-            {
-                self.report(Error::UnreadAssignment { name: name.to_string(), span: *span });
-            }
-        }
-        self.warn_of_idle(block);
-    }
-
-    fn warn_of_idle(&mut self, block: &Block) {
-        let mut idle = Vec::new();
-        idle_expressions(&block.statements, &mut idle);
-        for span in idle {
-            let text = self.sources.text(span);
-            let is_function = crate::builtin::all().any(|builtin| builtin.name == text)
-                || self.function_names.keys().any(|(_, name)| *name == text);
-            let function = is_function.then(|| text.to_string());
-            self.report(Error::IdleExpression { span, function });
-        }
+fn warn_of_idle(env: &mut Environment, names: &Names, block: &Block) {
+    let mut idle = Vec::new();
+    idle_expressions(&block.statements, &mut idle);
+    for span in idle {
+        let text = env.sources.text(span);
+        let is_function = crate::builtin::all().any(|builtin| builtin.name == text)
+            || names.function_names().any(|name| name == text);
+        let function = is_function.then(|| text.to_string());
+        env.report(Error::IdleExpression { span, function });
     }
 }
 
@@ -119,8 +121,7 @@ fn read_by_c(block: &Block, name: &str) -> bool {
     let mut named = false;
     for statement in &block.statements {
         visit::in_statement(statement, &mut |expr| {
-            named |=
-                matches!(&expr.kind, ExprKind::EmbeddedC(code) if super::embedded::names_argument(&code.text, name));
+            named |= matches!(&expr.kind, ExprKind::EmbeddedC(code) if names_argument(&code.text, name));
         });
     }
     named
@@ -141,14 +142,14 @@ fn is_counter(point: &ast::ProbePoint) -> bool {
 
 /// Names of variables that are read, and those that are written with where.
 #[derive(Default)]
-pub(super) struct Names<'a> {
+pub(super) struct Accesses<'a> {
     pub read: HashSet<&'a str>,
     pub written: Vec<(&'a str, Span)>,
     /// Of those written, the ones whose new value comes from the old: `+=`, `++`.
     pub updated: HashSet<&'a str>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> Accesses<'a> {
     fn block(&mut self, block: &'a Block) {
         block.statements.iter().for_each(|statement| self.statement(statement, &|_| false));
     }

@@ -2,26 +2,27 @@
 
 //! What a session shows at its end by itself: globals of the script that are written and never read.
 
-use super::{Elaborator, lower::plain};
+use super::Lowering;
+use super::print::plain;
 use crate::program::{
     Attachment, Element, Expr, ExprKind, Extractor, Foreach, Global, GlobalId, Holds, Iterated, Local, LocalId, Order,
     Print, PrintPiece, Probe, SortBy, Stmt, StmtKind, Type, Variable,
 };
 use spile_source::{Origin, Span};
 
-impl Elaborator<'_> {
+impl Lowering<'_, '_> {
     /// An end probe, after all others, that prints them; None if there are none.
     pub(super) fn display_globals(&mut self) -> Option<Probe> {
         let mut locals = Vec::new();
         let mut body = Vec::new();
         let mut first = None;
-        for index in 0..self.globals.len() {
-            let known = &self.globals[index];
-            let is_own = self.sources.file(known.ast.span.file).origin == Origin::User;
+        for index in 0..self.typed.globals.len() {
+            let (declared, known) = (self.names.globals[index], &self.typed.globals[index]);
+            let is_own = self.env.sources.file(declared.span.file).origin == Origin::User;
             if !is_own || !known.written || known.read {
                 continue;
             }
-            let global = self.lower_global(index);
+            let global = self.lower_global(GlobalId(index as u32));
             first.get_or_insert(global.span);
             body.push(display(GlobalId(index as u32), &global, &mut locals));
         }

@@ -1,18 +1,156 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Walks every handler and every function they reach, and notes what each use says about types.
+//! The third phase: types. Walks every handler and every function they reach, and notes what each use says about types.
 
-use super::elide::Elided;
+mod arrays;
+mod check;
+mod flow;
+pub(super) mod functions;
+pub(super) mod types;
+
+use super::counter::Counters;
+use super::environment::Environment;
 use super::error::Error;
 use super::format::{self, Piece};
-use super::functions::Reached;
-use super::types::{Conflict, TypeVar};
-use super::{Elaborator, Handler, Local, Unit};
-use crate::program::{LocalId, Type};
+use super::guru;
+use super::lookup::pointee::Pointees;
+use super::lookup::{Lookup, is_text};
+use super::lower::embedded;
+use super::names::Names;
+use super::unit::{Handler, Local, Unit};
+use super::unneeded::{self, Elided};
+use crate::program::uses::Access;
+use crate::program::{GlobalId, Holds, Type};
+pub(super) use arrays::MAX_KEYS;
+use arrays::Shape;
+use flow::Flow;
+use functions::Function;
 use spile_abi::format::Size;
 use spile_source::Span;
 use spile_syntax::ast::{self, AssignOp, BinaryOp, ExprKind, PrintForm, StmtKind};
 use spile_syntax::visit;
+use std::collections::HashMap;
+use types::{Conflict, TypeVar, Types};
+
+/// What inference finds, beside the local variables of each [`Unit`].
+pub(super) struct Typed<'a> {
+    pub types: Types,
+    /// By [`GlobalId`].
+    pub globals: Vec<Global>,
+    /// Those of [`Names::functions`] in their order, and copies for probe sites.
+    pub functions: Vec<Function<'a>>,
+    /// By declared function and site.
+    copies: HashMap<(usize, u32), usize>,
+    /// Functions reached, in order; those not yet inferred come last.
+    pub reached: Vec<functions::Reached>,
+    pub pointees: Pointees,
+    /// Something in the program asks what a pattern matched.
+    pub groups_asked: bool,
+    /// Source lines are asked for somewhere.
+    pub lines_asked: bool,
+}
+
+/// What is known of a global.
+pub(super) struct Global {
+    /// Of the value or, of an array, of its elements.
+    pub ty: TypeVar,
+    pub shape: Shape,
+    pub read: bool,
+    pub written: bool,
+}
+
+impl<'a> Typed<'a> {
+    /// Nothing known but what the declarations say.
+    fn new(names: &Names<'a>) -> Typed<'a> {
+        let mut typed = Typed {
+            types: Types::default(),
+            globals: Vec::new(),
+            functions: Vec::new(),
+            copies: HashMap::new(),
+            reached: Vec::new(),
+            pointees: HashMap::new(),
+            groups_asked: false,
+            lines_asked: false,
+        };
+        for global in &names.globals {
+            let ty = match &global.initial {
+                None => typed.types.fresh(),
+                Some((ast::Literal::Number(_), span)) => typed.types.known(Type::Long, *span),
+                Some((ast::Literal::String(_), span)) => typed.types.known(Type::String, *span),
+            };
+            typed.globals.push(Global { ty, shape: Shape::default(), read: false, written: false });
+        }
+        for function in &names.functions {
+            typed.copy_function(function, Unit::default());
+        }
+        typed
+    }
+
+    /// The type of a variable or result; `long` where nothing tells.
+    pub fn type_of(&mut self, var: TypeVar) -> Type {
+        self.types.get(var).unwrap_or(Type::Long)
+    }
+
+    /// What a global holds, once all uses are seen.
+    pub fn holds(&mut self, id: GlobalId) -> Holds {
+        let global = &self.globals[id.index()];
+        match global.shape.stats {
+            Some((stats, _)) => Holds::Stats(stats),
+            // One that is never used has no type, and no memory either.
+            None => Holds::Value(self.type_of(global.ty)),
+        }
+    }
+
+    /// The types of an array's keys; none of what is no array.
+    pub fn key_types(&mut self, id: GlobalId) -> Vec<Type> {
+        let keys = self.globals[id.index()].shape.keys.as_ref();
+        let vars = keys.map(|(vars, _)| vars.clone()).unwrap_or_default();
+        vars.into_iter().map(|var| self.type_of(var)).collect()
+    }
+}
+
+/// The walk over all code.
+pub(super) struct Inference<'e, 'a> {
+    pub env: &'e mut Environment<'a>,
+    pub names: &'e Names<'a>,
+    counters: &'e Counters,
+    pub typed: Typed<'a>,
+    flows: Vec<Flow<'a>>,
+    /// Calls whose results are printed as they are: they need a type.
+    printed_calls: Vec<(TypeVar, &'a ast::Name)>,
+    /// Loops around the statement.
+    loops: usize,
+    /// Depth of code that never runs.
+    pub dead: usize,
+}
+
+/// The types of everything that the handlers reach; reports what disagrees and what has none.
+pub(super) fn infer<'a>(
+    env: &mut Environment<'a>,
+    names: &Names<'a>,
+    counters: &Counters,
+    handlers: &mut [Handler<'a>],
+) -> Typed<'a> {
+    let mut inference = Inference::new(env, names, counters);
+    inference.walk(handlers);
+    inference.find_pointees(handlers);
+    inference.check_globals();
+    inference.check_types(handlers);
+    inference.typed
+}
+
+/// The same without the checks of the whole: some of it need not be there.
+pub(super) fn infer_for_survey<'a>(
+    env: &mut Environment<'a>,
+    names: &Names<'a>,
+    handlers: &mut [Handler<'a>],
+) -> Typed<'a> {
+    let counters = Counters::default();
+    let mut inference = Inference::new(env, names, &counters);
+    inference.walk(handlers);
+    inference.find_pointees(handlers);
+    inference.typed
+}
 
 /// What an expression does with a variable.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,8 +160,17 @@ pub(super) enum Use {
     None,
 }
 
-impl<'a> Elaborator<'a> {
-    pub(super) fn infer_all(&mut self, handlers: &mut [Handler<'a>]) {
+impl<'e, 'a> Inference<'e, 'a> {
+    fn new(env: &'e mut Environment<'a>, names: &'e Names<'a>, counters: &'e Counters) -> Inference<'e, 'a> {
+        let typed = Typed::new(names);
+        Inference { env, names, counters, typed, flows: Vec::new(), printed_calls: Vec::new(), loops: 0, dead: 0 }
+    }
+
+    pub fn lookup(&mut self) -> Lookup<'_, 'a> {
+        Lookup::new(self.env, self.names, &mut self.typed)
+    }
+
+    fn walk(&mut self, handlers: &mut [Handler<'a>]) {
         let mut last: Option<(Vec<*const ast::Stmt>, Elided)> = None;
         for handler in handlers {
             // The sites of one probe have the same statements.
@@ -32,7 +179,7 @@ impl<'a> Elaborator<'a> {
             };
             if !last.as_ref().is_some_and(same) {
                 let statements = handler.body.iter().map(|statement| std::ptr::from_ref(*statement)).collect();
-                last = Some((statements, self.elided(&handler.body)));
+                last = Some((statements, unneeded::elided(self.env, self.names, &handler.body)));
             }
             handler.unit.elided = last.as_ref().map(|(_, elided)| elided.clone()).unwrap_or_default();
             for condition in &handler.condition {
@@ -51,7 +198,7 @@ impl<'a> Elaborator<'a> {
         let mut errors = Vec::new();
         visit::in_expression(condition, &mut |expr| {
             let what = match &expr.kind {
-                ExprKind::Ident(name) if self.find_global(expr.span.file, name).is_none() => {
+                ExprKind::Ident(name) if self.names.find_global(expr.span.file, name).is_none() => {
                     "a variable that is no global"
                 }
                 ExprKind::Assign(..) | ExprKind::Step { .. } => "an assignment",
@@ -63,8 +210,8 @@ impl<'a> Elaborator<'a> {
             };
             errors.push(Error::Condition { what, span: expr.span });
         });
-        errors.into_iter().for_each(|error| self.report(error));
-        self.check_guru_condition(condition);
+        errors.into_iter().for_each(|error| self.env.report(error));
+        guru::check_condition(self.env, condition);
     }
 
     pub(super) fn infer_statements(&mut self, unit: &mut Unit, statements: &'a [ast::Stmt], function: Option<usize>) {
@@ -73,7 +220,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    pub(super) fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt, function: Option<usize>) {
+    pub fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt, function: Option<usize>) {
         if unit.elided.has(statement) {
             return;
         }
@@ -83,7 +230,7 @@ impl<'a> Elaborator<'a> {
             StmtKind::Expr(expr) => {
                 self.infer_any(unit, expr);
             }
-            StmtKind::If { condition, then, otherwise } => match self.fold(unit, condition) {
+            StmtKind::If { condition, then, otherwise } => match self.lookup().fold(unit, condition) {
                 Some(0) => {
                     self.infer_dead_condition(unit, condition);
                     self.infer_dead_statement(unit, then, function);
@@ -123,20 +270,20 @@ impl<'a> Elaborator<'a> {
                 self.infer_loop(unit, body, function);
             }
             StmtKind::Foreach(foreach) => self.infer_foreach(unit, foreach, function, statement.span),
-            StmtKind::Break => self.in_loop(unit, "break", statement.span),
-            StmtKind::Continue => self.in_loop(unit, "continue", statement.span),
+            StmtKind::Break => self.in_loop("break", statement.span),
+            StmtKind::Continue => self.in_loop("continue", statement.span),
             StmtKind::Return(value) => match (function, value) {
                 // Refused when the text was read.
                 (None, _) => {}
-                (Some(index), None) => self.infer_bare_return(unit, index, statement.span),
+                (Some(index), None) => self.infer_bare_return(index, statement.span),
                 (Some(index), Some(value)) => self.infer_return(unit, index, value),
             },
             StmtKind::Delete(expr) => {
                 if !self.infer_delete(unit, expr) {
                     if let ast::ExprKind::Ident(name) = &expr.kind
-                        && self.variable_named(unit, name, expr.span).is_none()
+                        && unit.find_variable(self.names, name, expr.span).is_none()
                     {
-                        self.report(Error::NotGlobal { what: "array", span: expr.span });
+                        self.env.report(Error::NotGlobal { what: "array", span: expr.span });
                     }
                     self.infer_written(unit, expr);
                 }
@@ -153,34 +300,34 @@ impl<'a> Elaborator<'a> {
     }
 
     pub(super) fn infer_loop(&mut self, unit: &mut Unit, body: &'a ast::Stmt, function: Option<usize>) {
-        unit.loops += 1;
+        self.loops += 1;
         self.infer_statement(unit, body, function);
-        unit.loops -= 1;
+        self.loops -= 1;
     }
 
-    fn in_loop(&mut self, unit: &Unit, word: &'static str, span: Span) {
-        if unit.loops == 0 {
-            self.report(Error::OutsideLoop { word, span });
+    fn in_loop(&mut self, word: &'static str, span: Span) {
+        if self.loops == 0 {
+            self.env.report(Error::OutsideLoop { word, span });
         }
     }
 
     pub(super) fn set(&mut self, var: TypeVar, ty: Type, span: Span) {
-        if let Err(conflict) = self.types.set(var, ty, span) {
-            self.report(Error::Types(conflict));
+        if let Err(conflict) = self.typed.types.set(var, ty, span) {
+            self.env.report(Error::Types(conflict));
         }
     }
 
     /// Equates what a place has with what the expression at `span` gives.
     pub(super) fn equate_at(&mut self, place: TypeVar, value: TypeVar, span: Span) {
-        if let Err(Conflict { first, second }) = self.types.equate(place, value) {
-            self.report(Error::Types(Conflict { first, second: (second.0, span) }));
+        if let Err(Conflict { first, second }) = self.typed.types.equate(place, value) {
+            self.env.report(Error::Types(Conflict { first, second: (second.0, span) }));
         }
     }
 
     /// The expression must have that type.
-    pub(super) fn want(&mut self, unit: &mut Unit, expr: &'a ast::Expr, ty: Type) {
+    pub fn want(&mut self, unit: &mut Unit, expr: &'a ast::Expr, ty: Type) {
         let var = self.infer(unit, expr);
-        match self.types.decided(var) {
+        match self.typed.types.decided(var) {
             Some(found) if found.0 != ty => {
                 let first = (ty, expr.span);
                 let conflict = Conflict { first, second: (found.0, expr.span) };
@@ -189,7 +336,7 @@ impl<'a> Elaborator<'a> {
                 if found.1 != expr.span {
                     diagnostic = diagnostic.also(found.1, format!("it is a {} because of this", found.0.name()));
                 }
-                self.tell(diagnostic);
+                self.env.add(diagnostic);
             }
             _ => self.set(var, ty, expr.span),
         }
@@ -229,23 +376,23 @@ impl<'a> Elaborator<'a> {
             _ => target,
         };
         if let ExprKind::Ident(name) = &base.kind {
-            if let Some(id) = self.find_global(base.span.file, name) {
-                self.globals[id.index()].read = true;
+            if let Some(id) = self.names.find_global(base.span.file, name) {
+                self.typed.globals[id.index()].read = true;
             }
         }
     }
 
     /// The variable of that name: a global, a local, or a local made now.
     pub(super) fn variable(&mut self, unit: &mut Unit, name: &ast::Name, used: Use) -> TypeVar {
-        let (read, written) = (used == Use::Read && unit.dead == 0, used == Use::Written);
-        if let Some(id) = self.find_local(unit, name.span.file, &name.text) {
+        let (read, written) = (used == Use::Read && self.dead == 0, used == Use::Written);
+        if let Some(id) = unit.find_local(self.names, name.span.file, &name.text) {
             let local = &mut unit.locals[id.index()];
             local.assigned |= written;
             local.read |= read;
             return local.ty;
         }
-        if let Some(id) = self.find_global(name.span.file, &name.text) {
-            let global = &mut self.globals[id.index()];
+        if let Some(id) = self.names.find_global(name.span.file, &name.text) {
+            let global = &mut self.typed.globals[id.index()];
             if written {
                 global.written = true;
             } else if used == Use::Read {
@@ -254,9 +401,8 @@ impl<'a> Elaborator<'a> {
             global.shape.scalar.get_or_insert(name.span);
             return global.ty;
         }
-        let ty = self.types.fresh();
-        unit.names.insert(name.text.clone(), LocalId(unit.locals.len() as u32));
-        unit.locals.push(Local { name: name.text.clone(), ty, span: name.span, assigned: written, read });
+        let ty = self.typed.types.fresh();
+        unit.add(Local { name: name.text.clone(), ty, span: name.span, assigned: written, read });
         ty
     }
 
@@ -266,86 +412,86 @@ impl<'a> Elaborator<'a> {
             ExprKind::Ident(text) => {
                 self.variable(unit, &ast::Name { text: text.clone(), span: expr.span }, Use::Written)
             }
-            ExprKind::Index(..) if self.is_element(expr) => self.infer_element(unit, expr, true),
+            ExprKind::Index(..) if self.names.is_element(expr) => self.infer_element(unit, expr, true),
             ExprKind::Index(base, _) if matches!(base.kind, ExprKind::Ident(_)) && !self.is_known(unit, base) => {
                 self.infer_element(unit, expr, true)
             }
-            ExprKind::Target(_) if self.text_variable(unit, expr).is_some() => {
-                self.types.known(Type::String, expr.span)
+            ExprKind::Target(_) if unit.at.text_variable(expr).is_some() => {
+                self.typed.types.known(Type::String, expr.span)
             }
             ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Index(..) | ExprKind::Var { .. } => {
-                if !self.options.guru {
-                    self.report(Error::Guru { what: "writing to a context variable", span: expr.span });
+                if !self.env.options.guru {
+                    self.env.report(Error::Guru { what: "writing to a context variable", span: expr.span });
                 }
                 self.infer(unit, expr)
             }
             _ => {
-                self.report(Error::NotAssignable { span: expr.span });
-                self.types.fresh()
+                self.env.report(Error::NotAssignable { span: expr.span });
+                self.typed.types.fresh()
             }
         }
     }
 
     /// Infers an expression whose value is used.
-    pub(super) fn infer(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
+    pub fn infer(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
         let span = expr.span;
         match &expr.kind {
-            ExprKind::Number(_) => self.types.known(Type::Long, span),
-            ExprKind::String(_) => self.types.known(Type::String, span),
+            ExprKind::Number(_) => self.typed.types.known(Type::Long, span),
+            ExprKind::String(_) => self.typed.types.known(Type::String, span),
             ExprKind::Ident(text) => self.variable(unit, &ast::Name { text: text.clone(), span }, Use::Read),
             // It may be there, and have any type, where this runs.
-            ExprKind::Target(_) | ExprKind::Var { .. } if unit.dead > 0 => self.types.fresh(),
+            ExprKind::Target(_) | ExprKind::Var { .. } if self.dead > 0 => self.typed.types.fresh(),
             ExprKind::Target(name) => {
-                let text = super::context::is_text(name) || self.text_variable(unit, expr).is_some();
+                let text = is_text(name) || unit.at.text_variable(expr).is_some();
                 let ty = if text { Type::String } else { Type::Long };
-                self.types.known(ty, span)
+                self.typed.types.known(ty, span)
             }
             ExprKind::Member(base, _) => {
                 self.infer_base(unit, base);
-                if unit.dead > 0 {
-                    return self.types.fresh();
+                if self.dead > 0 {
+                    return self.typed.types.fresh();
                 }
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::Index(base, indices) => match &base.kind {
-                ExprKind::Ident(_) if self.is_element(expr) || !self.is_known(unit, base) => {
+                ExprKind::Ident(_) if self.names.is_element(expr) || !self.is_known(unit, base) => {
                     self.infer_element(unit, expr, false)
                 }
                 ExprKind::Histogram { .. } => {
                     self.infer_histogram(unit, base);
                     self.infer_bucket(unit, indices, span);
-                    self.types.known(Type::Long, span)
+                    self.typed.types.known(Type::Long, span)
                 }
                 _ => self.infer_index(unit, base, indices, span),
             },
             ExprKind::In(indices, array) => {
                 self.infer_in(unit, indices, array);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::Extract { .. } => {
                 self.infer_extract(unit, expr);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::Histogram { .. } => {
                 self.infer_histogram(unit, expr);
-                self.types.known(Type::String, span)
+                self.typed.types.known(Type::String, span)
             }
             ExprKind::Pretty(base, _) => {
                 self.infer_base(unit, base);
-                self.types.known(Type::String, span)
+                self.typed.types.known(Type::String, span)
             }
             ExprKind::AddressOf(base) => {
                 self.infer_base(unit, base);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::Cast { value, .. } => {
                 self.want(unit, value, Type::Long);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::Call(name, arguments) => self.infer_call(unit, name, arguments),
             ExprKind::Unary(_, operand) => {
                 self.want(unit, operand, Type::Long);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::Binary(op, left, right) => self.infer_binary(unit, *op, left, right, span),
             ExprKind::Assign(op, left, right) => {
@@ -355,9 +501,9 @@ impl<'a> Elaborator<'a> {
             ExprKind::Step { target, .. } => {
                 self.infer_result(target);
                 self.infer_step(unit, target);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
-            ExprKind::Conditional(condition, then, otherwise) => match self.fold(unit, condition) {
+            ExprKind::Conditional(condition, then, otherwise) => match self.lookup().fold(unit, condition) {
                 Some(value) => {
                     self.infer_dead_condition(unit, condition);
                     let (taken, other) = if value == 0 { (otherwise, then) } else { (then, otherwise) };
@@ -377,35 +523,35 @@ impl<'a> Elaborator<'a> {
             },
             ExprKind::Print(print) => self.infer_print(unit, print, span),
             ExprKind::Defined(_) | ExprKind::Var { .. } | ExprKind::ProbeWrite(_) | ExprKind::Enum(_) => {
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::EnumName { value, .. } => {
                 self.want(unit, value, Type::Long);
-                self.types.known(Type::String, span)
+                self.typed.types.known(Type::String, span)
             }
-            ExprKind::Const(_) => self.types.known(Type::Long, span),
+            ExprKind::Const(_) => self.typed.types.known(Type::Long, span),
             ExprKind::Register { user: _, number } => {
                 self.want(unit, number, Type::Long);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::Deref { user: _, size, address } => {
                 self.want(unit, size, Type::Long);
                 self.want(unit, address, Type::Long);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::Matches { left, pattern, pattern_span, .. } => {
                 self.infer_matches(unit, left, pattern, *pattern_span);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::Entry(value) => self.infer(unit, value),
             ExprKind::Perf(name) => {
-                self.check_counter(name, span);
-                self.types.known(Type::Long, span)
+                self.counters.check(self.env, name, span);
+                self.typed.types.known(Type::Long, span)
             }
             ExprKind::EmbeddedC(code) => {
-                self.check_embedded(code);
+                guru::check_embedded(self.env, code);
                 self.infer_embedded(code);
-                self.types.known(super::embedded::value_type(code), span)
+                self.typed.types.known(embedded::value_type(code), span)
             }
         }
     }
@@ -428,10 +574,10 @@ impl<'a> Elaborator<'a> {
         for index in indices {
             match index {
                 ast::Index::Expr(index) => self.want(unit, index, Type::Long),
-                ast::Index::Any(span) => self.report(Error::NotIndexable { type_name: "*".into(), span: *span }),
+                ast::Index::Any(span) => self.env.report(Error::NotIndexable { type_name: "*".into(), span: *span }),
             }
         }
-        self.types.known(Type::Long, span)
+        self.typed.types.known(Type::Long, span)
     }
 
     fn infer_binary(
@@ -447,22 +593,22 @@ impl<'a> Elaborator<'a> {
             Less | Greater | LessEqual | GreaterEqual | Equal | NotEqual => {
                 let first = self.infer(unit, left);
                 let second = self.infer(unit, right);
-                if let Err(Conflict { first, second }) = self.types.equate(first, second) {
+                if let Err(Conflict { first, second }) = self.typed.types.equate(first, second) {
                     let conflict = Conflict { first: (first.0, left.span), second: (second.0, right.span) };
-                    self.report(Error::Types(conflict));
+                    self.env.report(Error::Types(conflict));
                 }
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
-            Concatenate if self.is_dot_member(unit, left, right) => self.types.known(Type::String, span),
+            Concatenate if self.is_dot_member(unit, left, right) => self.typed.types.known(Type::String, span),
             Concatenate => {
                 self.want(unit, left, Type::String);
                 self.want(unit, right, Type::String);
-                self.types.known(Type::String, span)
+                self.typed.types.known(Type::String, span)
             }
             _ => {
                 self.want(unit, left, Type::Long);
                 self.want(unit, right, Type::Long);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
         }
     }
@@ -474,11 +620,11 @@ impl<'a> Elaborator<'a> {
             head = base;
         }
         let ExprKind::Ident(name) = &head.kind else { return false };
-        if unit.names.contains_key(name) || self.find_global(head.span.file, name).is_some() {
+        if unit.names.contains_key(name) || self.names.find_global(head.span.file, name).is_some() {
             return false;
         }
         let number = match &left.kind {
-            ExprKind::Target(word) => !super::context::is_text(word) && self.text_variable(unit, left).is_none(),
+            ExprKind::Target(word) => !is_text(word) && unit.at.text_variable(left).is_none(),
             ExprKind::Member(..) | ExprKind::Cast { .. } | ExprKind::Var { .. } | ExprKind::AddressOf(_) => true,
             ExprKind::Index(base, _) => matches!(
                 base.kind,
@@ -486,15 +632,15 @@ impl<'a> Elaborator<'a> {
             ),
             // A number as such has no members: written apart, a string is meant.
             ExprKind::Ident(word) if left.span.end + 1 == right.span.start => {
-                let known = unit.names.contains_key(word) || self.find_global(left.span.file, word).is_some();
+                let known = unit.names.contains_key(word) || self.names.find_global(left.span.file, word).is_some();
                 let ty = known.then(|| self.infer(unit, left));
-                ty.is_some_and(|ty| self.types.get(ty) == Some(Type::Long))
+                ty.is_some_and(|ty| self.typed.types.get(ty) == Some(Type::Long))
             }
             _ => false,
         };
         if number {
             let (text, right) = (spile_syntax::print::expr(left), spile_syntax::print::expr(right));
-            self.report(Error::DotMember { left: text, right, span: left.span });
+            self.env.report(Error::DotMember { left: text, right, span: left.span });
         }
         number
     }
@@ -510,7 +656,7 @@ impl<'a> Elaborator<'a> {
         match op {
             AssignOp::Aggregate => {
                 self.infer_feed(unit, left, right);
-                self.types.known(Type::Long, span)
+                self.typed.types.known(Type::Long, span)
             }
             AssignOp::Set => {
                 let value = self.infer(unit, right);
@@ -534,8 +680,8 @@ impl<'a> Elaborator<'a> {
             PrintForm::Format(text, literal) => match format::parse(text) {
                 Ok(pieces) => self.infer_format(unit, &pieces, print, *literal),
                 Err(error) => {
-                    let span = super::literal::span_inside(self.sources, *literal, text, error.start, error.end);
-                    self.report(Error::Format { kind: error.kind, span });
+                    let span = super::literal::span_inside(self.env.sources, *literal, text, error.start, error.end);
+                    self.env.report(Error::Format { kind: error.kind, span });
                 }
             },
             PrintForm::Char => {
@@ -546,13 +692,13 @@ impl<'a> Elaborator<'a> {
             PrintForm::Plain | PrintForm::Delimited(_) => {
                 for argument in &print.arguments {
                     let ty = self.infer(unit, argument);
-                    if let (ExprKind::Call(name, _), 0) = (&argument.kind, unit.dead) {
+                    if let (ExprKind::Call(name, _), 0) = (&argument.kind, self.dead) {
                         self.printed_calls.push((ty, name));
                     }
                 }
             }
         }
-        self.types.known(if print.to_string { Type::String } else { Type::Long }, span)
+        self.typed.types.known(if print.to_string { Type::String } else { Type::Long }, span)
     }
 
     fn infer_format(&mut self, unit: &mut Unit, pieces: &[Piece], print: &'a ast::Print, literal: Span) {
@@ -570,101 +716,30 @@ impl<'a> Elaborator<'a> {
             }
         }
         if wanted != print.arguments.len() {
-            self.report(Error::FormatArguments { wanted, given: print.arguments.len(), span: literal });
+            self.env.report(Error::FormatArguments { wanted, given: print.arguments.len(), span: literal });
+        }
+    }
+    /// Checks the pattern where it is written; what is matched must be a string.
+    fn infer_matches(&mut self, unit: &mut Unit, text: &'a ast::Expr, pattern: &[u8], pattern_span: Span) {
+        self.want(unit, text, Type::String);
+        // Whether groups are asked is known when everything is inferred.
+        if let Err(error) = spile_regex::check(pattern) {
+            self.env.report(super::lower::regex::regex_error(self.env.sources, error, pattern, pattern_span));
         }
     }
 
-    /// What a library file keeps for itself and a script makes it only forget (`delete_stopwatch` and nothing else of its file)
-    /// holds nothing: its type is open and does not matter, and the user could not say it.
-    fn settle_library_globals(&mut self) {
-        for index in 0..self.globals.len() {
-            let global = &self.globals[index];
-            let name = &global.ast.name;
-            if !global.ast.private || self.sources.file(name.span.file).origin != spile_source::Origin::Tapset {
-                continue;
-            }
-            let span = name.span;
-            let keys: Vec<_> =
-                global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty]).collect();
-            for var in keys {
-                if self.types.get(var).is_none() {
-                    // No conflict: it had no type.
-                    let _ = self.types.set(var, Type::Long, span);
+    /// Notes which globals the C uses, as it says.
+    fn infer_embedded(&mut self, code: &ast::EmbeddedC) {
+        for (name, access) in embedded::pragmas(code) {
+            match self.names.find_global(code.span.file, name) {
+                Some(id) => {
+                    let global = &mut self.typed.globals[id.index()];
+                    global.read |= access == Access::Read;
+                    global.written |= access == Access::Write;
                 }
-            }
-        }
-    }
-
-    /// Whether a variable that is used lacks a type, or a call that is printed.
-    fn has_untyped(&mut self, handlers: &[Handler<'a>]) -> bool {
-        let units =
-            handlers.iter().map(|handler| &handler.unit).chain(self.functions.iter().map(|function| &function.unit));
-        let locals = units.flat_map(|unit| &unit.locals).filter(|local| local.read).map(|local| local.ty);
-        let used = self.globals.iter().filter(|global| global.read || global.written);
-        let globals = used
-            .flat_map(|global| global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty]));
-        let all: Vec<TypeVar> = locals.chain(globals).chain(self.printed_calls.iter().map(|(ty, _)| *ty)).collect();
-        all.into_iter().any(|var| self.types.get(var).is_none())
-    }
-
-    /// Everything must have a type now; says so where it has none.
-    pub(super) fn check_types(&mut self, handlers: &mut [Handler<'a>]) {
-        self.settle_library_globals();
-        if !self.failed && self.has_untyped(handlers) {
-            self.ask_elided(handlers);
-        }
-        let mut untyped: Vec<(String, Span)> = Vec::new();
-        for index in 0..self.printed_calls.len() {
-            let (ty, name) = self.printed_calls[index];
-            if self.types.get(ty).is_none() {
-                untyped.push((name.text.clone(), name.span));
-            }
-        }
-        let mut unassigned: Vec<(String, Vec<String>, Span)> = Vec::new();
-        let reached: Vec<usize> = self
-            .reached
-            .iter()
-            .filter_map(|reached| if let Reached::Function(index) = reached { Some(*index) } else { None })
-            .collect();
-        for &index in &reached {
-            let returns = self.functions[index].returns;
-            if let (Some(span), Some(ty)) = (self.functions[index].bare_return, self.types.get(returns)) {
-                self.report(Error::BareReturn { ty, span });
-            }
-        }
-        for unit in
-            handlers.iter().map(|handler| &handler.unit).chain(reached.iter().map(|&index| &self.functions[index].unit))
-        {
-            for local in &unit.locals {
-                if self.types.get(local.ty).is_none() && local.read {
-                    untyped.push((local.name.clone(), local.span));
-                } else if !local.assigned && local.read {
-                    let others = unit.locals.iter().filter(|other| other.assigned).map(|other| other.name.clone());
-                    unassigned.push((
-                        local.name.clone(),
-                        others.chain(self.globals.iter().map(|global| global.ast.name.text.clone())).collect(),
-                        local.span,
-                    ));
+                None => {
+                    self.env.report(Error::NotGlobal { what: "variable that embedded C declares", span: code.span })
                 }
-            }
-        }
-        for global in &self.globals {
-            let (name, shape) = (&global.ast.name, &global.shape);
-            if !(global.read || global.written) || shape.stats.is_some() {
-                continue;
-            }
-            let keys = shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied());
-            if keys.chain([global.ty]).any(|var| self.types.get(var).is_none()) {
-                untyped.push((name.text.clone(), name.span));
-            }
-        }
-        for (name, near, span) in unassigned {
-            self.report(Error::NeverAssigned { name, near, span });
-        }
-        // One mistake makes others: types that are still open after an error say nothing new.
-        if !self.failed {
-            for (name, span) in untyped {
-                self.report(Error::Unresolved { name, span });
             }
         }
     }

@@ -6,14 +6,15 @@
 
 use std::collections::HashSet;
 
-use super::Elaborator;
+use super::super::names::Names;
+use super::unused::unread_in;
 use crate::builtin;
 use spile_syntax::ast::{Expr, ExprKind, FunctionBody, PrintForm, Stmt, StmtKind};
 use spile_syntax::visit;
 
 /// What is known while looking at one body.
 pub(super) struct Effects<'e, 'a> {
-    pub elaborator: &'e Elaborator<'a>,
+    pub names: &'e Names<'a>,
     /// Variables that are assigned and never read.
     pub unread: HashSet<&'a str>,
     /// Functions being looked at, each once.
@@ -21,6 +22,7 @@ pub(super) struct Effects<'e, 'a> {
 }
 
 impl<'a> Effects<'_, 'a> {
+    /// Whether one of the statements has an effect.
     pub fn any(&mut self, statements: &'a [Stmt]) -> bool {
         statements.iter().any(|statement| self.of(statement))
     }
@@ -77,7 +79,7 @@ impl<'a> Effects<'_, 'a> {
     }
 
     fn call_changes(&mut self, name: &'a spile_syntax::ast::Name, arity: usize) -> bool {
-        let functions = self.elaborator.overloads(name.span.file, &name.text, arity);
+        let functions = self.names.overloads(name.span.file, &name.text, arity);
         if functions.is_empty() {
             return builtin::find(&name.text, arity).is_none_or(|builtin| !builtin.pure);
         }
@@ -85,11 +87,11 @@ impl<'a> Effects<'_, 'a> {
             if self.within.contains(&index) {
                 return false;
             }
-            match &self.elaborator.functions[index].ast.body {
+            match &self.names.functions[index].body {
                 FunctionBody::EmbeddedC(code) => !code.text.contains("/* pure */"),
                 FunctionBody::Script(block) => {
                     self.within.push(index);
-                    let unread = self.elaborator.unread_in(block, None);
+                    let unread = unread_in(self.names, block, None);
                     let outer = std::mem::replace(&mut self.unread, unread);
                     let changes = self.any(&block.statements);
                     self.unread = outer;

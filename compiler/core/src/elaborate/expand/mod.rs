@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Probe points to sites: aliases expanded, `?` and `!` obeyed, bodies put together.
+//! The second phase: probe points to sites. Aliases are expanded, `?` and `!` obeyed, bodies put together.
+//!
+//! Each site gets a handler of its own: the same statement means different things where the context differs.
 
-use super::{Elaborator, Handler, Unit, gone};
+mod gone;
+
+use super::environment::Environment;
+use super::names::Names;
+use super::unit::{Handler, Surroundings, Unit};
+use super::unneeded;
 use crate::probe::{self, PointError, Site};
 use crate::program::Attachment;
 use spile_base::glob;
@@ -31,61 +38,75 @@ impl<'a> Wrapping<'a> {
     }
 }
 
-impl<'a> Elaborator<'a> {
-    pub(super) fn expand_probes(&mut self, scripts: &'a [ast::Script]) -> Vec<Handler<'a>> {
-        let mut handlers = Vec::new();
-        for script in scripts {
-            for item in &script.items {
-                let ast::Item::Probe(probe) = item else { continue };
-                for point in &probe.points {
-                    let mut found = Vec::new();
-                    let present = self.expand_point(&point.components, point, &Wrapping::default(), &mut found);
-                    for (site, wrapping) in found {
-                        let number = handlers.len() as u32;
-                        handlers.push(self.handler(site, number, wrapping, point, probe));
-                    }
-                    if present && point.sufficient {
-                        break;
-                    }
+/// The handlers of all probes in the scripts, in their order: one for each site.
+pub(super) fn expand<'a>(env: &mut Environment<'a>, names: &Names<'a>, scripts: &'a [ast::Script]) -> Vec<Handler<'a>> {
+    let mut handlers = Vec::new();
+    for script in scripts {
+        for item in &script.items {
+            let ast::Item::Probe(probe) = item else { continue };
+            for point in &probe.points {
+                let (found, present) = sites_of(env, names, point);
+                for (site, wrapping) in found {
+                    let number = handlers.len() as u32;
+                    handlers.push(handler(names, site, number, wrapping, point, probe));
+                }
+                if present && point.sufficient {
+                    break;
                 }
             }
         }
-        self.check_files(&handlers);
-        handlers
     }
+    check_files(env, &handlers);
+    handlers
+}
 
-    /// The file of one probe is no directory of another's.
-    fn check_files(&mut self, handlers: &[Handler<'a>]) {
-        let path = |handler: &Handler<'a>| match &handler.site.attachment {
-            Attachment::Procfs { path, .. } => Some((path.clone(), handler.span)),
-            _ => None,
-        };
-        let files: Vec<(String, Span)> = handlers.iter().filter_map(path).collect();
-        for (path, span) in &files {
-            let is_below = |other: &str| path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
-            if let Some((other, other_span)) = files.iter().find(|(other, _)| is_below(other)) {
-                let diagnostic =
-                    Diagnostic::error(Code("E0202"), format!("`{path}` cannot be below `{other}`, which is a file"));
-                self.tell(
-                    diagnostic
-                        .at(*span, "give one of them another name")
-                        .also(*other_span, "this probe makes it a file"),
-                );
-            }
+/// The file of one probe is no directory of another's.
+fn check_files(env: &mut Environment, handlers: &[Handler]) {
+    let path = |handler: &Handler| match &handler.site.attachment {
+        Attachment::Procfs { path, .. } => Some((path.clone(), handler.span)),
+        _ => None,
+    };
+    let files: Vec<(String, Span)> = handlers.iter().filter_map(path).collect();
+    for (path, span) in &files {
+        let is_below = |other: &str| path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+        if let Some((other, other_span)) = files.iter().find(|(other, _)| is_below(other)) {
+            let diagnostic =
+                Diagnostic::error(Code("E0202"), format!("`{path}` cannot be below `{other}`, which is a file"));
+            env.add(
+                diagnostic.at(*span, "give one of them another name").also(*other_span, "this probe makes it a file"),
+            );
         }
     }
+}
 
-    /// Sites of points that stand for themselves (`-l`).
-    pub(super) fn list_sites(&mut self, points: &'a [ast::ProbePoint]) -> Vec<(Site, Wrapping<'a>)> {
-        let mut found = Vec::new();
-        for point in points {
-            self.expand_point(&point.components, point, &Wrapping::default(), &mut found);
-        }
-        found
-    }
+/// Sites of points that stand for themselves (`-l`).
+pub(super) fn list_sites<'a>(
+    env: &mut Environment<'a>,
+    names: &Names<'a>,
+    points: &'a [ast::ProbePoint],
+) -> Vec<(Site, Wrapping<'a>)> {
+    points.iter().flat_map(|point| sites_of(env, names, point).0).collect()
+}
 
+/// The sites of one point of a script, each with what aliases put around the body; and whether there are any.
+pub(super) fn sites_of<'a>(
+    env: &mut Environment<'a>,
+    names: &Names<'a>,
+    point: &'a ast::ProbePoint,
+) -> (Vec<(Site, Wrapping<'a>)>, bool) {
+    let mut found = Vec::new();
+    let present = Expansion { env, names }.expand_point(&point.components, point, &Wrapping::default(), &mut found);
+    (found, present)
+}
+
+struct Expansion<'e, 'a> {
+    env: &'e mut Environment<'a>,
+    names: &'e Names<'a>,
+}
+
+impl<'a> Expansion<'_, 'a> {
     /// Adds the sites of a point; false if it has none.
-    pub(super) fn expand_point(
+    fn expand_point(
         &mut self,
         components: &[ast::Component],
         point: &'a ast::ProbePoint,
@@ -95,7 +116,7 @@ impl<'a> Elaborator<'a> {
         let mut around = around.clone();
         around.conditions.extend(point.condition.as_deref());
         let quiet = point.optional || point.sufficient;
-        let aliases = self.matching_aliases(components);
+        let aliases = matching_aliases(self.names, components);
         // Of what a wildcard finds, some may be absent here.
         let wild = components.iter().any(|component| component.argument.is_none() && glob::is_pattern(&component.name));
         let families = if wild { probe::matching(components) } else { Vec::new() };
@@ -118,7 +139,7 @@ impl<'a> Elaborator<'a> {
         }
         if wild && !present && !quiet {
             let diagnostic = Diagnostic::error(Code("E0209"), "probe point mismatch: didn't find any wildcard matches");
-            self.tell(diagnostic.at(point.span, "nothing that it names is there on this kernel"));
+            self.env.add(diagnostic.at(point.span, "nothing that it names is there on this kernel"));
         }
         present
     }
@@ -134,7 +155,7 @@ impl<'a> Elaborator<'a> {
     ) -> bool {
         if around.via.contains(&(alias as *const _)) {
             let diagnostic = Diagnostic::error(Code("E0208"), "recursive loop in alias expansion");
-            self.tell(diagnostic.at(point.span, "").also(alias.span, "this alias leads to itself"));
+            self.env.add(diagnostic.at(point.span, "").also(alias.span, "this alias leads to itself"));
             return false;
         }
         let mut inner = around.clone();
@@ -143,8 +164,7 @@ impl<'a> Elaborator<'a> {
         inner.prologues.splice(0..0, alias.prologue.as_ref());
         inner.epilogues.extend(alias.epilogue.as_ref());
         let mut present = false;
-        let before = self.problems.len();
-        let failed = self.failed;
+        let before = self.env.mark();
         for base in &alias.points {
             let mut components = base.components.clone();
             components.extend_from_slice(suffix);
@@ -155,13 +175,12 @@ impl<'a> Elaborator<'a> {
             }
         }
         if quiet && !present {
-            self.problems.truncate(before);
-            self.failed = failed;
+            self.env.forget(before);
         }
         if !quiet
             && !present
             && let Some(instead) = alias.names.first().and_then(|name| gone::instead(name))
-            && let Some(problem) = self.problems[before..].last_mut()
+            && let Some(problem) = self.env.last_problem(before)
         {
             problem.notes.push(instead.into());
         }
@@ -176,8 +195,8 @@ impl<'a> Elaborator<'a> {
         around: Wrapping<'a>,
         found: &mut Vec<(Site, Wrapping<'a>)>,
     ) -> bool {
-        let names = self.alias_names();
-        match probe::resolve(components, span, &names, self.resolver) {
+        let names = self.names.alias_names();
+        match probe::resolve(components, span, &names, self.env.resolver) {
             Ok(sites) => {
                 let present = !sites.is_empty();
                 found.extend(sites.into_iter().map(|site| (site, around.clone())));
@@ -186,7 +205,7 @@ impl<'a> Elaborator<'a> {
             Err(error) => {
                 if !quiet || matches!(error, PointError::Argument { .. } | PointError::Range { .. }) {
                     let diagnostic = error.diagnostic(span);
-                    self.tell(match gone::instead(components) {
+                    self.env.add(match gone::instead(components) {
                         Some(instead) => diagnostic.note(instead),
                         None => diagnostic,
                     });
@@ -195,30 +214,30 @@ impl<'a> Elaborator<'a> {
             }
         }
     }
+}
 
-    /// Aliases whose name the components begin with, each with that name and the components after it; only those with the
-    /// fewest: `a.return.maxactive(5)` is the alias `a.return` with a suffix, and not `a` with two.
-    pub(super) fn matching_aliases(
-        &self,
-        components: &[ast::Component],
-    ) -> Vec<(&'a ast::Alias, &'a [ast::Component], Vec<ast::Component>)> {
-        let mut matching = Vec::new();
-        for alias in &self.aliases {
-            for name in &alias.names {
-                if let Some(rest) = after_alias(name, components) {
-                    matching.push((*alias, name.as_slice(), rest.to_vec()));
-                }
+/// Aliases whose name the components begin with, each with that name and the components after it; only those with the
+/// fewest: `a.return.maxactive(5)` is the alias `a.return` with a suffix, and not `a` with two.
+fn matching_aliases<'a>(
+    names: &Names<'a>,
+    components: &[ast::Component],
+) -> Vec<(&'a ast::Alias, &'a [ast::Component], Vec<ast::Component>)> {
+    let mut matching = Vec::new();
+    for alias in &names.aliases {
+        for name in &alias.names {
+            if let Some(rest) = after_alias(name, components) {
+                matching.push((*alias, name.as_slice(), rest.to_vec()));
             }
         }
-        let fewest = matching.iter().map(|(_, _, rest)| rest.len()).min();
-        matching.retain(|(_, _, rest)| Some(rest.len()) == fewest);
-        matching
     }
+    let fewest = matching.iter().map(|(_, _, rest)| rest.len()).min();
+    matching.retain(|(_, _, rest)| Some(rest.len()) == fewest);
+    matching
+}
 
-    fn alias_names(&self) -> Vec<String> {
-        let names = self.aliases.iter().flat_map(|alias| &alias.names);
-        names.filter_map(|name| name.first()).map(|component| component.name.clone()).collect()
-    }
+/// Whether the components name an alias.
+pub(super) fn is_alias(names: &Names, components: &[ast::Component]) -> bool {
+    !matching_aliases(names, components).is_empty()
 }
 
 /// The components after those that name an alias; None if they do not name it. A `*` stands for a component that does
@@ -247,35 +266,33 @@ fn after_alias<'c>(name: &[ast::Component], components: &'c [ast::Component]) ->
     Some(rest)
 }
 
-impl<'a> Elaborator<'a> {
-    pub(super) fn handler(
-        &self,
-        site: Site,
-        number: u32,
-        around: Wrapping<'a>,
-        point: &'a ast::ProbePoint,
-        probe: &'a ast::Probe,
-    ) -> Handler<'a> {
-        let body = self.needed(&around.prologues, &probe.body, &around.epilogues);
-        let mut user_writes = Vec::new();
-        visit::expressions(&probe.body, &mut |expr| match &expr.kind {
-            ast::ExprKind::Assign(_, target, _) | ast::ExprKind::Step { target, .. } => {
-                if let ast::ExprKind::Ident(name) = &target.kind {
-                    user_writes.push(name.clone());
-                }
+/// The handler of a site: number `number` of all.
+pub(super) fn handler<'a>(
+    names: &Names<'a>,
+    site: Site,
+    number: u32,
+    around: Wrapping<'a>,
+    point: &'a ast::ProbePoint,
+    probe: &'a ast::Probe,
+) -> Handler<'a> {
+    let body = unneeded::needed(names, &around.prologues, &probe.body, &around.epilogues);
+    let mut user_writes = Vec::new();
+    visit::expressions(&probe.body, &mut |expr| match &expr.kind {
+        ast::ExprKind::Assign(_, target, _) | ast::ExprKind::Step { target, .. } => {
+            if let ast::ExprKind::Ident(name) = &target.kind {
+                user_writes.push(name.clone());
             }
-            _ => {}
-        });
-        let (context, point_text) = (site.context.clone(), site.point.clone());
-        let unit =
-            Unit { context: Some(context), point: point_text, site: Some(number), user_writes, ..Unit::default() };
-        Handler {
-            site,
-            script_point: probe::spelling(&point.components),
-            span: point.span,
-            condition: around.conditions,
-            body,
-            unit,
         }
+        _ => {}
+    });
+    let at = Surroundings { context: Some(site.context.clone()), point: site.point.clone(), site: Some(number) };
+    let unit = Unit { user_writes, ..Unit::new(at) };
+    Handler {
+        site,
+        script_point: probe::spelling(&point.components),
+        span: point.span,
+        condition: around.conditions,
+        body,
+        unit,
     }
 }

@@ -5,8 +5,8 @@
 //! One dollar shows the members, nested structs as `{...}` and arrays as `[...]`; two show everything, every array
 //! element included, or what -D STRUCT_DEPTH leaves of it. The object's bytes are copied when the probe hits and formatted by the loader.
 
-use super::context::debug_error;
-use super::error::Error;
+use crate::elaborate::error::Error;
+use crate::elaborate::lookup::value::debug_error;
 use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 use spile_abi::format::{Pretty, PrettyOp, PrettyStyle};
 use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId};

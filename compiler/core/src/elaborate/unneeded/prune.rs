@@ -7,8 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::Elaborator;
-use spile_source::Origin;
+use super::super::names::Names;
 use spile_syntax::ast::{AssignOp, Block, Expr, ExprKind, Index, Stmt, StmtKind};
 use spile_syntax::visit;
 
@@ -32,51 +31,50 @@ impl<'a> Used<'a> {
     }
 }
 
-impl<'a> Elaborator<'a> {
-    /// The statements of a handler in order: prologues, the body, epilogues; of the library's prologues only what those
-    /// after it use.
-    pub(super) fn needed(&self, prologues: &[&'a Block], body: &'a Block, epilogues: &[&'a Block]) -> Vec<&'a Stmt> {
-        let mut used = Used::default();
-        let after: Vec<&'a Stmt> =
-            body.statements.iter().chain(epilogues.iter().flat_map(|block| &block.statements)).collect();
-        after.iter().for_each(|statement| used.add(statement));
-        let mut kept = Vec::new();
-        for statement in prologues.iter().flat_map(|block| &block.statements).rev() {
-            let mut assigned = Vec::new();
-            let plain = self.is_library(statement) && self.assigns(statement, &mut assigned);
-            if !plain || used.all || assigned.iter().any(|name| used.names.contains(name)) {
-                used.add(statement);
-                kept.push(statement);
-            }
+/// The statements of a handler in order: prologues, the body, epilogues; of the library's prologues only what those
+/// after it use.
+pub(in crate::elaborate) fn needed<'a>(
+    names: &Names<'a>,
+    prologues: &[&'a Block],
+    body: &'a Block,
+    epilogues: &[&'a Block],
+) -> Vec<&'a Stmt> {
+    let mut used = Used::default();
+    let after: Vec<&'a Stmt> =
+        body.statements.iter().chain(epilogues.iter().flat_map(|block| &block.statements)).collect();
+    after.iter().for_each(|statement| used.add(statement));
+    let mut kept = Vec::new();
+    for statement in prologues.iter().flat_map(|block| &block.statements).rev() {
+        let mut assigned = Vec::new();
+        let plain = names.is_library(statement.span.file) && assigns(names, statement, &mut assigned);
+        if !plain || used.all || assigned.iter().any(|name| used.names.contains(name)) {
+            used.add(statement);
+            kept.push(statement);
         }
-        kept.reverse();
-        kept.extend(after);
-        kept
     }
+    kept.reverse();
+    kept.extend(after);
+    kept
+}
 
-    fn is_library(&self, statement: &Stmt) -> bool {
-        self.sources.file(statement.span.file).origin == Origin::Tapset
-    }
-
-    /// Whether the statement does nothing but give values to local variables, whose names are added.
-    fn assigns<'s>(&self, statement: &'s Stmt, names: &mut Vec<&'s str>) -> bool {
-        match &statement.kind {
-            StmtKind::Empty => true,
-            StmtKind::Block(block) => block.statements.iter().all(|statement| self.assigns(statement, names)),
-            StmtKind::If { condition, then, otherwise } => {
-                is_value(condition)
-                    && self.assigns(then, names)
-                    && otherwise.as_ref().is_none_or(|otherwise| self.assigns(otherwise, names))
+/// Whether the statement does nothing but give values to local variables, whose names are added.
+fn assigns<'s>(names: &Names, statement: &'s Stmt, assigned: &mut Vec<&'s str>) -> bool {
+    match &statement.kind {
+        StmtKind::Empty => true,
+        StmtKind::Block(block) => block.statements.iter().all(|statement| assigns(names, statement, assigned)),
+        StmtKind::If { condition, then, otherwise } => {
+            is_value(condition)
+                && assigns(names, then, assigned)
+                && otherwise.as_ref().is_none_or(|otherwise| assigns(names, otherwise, assigned))
+        }
+        StmtKind::Expr(Expr { kind: ExprKind::Assign(AssignOp::Set, left, right), .. }) => match &left.kind {
+            ExprKind::Ident(name) if names.find_global(statement.span.file, name).is_none() => {
+                assigned.push(name);
+                is_value(right)
             }
-            StmtKind::Expr(Expr { kind: ExprKind::Assign(AssignOp::Set, left, right), .. }) => match &left.kind {
-                ExprKind::Ident(name) if self.find_global(statement.span.file, name).is_none() => {
-                    names.push(name);
-                    is_value(right)
-                }
-                _ => false,
-            },
             _ => false,
-        }
+        },
+        _ => false,
     }
 }
 

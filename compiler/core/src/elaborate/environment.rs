@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What every phase is given and none of them owns: the sources, the options, the target, and the list of problems.
+
+use super::Options;
+use super::error::Error;
+use crate::probe::Resolver;
+use spile_source::diagnostic::{Diagnostic, Severity};
+use spile_source::{FileId, Origin, SourceMap};
+
+/// Codes of errors about things that a kernel's BTF does not describe and its DWARF may.
+const ABSENT: &[&str] = &["E0121", "E0122", "E0204", "E0205", "E0207"];
+
+pub(super) struct Environment<'a> {
+    pub sources: &'a SourceMap,
+    pub options: Options,
+    pub resolver: &'a mut Resolver<'a>,
+    problems: Vec<Diagnostic>,
+    failed: bool,
+}
+
+/// A state of the list of problems, to return to: see [`Environment::forget`].
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    problems: usize,
+    failed: bool,
+}
+
+impl<'a> Environment<'a> {
+    pub fn new(sources: &'a SourceMap, options: &Options, resolver: &'a mut Resolver<'a>) -> Environment<'a> {
+        Environment { sources, options: options.clone(), resolver, problems: Vec::new(), failed: false }
+    }
+
+    /// Whether an error was reported.
+    pub fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Whether the file is one of the library.
+    pub fn is_library(&self, file: FileId) -> bool {
+        is_library(self.sources, file)
+    }
+
+    pub fn report(&mut self, error: Error) {
+        self.add(error.diagnostic());
+    }
+
+    /// Adds a diagnostic, unless it is in the list already: a handler is elaborated once for each of its sites.
+    pub fn add(&mut self, diagnostic: Diagnostic) {
+        let absent = ABSENT.contains(&diagnostic.code.0);
+        let diagnostic = match self.resolver.without_dwarf().filter(|_| absent) {
+            Some(note) => diagnostic.note(note),
+            None => diagnostic,
+        };
+        self.failed |= diagnostic.severity == Severity::Error;
+        if !self.problems.contains(&diagnostic) {
+            self.problems.push(diagnostic);
+        }
+    }
+
+    /// The state of the list now.
+    pub fn mark(&self) -> Mark {
+        Mark { problems: self.problems.len(), failed: self.failed }
+    }
+
+    /// Forgets what was reported since.
+    pub fn forget(&mut self, since: Mark) {
+        self.problems.truncate(since.problems);
+        self.failed = since.failed;
+    }
+
+    /// The last problem reported since.
+    pub fn last_problem(&mut self, since: Mark) -> Option<&mut Diagnostic> {
+        self.problems.get_mut(since.problems..)?.last_mut()
+    }
+
+    /// Takes out of the list what was reported since.
+    pub fn take_problems(&mut self, since: Mark) -> Vec<Diagnostic> {
+        self.problems.split_off(since.problems.min(self.problems.len()))
+    }
+
+    pub fn into_problems(self) -> Vec<Diagnostic> {
+        self.problems
+    }
+}
+
+/// Whether the file is one of the library.
+pub(super) fn is_library(sources: &SourceMap, file: FileId) -> bool {
+    sources.file(file).origin == Origin::Tapset
+}

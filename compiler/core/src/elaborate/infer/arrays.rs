@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Types of arrays and aggregates.
+//!
+//! Only globals can be either. What a global is (a scalar, an array of so many keys, an aggregate) is seen from its uses,
+//! as its types are; every use notes what it says, and [`Inference::check_globals`] reports what disagrees.
+
+use super::types::TypeVar;
+use super::{Inference, Use};
+use crate::elaborate::error::Error;
+use crate::elaborate::unit::Unit;
+use crate::program::{GlobalId, Histogram, MAX_BUCKETS, Stats, Type};
+use spile_source::Span;
+use spile_syntax::ast::{self, Index};
+
+/// Keys of an array at the most, as in SystemTap.
+pub(in crate::elaborate) const MAX_KEYS: usize = 9;
+
+/// What the uses of a global say about its shape, with the first place that said it.
+#[derive(Default)]
+pub(in crate::elaborate) struct Shape {
+    /// Used as a plain value.
+    pub scalar: Option<Span>,
+    /// Used with keys.
+    pub keys: Option<(Vec<TypeVar>, Span)>,
+    /// Fed by `<<<` or asked by an extractor.
+    pub stats: Option<(Stats, Span)>,
+    /// A loop variable that is to hold the value of an element.
+    pub(super) looped: Option<Span>,
+    histogram: Option<Span>,
+    shift: Option<(u8, Span)>,
+}
+
+impl<'a> Inference<'_, 'a> {
+    fn infer_keys(&mut self, unit: &mut Unit, id: GlobalId, indices: &'a [Index], span: Span, any: bool) {
+        let vars = self.key_types(id, indices.len(), span);
+        for (number, index) in indices.iter().enumerate() {
+            match index {
+                Index::Expr(index) => {
+                    let given = self.infer(unit, index);
+                    if let Some(&var) = vars.get(number) {
+                        self.note_flow(unit, index, var);
+                        self.equate_at(var, given, index.span);
+                    }
+                }
+                Index::Any(span) if !any => self.env.report(Error::AnyKey { span: *span }),
+                Index::Any(_) => {}
+            }
+        }
+    }
+
+    /// Types of the keys of an array that is used with so many; none if it has another number.
+    fn key_types(&mut self, id: GlobalId, count: usize, span: Span) -> Vec<TypeVar> {
+        let name = || self.names.global_name(id);
+        if let Some((vars, first)) = &self.typed.globals[id.index()].shape.keys {
+            if vars.len() == count {
+                return vars.clone();
+            }
+            let error = Error::KeyCount { name: name(), keys: vars.len(), given: count, span, first: *first };
+            self.env.report(error);
+            return Vec::new();
+        }
+        if count > MAX_KEYS {
+            let error = Error::TooManyKeys { name: name(), given: count, span };
+            self.env.report(error);
+        }
+        let vars: Vec<TypeVar> = (0..count).map(|_| self.typed.types.fresh()).collect();
+        self.typed.globals[id.index()].shape.keys = Some((vars.clone(), span));
+        vars
+    }
+
+    /// The type of `array[indices]`.
+    pub(super) fn infer_element(&mut self, unit: &mut Unit, expr: &'a ast::Expr, written: bool) -> TypeVar {
+        let Some((id, indices)) = self.names.array_of(expr) else {
+            self.env.report(Error::NotGlobal { what: "array", span: expr.span });
+            return self.typed.types.fresh();
+        };
+        self.infer_keys(unit, id, indices, expr.span, false);
+        self.touch(id, written);
+        self.typed.globals[id.index()].ty
+    }
+
+    fn touch(&mut self, id: GlobalId, written: bool) {
+        let global = &mut self.typed.globals[id.index()];
+        if written {
+            global.written = true;
+        } else {
+            global.read = true;
+        }
+    }
+
+    /// `[keys] in array`, `n in @hist_log(x)`.
+    pub(super) fn infer_in(&mut self, unit: &mut Unit, indices: &'a [Index], array: &'a ast::Expr) {
+        if let ast::ExprKind::Histogram { .. } = &array.kind {
+            self.infer_histogram(unit, array);
+            return self.infer_bucket(unit, indices, array.span);
+        }
+        match self.names.array_of(array) {
+            Some((id, [])) => {
+                self.infer_keys(unit, id, indices, array.span, true);
+                self.touch(id, false);
+            }
+            _ => self.env.report(Error::NotGlobal { what: "array", span: array.span }),
+        }
+    }
+
+    pub(super) fn infer_bucket(&mut self, unit: &mut Unit, indices: &'a [Index], span: Span) {
+        match indices {
+            [Index::Expr(index)] => self.want(unit, index, Type::Long),
+            [Index::Any(span)] => self.env.report(Error::AnyKey { span: *span }),
+            _ => self.env.report(Error::BucketKeys { given: indices.len(), span }),
+        }
+    }
+
+    /// What `<<<` feeds or an extractor reads.
+    fn infer_aggregate(&mut self, unit: &mut Unit, expr: &'a ast::Expr, written: bool) -> Option<GlobalId> {
+        let Some((id, indices)) = self.names.array_of(expr) else {
+            self.env.report(Error::NotGlobal { what: "aggregate", span: expr.span });
+            return None;
+        };
+        if let ast::ExprKind::Index(..) = &expr.kind {
+            self.infer_keys(unit, id, indices, expr.span, false);
+        } else {
+            self.typed.globals[id.index()].shape.scalar.get_or_insert(expr.span);
+        }
+        self.typed.globals[id.index()].shape.stats.get_or_insert((Stats::default(), expr.span));
+        self.touch(id, written);
+        Some(id)
+    }
+
+    pub(super) fn infer_feed(&mut self, unit: &mut Unit, left: &'a ast::Expr, right: &'a ast::Expr) {
+        self.want(unit, right, Type::Long);
+        self.infer_aggregate(unit, left, true);
+    }
+
+    pub(super) fn infer_extract(&mut self, unit: &mut Unit, expr: &'a ast::Expr) {
+        let ast::ExprKind::Extract { extractor, aggregate, parameters } = &expr.kind else { return };
+        let Some(id) = self.infer_aggregate(unit, aggregate, false) else { return };
+        if *extractor != ast::Extractor::Variance {
+            return;
+        }
+        let name = self.names.global_name(id);
+        let shape = &mut self.typed.globals[id.index()].shape;
+        let shift = match parameters.first() {
+            None => None,
+            Some(&shift @ 0..=62) => Some(shift as u8),
+            Some(&given) => return self.env.report(Error::Shift { given, span: expr.span }),
+        };
+        if let Some((stats, _)) = &mut shape.stats {
+            stats.variance = true;
+            stats.shift = shift.unwrap_or(stats.shift);
+        }
+        match (shift, shape.shift) {
+            (Some(shift), None) => shape.shift = Some((shift, expr.span)),
+            (Some(shift), Some((before, first))) if before != shift => {
+                self.env.report(Error::TwoShapes { what: "bit shifts of @variance", name, span: expr.span, first });
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn infer_histogram(&mut self, unit: &mut Unit, expr: &'a ast::Expr) {
+        let ast::ExprKind::Histogram { linear, aggregate, parameters } = &expr.kind else { return };
+        let Some(id) = self.infer_aggregate(unit, aggregate, false) else { return };
+        let histogram = match (linear, parameters.as_slice()) {
+            (false, _) => Histogram::Log,
+            (true, &[low, high, width]) => match linear_buckets(low, high, width) {
+                Some(3..=128) => Histogram::Linear { low, high, width },
+                buckets => {
+                    return self.env.report(Error::LinearHistogram { low, high, width, buckets, span: expr.span });
+                }
+            },
+            (true, _) => return,
+        };
+        let name = self.names.global_name(id);
+        let shape = &mut self.typed.globals[id.index()].shape;
+        let first = *shape.histogram.get_or_insert(expr.span);
+        let Some((stats, _)) = &mut shape.stats else { return };
+        match stats.histogram {
+            Some(before) if before != histogram => {
+                self.env.report(Error::TwoShapes { what: "histograms", name, span: expr.span, first });
+            }
+            _ => stats.histogram = Some(histogram),
+        }
+    }
+
+    /// `delete` of an array, an element, some elements or an aggregate; false: of something else.
+    pub(super) fn infer_delete(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> bool {
+        let Some((id, indices)) = self.names.array_of(expr) else { return false };
+        if let ast::ExprKind::Index(..) = &expr.kind {
+            self.infer_keys(unit, id, indices, expr.span, true);
+        }
+        self.touch(id, true);
+        true
+    }
+
+    pub(super) fn infer_foreach(
+        &mut self,
+        unit: &mut Unit,
+        foreach: &'a ast::Foreach,
+        function: Option<usize>,
+        span: Span,
+    ) {
+        if let ast::ExprKind::Histogram { .. } = &foreach.array.kind {
+            self.infer_histogram(unit, &foreach.array);
+            for name in foreach.keys.iter().chain(&foreach.value) {
+                let ty = self.variable(unit, name, Use::Written);
+                self.set(ty, Type::Long, name.span);
+            }
+            if foreach.keys.len() != 1 {
+                self.env.report(Error::BucketKeys { given: foreach.keys.len(), span });
+            }
+        } else if let Some((id, [])) = self.names.array_of(&foreach.array) {
+            self.touch(id, false);
+            let vars = self.key_types(id, foreach.keys.len(), foreach.array.span);
+            for (number, name) in foreach.keys.iter().enumerate() {
+                let local = self.variable(unit, name, Use::Written);
+                if let Some(&var) = vars.get(number) {
+                    self.equate_at(var, local, name.span);
+                }
+            }
+            if let Some(name) = &foreach.value {
+                let local = self.variable(unit, name, Use::Written);
+                let ty = self.typed.globals[id.index()].ty;
+                self.equate_at(ty, local, name.span);
+                self.typed.globals[id.index()].shape.looped.get_or_insert(name.span);
+            }
+            if let Some(slice) = &foreach.slice {
+                self.infer_keys(unit, id, slice, foreach.array.span, true);
+            }
+        } else {
+            self.env.report(Error::NotGlobal { what: "array", span: foreach.array.span });
+            for name in foreach.keys.iter().chain(&foreach.value) {
+                self.variable(unit, name, Use::Written);
+            }
+        }
+        if let Some(limit) = &foreach.limit {
+            self.want(unit, limit, Type::Long);
+        }
+        self.infer_loop(unit, &foreach.body, function);
+    }
+}
+
+/// Buckets of a linear histogram with the two outer ones; None where the numbers make none.
+fn linear_buckets(low: i64, high: i64, width: i64) -> Option<i64> {
+    if width <= 0 || high < low {
+        return None;
+    }
+    Some(high.checked_sub(low)?.checked_div(width)?.saturating_add(3))
+}
+
+const _: () = assert!(MAX_BUCKETS == 128, "the range in infer_histogram");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_of_linear_histograms() {
+        assert_eq!(linear_buckets(0, 100, 10), Some(13));
+        assert_eq!(linear_buckets(5, 5, 1), Some(3));
+        assert_eq!(linear_buckets(0, 10, 0), None);
+        assert_eq!(linear_buckets(10, 0, 1), None);
+        assert_eq!(linear_buckets(i64::MIN, i64::MAX, 1), None);
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The end of inference: globals whose uses disagree, and what has no type.
+
+use super::Inference;
+use super::functions::Reached;
+use super::types::TypeVar;
+use crate::elaborate::error::Error;
+use crate::elaborate::unit::Handler;
+use crate::program::Type;
+use spile_source::Span;
+
+impl<'a> Inference<'_, 'a> {
+    /// Says what disagrees about the shape of globals.
+    pub(super) fn check_globals(&mut self) {
+        for index in 0..self.typed.globals.len() {
+            let (ast, global) = (self.names.globals[index], &self.typed.globals[index]);
+            let shape = &global.shape;
+            let name = || ast.name.text.clone();
+            let mut errors = Vec::new();
+            if let (Some(scalar), Some((_, keys))) = (shape.scalar, &shape.keys) {
+                errors.push(Error::ArrayAsValue { name: name(), span: scalar, keys: Some(*keys) });
+            } else if let (Some(_), Some(scalar)) = (ast.size, shape.scalar) {
+                errors.push(Error::ArrayAsValue { name: name(), span: scalar, keys: None });
+            } else if ast.wrap && shape.scalar.is_some() {
+                errors.push(Error::WrappedScalar { name: name(), span: ast.span });
+            }
+            if let Some((_, initial)) = &ast.initial {
+                let what = match (&shape.keys, &shape.stats) {
+                    (Some((_, span)), _) => Some(("an array", *span)),
+                    (None, Some((_, span))) => Some(("an aggregate", *span)),
+                    _ => None,
+                };
+                if let Some((what, used)) = what {
+                    errors.push(Error::InitialValue { name: name(), what, span: *initial, used });
+                }
+            }
+            if let (Some(_), Some(looped)) = (&shape.stats, shape.looped) {
+                errors.push(Error::ForeachAggregate { span: looped });
+            }
+            let ty = global.ty;
+            if let (Some((_, stats)), Some((_, value))) =
+                (&self.typed.globals[index].shape.stats, self.typed.types.decided(ty))
+            {
+                let name = self.names.globals[index].name.text.clone();
+                errors.push(Error::AggregateAsValue { name, span: value, stats: Some(*stats) });
+            }
+            errors.into_iter().for_each(|error| self.env.report(error));
+        }
+    }
+
+    /// What a library file keeps for itself and a script makes it only forget (`delete_stopwatch` and nothing else of its file)
+    /// holds nothing: its type is open and does not matter, and the user could not say it.
+    fn settle_library_globals(&mut self) {
+        for index in 0..self.typed.globals.len() {
+            let global = &self.typed.globals[index];
+            let declared = self.names.globals[index];
+            let name = &declared.name;
+            if !declared.private || !self.env.is_library(name.span.file) {
+                continue;
+            }
+            let span = name.span;
+            let keys: Vec<_> =
+                global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty]).collect();
+            for var in keys {
+                if self.typed.types.get(var).is_none() {
+                    // No conflict: it had no type.
+                    let _ = self.typed.types.set(var, Type::Long, span);
+                }
+            }
+        }
+    }
+
+    /// Whether a variable that is used lacks a type, or a call that is printed.
+    fn has_untyped(&mut self, handlers: &[Handler<'a>]) -> bool {
+        let units = handlers
+            .iter()
+            .map(|handler| &handler.unit)
+            .chain(self.typed.functions.iter().map(|function| &function.unit));
+        let locals = units.flat_map(|unit| &unit.locals).filter(|local| local.read).map(|local| local.ty);
+        let used = self.typed.globals.iter().filter(|global| global.read || global.written);
+        let globals = used
+            .flat_map(|global| global.shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied()).chain([global.ty]));
+        let all: Vec<TypeVar> = locals.chain(globals).chain(self.printed_calls.iter().map(|(ty, _)| *ty)).collect();
+        all.into_iter().any(|var| self.typed.types.get(var).is_none())
+    }
+
+    /// Everything must have a type now; says so where it has none.
+    pub(super) fn check_types(&mut self, handlers: &mut [Handler<'a>]) {
+        self.settle_library_globals();
+        if !self.env.failed() && self.has_untyped(handlers) {
+            self.ask_elided(handlers);
+        }
+        let mut untyped: Vec<(String, Span)> = Vec::new();
+        for index in 0..self.printed_calls.len() {
+            let (ty, name) = self.printed_calls[index];
+            if self.typed.types.get(ty).is_none() {
+                untyped.push((name.text.clone(), name.span));
+            }
+        }
+        let mut unassigned: Vec<(String, Vec<String>, Span)> = Vec::new();
+        let reached: Vec<usize> = self
+            .typed
+            .reached
+            .iter()
+            .filter_map(|reached| if let Reached::Function(index) = reached { Some(*index) } else { None })
+            .collect();
+        for &index in &reached {
+            let returns = self.typed.functions[index].returns;
+            if let (Some(span), Some(ty)) = (self.typed.functions[index].bare_return, self.typed.types.get(returns)) {
+                self.env.report(Error::BareReturn { ty, span });
+            }
+        }
+        for unit in handlers
+            .iter()
+            .map(|handler| &handler.unit)
+            .chain(reached.iter().map(|&index| &self.typed.functions[index].unit))
+        {
+            for local in &unit.locals {
+                if self.typed.types.get(local.ty).is_none() && local.read {
+                    untyped.push((local.name.clone(), local.span));
+                } else if !local.assigned && local.read {
+                    let others = unit.locals.iter().filter(|other| other.assigned).map(|other| other.name.clone());
+                    unassigned.push((
+                        local.name.clone(),
+                        others.chain(self.names.globals.iter().map(|global| global.name.text.clone())).collect(),
+                        local.span,
+                    ));
+                }
+            }
+        }
+        for (declared, global) in self.names.globals.iter().zip(&self.typed.globals) {
+            let (name, shape) = (&declared.name, &global.shape);
+            if !(global.read || global.written) || shape.stats.is_some() {
+                continue;
+            }
+            let keys = shape.keys.iter().flat_map(|(keys, _)| keys.iter().copied());
+            if keys.chain([global.ty]).any(|var| self.typed.types.get(var).is_none()) {
+                untyped.push((name.text.clone(), name.span));
+            }
+        }
+        for (name, near, span) in unassigned {
+            self.env.report(Error::NeverAssigned { name, near, span });
+        }
+        // One mistake makes others: types that are still open after an error say nothing new.
+        if !self.env.failed() {
+            for (name, span) in untyped {
+                self.env.report(Error::Unresolved { name, span });
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Which C type the values of variables point to: `x = $file` gives `x->f_path` a meaning.
+//!
+//! Inference notes every place where a value goes into a variable, parameter, result or element; once all is seen, the
+//! values' types are found and spread until nothing changes. Where two places disagree, the variable has no such type.
+
+use super::Inference;
+use super::types::TypeVar;
+use crate::elaborate::unit::{Handler, Unit};
+use spile_syntax::ast::{self, ExprKind};
+
+/// The unit that a place is in.
+#[derive(Clone, Copy)]
+enum Owner {
+    Handler(u32),
+    Function(usize),
+}
+
+/// A value that goes somewhere.
+pub(super) struct Flow<'a> {
+    value: &'a ast::Expr,
+    owner: Owner,
+    to: TypeVar,
+}
+
+/// Rounds of spreading types: longer chains of assignments against the order of the script lose theirs.
+const MAX_ROUNDS: usize = 16;
+
+impl<'a> Inference<'_, 'a> {
+    /// Notes that the value goes to what `to` is the type of.
+    pub(super) fn note_flow(&mut self, unit: &Unit, value: &'a ast::Expr, to: TypeVar) {
+        let owner = match (unit.function, unit.at.site) {
+            (Some(function), _) => Owner::Function(function),
+            (None, Some(site)) => Owner::Handler(site),
+            (None, None) => return,
+        };
+        if self.dead == 0 && carries(value) {
+            self.flows.push(Flow { value, owner, to });
+        }
+    }
+
+    /// Finds what variables point to.
+    pub(super) fn find_pointees(&mut self, handlers: &[Handler<'a>]) {
+        let flows = std::mem::take(&mut self.flows);
+        // Each round settles one more step of a chain of assignments.
+        for _ in 0..MAX_ROUNDS {
+            let mut changed = false;
+            for flow in &flows {
+                let found = match flow.owner {
+                    Owner::Handler(site) => match handlers.get(site as usize) {
+                        Some(handler) => self.lookup().pointee(&handler.unit, flow.value),
+                        None => None,
+                    },
+                    Owner::Function(index) => {
+                        let unit = std::mem::take(&mut self.typed.functions[index].unit);
+                        let found = self.lookup().pointee(&unit, flow.value);
+                        self.typed.functions[index].unit = unit;
+                        found
+                    }
+                };
+                let Some(found) = found else { continue };
+                let root = self.typed.types.root(flow.to);
+                match self.typed.pointees.get(&root) {
+                    None => {
+                        self.typed.pointees.insert(root, Some(found));
+                        changed = true;
+                    }
+                    Some(Some(before)) if before.name != found.name => {
+                        self.typed.pointees.insert(root, None);
+                        changed = true;
+                    }
+                    Some(_) => {}
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+}
+
+/// Whether the value of such an expression can point to something.
+fn carries(expr: &ast::Expr) -> bool {
+    !matches!(
+        expr.kind,
+        ExprKind::Number(_)
+            | ExprKind::String(_)
+            | ExprKind::Binary(..)
+            | ExprKind::Unary(..)
+            | ExprKind::Print(_)
+            | ExprKind::Step { .. }
+    )
+}

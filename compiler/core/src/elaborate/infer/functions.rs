@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Functions: which ones a call means, in which order overloads are tried, and the copies of those that use context
+//! variables.
+//!
+//! Functions of one name and number of parameters are tried in the order of their priority: `next` in one goes on with the
+//! one after it, with the arguments of the call. A function that uses context variables, itself or by what it calls, is
+//! copied for each probe that calls it.
+
+use super::types::{TypeVar, Types};
+use super::{Inference, Typed};
+use crate::builtin::{self, Builtin};
+use crate::elaborate::error::Error;
+use crate::elaborate::names::Names;
+use crate::elaborate::unit::{Local, Surroundings, Unit};
+use crate::elaborate::{guru, unneeded};
+use crate::program::{FunctionId, Type};
+use spile_source::Span;
+use spile_syntax::{ast, visit};
+
+/// A declared function, or a copy of one for a probe.
+pub(in crate::elaborate) struct Function<'a> {
+    pub ast: &'a ast::Function,
+    pub unit: Unit,
+    pub parameters: Vec<TypeVar>,
+    pub returns: TypeVar,
+    /// A `return` with a value was seen, or a type is declared.
+    pub has_value: bool,
+    /// A `return` without one was seen.
+    pub bare_return: Option<Span>,
+    /// Reached from a probe; numbered in the order in which it was reached.
+    pub id: Option<FunctionId>,
+    /// What `next` leads to, once that was asked.
+    pub next: Option<usize>,
+    /// It is embedded C that can ask for the next overload: calls go to a script function around it, with this number.
+    pub wrapper: Option<FunctionId>,
+    /// It uses context variables, itself or by what it calls; None: not asked yet.
+    contextual: Option<bool>,
+}
+
+/// What has a number among the functions of the program.
+#[derive(Clone, Copy)]
+pub(in crate::elaborate) enum Reached {
+    Function(usize),
+    /// The script function around embedded C with `STAP_NEXT`.
+    Wrapper(usize),
+}
+
+/// What a name called with some arguments is.
+pub(in crate::elaborate) enum Callee {
+    /// Index into [`Typed::functions`].
+    Function(usize),
+    Builtin(&'static Builtin),
+}
+
+impl<'a> Typed<'a> {
+    /// Adds a function with the text of `ast`; `unit` has its surroundings.
+    pub(super) fn copy_function(&mut self, ast: &'a ast::Function, mut unit: Unit) -> usize {
+        let returns = declared(&mut self.types, ast.returns, ast.name.span);
+        let mut parameters = Vec::new();
+        for parameter in &ast.parameters {
+            let ty = declared(&mut self.types, parameter.type_name, parameter.name.span);
+            parameters.push(ty);
+            let name = parameter.name.text.clone();
+            unit.add(Local { name, ty, span: parameter.name.span, assigned: true, read: true });
+        }
+        self.functions.push(Function {
+            ast,
+            unit,
+            parameters,
+            returns,
+            has_value: ast.returns.is_some() || embedded_gives_value(ast),
+            bare_return: None,
+            id: None,
+            next: None,
+            wrapper: None,
+            contextual: None,
+        });
+        self.functions.len() - 1
+    }
+
+    /// What a call means. A script's own function wins over a builtin of its name.
+    pub fn find_callee(
+        &mut self,
+        names: &Names<'a>,
+        at: &Surroundings,
+        name: &ast::Name,
+        arity: usize,
+    ) -> Result<Callee, Error> {
+        if let Some(&index) = names.overloads(name.span.file, &name.text, arity).first() {
+            return Ok(Callee::Function(self.in_context(names, index, at)));
+        }
+        match builtin::find(&name.text, arity) {
+            Some(builtin) => Ok(Callee::Builtin(builtin)),
+            None => Err(no_callee(names, name, arity)),
+        }
+    }
+
+    /// The function as it is called from there: itself, or its copy for the probe.
+    fn in_context(&mut self, names: &Names<'a>, index: usize, at: &Surroundings) -> usize {
+        let Some(site) = at.site else { return index };
+        if !self.is_contextual(names, index) {
+            return index;
+        }
+        if let Some(&copy) = self.copies.get(&(index, site)) {
+            return copy;
+        }
+        let copy = self.copy_function(self.functions[index].ast, Unit::new(at.clone()));
+        self.copies.insert((index, site), copy);
+        copy
+    }
+
+    /// Whether a declared function uses context variables, itself or by what it calls.
+    fn is_contextual(&mut self, names: &Names<'a>, index: usize) -> bool {
+        if let Some(known) = self.functions[index].contextual {
+            return known;
+        }
+        // Of functions that call each other in circles, any one that uses a variable itself settles it: what was asked
+        // first is answered last.
+        self.functions[index].contextual = Some(false);
+        let ast = self.functions[index].ast;
+        let ast::FunctionBody::Script(body) = &ast.body else { return false };
+        let mut calls = Vec::new();
+        let mut contextual = false;
+        visit::expressions(body, &mut |expr| match &expr.kind {
+            ast::ExprKind::Target(_)
+            | ast::ExprKind::Entry(_)
+            | ast::ExprKind::Var { .. }
+            | ast::ExprKind::Register { .. }
+            | ast::ExprKind::Cast { module: None, .. } => contextual = true,
+            ast::ExprKind::Call(name, arguments) => calls.push((name, arguments.len())),
+            _ => {}
+        });
+        for (name, arity) in calls {
+            if contextual {
+                break;
+            }
+            for callee in names.overloads(name.span.file, &name.text, arity) {
+                contextual |= self.is_contextual(names, callee);
+            }
+        }
+        if visit::any_statement(body, &|statement| matches!(statement.kind, ast::StmtKind::Next)) {
+            if let Some(next) = names.overload_after(ast) {
+                contextual |= self.is_contextual(names, next);
+            }
+        }
+        self.functions[index].contextual = Some(contextual);
+        contextual
+    }
+
+    /// The type of the result of a call, for who knows that it resolves.
+    pub fn result_type(&mut self, names: &Names<'a>, unit: &Unit, name: &ast::Name, arity: usize) -> Option<TypeVar> {
+        match self.find_callee(names, &unit.at, name, arity) {
+            Ok(Callee::Function(index)) => Some(self.functions[index].returns),
+            _ => None,
+        }
+    }
+
+    /// Whether the function gives a value, itself or by the overloads it goes on with.
+    pub fn gives_value(&self, index: usize) -> bool {
+        let mut at = Some(index);
+        while let Some(index) = at {
+            if self.functions[index].has_value {
+                return true;
+            }
+            at = self.functions[index].next;
+        }
+        false
+    }
+}
+
+impl<'a> Inference<'_, 'a> {
+    /// Notes that a function is called.
+    fn reach(&mut self, index: usize) {
+        if self.typed.functions[index].id.is_some() {
+            return;
+        }
+        self.typed.functions[index].id = Some(FunctionId(self.typed.reached.len() as u32));
+        self.typed.reached.push(Reached::Function(index));
+        // All of one name agree on their types, whether or not they are ever tried.
+        self.reach_next(index);
+        if let ast::FunctionBody::EmbeddedC(code) = &self.typed.functions[index].ast.body {
+            if code.text.contains("STAP_NEXT") {
+                self.typed.functions[index].wrapper = Some(FunctionId(self.typed.reached.len() as u32));
+                self.typed.reached.push(Reached::Wrapper(index));
+            }
+        }
+    }
+
+    /// Notes that a function goes on with the next overload.
+    fn reach_next(&mut self, index: usize) {
+        let Some(next) = self.names.overload_after(self.typed.functions[index].ast) else { return };
+        let at = self.typed.functions[index].unit.at.clone();
+        let next = self.typed.in_context(self.names, next, &at);
+        self.typed.functions[index].next = Some(next);
+        let (from, to) = (&self.typed.functions[index], &self.typed.functions[next]);
+        let mut pairs: Vec<(TypeVar, TypeVar)> =
+            from.parameters.iter().copied().zip(to.parameters.iter().copied()).collect();
+        pairs.push((from.returns, to.returns));
+        let span = to.ast.name.span;
+        for (from, to) in pairs {
+            self.equate_at(from, to, span);
+        }
+        self.reach(next);
+    }
+
+    pub(super) fn infer_functions(&mut self) {
+        let mut next = 0;
+        while let Some(&reached) = self.typed.reached.get(next) {
+            if let Reached::Function(index) = reached {
+                self.infer_function(index);
+            }
+            next += 1;
+        }
+    }
+
+    fn infer_function(&mut self, index: usize) {
+        let ast = self.typed.functions[index].ast;
+        if let ast::FunctionBody::EmbeddedC(code) = &ast.body {
+            self.infer_embedded(code);
+        }
+        if let ast::FunctionBody::Script(block) = &ast.body {
+            let mut unit = std::mem::take(&mut self.typed.functions[index].unit);
+            unit.function = Some(index);
+            unit.elided = unneeded::elided_of_function(self.env, self.names, block);
+            // What `next` asks of the function's surroundings while its unit is being worked on.
+            self.typed.functions[index].unit = Unit::new(unit.at.clone());
+            self.infer_statements(&mut unit, &block.statements, Some(index));
+            self.typed.functions[index].unit = unit;
+        }
+    }
+
+    pub(super) fn infer_return(&mut self, unit: &mut Unit, function: usize, value: &'a ast::Expr) {
+        let ty = self.infer(unit, value);
+        self.typed.functions[function].has_value = true;
+        let returns = self.typed.functions[function].returns;
+        self.note_flow(unit, value, returns);
+        self.equate_at(returns, ty, value.span);
+    }
+
+    /// A `return` without a value, in a function that gives one elsewhere or is asked for one.
+    pub(super) fn infer_bare_return(&mut self, function: usize, span: Span) {
+        if self.dead == 0 {
+            self.typed.functions[function].bare_return.get_or_insert(span);
+        }
+    }
+
+    /// The type of the result; None if it has none.
+    pub(super) fn infer_call(&mut self, unit: &mut Unit, name: &'a ast::Name, arguments: &'a [ast::Expr]) -> TypeVar {
+        match self.typed.find_callee(self.names, &unit.at, name, arguments.len()) {
+            Err(error) => {
+                self.env.report(error);
+                for argument in arguments {
+                    self.infer(unit, argument);
+                }
+                self.typed.types.fresh()
+            }
+            Ok(Callee::Builtin(builtin)) => {
+                self.typed.groups_asked |= builtin.groups;
+                self.typed.lines_asked |= builtin.lines;
+                if builtin.guru && !self.env.options.guru {
+                    self.env.report(Error::Guru { what: builtin.name, span: name.span });
+                }
+                for (argument, (_, ty)) in arguments.iter().zip(builtin.parameters) {
+                    self.want(unit, argument, *ty);
+                }
+                // One that gives nothing, as exit(), is 0 where a value is asked.
+                self.typed.types.known(builtin.returns.unwrap_or(Type::Long), name.span)
+            }
+            Ok(Callee::Function(index)) => {
+                guru::check_call(self.env, self.typed.functions[index].ast, name.span);
+                if self.dead == 0 {
+                    self.reach(index);
+                }
+                for (number, argument) in arguments.iter().enumerate() {
+                    let given = self.infer(unit, argument);
+                    let parameter = self.typed.functions[index].parameters[number];
+                    self.note_flow(unit, argument, parameter);
+                    self.equate_at(parameter, given, argument.span);
+                }
+                self.typed.functions[index].returns
+            }
+        }
+    }
+}
+
+/// Why a call means nothing: another number of arguments, or no function of the name.
+fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
+    let functions = names.functions_named(name.span.file, &name.text);
+    let declared = functions.first().map(|&index| names.functions[index].name.span);
+    let mut takes: Vec<usize> = functions.iter().map(|&index| names.functions[index].parameters.len()).collect();
+    takes.extend(builtin::arities(&name.text));
+    if !takes.is_empty() {
+        takes.sort_unstable();
+        takes.dedup();
+        return Error::Arity { name: name.text.clone(), takes, given: arity, span: name.span, declared };
+    }
+    let mut near: Vec<String> = names.function_names().map(String::from).collect();
+    near.extend(builtin::all().map(|builtin| builtin.name.to_string()));
+    near.sort();
+    near.dedup();
+    Error::UnknownFunction { name: name.text.clone(), span: name.span, near }
+}
+
+/// Whether a function's C sets its result: of which type is left to those who call it.
+fn embedded_gives_value(function: &ast::Function) -> bool {
+    match &function.body {
+        ast::FunctionBody::EmbeddedC(code) => {
+            ["STAP_RETVALUE", "STAP_RETURN", "__retvalue"].iter().any(|word| code.text.contains(word))
+        }
+        ast::FunctionBody::Script(_) => false,
+    }
+}
+
+fn declared(types: &mut Types, declared: Option<ast::TypeName>, span: Span) -> TypeVar {
+    match declared {
+        None => types.fresh(),
+        Some(ast::TypeName::Long) => types.known(Type::Long, span),
+        Some(ast::TypeName::String) => types.known(Type::String, span),
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Members of structs and elements of arrays: from an object that was found to one inside it.
+
+use super::value::{Scalar, add, binary, debug_error, expr, load, long, scalar};
+use crate::elaborate::error::Error;
+use crate::probe::{BitRange, Found, Location};
+use crate::program::{BinaryOp, Expr, ExprKind};
+use spile_debuginfo::target::Object;
+use spile_debuginfo::{MemberError, Type as CType, TypeId};
+use spile_source::Span;
+use spile_syntax::ast;
+use std::rc::Rc;
+
+/// The member of an object; also behind a pointer to one.
+pub(super) fn find_member(base: Found, member: &ast::Name) -> Result<Found, Error> {
+    let span = member.span;
+    let object = base.object.clone();
+    let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
+    let type_name = || debug.type_name(base.type_id);
+    let (address, container) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
+        // Behind a pointer that is nowhere the object itself may still be somewhere.
+        (_, CType::Pointer(Some(target))) if matches!(base.location, Location::Pointer(_)) => {
+            let Location::Pointer(to) = base.location else {
+                return Err(Error::NotAStruct { type_name: type_name(), span });
+            };
+            return find_member(Found { object, type_id: target, location: *to }, member);
+        }
+        (_, CType::Pointer(Some(target))) => (load(&base, span)?, target),
+        (id, CType::Struct { .. }) => match &base.location {
+            Location::Memory { address, bits: None } => (address.clone(), id),
+            _ => return find_part(&base, id, member),
+        },
+        _ => return Err(Error::NotAStruct { type_name: type_name(), span }),
+    };
+    let found = member_of(debug, container, member)?;
+    let address = add(address, found.offset as i64);
+    let bits = found.bits.map(|bits| BitRange { first: bits.first, bits: bits.bits });
+    Ok(Found { object, type_id: found.type_id, location: Location::Memory { address, bits } })
+}
+
+/// A member of a struct that is not in memory as one.
+fn find_part(base: &Found, container: TypeId, member: &ast::Name) -> Result<Found, Error> {
+    let (span, object) = (member.span, base.object.clone());
+    let debug = object.debug().map_err(|error| debug_error(error, span))?;
+    let found = member_of(debug, container, member)?;
+    let lost = Error::NoAddress { span, why: "the compiler has optimised out this part of the struct" };
+    let first = found.offset.saturating_mul(8).saturating_add(found.bits.map_or(0, |bits| bits.first));
+    let Some(location) = crate::probe::beyond(&base.location, first) else { return Err(lost) };
+    let location = match found.bits {
+        None => location,
+        Some(bits) => {
+            let value = crate::probe::joined(&location, u64::from(bits.bits)).ok_or(lost)?;
+            let signed = matches!(scalar(debug, found.type_id, span)?, Scalar::Number { signed: true, .. });
+            Location::Value(if signed { expr(ExprKind::SignExtend(Box::new(value), bits.bits), span) } else { value })
+        }
+    };
+    Ok(Found { object: object.clone(), type_id: found.type_id, location })
+}
+
+fn member_of(
+    debug: &spile_debuginfo::DebugInfo,
+    container: TypeId,
+    member: &ast::Name,
+) -> Result<spile_debuginfo::FoundMember, Error> {
+    let span = member.span;
+    debug.member(container, &member.text).map_err(|error| match error {
+        MemberError::NoMember { candidates } => {
+            let type_name = debug.type_name(container);
+            Error::NoMember { type_name, member: member.text.clone(), available: candidates, span }
+        }
+        MemberError::NotAStruct => Error::NotAStruct { type_name: debug.type_name(container), span },
+        MemberError::Incomplete { name } => {
+            Error::DebugInfo { message: format!("`{name}` is only declared, nowhere defined, in this object"), span }
+        }
+        MemberError::Debug(error) => debug_error(error, span),
+    })
+}
+
+/// Element `index` of an array, or of what a pointer points to.
+pub(super) fn find_element(base: Found, index: Expr, span: Span) -> Result<Found, Error> {
+    let object = base.object.clone();
+    let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
+    let (address, element) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
+        (_, CType::Pointer(Some(target))) => match (&base.location, &index.kind) {
+            (Location::Pointer(to), ExprKind::Long(0)) => {
+                return Ok(Found { object, type_id: target, location: (**to).clone() });
+            }
+            _ => (load(&base, span)?, target),
+        },
+        (_, CType::Array { element, counts }) => match &base.location {
+            Location::Memory { address, bits: None } => {
+                // One index of a many-dimensional array gives the array of the other dimensions.
+                let rest =
+                    debug.array_element(base.type_id, element, &counts).map_err(|error| debug_error(error, span))?;
+                (address.clone(), rest)
+            }
+            _ => return Err(Error::NoAddress { span, why: "the array is held in registers" }),
+        },
+        _ => return Err(Error::NotIndexable { type_name: debug.type_name(base.type_id), span }),
+    };
+    element_at(object.clone(), address, element, index, span)
+}
+
+/// Element `index` of those that begin at the address.
+pub(super) fn element_at(
+    object: Rc<Object>,
+    address: Expr,
+    element: TypeId,
+    index: Expr,
+    span: Span,
+) -> Result<Found, Error> {
+    let holder = object.clone();
+    let debug = holder.debug().map_err(|error| debug_error(error, span))?;
+    let size = debug.size_of(element).map_err(|error| debug_error(error, span))?;
+    let Some(size) = size.filter(|size| *size > 0) else {
+        return Err(Error::NotIndexable { type_name: debug.type_name(element), span });
+    };
+    let address = match index.kind {
+        ExprKind::Long(number) => add(address, number.wrapping_mul(size as i64)),
+        _ => binary(BinaryOp::Add, address, binary(BinaryOp::Multiply, index, long(size as i64, span))),
+    };
+    Ok(Found { object, type_id: element, location: Location::Memory { address, bits: None } })
+}

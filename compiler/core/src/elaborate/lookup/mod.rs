@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Target expressions: `$x->f[i]`, `&$x->f`, `@cast(...)->f`, `@var("v")` to objects of the debug information.
+//!
+//! Inference asks whether something is there ([`Lookup::is_defined`]) and what values point to ([`pointee`]), lowering
+//! where it is ([`find`]). [`member`] goes from an object to one inside it, [`value`] from an object to its value.
+
+mod fold;
+mod member;
+pub(super) mod pointee;
+pub(super) mod value;
+
+use super::environment::Environment;
+use super::error::Error;
+use super::infer::Typed;
+use super::names::Names;
+use super::unit::Unit;
+use crate::probe::{ContextError, Found, Location};
+use crate::program::{Expr, ExprKind};
+use pointee::{is_pointed, only_index};
+use spile_debuginfo::Type as CType;
+use spile_debuginfo::target::Object;
+use spile_source::Span;
+use spile_syntax::ast;
+use std::rc::Rc;
+use value::{debug_error, load, long};
+
+/// A `$$` word or a pretty form whose value is text: `$$vars`, `$$parms$`.
+pub(super) fn is_text(name: &str) -> bool {
+    name.starts_with("$$")
+}
+
+/// What is needed to find what target expressions mean.
+pub(super) struct Lookup<'l, 'a> {
+    pub env: &'l mut Environment<'a>,
+    pub names: &'l Names<'a>,
+    pub typed: &'l mut Typed<'a>,
+    /// Whether a variable is there is asked, and not why not.
+    only_asked: bool,
+}
+
+/// Where [`find`] has the values of indices and addresses from.
+pub(super) trait Operands<'a> {
+    fn lookup(&mut self) -> Lookup<'_, 'a>;
+
+    /// The value of an expression within a target expression.
+    fn value(&mut self, expr: &ast::Expr) -> Result<Expr, Error>;
+}
+
+/// As long as nothing is lowered, all operands are 0: they change neither types nor whether something is there.
+impl<'a> Operands<'a> for Lookup<'_, 'a> {
+    fn lookup(&mut self) -> Lookup<'_, 'a> {
+        Lookup { env: self.env, names: self.names, typed: self.typed, only_asked: self.only_asked }
+    }
+
+    fn value(&mut self, expr: &ast::Expr) -> Result<Expr, Error> {
+        Ok(long(0, expr.span))
+    }
+}
+
+/// The object that a target expression or cast names.
+pub(super) fn find<'a>(operands: &mut dyn Operands<'a>, unit: &Unit, target: &ast::Expr) -> Result<Found, Error> {
+    let is_element = |operands: &mut dyn Operands<'a>, expr: &ast::Expr| operands.lookup().names.is_element(expr);
+    match &target.kind {
+        ast::ExprKind::Target(name) => operands.lookup().find_variable(unit, name, target.span),
+        ast::ExprKind::Member(base, member) => {
+            // `(&x)->m` is a member of x.
+            let base = match &base.kind {
+                ast::ExprKind::AddressOf(whole) => find(operands, unit, whole)?,
+                _ => find(operands, unit, base)?,
+            };
+            member::find_member(base, member)
+        }
+        ast::ExprKind::Index(base, indices) if !is_element(operands, target) => {
+            let number = only_index(indices, target.span)?;
+            // A cast and a typed value are pointers: an index counts from what they point to.
+            let pointer =
+                is_pointed(base) || is_element(operands, base) || matches!(base.kind, ast::ExprKind::Cast { .. });
+            let base = find(operands, unit, base)?;
+            let number = operands.value(number)?;
+            if pointer {
+                let Location::Memory { address, bits: None } = base.location else {
+                    return Err(Error::NotIndexable { type_name: "a bit-field".into(), span: target.span });
+                };
+                return member::element_at(base.object, address, base.type_id, number, target.span);
+            }
+            member::find_element(base, number, target.span)
+        }
+        ast::ExprKind::Var { name, module } => operands.lookup().find_var(unit, name, module.as_deref(), target.span),
+        ast::ExprKind::Cast { value, type_name, module } => {
+            let address = operands.value(value)?;
+            operands.lookup().find_cast(unit, address, type_name, module.as_deref(), target.span)
+        }
+        _ if is_pointed(target) || is_element(operands, target) => pointee::find_pointed(operands, unit, target),
+        _ => {
+            let type_name = operands.lookup().env.sources.text(target.span).to_string();
+            Err(Error::NotAStruct { type_name, span: target.span })
+        }
+    }
+}
+
+impl<'l, 'a> Lookup<'l, 'a> {
+    pub fn new(env: &'l mut Environment<'a>, names: &'l Names<'a>, typed: &'l mut Typed<'a>) -> Lookup<'l, 'a> {
+        Lookup { env, names, typed, only_asked: false }
+    }
+
+    /// [`find`] with 0 for every operand: for the type, and whether it is there.
+    pub fn find(&mut self, unit: &Unit, target: &ast::Expr) -> Result<Found, Error> {
+        find(self, unit, target)
+    }
+
+    /// Whether the operand of `@defined` can be resolved at this site.
+    pub fn is_defined(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {
+        Lookup { only_asked: true, ..self.lookup() }.is_there(unit, operand)
+    }
+
+    fn is_there(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {
+        match &operand.kind {
+            ast::ExprKind::Pretty(base, _) => self.find(unit, base).is_ok(),
+            ast::ExprKind::AddressOf(base) => {
+                self.find(unit, base).is_ok_and(|found| matches!(found.location, Location::Memory { .. }))
+            }
+            ast::ExprKind::Entry(inner) => self.is_there(unit, inner),
+            ast::ExprKind::Target(name) if is_text(name) => unit.at.has_variables(),
+            _ => self.find(unit, operand).and_then(|found| load(&found, operand.span)).is_ok(),
+        }
+    }
+
+    fn find_variable(&mut self, unit: &Unit, name: &str, span: Span) -> Result<Found, Error> {
+        let plain = name.trim_start_matches('$');
+        let Some(context) = &unit.at.context else {
+            return Err(Error::NoContext { name: name.into(), point: None, span });
+        };
+        let asked = self.only_asked;
+        // Whoever asks for this one by its name has it, or an error that says so.
+        let settled = |mut found: Found| {
+            if let Location::Told(location) = found.location {
+                found.location = *location;
+            }
+            if let Location::Value(value) | Location::Memory { address: value, .. } = &mut found.location {
+                place(value, span);
+            }
+            found
+        };
+        let found = match context.variable(plain) {
+            Err(ContextError::Unknown) => self.find_external(unit, plain, span)?.ok_or(ContextError::Unknown),
+            found => found,
+        };
+        let context = unit.at.context.as_ref().ok_or(Error::NoContext { name: name.into(), point: None, span })?;
+        found.map(settled).map_err(|error| {
+            let names = || -> Vec<String> {
+                // What is optimised out there would be no help.
+                if asked {
+                    return Vec::new();
+                }
+                let returned = std::iter::once("return".to_string());
+                let mut names: Vec<String> = returned.chain(context.parameters()).chain(context.locals()).collect();
+                names.retain(|name| context.variable(name).is_ok());
+                names.into_iter().map(|name| format!("${name}")).collect()
+            };
+            let (name, place) = (name.to_string(), context.place());
+            match error {
+                ContextError::None => Error::NoContext { name, point: Some(unit.at.point.clone()), span },
+                ContextError::Unknown => Error::UnknownVariable { name, place, available: names(), span },
+                ContextError::OptimizedOut => {
+                    let out = (!asked)
+                        .then(|| context.elsewhere(plain))
+                        .flatten()
+                        .map(|elsewhere| format!("optimised out at {elsewhere}"));
+                    let why = vec![out.unwrap_or_else(|| "the compiler has optimised it out".into())];
+                    Error::NoValueThere { name, place, why, available: names(), span }
+                }
+                ContextError::NoValue(mut why) => {
+                    why.extend(
+                        (!asked)
+                            .then(|| context.elsewhere(plain))
+                            .flatten()
+                            .map(|elsewhere| format!("no value at {elsewhere}")),
+                    );
+                    Error::NoValueThere { name, place, why, available: names(), span }
+                }
+                ContextError::NotReturn => Error::NotReturnProbe { span },
+                ContextError::Void => Error::VoidReturn { function: place, span },
+                ContextError::DebugInfo(message) => Error::DebugInfo { message, span },
+            }
+        })
+    }
+
+    /// The variable of the whole kernel or module that the probed code means by a name, `$jiffies`: assembler and inlined
+    /// copies too, which declare none. Not at returns, where a name means what was at the entry.
+    fn find_external(&mut self, unit: &Unit, name: &str, span: Span) -> Result<Option<Found>, Error> {
+        let code = unit.at.context.as_ref().filter(|context| {
+            context.has_registers() && matches!(context.variable("return"), Err(ContextError::NotReturn))
+        });
+        let Some(own) = code.and_then(|context| context.object()) else { return Ok(None) };
+        let kernel = self.env.resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok());
+        for object in std::iter::once(own).chain(kernel) {
+            let debug = object.debug().map_err(|error| debug_error(error, span))?;
+            let Ok(found) = debug.external_global(name).map_err(|error| debug_error(error, span))? else { continue };
+            self.env
+                .resolver
+                .target(&object)
+                .map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
+            let Ok(location) = crate::probe::locate(&found.location, &object) else { continue };
+            return Ok(Some(Found { object, type_id: found.type_id, location }));
+        }
+        Ok(None)
+    }
+
+    /// `@var("name@file", "module")`, or a variable of the object that is probed.
+    fn find_var(&mut self, unit: &Unit, name: &[u8], module: Option<&[u8]>, span: Span) -> Result<Found, Error> {
+        let text = String::from_utf8_lossy(name).into_owned();
+        let (name, file) = match text.split_once('@') {
+            Some((name, file)) => (name, Some(file)),
+            None => (text.as_str(), None),
+        };
+        let objects = self.objects(unit, module, span)?;
+        for object in &objects {
+            let debug = object.debug().map_err(|error| debug_error(error, span))?;
+            let found = match debug.global(name, file).map_err(|error| debug_error(error, span))? {
+                Ok(found) => found,
+                Err(spile_debuginfo::Unavailable::Unknown) => continue,
+                Err(reason) => {
+                    let why = crate::probe::why_unavailable(reason);
+                    let place = object.name().to_string();
+                    return Err(Error::NoValueThere { name: text.clone(), place, why, available: Vec::new(), span });
+                }
+            };
+            self.env
+                .resolver
+                .target(object)
+                .map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
+            let location = crate::probe::locate(&found.location, object).map_err(|why| {
+                let place = object.name().to_string();
+                Error::NoValueThere { name: text.clone(), place, why: vec![why], available: Vec::new(), span }
+            })?;
+            return Ok(Found { object: object.clone(), type_id: found.type_id, location });
+        }
+        let searched = objects.iter().map(|object| object.name().to_string()).collect::<Vec<_>>().join(", ");
+        Err(Error::UnknownGlobal { name: text, objects: searched, span })
+    }
+
+    /// The objects whose debug information is meant: those named, else the probe's own and the kernel.
+    pub(in crate::elaborate) fn objects(
+        &mut self,
+        unit: &Unit,
+        module: Option<&[u8]>,
+        span: Span,
+    ) -> Result<Vec<Rc<Object>>, Error> {
+        let modules = module.map(|list| String::from_utf8_lossy(list).into_owned()).unwrap_or_default();
+        let mut objects = Vec::new();
+        if modules.is_empty() {
+            objects.extend(unit.at.context.as_ref().and_then(|context| context.object()));
+            objects.extend(self.env.resolver.kernel().ok().and_then(|kernel| kernel.vmlinux().ok()));
+        }
+        // Of several the first that has it counts, so one that is missing is passed over.
+        let mut missing = None;
+        for module in modules.split(':').filter(|module| !module.is_empty()) {
+            let kernel = self
+                .env
+                .resolver
+                .kernel()
+                .map_err(|_| Error::DebugInfo { message: "no kernel to take types from".into(), span })?;
+            objects.extend(self.env.resolver.header(module));
+            // The headers that `kernel<linux/x.h>` or `kernel"linux/x.h"` names say nothing that the kernel's own types do not.
+            let object = match module.split(['<', '"']).next() {
+                Some("kernel" | "") | None => kernel.vmlinux(),
+                Some(module) => self.env.resolver.module(module),
+            };
+            match object {
+                Ok(object) => objects.push(object),
+                Err(error) => missing = missing.or(Some(Error::DebugInfo { message: error.to_string(), span })),
+            }
+        }
+        match missing {
+            Some(missing) if objects.is_empty() => Err(missing),
+            _ => Ok(objects),
+        }
+    }
+
+    fn find_cast(
+        &mut self,
+        unit: &Unit,
+        address: Expr,
+        type_name: &[u8],
+        module: Option<&[u8]>,
+        span: Span,
+    ) -> Result<Found, Error> {
+        let type_name = String::from_utf8_lossy(type_name).into_owned();
+        let objects = self.objects(unit, module, span)?;
+        for object in &objects {
+            let debug = object.debug().map_err(|error| debug_error(error, span))?;
+            let Some(id) =
+                debug.find_type(type_name.trim_end_matches(['*', ' '])).map_err(|error| debug_error(error, span))?
+            else {
+                continue;
+            };
+            let pointer = type_name.contains('*') || matches!(debug.resolve(id), Ok((_, CType::Pointer(_))));
+            // `@cast(p, "struct x")` and `@cast(p, "struct x*")` both mean the object that p points to.
+            let type_id = match debug.resolve(id) {
+                Ok((_, CType::Pointer(Some(target)))) if pointer => target,
+                _ => id,
+            };
+            return Ok(Found { object: object.clone(), type_id, location: Location::Memory { address, bits: None } });
+        }
+        let object = module.map_or_else(|| "the kernel".into(), |module| String::from_utf8_lossy(module).into_owned());
+        Err(Error::UnknownType { type_name, object, span })
+    }
+}
+
+/// Gives the reads of an expression that debug information has made the place where they are used.
+fn place(value: &mut Expr, span: Span) {
+    value.span = span;
+    match &mut value.kind {
+        ExprKind::Read { address: inner, .. }
+        | ExprKind::SignExtend(inner, _)
+        | ExprKind::Bits { value: inner, .. }
+        | ExprKind::Negate(inner)
+        | ExprKind::Not(inner)
+        | ExprKind::Complement(inner) => place(inner, span),
+        ExprKind::Binary(_, left, right) => [left, right].into_iter().for_each(|inner| place(inner, span)),
+        ExprKind::Conditional(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().for_each(|inner| place(inner, span))
+        }
+        _ => {}
+    }
+}

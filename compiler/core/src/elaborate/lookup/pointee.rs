@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Which C type the values of variables point to: `x = $file` makes `x->f_path` mean something.
+//!
+//! The types are found by inference (`infer/flow.rs`).
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{Lookup, Operands};
+use crate::elaborate::error::Error;
+use crate::elaborate::infer::types::TypeVar;
+use crate::elaborate::unit::Unit;
+use crate::probe::{Found, Location};
+use spile_debuginfo::target::Object;
+use spile_debuginfo::{Type as CType, TypeId};
+use spile_source::Span;
+use spile_syntax::ast::{self, ExprKind, Index};
+
+/// What a value points to.
+#[derive(Clone)]
+pub(in crate::elaborate) struct Pointee {
+    object: Rc<Object>,
+    type_id: TypeId,
+    /// As the object's debug information spells it: types of several objects are the same by their name.
+    pub(in crate::elaborate) name: String,
+}
+
+/// What is known of variables; None: they disagree.
+pub(in crate::elaborate) type Pointees = HashMap<TypeVar, Option<Pointee>>;
+
+impl Lookup<'_, '_> {
+    /// What the value of an expression points to, as far as is known now.
+    pub(in crate::elaborate) fn pointee(&mut self, unit: &Unit, expr: &ast::Expr) -> Option<Pointee> {
+        match &expr.kind {
+            ExprKind::Conditional(_, then, otherwise) => {
+                self.pointee(unit, then).or_else(|| self.pointee(unit, otherwise))
+            }
+            ExprKind::Assign(ast::AssignOp::Set, _, value) | ExprKind::Entry(value) => self.pointee(unit, value),
+            ExprKind::AddressOf(base) => {
+                let found = self.find(unit, base).ok()?;
+                Some(named(found.object, found.type_id))
+            }
+            ExprKind::Cast { .. } => {
+                let found = self.find(unit, expr).ok()?;
+                Some(named(found.object, found.type_id))
+            }
+            ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Var { .. } => self.points_to(unit, expr),
+            ExprKind::Call(name, arguments) if self.builtin_pointee(name, arguments.len()).is_some() => {
+                let type_name = self.builtin_pointee(name, arguments.len())?.as_bytes().to_vec();
+                let kind =
+                    ExprKind::Cast { value: Box::new(expr.clone()), type_name, module: Some(b"kernel".to_vec()) };
+                let found = self.find(unit, &ast::Expr { kind, span: expr.span }).ok()?;
+                Some(named(found.object, found.type_id))
+            }
+            ExprKind::Index(..) if !self.names.is_element(expr) => self.points_to(unit, expr),
+            _ => {
+                let var = self.variable_type(unit, expr)?;
+                let root = self.typed.types.root(var);
+                self.typed.pointees.get(&root).cloned().flatten()
+            }
+        }
+    }
+
+    /// The kernel's type that a builtin's result points to.
+    fn builtin_pointee(&self, name: &ast::Name, arity: usize) -> Option<&'static str> {
+        let own = !self.names.overloads(name.span.file, &name.text, arity).is_empty();
+        (!own && name.text == "task_current" && arity == 0).then_some("task_struct")
+    }
+
+    fn points_to(&mut self, unit: &Unit, expr: &ast::Expr) -> Option<Pointee> {
+        let found = self.find(unit, expr).ok()?;
+        let debug = found.object.debug().ok()?;
+        let target = match debug.resolve(found.type_id).ok()?.1 {
+            CType::Pointer(target) => target?,
+            CType::Array { element, counts } => debug.array_element(found.type_id, element, &counts).ok()?,
+            _ => return None,
+        };
+        Some(named(found.object.clone(), target))
+    }
+
+    /// The type of a variable, an array's elements or a function's result.
+    fn variable_type(&mut self, unit: &Unit, expr: &ast::Expr) -> Option<TypeVar> {
+        match &expr.kind {
+            ExprKind::Ident(name) => match unit.names.get(name) {
+                Some(id) => Some(unit.locals.get(id.index())?.ty),
+                None => self.names.find_global(expr.span.file, name).map(|id| self.typed.globals[id.index()].ty),
+            },
+            ExprKind::Index(base, _) => match &base.kind {
+                ExprKind::Ident(name) => {
+                    self.names.find_global(base.span.file, name).map(|id| self.typed.globals[id.index()].ty)
+                }
+                _ => None,
+            },
+            ExprKind::Call(name, arguments) => self.typed.result_type(self.names, unit, name, arguments.len()),
+            _ => None,
+        }
+    }
+}
+
+fn named(object: Rc<Object>, type_id: TypeId) -> Pointee {
+    let name = object.debug().map(|debug| debug.type_name(type_id)).unwrap_or_default();
+    Pointee { object, type_id, name }
+}
+
+/// The object that the value of an expression points to.
+pub(super) fn find_pointed(operands: &mut dyn Operands, unit: &Unit, expr: &ast::Expr) -> Result<Found, Error> {
+    let Some(pointee) = operands.lookup().pointee(unit, expr) else {
+        return Err(Error::NoPointee { text: spile_syntax::print::expr(expr), span: expr.span });
+    };
+    let address = operands.value(expr)?;
+    let location = Location::Memory { address, bits: None };
+    Ok(Found { object: pointee.object, type_id: pointee.type_id, location })
+}
+
+/// `base->member` or `base[i]` on what is neither a target nor a cast: a typed pointer.
+pub(super) fn is_pointed(expr: &ast::Expr) -> bool {
+    matches!(
+        expr.kind,
+        ExprKind::Ident(_) | ExprKind::Call(..) | ExprKind::Conditional(..) | ExprKind::Assign(..) | ExprKind::Entry(_)
+    )
+}
+
+/// The only index, where there is one and it is no `*`.
+pub(super) fn only_index(indices: &[Index], span: Span) -> Result<&ast::Expr, Error> {
+    match indices {
+        [Index::Expr(number)] => Ok(number),
+        _ => Err(Error::NotIndexable { type_name: "more than one index".into(), span }),
+    }
+}

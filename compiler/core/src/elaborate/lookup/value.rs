@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Objects that were found to what the program does with them: their values, the places of assignments, addresses.
+
+use crate::elaborate::error::Error;
+use crate::probe::{BitRange, Found, Location};
+use crate::program::{BinaryOp, BitField, Expr, ExprKind, LValue, Type};
+use spile_debuginfo::{BaseEncoding, Type as CType, TypeId};
+use spile_source::Span;
+
+pub(in crate::elaborate) fn long(value: i64, span: Span) -> Expr {
+    Expr { kind: ExprKind::Long(value), ty: Type::Long, span }
+}
+
+pub(in crate::elaborate) fn add(left: Expr, right: i64) -> Expr {
+    if right == 0 {
+        return left;
+    }
+    let span = left.span;
+    binary(BinaryOp::Add, left, long(right, span))
+}
+
+pub(in crate::elaborate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+    let span = left.span;
+    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty: Type::Long, span }
+}
+
+pub(super) fn expr(kind: ExprKind, span: Span) -> Expr {
+    Expr { kind, ty: Type::Long, span }
+}
+
+/// The value of a found object as a long.
+pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<Expr, Error> {
+    let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
+    let shape = scalar(debug, found.type_id, span)?;
+    let value = match (&found.location, &shape) {
+        (Location::Told(location), _) => {
+            let found = Found { object: found.object.clone(), type_id: found.type_id, location: (**location).clone() };
+            return load(&found, span);
+        }
+        (Location::Pointer(_), _) => {
+            return Err(Error::NoAddress {
+                span,
+                why: "the compiler keeps what it points to out of memory: ask for what is there",
+            });
+        }
+        (Location::Memory { address, bits: None }, Scalar::Array) => return Ok(address.clone()),
+        (_, Scalar::Array) => return Err(Error::NoAddress { span, why: "the array is held in registers" }),
+        (Location::Memory { address, bits: Some(range) }, Scalar::Number { signed, .. }) => {
+            return bit_field(address, *range, *signed, span);
+        }
+        (Location::Memory { address, bits: None }, Scalar::Number { size, .. }) => {
+            let address = Box::new(address.clone());
+            expr(ExprKind::Read { address, size: *size, user: false }, span)
+        }
+        (Location::Register { offset }, _) => expr(ExprKind::Register { offset: *offset }, span),
+        (Location::Value(value), _) => value.clone(),
+        (Location::Parts(_), Scalar::Number { size, .. }) => {
+            let joined = crate::probe::joined(&found.location, u64::from(*size) * 8);
+            joined.ok_or(Error::NoAddress { span, why: "the compiler has optimised out a part of it" })?
+        }
+    };
+    let Scalar::Number { size, signed } = shape else { return Ok(value) };
+    let in_memory = matches!(found.location, Location::Memory { .. });
+    Ok(match (size, signed) {
+        (8, _) => value,
+        (_, true) => expr(ExprKind::SignExtend(Box::new(value), size * 8), span),
+        (_, false) if in_memory => value,
+        (_, false) => expr(ExprKind::Bits { value: Box::new(value), first: 0, bits: size * 8 }, span),
+    })
+}
+
+/// Where an assignment to a found object goes.
+pub(in crate::elaborate) fn place_of(found: &Found, span: Span) -> Result<LValue, Error> {
+    let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
+    let Scalar::Number { size, signed } = scalar(debug, found.type_id, span)? else {
+        return Err(Error::NotAssignable { span });
+    };
+    match &found.location {
+        Location::Register { offset } => Ok(LValue::Register { offset: *offset, size, signed }),
+        Location::Memory { address, bits: None } => {
+            Ok(LValue::Memory { address: address.clone(), size, field: None, signed })
+        }
+        Location::Memory { address, bits: Some(range) } => {
+            let (skip, field, size) = storage(*range).ok_or(Error::NotAssignable { span })?;
+            Ok(LValue::Memory { address: add(address.clone(), skip), size, field: Some(field), signed })
+        }
+        Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::Told(_) => {
+            Err(Error::NotAssignable { span })
+        }
+    }
+}
+
+/// The address of a found object.
+pub(in crate::elaborate) fn address_of(found: &Found, span: Span) -> Result<Expr, Error> {
+    match &found.location {
+        Location::Memory { address, bits: None } => Ok(address.clone()),
+        Location::Memory { bits: Some(_), .. } => Err(Error::NoAddress { span, why: "a bit-field" }),
+        Location::Register { .. } => Err(Error::NoAddress { span, why: "it is held in a register" }),
+        Location::Value(_) | Location::Told(_) => Err(Error::NoAddress { span, why: "it is a computed value" }),
+        Location::Parts(_) => Err(Error::NoAddress { span, why: "it is in several places" }),
+        Location::Pointer(_) => Err(Error::NoAddress { span, why: "the compiler has optimised it out" }),
+    }
+}
+
+pub(in crate::elaborate) fn debug_error(error: impl std::fmt::Display, span: Span) -> Error {
+    Error::DebugInfo { message: error.to_string(), span }
+}
+
+/// How a C type is held as a long.
+pub(super) enum Scalar {
+    /// 1, 2, 4 or 8 bytes.
+    Number { size: u8, signed: bool },
+    /// Stands for its address.
+    Array,
+}
+
+pub(super) fn scalar(debug: &spile_debuginfo::DebugInfo, id: TypeId, span: Span) -> Result<Scalar, Error> {
+    let (size, signed) = match debug.resolve(id).map_err(|error| debug_error(error, span))?.1 {
+        CType::Base { size, encoding, .. } => {
+            // A float's bits are given as they are, for the fp_ functions.
+            (size, matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar))
+        }
+        CType::Pointer(_) => (8, false),
+        CType::Enum { size, signed, .. } => (size, signed),
+        CType::Array { .. } => return Ok(Scalar::Array),
+        CType::Struct { members, .. } => {
+            let members = members.into_iter().filter_map(|member| member.name).collect();
+            return Err(Error::WholeStruct { type_name: debug.type_name(id), members, span });
+        }
+        _ => return Err(Error::WholeStruct { type_name: debug.type_name(id), members: Vec::new(), span }),
+    };
+    match size {
+        1 | 2 | 4 | 8 => Ok(Scalar::Number { size: size as u8, signed }),
+        _ => Err(Error::WholeStruct { type_name: debug.type_name(id), members: Vec::new(), span }),
+    }
+}
+
+/// Bytes to skip, the bits in the storage that begins there, and its size, so that one read of 1, 2, 4 or 8 bytes has
+/// the whole field; None for one that lies in nine bytes.
+fn storage(range: BitRange) -> Option<(i64, BitField, u8)> {
+    let skip = range.first / 8;
+    let first = (range.first % 8) as u8;
+    let size = (u32::from(first) + u32::from(range.bits)).div_ceil(8).next_power_of_two();
+    (size <= 8 && range.bits > 0).then_some((skip as i64, BitField { first, bits: range.bits }, size as u8))
+}
+
+fn bit_field(address: &Expr, range: BitRange, signed: bool, span: Span) -> Result<Expr, Error> {
+    let (skip, field, size) = storage(range).ok_or(Error::NotAssignable { span })?;
+    let address = Box::new(add(address.clone(), skip));
+    let word = Box::new(expr(ExprKind::Read { address, size, user: false }, span));
+    let value = expr(ExprKind::Bits { value: word, first: field.first, bits: field.bits }, span);
+    Ok(if signed { expr(ExprKind::SignExtend(Box::new(value), field.bits), span) } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_read_has_the_whole_field() {
+        let at = |first, bits| storage(BitRange { first, bits });
+        assert_eq!(at(0, 3), Some((0, BitField { first: 0, bits: 3 }, 1)));
+        assert_eq!(at(13, 6), Some((1, BitField { first: 5, bits: 6 }, 2)));
+        assert_eq!(at(7, 18), Some((0, BitField { first: 7, bits: 18 }, 4)));
+        assert_eq!(at(33, 64), None);
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Calls and functions: what `next` leads to, and the script functions around embedded C that can ask for it.
+
+use super::Lowering;
+use crate::builtin;
+use crate::elaborate::error::Error;
+use crate::elaborate::infer::functions::{Callee, Reached};
+use crate::elaborate::unit::{Local, Unit};
+use crate::program::{self, Expr, ExprKind, FunctionBody, FunctionId, LValue, LocalId, Stmt, StmtKind, Type, Variable};
+use spile_source::Span;
+use spile_syntax::{ast, visit};
+
+impl Lowering<'_, '_> {
+    pub(super) fn lower_call(&mut self, unit: &Unit, name: &ast::Name, arguments: &[ast::Expr]) -> Result<Expr, Error> {
+        let lowered: Result<Vec<Expr>, Error> = arguments.iter().map(|argument| self.lower(unit, argument)).collect();
+        let lowered = lowered?;
+        let span = name.span;
+        Ok(match self.typed.find_callee(self.names, &unit.at, name, arguments.len())? {
+            Callee::Builtin(builtin) => {
+                let ty = builtin.returns.unwrap_or(Type::Long);
+                Expr { kind: ExprKind::Builtin(builtin, lowered), ty, span }
+            }
+            Callee::Function(index) => {
+                let missing = Error::UnknownFunction { name: name.text.clone(), span, near: Vec::new() };
+                self.call(index, lowered, span).ok_or(missing)?
+            }
+        })
+    }
+
+    /// None for a function that inference did not reach.
+    fn call(&mut self, index: usize, arguments: Vec<Expr>, span: Span) -> Option<Expr> {
+        let function = &self.typed.functions[index];
+        let id = function.wrapper.or(function.id)?;
+        let returns = function.returns;
+        let ty = self.typed.type_of(returns);
+        Some(Expr { kind: ExprKind::Call(id, arguments), ty, span })
+    }
+
+    pub(super) fn lower_reached(&mut self, reached: Reached) -> program::Function {
+        match reached {
+            Reached::Function(index) => self.lower_function(index),
+            Reached::Wrapper(index) => self.lower_wrapper(index),
+        }
+    }
+
+    fn lower_function(&mut self, index: usize) -> program::Function {
+        let mut unit = std::mem::take(&mut self.typed.functions[index].unit);
+        let ast = self.typed.functions[index].ast;
+        let body = match &ast.body {
+            ast::FunctionBody::Script(block) => {
+                unit.function = Some(index);
+                let kept = self.keep_arguments(&mut unit, ast, block);
+                let mut statements = kept;
+                statements.extend(self.lower_statements(&unit, &block.statements));
+                FunctionBody::Script(statements)
+            }
+            ast::FunctionBody::EmbeddedC(code) => FunctionBody::EmbeddedC(self.lower_embedded(code)),
+        };
+        let returns = self.typed.functions[index].returns;
+        // By recursion alone nothing may say which type: nobody uses the value then.
+        let returns = self.typed.gives_value(index).then(|| self.typed.type_of(returns));
+        program::Function {
+            name: ast.name.text.clone(),
+            parameters: ast.parameters.len(),
+            locals: self.locals(&unit),
+            returns,
+            site: unit.at.site,
+            body,
+            span: ast.span,
+        }
+    }
+
+    /// The overload after one that says `next` gets the arguments of the call, whatever was assigned to them since.
+    fn keep_arguments(&mut self, unit: &mut Unit, ast: &ast::Function, body: &ast::Block) -> Vec<Stmt> {
+        if !visit::any_statement(body, &|statement| matches!(statement.kind, ast::StmtKind::Next)) {
+            return Vec::new();
+        }
+        let mut written: Vec<&str> = Vec::new();
+        visit::expressions(body, &mut |expr| match &expr.kind {
+            ast::ExprKind::Assign(_, target, _) | ast::ExprKind::Step { target, .. } => {
+                if let ast::ExprKind::Ident(name) = &target.kind {
+                    written.push(name);
+                }
+            }
+            _ => {}
+        });
+        let (mut statements, mut arguments) = (Vec::new(), Vec::new());
+        for (number, parameter) in ast.parameters.iter().enumerate() {
+            let name = &parameter.name;
+            let ty = unit.locals[number].ty;
+            arguments.push((LocalId(number as u32), ty));
+            if !written.contains(&name.text.as_str()) {
+                continue;
+            }
+            let kept = LocalId(unit.locals.len() as u32);
+            unit.locals.push(Local {
+                name: format!("{}_given", name.text),
+                ty,
+                span: name.span,
+                assigned: true,
+                read: true,
+            });
+            arguments[number].0 = kept;
+            let value = read(LocalId(number as u32), self.typed.type_of(ty), name.span);
+            statements.push(assign(kept, value, name.span));
+        }
+        self.arguments = arguments;
+        statements
+    }
+
+    /// `next` in a function.
+    pub(super) fn lower_next(&mut self, function: usize, span: Span) -> StmtKind {
+        let arguments = self.arguments.clone();
+        let arguments = arguments.into_iter().map(|(id, ty)| read(id, self.typed.type_of(ty), span)).collect();
+        self.go_on(function, arguments, span)
+    }
+
+    /// Ends a function with what the next overload gives, or with an error where there is none.
+    fn go_on(&mut self, function: usize, arguments: Vec<Expr>, span: Span) -> StmtKind {
+        let next = self.typed.functions[function].next;
+        let ending = |value: Expr, returned: bool| {
+            let statement = |kind| Stmt { kind, span };
+            if returned {
+                return StmtKind::Return(Some(value));
+            }
+            StmtKind::Block(vec![statement(StmtKind::Expr(value)), statement(StmtKind::Return(None))])
+        };
+        if let Some(call) = next.and_then(|next| self.call(next, arguments, span)) {
+            let valued = next.is_some_and(|next| self.typed.gives_value(next));
+            return ending(call, valued);
+        }
+        match builtin::find("error", 1) {
+            Some(error) => {
+                let text = Expr { kind: ExprKind::String(b"all functions exhausted".to_vec()), ty: Type::String, span };
+                ending(Expr { kind: ExprKind::Builtin(error, vec![text]), ty: Type::Long, span }, false)
+            }
+            None => StmtKind::Return(None),
+        }
+    }
+
+    /// A function around embedded C: calls it, and goes on with the next overload if it asked for that.
+    fn lower_wrapper(&mut self, index: usize) -> program::Function {
+        let ast = self.typed.functions[index].ast;
+        let span = ast.span;
+        let vars = self.typed.functions[index].parameters.clone();
+        let types: Vec<Type> = vars.iter().map(|&var| self.typed.type_of(var)).collect();
+        let mut locals: Vec<program::Local> = ast
+            .parameters
+            .iter()
+            .zip(&types)
+            .map(|(parameter, &ty)| program::Local { name: parameter.name.text.clone(), ty })
+            .collect();
+        let arguments: Vec<Expr> =
+            types.iter().enumerate().map(|(id, &ty)| read(LocalId(id as u32), ty, span)).collect();
+        let returns = self.typed.functions[index].returns;
+        // By recursion alone nothing may say which type: nobody uses the value then.
+        let returns = self.typed.gives_value(index).then(|| self.typed.type_of(returns));
+        let id = self.typed.functions[index].id.unwrap_or(FunctionId(0));
+        let call = Expr { kind: ExprKind::Call(id, arguments.clone()), ty: returns.unwrap_or(Type::Long), span };
+        let mut statements = Vec::new();
+        let result = returns.filter(|_| self.typed.functions[index].has_value).map(|ty| {
+            locals.push(program::Local { name: "result".into(), ty });
+            LocalId(locals.len() as u32 - 1)
+        });
+        statements.push(match result {
+            Some(result) => assign(result, call, span),
+            None => Stmt { kind: StmtKind::Expr(call), span },
+        });
+        let asked = Expr { kind: ExprKind::TookNext, ty: Type::Long, span };
+        let then = Box::new(Stmt { kind: self.go_on(index, arguments, span), span });
+        statements.push(Stmt { kind: StmtKind::If { condition: asked, then, otherwise: None }, span });
+        if let (Some(result), Some(ty)) = (result, returns) {
+            statements.push(Stmt { kind: StmtKind::Return(Some(read(result, ty, span))), span });
+        }
+        program::Function {
+            name: ast.name.text.clone(),
+            parameters: ast.parameters.len(),
+            locals,
+            returns,
+            site: None,
+            body: FunctionBody::Script(statements),
+            span,
+        }
+    }
+}
+
+fn read(id: LocalId, ty: Type, span: Span) -> Expr {
+    Expr { kind: ExprKind::Variable(Variable::Local(id)), ty, span }
+}
+
+fn assign(to: LocalId, value: Expr, span: Span) -> Stmt {
+    let ty = value.ty;
+    let kind = ExprKind::Assign(Box::new(LValue::Variable(Variable::Local(to))), Box::new(value));
+    Stmt { kind: StmtKind::Expr(Expr { kind, ty, span }), span }
+}

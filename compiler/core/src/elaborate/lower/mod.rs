@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The last phase: trees to the resolved program, once every type is known.
+
+mod arrays;
+mod display;
+pub(super) mod embedded;
+mod enums;
+mod functions;
+mod pretty;
+mod print;
+mod raw;
+pub(super) mod regex;
+mod text_variable;
+mod variables;
+
+use super::counter::Counters;
+use super::environment::Environment;
+use super::error::Error;
+use super::infer::Typed;
+use super::infer::types::TypeVar;
+use super::lookup::value::{long, place_of};
+use super::lookup::{Lookup, Operands, find};
+use super::names::Names;
+use super::unit::{Handler, Unit};
+use crate::probe::Found;
+use crate::program::{
+    self, Constant, Expr, ExprKind, Global, GlobalId, Holds, LValue, Local, LocalId, Probe, Program, SavedId, Stmt,
+    StmtKind, Type, Variable,
+};
+use regex::Regexes;
+use spile_source::Span;
+use spile_syntax::ast::{self, AssignOp, BinaryOp};
+use std::collections::HashMap;
+
+/// The program of the handlers and of what they reach.
+pub(super) fn lower<'a>(
+    env: &mut Environment<'a>,
+    names: &Names<'a>,
+    counters: &Counters,
+    typed: Typed<'a>,
+    handlers: Vec<Handler<'a>>,
+    scripts: &'a [ast::Script],
+) -> Program {
+    let mut lowering = Lowering {
+        env,
+        names,
+        counters,
+        typed,
+        saved: HashMap::new(),
+        made: Vec::new(),
+        regexes: Regexes::default(),
+        at_entry: false,
+        arguments: Vec::new(),
+    };
+    lowering.lower_all(scripts, handlers)
+}
+
+/// What a probe site saves at the probed function's entry.
+#[derive(Default)]
+struct Saved {
+    values: Vec<Expr>,
+    /// By the spelling of what they are.
+    names: HashMap<String, SavedId>,
+}
+
+struct Lowering<'e, 'a> {
+    env: &'e mut Environment<'a>,
+    names: &'e Names<'a>,
+    counters: &'e Counters,
+    typed: Typed<'a>,
+    /// By probe site.
+    saved: HashMap<u32, Saved>,
+    /// Functions that lowering adds to the script's own: their numbers come after those.
+    made: Vec<program::Function>,
+    regexes: Regexes,
+    /// An expression that is evaluated at the probed function's entry is being lowered.
+    at_entry: bool,
+    /// Of the function with `next` that is being lowered: where the arguments of the call are.
+    arguments: Vec<(LocalId, TypeVar)>,
+}
+
+/// Operands of a target expression that is being lowered.
+struct LoweredOperands<'l, 'e, 'a> {
+    lowering: &'l mut Lowering<'e, 'a>,
+    unit: &'l Unit,
+}
+
+impl<'a> Operands<'a> for LoweredOperands<'_, '_, 'a> {
+    fn lookup(&mut self) -> Lookup<'_, 'a> {
+        self.lowering.lookup()
+    }
+
+    fn value(&mut self, expr: &ast::Expr) -> Result<Expr, Error> {
+        self.lowering.lower(self.unit, expr)
+    }
+}
+
+type Lowered<T = Expr> = Result<T, Error>;
+
+impl<'a> Lowering<'_, 'a> {
+    fn lookup(&mut self) -> Lookup<'_, 'a> {
+        Lookup::new(self.env, self.names, &mut self.typed)
+    }
+
+    fn lower_all(&mut self, scripts: &[ast::Script], handlers: Vec<Handler>) -> Program {
+        let mut program = Program::default();
+        program.globals =
+            (0..self.names.globals.len()).map(|index| self.lower_global(GlobalId(index as u32))).collect();
+        for reached in self.typed.reached.clone() {
+            let function = self.lower_reached(reached);
+            program.functions.push(function);
+        }
+        for handler in handlers {
+            let probe = self.lower_handler(handler);
+            program.probes.push(probe);
+        }
+        program.functions.append(&mut self.made);
+        if self.env.options.display_globals {
+            program.probes.extend(self.display_globals());
+        }
+        for item in scripts.iter().flat_map(|script| &script.items) {
+            if let ast::Item::EmbeddedC(code) = item {
+                program.embedded.push(self.lower_embedded(code));
+            }
+        }
+        program.regexes = std::mem::take(&mut self.regexes.compiled);
+        if self.typed.lines_asked {
+            program.lines = self.env.resolver.line_tables();
+        }
+        (program.targets, program.anchor_address) = self.env.resolver.take_targets();
+        program.left_out = self.env.resolver.take_left_out();
+        program
+    }
+
+    fn lower_global(&mut self, id: GlobalId) -> Global {
+        let ast = self.names.globals[id.index()];
+        let initial = ast.initial.as_ref().map(|(literal, _)| match literal {
+            ast::Literal::Number(value) => Constant::Long(*value),
+            ast::Literal::String(bytes) => Constant::String(bytes.clone()),
+        });
+        Global {
+            name: ast.name.text.clone(),
+            holds: self.typed.holds(id),
+            keys: self.typed.key_types(id),
+            size: ast.size.and_then(|size| u32::try_from(size).ok()),
+            wrap: ast.wrap,
+            initial,
+            span: ast.span,
+        }
+    }
+
+    fn locals(&mut self, unit: &Unit) -> Vec<Local> {
+        let local = |local: &super::unit::Local| Local { name: local.name.clone(), ty: self.typed.type_of(local.ty) };
+        unit.locals.iter().map(local).collect()
+    }
+
+    fn lower_handler(&mut self, handler: Handler) -> Probe {
+        let unit = handler.unit;
+        let mut body = Vec::new();
+        for condition in &handler.condition {
+            match self.lower(&unit, condition) {
+                Ok(condition) => {
+                    let span = condition.span;
+                    let next = Stmt { kind: StmtKind::Filter, span };
+                    let not = Expr { kind: ExprKind::Not(Box::new(condition)), ty: Type::Long, span };
+                    body.push(Stmt {
+                        kind: StmtKind::If { condition: not, then: Box::new(next), otherwise: None },
+                        span,
+                    });
+                }
+                Err(error) => self.env.report(error),
+            }
+        }
+        body.extend(self.lower_guard(&unit, handler.span));
+        let statements = if self.env.options.counts_only { &[] } else { &handler.body[..] };
+        for statement in statements {
+            body.extend(self.lower_statements(&unit, std::slice::from_ref(statement)));
+        }
+        let locals = self.locals(&unit);
+        Probe {
+            point: handler.site.point,
+            script_point: handler.script_point,
+            function: handler.site.function,
+            module: handler.site.module,
+            attachment: handler.site.attachment,
+            locals,
+            saved: unit.at.site.and_then(|site| self.saved.remove(&site)).unwrap_or_default().values,
+            body,
+            span: handler.span,
+        }
+    }
+
+    /// The test of what the site itself asks of a hit. In a block: it is no condition that can be asked without a hit.
+    fn lower_guard(&mut self, unit: &Unit, span: Span) -> Option<Stmt> {
+        let mut guard = unit.at.context.as_ref()?.guard()?;
+        if let Some(site) = unit.at.site.filter(|_| unit.at.is_return()) {
+            let saved = self.saved.entry(site).or_default();
+            let id = SavedId(saved.values.len() as u32);
+            saved.values.push(guard);
+            guard = Expr { kind: ExprKind::Saved(id), ty: Type::Long, span };
+        }
+        let not = Expr { kind: ExprKind::Not(Box::new(guard)), ty: Type::Long, span };
+        let filter = Box::new(Stmt { kind: StmtKind::Filter, span });
+        let test = Stmt { kind: StmtKind::If { condition: not, then: filter, otherwise: None }, span };
+        Some(Stmt { kind: StmtKind::Block(vec![test]), span })
+    }
+
+    fn lower_statements(&mut self, unit: &Unit, statements: &[ast::Stmt]) -> Vec<Stmt> {
+        statements
+            .iter()
+            .filter_map(|statement| match self.lower_statement(unit, statement) {
+                Ok(statement) => statement,
+                Err(error) => {
+                    self.env.report(error);
+                    None
+                }
+            })
+            .collect()
+    }
+
+    fn lower_boxed(&mut self, unit: &Unit, statement: &ast::Stmt) -> Lowered<Box<Stmt>> {
+        let span = statement.span;
+        let lowered = self.lower_statement(unit, statement)?;
+        Ok(Box::new(lowered.unwrap_or(Stmt { kind: StmtKind::Block(Vec::new()), span })))
+    }
+
+    fn lower_statement(&mut self, unit: &Unit, statement: &ast::Stmt) -> Lowered<Option<Stmt>> {
+        use ast::StmtKind as Ast;
+        if unit.elided.has(statement) {
+            return Ok(None);
+        }
+        let kind = match &statement.kind {
+            Ast::Empty => return Ok(None),
+            Ast::Block(block) => StmtKind::Block(self.lower_statements(unit, &block.statements)),
+            Ast::Expr(ast::Expr { kind: ast::ExprKind::Ident(_), .. }) => return Ok(None),
+            Ast::Expr(expr) => StmtKind::Expr(self.lower(unit, expr)?),
+            Ast::If { condition, then, otherwise } => match (self.lookup().fold(unit, condition), otherwise) {
+                (Some(0), None) => return Ok(None),
+                (Some(0), Some(otherwise)) => return self.lower_statement(unit, otherwise),
+                (Some(_), _) => return self.lower_statement(unit, then),
+                (None, _) => StmtKind::If {
+                    condition: self.lower(unit, condition)?,
+                    then: self.lower_boxed(unit, then)?,
+                    otherwise: otherwise.as_ref().map(|otherwise| self.lower_boxed(unit, otherwise)).transpose()?,
+                },
+            },
+            Ast::While { condition, body } => StmtKind::Loop {
+                condition: Some(self.lower(unit, condition)?),
+                step: None,
+                body: self.lower_boxed(unit, body)?,
+            },
+            Ast::For { init, condition, step, body } => {
+                let mut statements = Vec::new();
+                if let Some(init) = init {
+                    let span = init.span;
+                    statements.push(Stmt { kind: StmtKind::Expr(self.lower(unit, init)?), span });
+                }
+                let kind = StmtKind::Loop {
+                    condition: condition.as_ref().map(|condition| self.lower(unit, condition)).transpose()?,
+                    step: step.as_ref().map(|step| self.lower(unit, step)).transpose()?,
+                    body: self.lower_boxed(unit, body)?,
+                };
+                statements.push(Stmt { kind, span: statement.span });
+                StmtKind::Block(statements)
+            }
+            Ast::Foreach(foreach) => self.lower_foreach(unit, foreach, statement.span)?,
+            Ast::Break => StmtKind::Break,
+            Ast::Continue => StmtKind::Continue,
+            Ast::Next => match unit.function {
+                Some(function) => self.lower_next(function, statement.span),
+                None => StmtKind::Next,
+            },
+            Ast::Return(value) => StmtKind::Return(value.as_ref().map(|value| self.lower(unit, value)).transpose()?),
+            Ast::Delete(expr) => match (self.lower_delete(unit, expr)?, self.variable_of(unit, expr)) {
+                (Some(deleted), _) => deleted,
+                (None, Some(variable)) => StmtKind::Delete(variable),
+                (None, None) => return Err(Error::NotAssignable { span: expr.span }),
+            },
+            Ast::Try { body, message, handler } => StmtKind::Try {
+                body: self.lower_statements(unit, &body.statements),
+                message: match message {
+                    Some(name) => unit.find_variable(self.names, &name.text, name.span),
+                    None => None,
+                },
+                handler: self.lower_statements(unit, &handler.statements),
+            },
+        };
+        Ok(Some(Stmt { kind, span: statement.span }))
+    }
+
+    fn variable_of(&self, unit: &Unit, expr: &ast::Expr) -> Option<Variable> {
+        match &expr.kind {
+            ast::ExprKind::Ident(name) => unit.find_variable(self.names, name, expr.span),
+            _ => None,
+        }
+    }
+
+    fn type_of(&mut self, unit: &Unit, variable: Variable) -> Type {
+        self.typed.type_of(match variable {
+            Variable::Local(id) => unit.locals[id.index()].ty,
+            Variable::Global(id) => self.typed.globals[id.index()].ty,
+        })
+    }
+
+    fn lower_boxed_expr(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<Box<Expr>> {
+        self.lower(unit, expr).map(Box::new)
+    }
+
+    fn lower(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered {
+        use ast::ExprKind as Ast;
+        let mut span = expr.span;
+        let mut ty = Type::Long;
+        let kind = match &expr.kind {
+            Ast::Number(value) => ExprKind::Long(*value),
+            Ast::String(bytes) => {
+                ty = Type::String;
+                ExprKind::String(bytes.clone())
+            }
+            Ast::Ident(name) => {
+                let variable = unit.find_variable(self.names, name, span).ok_or(Error::NotAssignable { span })?;
+                if self.at_entry && matches!(variable, Variable::Local(_)) {
+                    return Err(Error::LocalAtEntry { name: name.clone(), span });
+                }
+                if let Variable::Global(id) = variable {
+                    if let Holds::Stats(_) = self.typed.holds(id) {
+                        return Err(Error::AggregateAsValue { name: name.clone(), span, stats: None });
+                    }
+                }
+                ty = self.type_of(unit, variable);
+                ExprKind::Variable(variable)
+            }
+            Ast::Index(..) if self.names.is_element(expr) => return self.lower_element_value(unit, expr),
+            Ast::Index(base, indices) if matches!(base.kind, Ast::Histogram { .. }) => {
+                return self.lower_bucket(unit, base, indices, span);
+            }
+            Ast::In(indices, array) => return self.lower_in(unit, indices, array, span),
+            Ast::Extract { extractor, aggregate, .. } => {
+                ExprKind::Extract { aggregate: self.lower_element(unit, aggregate)?, extractor: *extractor }
+            }
+            Ast::Histogram { aggregate, .. } => {
+                ty = Type::String;
+                ExprKind::Chart(self.lower_element(unit, aggregate)?)
+            }
+            // A cast alone is its value, with a type.
+            Ast::Cast { value, .. } => {
+                self.find_here(unit, expr)?;
+                return self.lower(unit, value);
+            }
+            Ast::Target(_)
+            | Ast::Member(..)
+            | Ast::Index(..)
+            | Ast::AddressOf(_)
+            | Ast::Pretty(..)
+            | Ast::Var { .. } => {
+                return match unit.at.text_variable(expr) {
+                    Some(variable) => text_variable::read_text(variable, span),
+                    None => self.lower_target(unit, expr),
+                };
+            }
+            Ast::Entry(value) => return self.save(unit, value, span),
+            Ast::Perf(name) => return self.counters.lower(name, span),
+            Ast::ProbeWrite(_) => ExprKind::Long(self.lookup().fold(unit, expr).unwrap_or(0)),
+            Ast::Deref { user, size, address } => return self.lower_deref(unit, *user, size, address, span),
+            Ast::Register { user, number } => return self.lower_register(unit, *user, number, span),
+            Ast::Const(text) => return Ok(self.lower_const(text, span)),
+            Ast::Enum(name) => return self.lower_enum(unit, name, span),
+            Ast::EnumName { value, type_name, module } => {
+                return self.lower_enum_name(unit, value, type_name.as_deref(), module.as_deref(), span);
+            }
+            Ast::Defined(operand) => ExprKind::Long(i64::from(self.lookup().is_defined(unit, operand))),
+            Ast::Matches { left, pattern, pattern_span, negated } => {
+                span = self.operator_span(left.span, *pattern_span, span);
+                return self.lower_matches(unit, left, (pattern, *pattern_span), *negated, span);
+            }
+            Ast::Call(name, arguments) => return self.lower_call(unit, name, arguments),
+            Ast::Unary(op, operand) => {
+                let operand = self.lower_boxed_expr(unit, operand)?;
+                match op {
+                    ast::UnaryOp::Plus => return Ok(*operand),
+                    ast::UnaryOp::Minus => match operand.kind {
+                        ExprKind::Long(value) => ExprKind::Long(value.wrapping_neg()),
+                        _ => ExprKind::Negate(operand),
+                    },
+                    ast::UnaryOp::Not => ExprKind::Not(operand),
+                    ast::UnaryOp::Complement => ExprKind::Complement(operand),
+                }
+            }
+            Ast::Binary(op, left, right) => {
+                span = self.operator_span(left.span, right.span, span);
+                if *op == BinaryOp::Concatenate {
+                    ty = Type::String;
+                }
+                ExprKind::Binary(*op, self.lower_boxed_expr(unit, left)?, self.lower_boxed_expr(unit, right)?)
+            }
+            Ast::Assign(op, left, right) => {
+                let operator = self.operator_span(left.span, right.span, span);
+                let value = self.lower_boxed_expr(unit, right)?;
+                ty = value.ty;
+                if *op == AssignOp::Aggregate {
+                    let kind = ExprKind::Feed { aggregate: self.lower_element(unit, left)?, value };
+                    return Ok(Expr { kind, ty, span: operator });
+                }
+                if let Some(variable) = unit.at.text_variable(left) {
+                    return text_variable::write_text(variable, *op, *value, operator);
+                }
+                let place = Box::new(self.lower_place(unit, left)?);
+                span = operator;
+                match op {
+                    AssignOp::Compound(op) => ExprKind::Update { left: place, op: *op, value, old: false },
+                    AssignOp::Set | AssignOp::Aggregate => ExprKind::Assign(place, value),
+                }
+            }
+            Ast::Step { delta, prefix, target } => {
+                let left = Box::new(self.lower_place(unit, target)?);
+                let value = Box::new(long(*delta, span));
+                ExprKind::Update { left, op: BinaryOp::Add, value, old: !prefix }
+            }
+            Ast::Conditional(condition, then, otherwise) => match self.lookup().fold(unit, condition) {
+                Some(0) => return self.lower(unit, otherwise),
+                Some(_) => return self.lower(unit, then),
+                None => {
+                    let condition = self.lower_boxed_expr(unit, condition)?;
+                    let then = self.lower_boxed_expr(unit, then)?;
+                    ty = then.ty;
+                    ExprKind::Conditional(condition, then, self.lower_boxed_expr(unit, otherwise)?)
+                }
+            },
+            Ast::Print(print) => {
+                let pieces = Box::new(self.lower_print(unit, print)?);
+                if print.to_string {
+                    ty = Type::String;
+                    ExprKind::Format(pieces)
+                } else {
+                    ExprKind::Print(pieces)
+                }
+            }
+            Ast::EmbeddedC(code) => {
+                ty = embedded::value_type(code);
+                ExprKind::EmbeddedC(self.lower_embedded_in(unit, code))
+            }
+        };
+        Ok(Expr { kind, ty, span })
+    }
+
+    /// The operator between two operands, for run-time errors: what is left of the text between them.
+    fn operator_span(&self, left: Span, right: Span, whole: Span) -> Span {
+        if left.file != right.file || left.via != right.via || left.end > right.start {
+            return whole;
+        }
+        let between = Span { start: left.end, end: right.start, ..left };
+        let text = self.env.sources.text(between);
+        let Some(at) = text.find(|byte: char| "=<>+-*/%&|^!.~".contains(byte)) else { return whole };
+        let length = text[at..].find(|byte: char| !"=<>+-*/%&|^!.~".contains(byte)).unwrap_or(text.len() - at);
+        let start = between.start + at as u32;
+        Span { start, end: start + length as u32, ..between }
+    }
+
+    fn lower_place(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<LValue> {
+        if self.names.is_element(expr) {
+            return self.lower_element(unit, expr).map(LValue::Element);
+        }
+        if let Some(variable) = self.variable_of(unit, expr) {
+            return Ok(LValue::Variable(variable));
+        }
+        if self.is_captured(unit, expr) {
+            return Err(Error::CapturedWrite { span: expr.span });
+        }
+        let found = self.find_here(unit, expr)?;
+        place_of(&found, expr.span)
+    }
+
+    /// In a return probe, whether the target expression's root is a variable of the function's entry.
+    fn is_captured(&self, unit: &Unit, expr: &ast::Expr) -> bool {
+        let returning = unit.at.is_return();
+        let mut root = expr;
+        loop {
+            root = match &root.kind {
+                ast::ExprKind::Member(base, _)
+                | ast::ExprKind::Index(base, _)
+                | ast::ExprKind::Pretty(base, _)
+                | ast::ExprKind::AddressOf(base) => base,
+                ast::ExprKind::Target(name) => {
+                    return returning && !self.at_entry && name != "$return" && name != "$$return";
+                }
+                _ => return false,
+            };
+        }
+    }
+
+    fn find_here(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<Found> {
+        find(&mut LoweredOperands { lowering: self, unit }, unit, expr)
+    }
+}

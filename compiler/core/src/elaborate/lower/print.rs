@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The print family: arguments and format strings to pieces.
+
+use super::{Lowered, Lowering};
+use crate::elaborate::error::Error;
+use crate::elaborate::format::{self, Piece};
+use crate::elaborate::unit::Unit;
+use crate::program::{Directive, Expr, ExprKind, Print, PrintPiece, Type};
+use spile_abi::format::{Flags, Size};
+use spile_syntax::ast::{self, PrintForm};
+
+impl Lowering<'_, '_> {
+    pub(super) fn lower_print(&mut self, unit: &Unit, print: &ast::Print) -> Lowered<Print> {
+        let mut pieces = Vec::new();
+        match &print.form {
+            PrintForm::Plain => {
+                for argument in &print.arguments {
+                    pieces.push(plain(self.lower(unit, argument)?));
+                }
+            }
+            PrintForm::Char => {
+                for argument in &print.arguments {
+                    let argument = self.lower(unit, argument)?;
+                    pieces.push(PrintPiece::Directive {
+                        directive: directive(b'c'),
+                        width: None,
+                        precision: None,
+                        argument,
+                    });
+                }
+            }
+            PrintForm::Delimited(delimiter) => {
+                for (index, argument) in print.arguments.iter().enumerate() {
+                    if index > 0 {
+                        pieces.push(PrintPiece::Literal(delimiter.clone()));
+                    }
+                    pieces.push(plain(self.lower(unit, argument)?));
+                }
+            }
+            PrintForm::Format(text, span) => {
+                let parsed = format::parse(text).map_err(|error| Error::Format { kind: error.kind, span: *span })?;
+                let mut arguments = print.arguments.iter();
+                let missing = Error::FormatArguments { wanted: 0, given: print.arguments.len(), span: *span };
+                for piece in parsed {
+                    pieces.push(match piece {
+                        Piece::Literal(bytes) => PrintPiece::Literal(bytes),
+                        Piece::Directive { directive, .. } => {
+                            let mut next = || arguments.next().ok_or(missing.clone());
+                            let width = if directive.width == Size::Star { Some(next()?) } else { None };
+                            let precision = if directive.precision == Size::Star { Some(next()?) } else { None };
+                            let argument = next()?;
+                            let width = width.map(|width| self.lower(unit, width)).transpose()?;
+                            let precision = precision.map(|precision| self.lower(unit, precision)).transpose()?;
+                            PrintPiece::Directive { directive, width, precision, argument: self.lower(unit, argument)? }
+                        }
+                    });
+                }
+            }
+        }
+        if print.newline {
+            pieces.push(PrintPiece::Literal(b"\n".to_vec()));
+        }
+        Ok(Print { pieces })
+    }
+}
+
+/// A directive without flags, width or precision.
+pub(super) fn directive(conversion: u8) -> Directive {
+    Directive { conversion, flags: Flags::default(), width: Size::None, precision: Size::None }
+}
+
+/// A value as print shows it.
+pub(super) fn plain(argument: Expr) -> PrintPiece {
+    match (argument.kind, argument.ty) {
+        (ExprKind::String(bytes), _) => PrintPiece::Literal(bytes),
+        (kind, ty) => {
+            let conversion = if ty == Type::String { b's' } else { b'd' };
+            let argument = Expr { kind, ..argument };
+            PrintPiece::Directive { directive: directive(conversion), width: None, precision: None, argument }
+        }
+    }
+}

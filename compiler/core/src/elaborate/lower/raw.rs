@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Operators on raw memory, registers and C constants: `@kderef`, `@uderef`, `@kregister`, `@uregister`, `@const`.
+
+use super::Lowering;
+use crate::elaborate::error::Error;
+use crate::elaborate::unit::Unit;
+use crate::probe::registers;
+use crate::program::{EmbeddedC, Expr, ExprKind, Type};
+use spile_source::Span;
+use spile_syntax::ast;
+
+impl Lowering<'_, '_> {
+    /// `@kderef(size, address)`: that many bytes, zero-extended.
+    pub(super) fn lower_deref(
+        &mut self,
+        unit: &Unit,
+        user: bool,
+        size: &ast::Expr,
+        address: &ast::Expr,
+        span: Span,
+    ) -> Result<Expr, Error> {
+        let size = match self.lookup().fold(unit, size) {
+            Some(size @ (1 | 2 | 4 | 8)) => size as u8,
+            given => return Err(Error::DerefSize { given, span: size.span }),
+        };
+        let address = Box::new(self.lower(unit, address)?);
+        Ok(Expr { kind: ExprKind::Read { address, size, user }, ty: Type::Long, span })
+    }
+
+    /// `@kregister(number)`: a register of the probed kernel code by its DWARF number.
+    pub(super) fn lower_register(
+        &mut self,
+        unit: &Unit,
+        user: bool,
+        number: &ast::Expr,
+        span: Span,
+    ) -> Result<Expr, Error> {
+        let what = if user { "@uregister" } else { "@kregister" };
+        if user || !unit.at.has_registers() {
+            return Err(Error::NoRegisters { what, point: unit.at.point.clone(), span });
+        }
+        let offset = self
+            .lookup()
+            .fold(unit, number)
+            .and_then(|number| u16::try_from(number).ok())
+            .and_then(registers::pt_regs_offset);
+        match offset {
+            Some(offset) => Ok(Expr { kind: ExprKind::Register { offset }, ty: Type::Long, span }),
+            None => Err(Error::RegisterNumber { span: number.span }),
+        }
+    }
+
+    /// `@const("C text")`: evaluated with the kernel's headers, in the embedded unit.
+    pub(super) fn lower_const(&self, text: &[u8], span: Span) -> Expr {
+        let text = format!("({})", String::from_utf8_lossy(text));
+        let code = EmbeddedC { text, span, globals: Vec::new(), arguments: Vec::new(), unmangled: false };
+        Expr { kind: ExprKind::EmbeddedC(code), ty: Type::Long, span }
+    }
+}

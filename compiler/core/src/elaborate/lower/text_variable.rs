@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Context variables that hold text, as `$value` of a procfs probe: read and written by builtins, in any mode.
+
+use crate::builtin;
+use crate::elaborate::error::Error;
+use crate::probe::TextVariable;
+use crate::program::{Expr, ExprKind, Type};
+use spile_source::Span;
+use spile_syntax::ast::{AssignOp, BinaryOp};
+
+/// Its value.
+pub(super) fn read_text(variable: TextVariable, span: Span) -> Result<Expr, Error> {
+    call(variable.read, Vec::new(), span)
+}
+
+/// `$value = text`, `$value .= text`; the value of the whole is the right side's.
+pub(super) fn write_text(variable: TextVariable, op: AssignOp, value: Expr, span: Span) -> Result<Expr, Error> {
+    let name = match op {
+        AssignOp::Set => variable.set,
+        AssignOp::Compound(BinaryOp::Concatenate) => variable.append,
+        _ => None,
+    };
+    call(name.ok_or(Error::NotAssignable { span })?, vec![value], span)
+}
+
+fn call(name: &'static str, arguments: Vec<Expr>, span: Span) -> Result<Expr, Error> {
+    // SANITY: families name builtins that there are; a test compiles each.
+    let builtin = builtin::find(name, arguments.len()).ok_or(Error::NotAssignable { span })?;
+    Ok(Expr { kind: ExprKind::Builtin(builtin, arguments), ty: Type::String, span })
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Context variables and what else target expressions name: their values, and their text where it is asked for.
+
+use super::print::{directive, plain};
+use super::{Lowered, Lowering, pretty};
+use crate::elaborate::error::Error;
+use crate::elaborate::lookup::is_text;
+use crate::elaborate::lookup::value::{address_of, debug_error, load};
+use crate::elaborate::unit::Unit;
+use crate::probe::{Found, Location};
+use crate::program::{Expr, ExprKind, Print, PrintPiece, SavedId, Type};
+use spile_debuginfo::{BaseEncoding, Type as CType};
+use spile_source::Span;
+use spile_syntax::ast;
+use std::rc::Rc;
+
+impl Lowering<'_, '_> {
+    /// With `--skip-badvars` what is not there is 0.
+    pub(super) fn lower_target(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered {
+        let lowered = self.lower_present(unit, expr);
+        let number = !matches!(&expr.kind, ast::ExprKind::Pretty(..))
+            && !matches!(&expr.kind, ast::ExprKind::Target(name) if is_text(name));
+        match lowered {
+            Err(error) if self.env.options.skip_bad_variables && number && error.is_bad_variable() => {
+                Ok(Expr { kind: ExprKind::Long(0), ty: Type::Long, span: expr.span })
+            }
+            lowered => lowered,
+        }
+    }
+
+    fn lower_present(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered {
+        if self.is_captured(unit, expr) {
+            return self.save(unit, expr, expr.span);
+        }
+        let span = expr.span;
+        match &expr.kind {
+            ast::ExprKind::Target(name) if is_text(name) => self.lower_all_variables(unit, name, 0, span),
+            ast::ExprKind::Pretty(base, dollars) => match &base.kind {
+                ast::ExprKind::Target(name) if is_text(name) => self.lower_all_variables(unit, name, *dollars, span),
+                _ => {
+                    let found = self.find_here(unit, base)?;
+                    self.pretty(&found, *dollars, span)
+                }
+            },
+            ast::ExprKind::AddressOf(base) => {
+                let found = self.find_here(unit, base)?;
+                address_of(&found, span)
+            }
+            _ => {
+                let found = self.find_here(unit, expr)?;
+                load(&found, span)
+            }
+        }
+    }
+
+    /// Evaluates at the probed function's entry; the value is there at its return.
+    pub(super) fn save(&mut self, unit: &Unit, expr: &ast::Expr, span: Span) -> Lowered {
+        if self.at_entry {
+            return self.lower(unit, expr);
+        }
+        if !unit.at.is_return() {
+            return Err(Error::NotReturnProbe { span });
+        }
+        let site = unit.at.site.ok_or(Error::NotReturnProbe { span })?;
+        let key = spile_syntax::print::expr(expr);
+        let known = self.saved.entry(site).or_default();
+        if let Some(&id) = known.names.get(&key) {
+            let ty = known.values[id.index()].ty;
+            return Ok(Expr { kind: ExprKind::Saved(id), ty, span });
+        }
+        self.at_entry = true;
+        let value = self.lower(unit, expr);
+        self.at_entry = false;
+        let value = value?;
+        let known = self.saved.entry(site).or_default();
+        let (ty, id) = (value.ty, SavedId(known.values.len() as u32));
+        known.values.push(value);
+        known.names.insert(key, id);
+        Ok(Expr { kind: ExprKind::Saved(id), ty, span })
+    }
+
+    /// An object as text.
+    fn pretty(&mut self, found: &Found, dollars: u8, span: Span) -> Lowered {
+        let object = found.object.clone();
+        let debug = object.debug().map_err(|error| debug_error(error, span))?;
+        let resolve = |id| debug.resolve(id).map_err(|error| debug_error(error, span));
+        let (address, type_id) = match (resolve(found.type_id)?.1, &found.location) {
+            (CType::Pointer(Some(target)), _) if matches!(resolve(target)?.1, CType::Struct { .. }) => {
+                (load(found, span)?, target)
+            }
+            (_, Location::Memory { address, bits: None }) => (address.clone(), found.type_id),
+            (ctype, _) => return self.pretty_number(found, &ctype, span),
+        };
+        let levels =
+            if dollars > 1 { self.env.options.struct_depth.map_or(usize::MAX, |depth| depth as usize) } else { 1 };
+        let description = Rc::new(pretty::describe(debug, type_id, levels, span)?);
+        let kind = ExprKind::Pretty { address: Box::new(address), description };
+        Ok(Expr { kind, ty: Type::String, span })
+    }
+
+    /// A value in a register, or a bit-field, as text.
+    fn pretty_number(&mut self, found: &Found, ctype: &CType, span: Span) -> Lowered {
+        let value = load(found, span)?;
+        let signed = match ctype {
+            CType::Base { encoding, .. } => {
+                matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar)
+            }
+            CType::Enum { signed, .. } => *signed,
+            _ => false,
+        };
+        let conversion = match ctype {
+            CType::Pointer(_) => b'p',
+            _ if signed => b'd',
+            _ => b'u',
+        };
+        let pieces = vec![PrintPiece::Directive {
+            directive: directive(conversion),
+            width: None,
+            precision: None,
+            argument: value,
+        }];
+        Ok(Expr { kind: ExprKind::Format(Box::new(Print { pieces })), ty: Type::String, span })
+    }
+
+    /// `$$vars`, `$$parms`, `$$locals`, `$$return`, also with dollars after: `name=value ...`.
+    fn lower_all_variables(&mut self, unit: &Unit, name: &str, dollars: u8, span: Span) -> Lowered {
+        let Some(context) = unit.at.context.clone() else {
+            return Err(Error::NoContext { name: name.into(), point: None, span });
+        };
+        if !context.has_variables() {
+            return Err(Error::NoContext { name: name.into(), point: Some(unit.at.point.clone()), span });
+        }
+        if let Some(text) = context.text(name) {
+            return Ok(Expr { kind: ExprKind::String(text.into_bytes()), ty: Type::String, span });
+        }
+        let names = match name {
+            "$$vars" => context.parameters().into_iter().chain(context.locals()).collect(),
+            "$$parms" => context.parameters(),
+            "$$locals" => context.locals(),
+            "$$return" if !context.is_return() => return Err(Error::NotReturnProbe { span }),
+            "$$return" => vec!["return".to_string()],
+            _ => {
+                let available = ["$$vars", "$$parms", "$$locals", "$$return"].map(String::from).to_vec();
+                return Err(Error::UnknownVariable { name: name.into(), place: context.place(), available, span });
+            }
+        };
+        let mut pieces = Vec::new();
+        for (index, variable) in names.iter().enumerate() {
+            let space = if index > 0 { " " } else { "" };
+            pieces.push(PrintPiece::Literal(format!("{space}{variable}=").into_bytes()));
+            let value = match context.variable(variable) {
+                // A list of all is no reason for a handler to fail.
+                Ok(Found { location: Location::Told(_), .. }) => Ok(PrintPiece::Literal(b"?".to_vec())),
+                Ok(found) if dollars > 0 => self.pretty(&found, dollars, span).map(plain),
+                Ok(found) => load(&found, span).map(|argument| {
+                    let mut directive = directive(b'x');
+                    directive.flags.sharp = true;
+                    PrintPiece::Directive { directive, width: None, precision: None, argument }
+                }),
+                Err(_) if name == "$$return" => {
+                    pieces.clear();
+                    break;
+                }
+                Err(_) => Ok(PrintPiece::Literal(b"?".to_vec())),
+            };
+            pieces.push(match value {
+                Ok(piece) => piece,
+                Err(Error::WholeStruct { .. } | Error::NoAddress { .. }) => PrintPiece::Literal(b"{...}".to_vec()),
+                Err(_) => PrintPiece::Literal(b"?".to_vec()),
+            });
+        }
+        Ok(Expr { kind: ExprKind::Format(Box::new(Print { pieces })), ty: Type::String, span })
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The first phase: what the scripts and the library declare, and which declaration a name means.
+
+use std::collections::HashMap;
+
+use super::environment::{Environment, is_library};
+use super::error::Error;
+use super::guru;
+use crate::program::GlobalId;
+use spile_source::{FileId, SourceMap};
+use spile_syntax::ast::{self, Index};
+
+/// All declarations. Nothing is added after [`declare`].
+pub(super) struct Names<'a> {
+    sources: &'a SourceMap,
+    /// By [`GlobalId`].
+    pub globals: Vec<&'a ast::Global>,
+    /// By name; private ones also by their file.
+    global_names: HashMap<(Option<FileId>, &'a str), GlobalId>,
+    pub functions: Vec<&'a ast::Function>,
+    function_names: HashMap<(Option<FileId>, &'a str), Vec<usize>>,
+    pub aliases: Vec<&'a ast::Alias>,
+}
+
+/// Declares everything in the scripts. Reports names that are declared twice, and what only guru mode may.
+pub(super) fn declare<'a>(env: &mut Environment<'a>, scripts: &'a [ast::Script]) -> Names<'a> {
+    let mut names = Names::new(env.sources);
+    for script in scripts {
+        for item in &script.items {
+            match item {
+                ast::Item::Global(global) => names.declare_global(env, script.file, global),
+                ast::Item::Function(function) => names.declare_function(env, script.file, function),
+                ast::Item::Alias(alias) => names.declare_alias(env, alias),
+                ast::Item::EmbeddedC(code) => guru::check_embedded(env, code),
+                ast::Item::Probe(probe) => guru::check_block(env, &probe.body),
+            }
+        }
+    }
+    names
+}
+
+impl<'a> Names<'a> {
+    /// No declarations.
+    pub fn new(sources: &'a SourceMap) -> Names<'a> {
+        Names {
+            sources,
+            globals: Vec::new(),
+            global_names: HashMap::new(),
+            functions: Vec::new(),
+            function_names: HashMap::new(),
+            aliases: Vec::new(),
+        }
+    }
+
+    fn declare_alias(&mut self, env: &mut Environment<'a>, alias: &'a ast::Alias) {
+        for component in alias.names.iter().flatten().filter(|component| component.argument.is_some()) {
+            env.report(Error::AliasArgument { name: component.name.clone(), span: component.span });
+        }
+        alias.prologue.iter().chain(&alias.epilogue).for_each(|block| guru::check_block(env, block));
+        self.aliases.push(alias);
+    }
+
+    fn declare_function(&mut self, env: &mut Environment<'a>, file: FileId, function: &'a ast::Function) {
+        match &function.body {
+            ast::FunctionBody::EmbeddedC(code) => guru::check_embedded(env, code),
+            ast::FunctionBody::Script(block) => guru::check_block(env, block),
+        }
+        let key = (function.private.then_some(file), function.name.text.as_str());
+        self.function_names.entry(key).or_default().push(self.functions.len());
+        self.functions.push(function);
+    }
+
+    fn declare_global(&mut self, env: &mut Environment<'a>, file: FileId, global: &'a ast::Global) {
+        let key = (global.private.then_some(file), global.name.text.as_str());
+        let other = (if global.private { None } else { Some(file) }, key.1);
+        let in_file = |id: &&GlobalId| self.globals[id.index()].name.span.file == file;
+        if let Some(first) = self.global_names.get(&key).or_else(|| self.global_names.get(&other).filter(in_file)) {
+            let first = self.globals[first.index()].name.span;
+            let name = global.name.text.clone();
+            return env.report(Error::Redeclared { what: "global", name, span: global.name.span, first });
+        }
+        self.global_names.insert(key, GlobalId(self.globals.len() as u32));
+        self.globals.push(global);
+    }
+
+    /// Whether the file is one of the library.
+    pub fn is_library(&self, file: FileId) -> bool {
+        is_library(self.sources, file)
+    }
+
+    /// The global that a name in `file` means. A library file sees no globals of the user's scripts, so that these may
+    /// have any name.
+    pub fn find_global(&self, file: FileId, name: &str) -> Option<GlobalId> {
+        let library = |file: FileId| is_library(self.sources, file);
+        let seen = |id: &&GlobalId| !library(file) || library(self.globals[id.index()].name.span.file);
+        self.global_names
+            .get(&(Some(file), name))
+            .or_else(|| self.global_names.get(&(None, name)).filter(seen))
+            .copied()
+    }
+
+    /// The name of a declared global.
+    pub fn global_name(&self, id: GlobalId) -> String {
+        self.globals[id.index()].name.text.clone()
+    }
+
+    /// The global that an array expression names, and its indices.
+    pub fn array_of<'e>(&self, expr: &'e ast::Expr) -> Option<(GlobalId, &'e [Index])> {
+        match &expr.kind {
+            ast::ExprKind::Ident(name) => Some((self.find_global(expr.span.file, name)?, &[])),
+            ast::ExprKind::Index(base, indices) => match &base.kind {
+                ast::ExprKind::Ident(name) => Some((self.find_global(base.span.file, name)?, indices)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether the expression is an element of a global array.
+    pub fn is_element(&self, expr: &ast::Expr) -> bool {
+        matches!(expr.kind, ast::ExprKind::Index(..)) && self.array_of(expr).is_some()
+    }
+
+    /// Declared functions that a name in `file` means, of any number of parameters.
+    pub fn functions_named<'n>(&'n self, file: FileId, name: &'n str) -> &'n [usize] {
+        let private = self.function_names.get(&(Some(file), name));
+        private.or_else(|| self.function_names.get(&(None, name))).map_or(&[], Vec::as_slice)
+    }
+
+    /// The names of all declared functions.
+    pub fn function_names(&self) -> impl Iterator<Item = &'a str> {
+        self.function_names.keys().map(|(_, name)| *name)
+    }
+
+    /// Declared functions of that name and number of parameters, in the order in which they are tried.
+    pub fn overloads(&self, file: FileId, name: &str, arity: usize) -> Vec<usize> {
+        let mut found = self.functions_named(file, name).to_vec();
+        found.retain(|&index| self.functions[index].parameters.len() == arity);
+        found.sort_by_key(|&index| {
+            let function = self.functions[index];
+            function.priority.unwrap_or(i64::from(is_library(self.sources, function.span.file)))
+        });
+        found
+    }
+
+    /// The declared overload that is tried after this one.
+    pub fn overload_after(&self, function: &ast::Function) -> Option<usize> {
+        let overloads = self.overloads(function.name.span.file, &function.name.text, function.parameters.len());
+        let at = overloads.iter().position(|&other| std::ptr::eq(self.functions[other], function))?;
+        overloads.get(at + 1).copied()
+    }
+
+    /// First components of the aliases' names.
+    pub fn alias_names(&self) -> Vec<String> {
+        let names = self.aliases.iter().flat_map(|alias| &alias.names);
+        names.filter_map(|name| name.first()).map(|component| component.name.clone()).collect()
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! A function or handler while it is elaborated: where it runs, and its local variables.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::infer::types::TypeVar;
+use super::names::Names;
+use super::unneeded::Elided;
+use crate::probe::{Context, Site, TextVariable};
+use crate::program::{LocalId, Variable};
+use spile_source::{FileId, Span};
+use spile_syntax::ast;
+
+/// Where a handler runs, or the copy of a function for it.
+#[derive(Clone, Default)]
+pub(super) struct Surroundings {
+    /// None in a function that was not copied for a probe.
+    pub context: Option<Rc<dyn Context>>,
+    /// Spelling of the probe point, for messages.
+    pub point: String,
+    /// Number of the probe site, of a handler or of a function's copy for it.
+    pub site: Option<u32>,
+}
+
+impl Surroundings {
+    /// At a return, where variables have the values that they had at the function's entry.
+    pub fn is_return(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| context.is_return())
+    }
+
+    /// The handler sees the registers of the code it is at.
+    pub fn has_registers(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| context.has_registers())
+    }
+
+    /// There can be context variables.
+    pub fn has_variables(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| context.has_variables())
+    }
+
+    /// The context variable that holds text which an expression is, as `$value` of a procfs probe.
+    pub fn text_variable(&self, expr: &ast::Expr) -> Option<TextVariable> {
+        match &expr.kind {
+            ast::ExprKind::Target(name) => self.context.as_ref()?.text_variable(name.strip_prefix('$')?),
+            _ => None,
+        }
+    }
+}
+
+/// One function or handler. Expansion makes it, inference adds the local variables, lowering reads it.
+#[derive(Clone, Default)]
+pub(super) struct Unit {
+    pub at: Surroundings,
+    pub names: HashMap<String, LocalId>,
+    pub locals: Vec<Local>,
+    /// The function that this is.
+    pub function: Option<usize>,
+    /// Names that the user's own body of the probe assigns to (`@probewrite`).
+    pub user_writes: Vec<String>,
+    /// Statements that nothing is made of.
+    pub elided: Elided,
+}
+
+impl Unit {
+    /// A unit without variables.
+    pub fn new(at: Surroundings) -> Unit {
+        Unit { at, ..Unit::default() }
+    }
+
+    /// Adds a variable.
+    pub fn add(&mut self, local: Local) -> LocalId {
+        let id = LocalId(self.locals.len() as u32);
+        self.names.insert(local.name.clone(), id);
+        self.locals.push(local);
+        id
+    }
+
+    /// The local that a name in `file` means. In a handler a global that is seen there comes first: a local of its name
+    /// is a library alias's own.
+    pub fn find_local(&self, names: &Names, file: FileId, name: &str) -> Option<LocalId> {
+        let id = self.names.get(name).copied();
+        id.filter(|_| self.at.site.is_none() || names.find_global(file, name).is_none())
+    }
+
+    /// The local or global that a name means where it stands.
+    pub fn find_variable(&self, names: &Names, name: &str, span: Span) -> Option<Variable> {
+        let local = self.find_local(names, span.file, name).map(Variable::Local);
+        local.or_else(|| names.find_global(span.file, name).map(Variable::Global))
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Local {
+    pub name: String,
+    pub ty: TypeVar,
+    pub span: Span,
+    pub assigned: bool,
+    /// Its value is used somewhere.
+    pub read: bool,
+}
+
+/// One site with the statements that run there.
+pub(super) struct Handler<'a> {
+    pub site: Site,
+    pub script_point: String,
+    pub span: Span,
+    pub condition: Vec<&'a ast::Expr>,
+    pub body: Vec<&'a ast::Stmt>,
+    pub unit: Unit,
+}
