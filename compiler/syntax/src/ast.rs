@@ -181,7 +181,7 @@ pub struct Sort {
     pub span: Span,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SortBy {
     /// Index into the keys.
     Key(usize),
@@ -292,7 +292,7 @@ pub enum ExprKind {
     EmbeddedC(EmbeddedC),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extractor {
     Count,
     Sum,
@@ -312,7 +312,7 @@ pub enum UnaryOp {
     Complement,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     Or,
     And,
