@@ -389,7 +389,7 @@ pub enum Iterated {
     Histogram(Element),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     Ascending,
     Descending,
@@ -529,7 +529,7 @@ pub enum LValue {
 }
 
 /// Bits `first..first + bits` of the storage unit, counted from the least significant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BitField {
     pub first: u8,
     pub bits: u8,

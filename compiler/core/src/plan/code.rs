@@ -50,7 +50,7 @@ pub struct Routine {
     pub longs: Vec<Variable>,
     pub texts: Vec<Variable>,
     pub buffers: Vec<String>,
-    pub iterators: Vec<Iterator>,
+    pub iterators: Vec<IteratorMemory>,
     pub frame: Frame,
     /// Its variables are in frame memory too, because the stack has no room for them.
     pub spilled: bool,
@@ -64,29 +64,29 @@ impl Routine {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Variable {
     pub name: String,
     /// Declared as a parameter.
     pub parameter: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Parameter {
     Long(LongId),
     Text(TextId),
 }
 
 /// Memory that one `foreach` needs beside the iterator itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Iterator {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct IteratorMemory {
     /// Element numbers that are sorted or picked out; 0: none.
     pub order: u32,
     /// A histogram's buckets are copied.
     pub buckets: bool,
 }
 
-impl Iterator {
+impl IteratorMemory {
     /// Bytes of frame memory.
     pub fn bytes(self) -> u64 {
         let buckets = if self.buckets { u64::from(crate::program::MAX_BUCKETS) * 8 } else { 0 };
@@ -95,7 +95,7 @@ impl Iterator {
 }
 
 /// How the routine gets memory for its buffers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Frame {
     /// A handler: the first of the CPU's frame memory, always enough.
     Handler,
@@ -105,7 +105,7 @@ pub enum Frame {
     None,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     Const(i64),
     /// A constant of the running probe's own.
@@ -140,7 +140,7 @@ pub enum Value {
     Length(Box<Text>),
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Text {
     Literal(Vec<u8>),
     /// A constant of the running probe's own.
@@ -151,7 +151,7 @@ pub enum Text {
     Saved(u32),
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Argument {
     Long(Value),
     Text(Text),
@@ -160,7 +160,7 @@ pub enum Argument {
 }
 
 /// Where a call's result goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     None,
     Long(LongId),
@@ -169,7 +169,7 @@ pub enum Outcome {
 }
 
 /// Who is called: decides how results are passed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
     /// `spile_fn_NAME` of the runtime; a string is written to a last argument and its length returned.
     Builtin(&'static str),
@@ -180,7 +180,7 @@ pub enum Callee {
 }
 
 /// One key of an array's element.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     Long(Value),
     Text(Text),
@@ -189,7 +189,7 @@ pub enum Key {
 }
 
 /// What is done with an array or an aggregate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MapOp {
     Long(LongId),
     /// Copied: it stays when the element changes.
@@ -225,7 +225,7 @@ impl MapOp {
 }
 
 /// A `foreach`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Loop {
     pub iterator: IteratorId,
     pub map: GlobalId,
@@ -241,7 +241,7 @@ pub struct Loop {
 }
 
 /// A part of a record's payload.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     Long(Value),
     Text(Text),
@@ -271,7 +271,7 @@ pub enum Part {
     },
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Instr {
     Comment(String),
     SetLong(LongId, Value),
@@ -508,6 +508,24 @@ fn is_plain(value: &Value) -> bool {
         | Value::Saved(_)
         | Value::Length(_) => false,
     }
+}
+
+/// The same code without [`Instr::Comment`], at any depth.
+pub fn without_comments(code: &[Instr]) -> Vec<Instr> {
+    let kept = code.iter().filter(|instr| !matches!(instr, Instr::Comment(_)));
+    kept.map(|instr| match instr {
+        Instr::If { condition, then, otherwise } => Instr::If {
+            condition: condition.clone(),
+            then: without_comments(then),
+            otherwise: without_comments(otherwise),
+        },
+        Instr::Loop(body) => Instr::Loop(without_comments(body)),
+        Instr::Foreach(foreach) => {
+            Instr::Foreach(Box::new(Loop { body: without_comments(&foreach.body), ..(**foreach).clone() }))
+        }
+        _ => instr.clone(),
+    })
+    .collect()
 }
 
 /// Shows each instruction, also those inside others.

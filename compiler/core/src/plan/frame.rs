@@ -125,9 +125,9 @@ mod tests {
 
     #[test]
     fn sizes_beyond_32_bits_are_told_as_they_are() {
-        use super::super::code::Iterator;
+        use super::super::code::IteratorMemory;
         let mut routine = super::super::code::tests::routine("p", Vec::new());
-        routine.iterators = vec![Iterator { order: 16_777_216, buckets: false }; 66];
+        routine.iterators = vec![IteratorMemory { order: 16_777_216, buckets: false }; 66];
         assert_eq!(size(&routine, 512), 66 * 16_777_216 * 4);
         let (length, _) = longest(&[vec![1], vec![]], &|_| u64::MAX / 2 + 1);
         assert_eq!(length, [u64::MAX, u64::MAX / 2 + 1]);

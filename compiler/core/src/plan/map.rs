@@ -186,7 +186,7 @@ impl Builder<'_, '_> {
             None if foreach.slice.is_empty() => 0,
             _ => self.entries(map),
         };
-        let iterator = self.iterator(Iterator { order, buckets: histogram });
+        let iterator = self.iterator(IteratorMemory { order, buckets: histogram });
         let sort = match foreach.sort {
             Some((SortBy::Extractor(_), order)) if histogram => Some((SortBy::Value, order)),
             sort => sort,

@@ -4,7 +4,6 @@
 //!
 //! Everything that needs deciding is decided here; `emit` spells it.
 
-mod alike;
 pub mod code;
 mod condition;
 mod cost;
@@ -12,17 +11,16 @@ mod deferred;
 pub mod frame;
 mod globals;
 mod map;
+mod merge;
 mod routine;
-mod shared;
 pub mod stack;
 pub mod stacks;
 mod tables;
 
-use alike::{Alike, Run};
 use code::{Frame, Routine, TableId};
 pub use globals::LockMode;
+use merge::{Identical, Run, Similar};
 use routine::{Around, Builder, Kept, c_name};
-use shared::Shared;
 use tables::Tables;
 pub use tables::{EmbeddedExpression, ModuleSymbol};
 
@@ -297,8 +295,8 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
     }
     let function_count = routines.len();
     let mut probes = Vec::new();
-    let mut shared = Shared::default();
-    let mut alike = Alike::default();
+    let mut identical = Identical::default();
+    let mut similar = Similar::default();
     for (index, probe) in program.probes.iter().enumerate() {
         let saved = &saved[index];
         let name = routine_name(index, probe);
@@ -310,7 +308,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             }
             let comment = format!("{comment}: values at the function's entry");
             let routine = builder.finish(format!("{name}_entry"), comment, Vec::new(), None, Frame::Handler);
-            shared.add(&mut routines, routine)
+            identical.add(&mut routines, routine)
         });
         let mut builder = Builder::new(around(program, &mut tables, &names, &naming, &saved.offsets, kept));
         builder.declare(&probe.locals, 0);
@@ -324,9 +322,9 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         let only_counts = code::only_counts(&routine.code);
         // One that only counts is called without what knows its probe.
         let handler = if only_counts {
-            shared.add(&mut routines, routine)
+            identical.add(&mut routines, routine)
         } else {
-            alike.add(index, routine);
+            similar.add(index, routine);
             String::new()
         };
         let taken_for = |uses: &Uses| {
@@ -350,7 +348,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
                 Frame::Handler,
             );
             let uses = Walk::of(filters).with_calls(&function_uses);
-            Condition { routine: shared.add(&mut routines, routine), locks: taken_for(&uses) }
+            Condition { routine: identical.add(&mut routines, routine), locks: taken_for(&uses) }
         });
         probes.push(Probe {
             point: probe.point.clone(),
@@ -370,8 +368,8 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
             condition,
         });
     }
-    shared.comment(&mut routines);
-    for (index, Run { symbol, constants }) in alike.finish(&mut routines) {
+    identical.comment(&mut routines);
+    for (index, Run { symbol, constants }) in similar.finish(&mut routines) {
         if let Some(probe) = probes.get_mut(index) {
             probe.handler = symbol;
             probe.constants = constants;

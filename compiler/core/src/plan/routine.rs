@@ -38,7 +38,7 @@ pub(super) struct Builder<'p, 's> {
     longs: Vec<Variable>,
     texts: Vec<Variable>,
     buffers: Vec<String>,
-    iterators: Vec<Iterator>,
+    iterators: Vec<IteratorMemory>,
     /// By local: where it is.
     locals: Vec<Place>,
     code: Vec<Instr>,
@@ -285,7 +285,7 @@ impl<'p, 's> Builder<'p, 's> {
         self.around.program
     }
 
-    pub(super) fn iterator(&mut self, iterator: Iterator) -> IteratorId {
+    pub(super) fn iterator(&mut self, iterator: IteratorMemory) -> IteratorId {
         self.iterators.push(iterator);
         IteratorId(self.iterators.len() as u32 - 1)
     }

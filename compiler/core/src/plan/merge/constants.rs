@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The constants of a routine's code: every number, text and error location that stands in it, in a fixed order.
+
+use crate::plan::code::{Argument, Instr, Key, LocationId, MapOp, Part, Text, Value};
+use crate::program::Constant;
+
+/// A constant where it stands in the code.
+pub(super) enum Hole<'c> {
+    Number(&'c mut Value),
+    Text(&'c mut Text),
+    Location(&'c mut LocationId),
+}
+
+impl Hole<'_> {
+    /// The constant; a placeholder remains, the same for all constants of the kind.
+    pub fn take(self) -> Constant {
+        match self {
+            Hole::Number(value) => match std::mem::replace(value, Value::Const(0)) {
+                Value::Const(number) => Constant::Long(number),
+                _ => Constant::Long(0),
+            },
+            Hole::Text(text) => match std::mem::replace(text, Text::Literal(Vec::new())) {
+                Text::Literal(bytes) => Constant::String(bytes),
+                _ => Constant::String(Vec::new()),
+            },
+            Hole::Location(location) => Constant::Long(std::mem::replace(location, LocationId(0)).0.into()),
+        }
+    }
+
+    /// Makes it the probe's own constant with that number.
+    pub fn put(self, slot: u32) {
+        match self {
+            Hole::Number(value) => *value = Value::Own(slot),
+            Hole::Text(text) => *text = Text::Own(slot),
+            Hole::Location(location) => *location = LocationId::own(slot),
+        }
+    }
+}
+
+type Visitor<'v> = dyn FnMut(Hole<'_>) + 'v;
+
+/// Shows all constants to `see`, always in the same order.
+pub(super) fn visit(code: &mut [Instr], see: &mut Visitor) {
+    for instr in code {
+        visit_instr(instr, see);
+    }
+}
+
+fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
+    match instr {
+        Instr::SetLong(_, value)
+        | Instr::SetGlobalLong(_, value)
+        | Instr::Count(_, value)
+        | Instr::SaveLong(_, value)
+        | Instr::SetRegister(_, value)
+        | Instr::ReturnLong(value) => visit_value(value, see),
+        Instr::SetText(_, text)
+        | Instr::Copy { from: text, .. }
+        | Instr::SetGlobalText(_, text)
+        | Instr::SaveText(_, text)
+        | Instr::Match { text, .. }
+        | Instr::ReturnText(text) => visit_text(text, see),
+        Instr::Concatenate { left, right, .. } => {
+            visit_text(left, see);
+            visit_text(right, see);
+        }
+        Instr::Divide { left, right, location, .. } => {
+            visit_value(left, see);
+            visit_value(right, see);
+            see(Hole::Location(location));
+        }
+        Instr::Read { address, location, .. } => {
+            visit_value(address, see);
+            see(Hole::Location(location));
+        }
+        Instr::Write { address, value, location, .. } => {
+            visit_value(address, see);
+            visit_value(value, see);
+            see(Hole::Location(location));
+        }
+        Instr::Call { arguments, location, .. } => {
+            for argument in arguments {
+                match argument {
+                    Argument::Long(value) => visit_value(value, see),
+                    Argument::Text(text) => visit_text(text, see),
+                    Argument::Bytes(_) => {}
+                }
+            }
+            location.iter_mut().for_each(|location| see(Hole::Location(location)));
+        }
+        Instr::Record { parts, location, .. } => {
+            visit_parts(parts, see);
+            location.iter_mut().for_each(|location| see(Hole::Location(location)));
+        }
+        Instr::Format { parts, location, .. } => {
+            visit_parts(parts, see);
+            see(Hole::Location(location));
+        }
+        Instr::If { condition, then, otherwise } => {
+            visit_value(condition, see);
+            visit(then, see);
+            visit(otherwise, see);
+        }
+        Instr::Map { keys, op, location, .. } => {
+            visit_keys(keys, see);
+            match op {
+                MapOp::SetLong(value)
+                | MapOp::Add(_, value)
+                | MapOp::Feed(value)
+                | MapOp::Bucket(_, value)
+                | MapOp::HasBucket(_, value) => {
+                    visit_value(value, see);
+                }
+                MapOp::SetText(text) => visit_text(text, see),
+                MapOp::Long(_)
+                | MapOp::Text(..)
+                | MapOp::Has(_)
+                | MapOp::Delete
+                | MapOp::Clear
+                | MapOp::Extract(..) => {}
+            }
+            location.iter_mut().for_each(|location| see(Hole::Location(location)));
+        }
+        Instr::Foreach(foreach) => {
+            visit_keys(&mut foreach.keys, see);
+            see(Hole::Location(&mut foreach.location));
+            foreach.limit.iter_mut().for_each(|limit| visit_value(limit, see));
+            visit(&mut foreach.body, see);
+        }
+        Instr::Loop(body) => visit(body, see),
+        Instr::CalledFrom(location) | Instr::Charge { location, .. } => see(Hole::Location(location)),
+        Instr::Comment(_)
+        | Instr::IteratorLong(..)
+        | Instr::IteratorText(..)
+        | Instr::Label(_)
+        | Instr::Goto(_)
+        | Instr::Filter
+        | Instr::Rearm
+        | Instr::Check(_)
+        | Instr::Catch { .. }
+        | Instr::TakeNext(_)
+        | Instr::ReturnWritten(_) => {}
+    }
+}
+
+fn visit_keys(keys: &mut [Key], see: &mut Visitor) {
+    for key in keys {
+        match key {
+            Key::Long(value) => visit_value(value, see),
+            Key::Text(text) => visit_text(text, see),
+            Key::Any => {}
+        }
+    }
+}
+
+fn visit_parts(parts: &mut [Part], see: &mut Visitor) {
+    for part in parts {
+        match part {
+            Part::Long(value) | Part::Pretty { address: value, .. } => visit_value(value, see),
+            Part::Text(text) => visit_text(text, see),
+            Part::Memory { address, bytes, .. } => {
+                visit_value(address, see);
+                visit_value(bytes, see);
+            }
+            Part::Stack { first, most, .. } => {
+                visit_value(first, see);
+                visit_value(most, see);
+            }
+            Part::Histogram { keys, .. } => visit_keys(keys, see),
+        }
+    }
+}
+
+fn visit_value(value: &mut Value, see: &mut Visitor) {
+    match value {
+        Value::Const(_) => see(Hole::Number(value)),
+        Value::Negate(inner)
+        | Value::Not(inner)
+        | Value::Complement(inner)
+        | Value::SignExtend(inner, _)
+        | Value::Bits(inner, _) => {
+            visit_value(inner, see);
+        }
+        Value::Binary(_, left, right) => {
+            visit_value(left, see);
+            visit_value(right, see);
+        }
+        Value::Compare(_, left, right) => {
+            visit_text(left, see);
+            visit_text(right, see);
+        }
+        Value::Conditional(condition, then, otherwise) => {
+            for value in [condition, then, otherwise] {
+                visit_value(value, see);
+            }
+        }
+        Value::Length(text) => visit_text(text, see),
+        Value::Own(_)
+        | Value::Long(_)
+        | Value::Global(_)
+        | Value::KernelAddress { .. }
+        | Value::ModuleAddress { .. }
+        | Value::Register(_)
+        | Value::Saved(_) => {}
+    }
+}
+
+fn visit_text(text: &mut Text, see: &mut Visitor) {
+    if matches!(text, Text::Literal(_)) {
+        see(Hole::Text(text));
+    }
+}

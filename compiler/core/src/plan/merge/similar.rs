@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Handlers that do the same with other constants are one routine: `probe syscall.* { n[name]++ }` has 345 handlers that
+//! differ in the call's name. They are compiled as one routine that finds the name with its probe.
+//!
+//! Takes the handlers as they are planned one by one. Gives the routines that remain and, for each probe, the routine it
+//! runs and the probe's own constants. A constant is a number, a text, or the place that an error names.
+
+use std::collections::HashMap;
+
+use super::constants::visit;
+use super::{Behaviour, note_more};
+use crate::plan::code::Routine;
+use crate::program::Constant;
+
+/// Fewer similar handlers than this are compiled each with its own constants: that is faster to run.
+const FEWEST: usize = 4;
+
+/// What a probe runs.
+pub(in crate::plan) struct Run {
+    pub symbol: String,
+    pub constants: Vec<Constant>,
+}
+
+/// Handlers by what they do, whatever their constants.
+#[derive(Default)]
+pub(in crate::plan) struct Similar {
+    groups: Vec<Group>,
+    known: HashMap<Behaviour, usize>,
+}
+
+struct Group {
+    /// Of each handler that was added: the number of its probe, and its constants in the order of the code.
+    members: Vec<(usize, Vec<Constant>)>,
+    /// The first with each set of constants, as it would be compiled alone.
+    routines: Vec<Routine>,
+}
+
+impl Similar {
+    /// Adds the handler of that probe.
+    pub fn add(&mut self, probe: usize, routine: Routine) {
+        let mut behaviour = Behaviour::of(&routine);
+        let mut constants = Vec::new();
+        visit(&mut behaviour.code, &mut |hole| constants.push(hole.take()));
+        let next = self.groups.len();
+        let index = *self.known.entry(behaviour).or_insert(next);
+        if index == next {
+            self.groups.push(Group { members: Vec::new(), routines: Vec::new() });
+        }
+        if let Some(group) = self.groups.get_mut(index) {
+            if group.members.iter().all(|(_, known)| *known != constants) {
+                group.routines.push(routine);
+            }
+            group.members.push((probe, constants));
+        }
+    }
+
+    /// Adds the routines that remain, in the order of their first probes; what each probe runs, by its number.
+    pub fn finish(self, routines: &mut Vec<Routine>) -> HashMap<usize, Run> {
+        let mut runs = HashMap::new();
+        for group in self.groups {
+            group.finish(routines, &mut runs);
+        }
+        runs
+    }
+}
+
+impl Group {
+    fn finish(self, routines: &mut Vec<Routine>, runs: &mut HashMap<usize, Run>) {
+        let first = routines.len();
+        if self.routines.len() < FEWEST {
+            let mut sets: Vec<&Vec<Constant>> = Vec::new();
+            let mut counts = vec![0usize; self.routines.len()];
+            routines.extend(self.routines);
+            for (probe, constants) in &self.members {
+                let index = sets.iter().position(|known| *known == constants).unwrap_or_else(|| {
+                    sets.push(constants);
+                    sets.len() - 1
+                });
+                counts[index] += 1;
+                let symbol = routines.get(first + index).map_or_else(String::new, |routine| routine.symbol.clone());
+                runs.insert(*probe, Run { symbol, constants: Vec::new() });
+            }
+            for (routine, count) in routines[first..].iter_mut().zip(counts) {
+                note_more(routine, count.saturating_sub(1));
+            }
+            return;
+        }
+        let Some(mut routine) = self.routines.into_iter().next() else { return };
+        let slots = Slots::of(&self.members);
+        let mut number = 0;
+        visit(&mut routine.code, &mut |hole| {
+            if let Some(slot) = slots.of_hole.get(number).copied().flatten() {
+                hole.put(slot);
+            }
+            number += 1;
+        });
+        note_more(&mut routine, self.members.len().saturating_sub(1));
+        for (probe, constants) in self.members {
+            let own = slots.holes.iter().filter_map(|&hole| constants.get(hole).cloned()).collect();
+            runs.insert(probe, Run { symbol: routine.symbol.clone(), constants: own });
+        }
+        routines.push(routine);
+    }
+}
+
+/// Which of the code's constants are the probe's own.
+struct Slots {
+    /// Of each constant in the order of the code: which of the probe's own it is; None: the same for all.
+    of_hole: Vec<Option<u32>>,
+    /// Of each of the probe's own: the first constant of the code that is it.
+    holes: Vec<usize>,
+}
+
+impl Slots {
+    fn of(members: &[(usize, Vec<Constant>)]) -> Slots {
+        let count = members.first().map_or(0, |(_, constants)| constants.len());
+        let mut slots = Slots { of_hole: Vec::with_capacity(count), holes: Vec::new() };
+        let mut known: HashMap<Vec<&Constant>, u32> = HashMap::new();
+        for hole in 0..count {
+            let column: Vec<&Constant> = members.iter().filter_map(|(_, constants)| constants.get(hole)).collect();
+            if column.windows(2).all(|pair| pair[0] == pair[1]) {
+                slots.of_hole.push(None);
+                continue;
+            }
+            let next = slots.holes.len() as u32;
+            let slot = *known.entry(column).or_insert(next);
+            if slot == next {
+                slots.holes.push(hole);
+            }
+            slots.of_hole.push(Some(slot));
+        }
+        slots
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::code::{Frame, Instr, LocationId, LongId, Value, Variable};
+
+    fn handler(name: &str, number: i64, place: u32) -> Routine {
+        let variable = Variable { name: "t0".into(), parameter: false };
+        let sum =
+            Value::Binary(crate::program::BinaryOp::Add, Box::new(Value::Const(7)), Box::new(Value::Const(number)));
+        let code = vec![
+            Instr::SetLong(LongId(0), sum),
+            Instr::Divide {
+                to: LongId(0),
+                modulo: false,
+                left: Value::Const(number),
+                right: Value::Long(LongId(0)),
+                location: LocationId(place),
+            },
+        ];
+        Routine {
+            symbol: name.into(),
+            comment: name.into(),
+            parameters: Vec::new(),
+            returns: None,
+            longs: vec![variable],
+            texts: Vec::new(),
+            buffers: Vec::new(),
+            iterators: Vec::new(),
+            frame: Frame::Handler,
+            spilled: false,
+            code,
+        }
+    }
+
+    #[test]
+    fn constants_that_differ_are_the_probes_own() {
+        let mut similar = Similar::default();
+        for probe in 0..5 {
+            similar.add(probe, handler(&format!("h{probe}"), 10 + probe as i64, 20 + probe as u32));
+        }
+        let mut routines = Vec::new();
+        let runs = similar.finish(&mut routines);
+        assert_eq!(routines.len(), 1);
+        assert_eq!(routines[0].comment, "h0, and 4 more");
+        // The number stands there twice and is kept once; 7 is the same for all.
+        assert_eq!(runs[&3].constants, [Constant::Long(13), Constant::Long(23)]);
+        assert_eq!(runs[&3].symbol, "h0");
+        let sum = Value::Binary(crate::program::BinaryOp::Add, Box::new(Value::Const(7)), Box::new(Value::Own(0)));
+        assert_eq!(routines[0].code[0], Instr::SetLong(LongId(0), sum));
+        assert!(
+            matches!(&routines[0].code[1], Instr::Divide { left: Value::Own(0), location, .. } if location.as_own() == Some(1))
+        );
+    }
+
+    #[test]
+    fn few_keep_their_constants() {
+        let mut similar = Similar::default();
+        for (probe, number) in [(0, 1), (1, 2), (2, 1)] {
+            similar.add(probe, handler(&format!("h{probe}"), number, 5));
+        }
+        let mut routines = Vec::new();
+        let runs = similar.finish(&mut routines);
+        assert_eq!(
+            routines.iter().map(|routine| routine.comment.as_str()).collect::<Vec<_>>(),
+            ["h0, and 1 more", "h1"]
+        );
+        assert_eq!([&runs[&0].symbol, &runs[&1].symbol, &runs[&2].symbol], ["h0", "h1", "h0"]);
+        assert!(runs.values().all(|run| run.constants.is_empty()));
+    }
+}
