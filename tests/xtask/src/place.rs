@@ -106,9 +106,14 @@ impl Place {
         matches!(self.system, System::Here)
     }
 
+    /// Whether the kernel was built here from source (`cargo xtask debug-kernel`).
+    pub fn is_own_build(&self) -> bool {
+        matches!(self.system, System::Modules(_))
+    }
+
     /// How many times longer than usual things may take there: a kernel that looks for mistakes does much beside.
     pub fn slowness(&self) -> u32 {
-        if matches!(self.system, System::Modules(_)) { 6 } else { 1 }
+        if self.is_own_build() { 6 } else { 1 }
     }
 
     /// A command that runs there, in `directory`, which must be below the workspace.

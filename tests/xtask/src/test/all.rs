@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! `cargo xtask test --all`: what takes hours, after the ordinary tests. Each part is a command as one would give it by hand;
-//! docs/test-runs.md says what ran when, on which commit, and how it ended.
+//! docs/test-runs.md has the date, commit and result of the last run of each.
 
 use std::fs;
 use std::path::Path;
@@ -54,9 +54,9 @@ const PARTS: [Part; 11] = [
 ];
 
 const PAGE: &str = "docs/test-runs.md";
-const HEAD: &str = "# What ran when\n\nWritten by `cargo xtask test --all`, a row for each part of it.\n\n| part | command | when | commit | took | result |\n|---|---|---|---|---|---|\n";
+const HEAD: &str = "# Long tests\n\nWritten by `cargo xtask test --all`: the last run of each part.\n\n| part | command | date | commit | duration | result |\n|---|---|---|---|---|---|\n";
 
-/// Runs the parts one after the other, each to its end.
+/// Runs the parts one after the other; a failed part does not stop the rest.
 pub fn run(root: &Path, report: &Report) -> Result<()> {
     for part in &PARTS {
         println!("\n{}: cargo xtask {}", part.name, part.arguments.join(" "));
@@ -70,7 +70,7 @@ pub fn run(root: &Path, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// The part's row, in the place of the one that it had.
+/// Writes the row of the part, in place of its old one.
 fn note(root: &Path, part: &Part, took: Duration, ok: bool) -> Result<()> {
     let page = root.join(PAGE);
     let before = fs::read_to_string(&page).unwrap_or_default();
@@ -80,7 +80,7 @@ fn note(root: &Path, part: &Part, took: Duration, ok: bool) -> Result<()> {
     let cells = [
         part.name,
         &command,
-        &said_by("date", &["-u", "+%F %R"]),
+        &output_of("date", &["-u", "+%F %R"]),
         &commit(root),
         &format!("{minutes} min"),
         if ok { "passed" } else { "failed" },
@@ -99,14 +99,16 @@ fn with_row(page: &str, cells: &[&str; 6]) -> String {
     HEAD.to_string() + &rows.chain(last).collect::<String>()
 }
 
-/// What was tested; with a `+` if it is not what was committed.
-fn commit(root: &Path) -> String {
+/// The commit that was tested; with a `+` where files outside of docs/ differ from it.
+pub(super) fn commit(root: &Path) -> String {
     let root = root.display().to_string();
-    let changed = !said_by("git", &["-C", &root, "status", "--porcelain", "--untracked-files=no"]).is_empty();
-    said_by("git", &["-C", &root, "rev-parse", "--short", "HEAD"]) + if changed { "+" } else { "" }
+    let changed =
+        !output_of("git", &["-C", &root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs"])
+            .is_empty();
+    output_of("git", &["-C", &root, "rev-parse", "--short", "HEAD"]) + if changed { "+" } else { "" }
 }
 
-fn said_by(program: &str, arguments: &[&str]) -> String {
+pub(super) fn output_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default()
 }

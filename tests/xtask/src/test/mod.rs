@@ -16,6 +16,7 @@ mod build;
 mod find;
 mod header;
 mod judge;
+mod results;
 mod share;
 mod timings;
 mod whole;
@@ -59,7 +60,7 @@ pub struct Options {
     /// The unit tests, and one script of each directory of tests/ in one guest
     #[arg(long, conflicts_with = "names")]
     pub quick: bool,
-    /// All cases of tests that otherwise try some; then what takes hours: other kernels, the one with KASAN, torture, random inputs, the attack; docs/test-runs.md says what ran when
+    /// All cases of tests that otherwise try some; then what takes hours: other kernels, the one with KASAN, torture, random inputs, the attack; docs/test-runs.md has the last run of each
     #[arg(long, conflicts_with_all = ["names", "kernel", "quick"])]
     pub all: bool,
 }
@@ -133,6 +134,10 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     }
     if !by_chance.is_empty() {
         println!("NOT RELIABLE, passed only when run again: {}", by_chance.join(", "));
+    }
+    let counts = results::Counts { passed: report.passed(), failed: report.failed(), not_applicable: others.len() };
+    if !options.quick {
+        results::record(&root, &workshop.place, options.kernel.as_deref(), &options.names, &counts)?;
     }
     // The parts are runs of their own.
     drop(alone);

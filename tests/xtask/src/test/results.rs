@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The tables of docs/kernels.md and docs/debug-kernel.md: what the guest tests gave on other kernels, a row for each kernel
+//! and set of tests. A run of all tests, or of whole directories (`probe/`), replaces its row.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::all::{commit, output_of};
+use crate::place::Place;
+
+const HEAD: &str = "| line | release | compiler | tests | passed | failed | not applicable | commit | date |\n|---|---|---|---|---|---|---|---|---|\n";
+/// In front of the table on its page; an empty line ends it.
+const MARK: &str = "<!-- The table below is written by cargo xtask. -->\n\n";
+
+/// How a run ended.
+pub(super) struct Counts {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    /// Tests whose header (`guest:`) is not for this kernel.
+    pub(super) not_applicable: usize,
+}
+
+/// Writes the run's row, unless it was one of single tests. `line` is what `--kernel` was given; without it a run on this
+/// machine's own kernel has no row.
+pub(super) fn record(root: &Path, place: &Place, line: Option<&str>, names: &[String], counts: &Counts) -> Result<()> {
+    let (page, line) = match line {
+        _ if place.is_own_build() => ("docs/debug-kernel.md", "debug"),
+        Some(line) => ("docs/kernels.md", line),
+        None => return Ok(()),
+    };
+    if !names.iter().all(|name| name.ends_with('/')) {
+        return Ok(());
+    }
+    let tests = match names {
+        [] => "all".to_string(),
+        names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+    };
+    let compiler = place.command("gcc", root).arg("-dumpfullversion").output();
+    let compiler = compiler.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
+    let cells = [
+        line.to_string(),
+        place.kernel.release.clone(),
+        format!("gcc {}", compiler.unwrap_or_default()),
+        tests,
+        counts.passed.to_string(),
+        counts.failed.to_string(),
+        counts.not_applicable.to_string(),
+        commit(root),
+        output_of("date", &["-u", "+%F"]),
+    ];
+    let file = root.join(page);
+    let text = fs::read_to_string(&file).with_context(|| format!("reading {page}"))?;
+    let text = with_row(&text, &cells).with_context(|| format!("{page} has no table of results"))?;
+    fs::write(&file, text).with_context(|| format!("writing {page}"))
+}
+
+/// The page with this row in its table, in the place of the row of the same line and tests. None without a table.
+fn with_row(page: &str, cells: &[String; 9]) -> Option<String> {
+    let (before, rest) = page.split_once(&format!("{MARK}{HEAD}"))?;
+    let (table, after) = rest.split_at(rest.find("\n\n").map_or(rest.len(), |end| end + 1));
+    let same = |row: &str| {
+        let old: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        old.first() == Some(&cells[0].as_str()) && old.get(3) == Some(&cells[3].as_str())
+    };
+    let new = format!("| {} |", cells.join(" | "));
+    let mut rows: Vec<&str> = table.lines().collect();
+    match rows.iter().position(|row| same(row)) {
+        Some(index) => rows[index] = &new,
+        None => rows.push(&new),
+    }
+    Some(format!("{before}{MARK}{HEAD}{}\n{after}", rows.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(line: &str, tests: &str, passed: &str) -> [String; 9] {
+        [line, "6.1.0", "gcc 12", tests, passed, "0", "1", "abc", "2026-01-02"].map(String::from)
+    }
+
+    #[test]
+    fn a_run_has_one_row() {
+        let page = format!("# Kernels\n\n{MARK}{HEAD}\n\n## More\n");
+        let page = with_row(&page, &cells("6.1", "all", "10")).expect("a table");
+        let page = with_row(&page, &cells("6.1", "`probe/`", "3")).expect("a table");
+        let page = with_row(&page, &cells("6.1", "all", "11")).expect("a table");
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| 6.1 ")).collect();
+        assert_eq!(rows.len(), 2, "{page}");
+        assert!(rows[0].contains("| all | 11 |") && rows[1].contains("| `probe/` | 3 |"), "{page}");
+        assert!(page.ends_with("|\n\n## More\n"), "{page}");
+    }
+
+    #[test]
+    fn the_pages_have_their_tables() {
+        for page in ["docs/kernels.md", "docs/debug-kernel.md"] {
+            let text = fs::read_to_string(crate::root().join(page)).expect("the page");
+            assert!(with_row(&text, &cells("6.1", "all", "10")).is_some(), "{page}");
+        }
+    }
+}
