@@ -8,6 +8,7 @@ mod compare;
 mod compat;
 mod debug_kernel;
 mod demo;
+mod docs;
 mod fixtures;
 mod fuzz;
 mod guest;
@@ -17,6 +18,7 @@ mod measure;
 mod model;
 mod package;
 mod parallel;
+mod picture;
 mod place;
 mod random;
 mod reference;
@@ -64,6 +66,10 @@ enum Task {
     Systemd(systemd::Options),
     /// Writes the reference manual, docs/reference
     Reference,
+    /// Builds the book of docs/ with mdbook, into target/book
+    Docs(docs::Options),
+    /// Draws the terminal picture of the README from the session recorded in docs/session.txt
+    Picture(picture::Options),
     /// Builds spilerun as it is shipped, one static program, and prints where it is
     StaticLoader,
     /// Runs the guest tests on a kernel that looks for mistakes (KASAN, lockdep, kmemleak), built from Debian's source
@@ -86,6 +92,8 @@ fn main() -> ExitCode {
         Task::Package(options) => package::run(&options),
         Task::Systemd(options) => systemd::run(&options),
         Task::Reference => reference::run(&root()),
+        Task::Docs(options) => docs::run(&options),
+        Task::Picture(options) => picture::run(&options),
         Task::StaticLoader => static_loader::run(),
         Task::DebugKernel(options) => debug_kernel::run(&options),
         Task::Guest(options) => guest::run(&options),

@@ -1,0 +1,22 @@
+# Shows: every script of the book, of the README and of the other pages compiles.
+# stdout: ^all compile: [1-9][0-9]+$
+# limit: 600
+
+rm -rf pages
+"$XTASK" docs --extract pages || exit 1
+
+cat >one.sh <<'END'
+# one.sh SCRIPT: a line with what is wrong with it, if anything is.
+"$SPILE" -r "$RELEASE" -p3 $MODULES $(cat "${1%.stp}.options") "$1" >"$1.c" 2>"$1.log" || echo "does not compile: $1"
+END
+find pages -name '*.stp' | sort | xargs -P "$(nproc)" -n 1 sh one.sh >failed
+
+if [ -s failed ]; then
+  cat failed
+  sed 's/^does not compile: //' failed | while read -r script; do
+    echo "$script:"
+    cat "$script" "$script.log"
+  done
+  exit 1
+fi
+echo "all compile: $(find pages -name '*.stp' | wc -l)"
