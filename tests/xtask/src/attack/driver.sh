@@ -6,11 +6,12 @@ echo 1 >/proc/sys/kernel/sysrq
 load() {
 	while [ ! -f /tmp/over ]; do
 		dd if=/dev/zero of=/tmp/block bs=4096 count=50 2>/dev/null
-		ls -lR /proc/self/ /sys/module >/dev/null 2>&1
+		ls -l /proc/self/ /proc/self/fd /sys/module >/dev/null 2>&1
 		cat /proc/interrupts /proc/vmstat >/dev/null
 		ping -c 1 -W 1 127.0.0.1 >/dev/null
 		sh -c 'kill -9 $$' 2>/dev/null
-		usleep 100000
+		# Emulated CPUs that always have work make each second of a session cost one of the host's.
+		usleep 400000
 	done
 }
 
@@ -46,15 +47,15 @@ attack() {
 	loader=$!
 	disturb $2 /root/$name.ko
 	waited=0
-	while kill -0 $loader 2>/dev/null && [ $waited -lt $((40 * $4)) ]; do
-		sleep 1
+	while kill -0 $loader 2>/dev/null && [ $waited -lt $((400 * $4)) ]; do
+		usleep 100000
 		waited=$((waited + 1))
 	done
 	# Still arming, which may take long; but from now on it is to end.
 	kill -INT $loader 2>/dev/null
 	waited=0
-	while kill -0 $loader 2>/dev/null && [ $waited -lt $((8 * $4)) ]; do
-		sleep 1
+	while kill -0 $loader 2>/dev/null && [ $waited -lt $((80 * $4)) ]; do
+		usleep 100000
 		waited=$((waited + 1))
 	done
 	if kill -0 $loader 2>/dev/null; then
