@@ -156,6 +156,13 @@ pub enum Error {
     NotApproved {
         path: PathBuf,
     },
+    /// The program has file capabilities.
+    FileCapabilities,
+    /// The root part has refused it, with this status and text.
+    Refused {
+        exit: Exit,
+        text: String,
+    },
     /// Somebody else has started it.
     OtherOwner {
         name: String,
@@ -321,7 +328,9 @@ impl Error {
             | Error::NoService { .. }
             | Error::BadName { .. } => Exit::File,
             Error::Node { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => Exit::Permission,
+            Error::Refused { exit, .. } => *exit,
             Error::NoCapability
+            | Error::FileCapabilities
             | Error::NotAllowed { .. }
             | Error::NotApproved { .. }
             | Error::OtherOwner { .. }
@@ -409,6 +418,11 @@ impl fmt::Display for Error {
                 f,
                 "{what}: end one (spilerun -d NAME), ask for less (-s MB), or ask root, who sets this in {}",
                 LIMITS
+            ),
+            Error::Refused { text, .. } => write!(f, "{text}"),
+            Error::FileCapabilities => write!(
+                f,
+                "spilerun has file capabilities, with which its user could stop what removes modules: take them away (setcap -r) and make it set-uid root instead (chmod 4755)"
             ),
             Error::NotApproved { path } => write!(
                 f,

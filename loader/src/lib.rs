@@ -44,40 +44,48 @@ pub use session::signals;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use nix::errno::Errno;
+use nix::sys::prctl::set_no_new_privs;
 use spile_abi::device::{ENFORCE, Gate, OBSERVE};
 
 use crate::error::{Error, Exit};
-use crate::host::kernel::is_module_name;
 use crate::host::stderr::say;
-use crate::module::{device, gate, load, setting};
+use crate::module::{device, gate, setting};
 use crate::options::{Options, Task};
 use crate::records::livepatch;
 use crate::report::status;
 use crate::safety::check;
+use crate::safety::landlock::{self, Right};
 use crate::safety::loaded::{Loaded, Stated};
-use crate::safety::privilege::{Caller, Rank, Remover};
+use crate::safety::rights::{Rights, Start};
 use crate::service::reserved;
+use crate::session::starter::Starter;
 use crate::session::{command, daemon};
 
 /// The whole program. `arguments` begin with the program's name, which may be staprun's. Catches signals, and leaves them caught.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    // Before anything is looked at but that there are arguments.
+    let rights = match Rights::find(reserved::may_start) {
+        Ok(rights) => rights,
+        Err(error) => return told(&error),
+    };
     if !staprun::is_called(&arguments) {
-        return as_spilerun(arguments);
+        return as_spilerun(arguments, &rights);
     }
     staprun::take_name();
     if arguments.get(1).is_some_and(|word| word == staprun::SESSION) {
         arguments.remove(1);
         staprun::end_with_parent();
         signals::expect_passed_on();
-        return as_spilerun(arguments);
+        return as_spilerun(arguments, &rights);
     }
     let status = match staprun::translate(&arguments) {
-        staprun::Asked::Arguments(arguments) => as_spilerun(arguments),
+        staprun::Asked::Arguments(arguments) => as_spilerun(arguments, &rights),
         staprun::Asked::Version => {
             // A closed reader has seen enough.
             let _ = std::io::Write::write_all(&mut std::io::stderr(), staprun::version().as_bytes());
@@ -91,17 +99,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if status == ExitCode::SUCCESS { status } else { ExitCode::FAILURE }
 }
 
-fn as_spilerun(arguments: Vec<OsString>) -> ExitCode {
-    let caller = match Caller::find() {
-        Ok(caller) => caller,
-        Err(error) => return told(&error),
-    };
+fn as_spilerun(arguments: Vec<OsString>, rights: &Rights) -> ExitCode {
     let is_service = arguments.get(1).is_some_and(|word| word == "service");
     let shown: Vec<OsString> = arguments.iter().map(|word| spile_abi::escape::bytes(word.as_bytes()).into()).collect();
     let service = |words: Vec<OsString>| service::Service::parse(words.into_iter().skip(1));
     let result = match is_service {
-        true => service(arguments).map(|service| serve(&service, caller.as_ref())),
-        false => Options::parse(arguments).map(|options| perform(&options, caller.as_ref())),
+        true => service(arguments).map(|service| serve(&service, rights)),
+        false => Options::parse(arguments).map(|options| perform(&options, rights)),
     };
     // A mistake is told of the words as they are shown: a line end in one would begin a line of ours.
     let result = result.map_err(|told| match is_service {
@@ -130,88 +134,69 @@ fn told(error: &Error) -> ExitCode {
 }
 
 /// `spilerun service ...`
-fn serve(service: &service::Service, caller: Option<&Caller>) -> Result<Exit, Error> {
-    if caller.is_some() {
-        return Err(Error::NotAllowed { what: "services", group: "root" });
-    }
+fn serve(service: &service::Service, rights: &Rights) -> Result<Exit, Error> {
+    rights.require_root("services")?;
     match service.perform()? {
         service::Step::Done(exit) => Ok(exit),
-        service::Step::Run(arguments) => perform(&Options { service: true, ..service::options(arguments)? }, None),
+        service::Step::Run(arguments) => perform(&Options { service: true, ..service::options(arguments)? }, rights),
     }
 }
 
-/// What takes more rights than the caller may have.
-fn privileged<T>(caller: Option<&Caller>, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    match caller {
-        Some(caller) => caller.as_root(run),
-        None => run(),
-    }
-}
-
-fn require(caller: Option<&Caller>, rank: Rank, what: &'static str) -> Result<(), Error> {
-    caller.map_or(Ok(()), |caller| caller.require(rank, what))
-}
-
-fn perform(options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
+fn perform(options: &Options, rights: &Rights) -> Result<Exit, Error> {
     match &options.task {
         Task::Remove(name) => {
-            let least = if name == "*" { Rank::Sys } else { Rank::Usr };
-            require(caller, least, "ending sessions")?;
-            let own = caller.filter(|caller| caller.rank < Rank::Sys).map(Caller::uid);
-            if own.is_some() {
-                require_own(caller, name)?;
-            }
-            privileged(caller, || {
-                check::may_load_modules()?;
-                load::remove_leftover(name, own)
-            })?;
+            rights.remove(name)?;
             Ok(Exit::Success)
         }
-        Task::Run(module) => run(Path::new(module), options, caller),
-        Task::Attach(name) => attach(name, options, caller),
+        Task::Run(module) => run(Path::new(module), options, rights),
+        Task::Attach(name) => attach(name, options, rights),
         Task::Status(name, form) => {
-            require(caller, Rank::Usr, "looking at sessions")?;
-            let text = privileged(caller, || status_text(name, *form))?;
+            let text = status_text(&rights.look(name)?, name, *form)?;
             // A closed reader has seen enough.
             let _ = std::io::Write::write_all(&mut std::io::stdout(), spile_abi::escape::lines(&text).as_bytes());
             Ok(Exit::Success)
         }
         Task::Gate { name, mode, expires, harmless_c } => {
-            require(caller, Rank::Sys, "changing other sessions")?;
-            privileged(caller, || change_gate(name, *mode, *expires, *harmless_c))
+            rights.may_change()?;
+            change_gate(&rights.look(name)?, name, *mode, *expires, *harmless_c)
         }
     }
 }
 
-/// Refuses what only root and the owner of that session may. Without a caller: it is root, or the kernel will say.
-fn require_own(caller: Option<&Caller>, name: &str) -> Result<(), Error> {
-    let Some(caller) = caller else { return Ok(()) };
-    let owner = caller.as_root(|| look(name)?.owner())?;
-    match owner.uid == caller.uid() {
-        true => Ok(()),
-        false => Err(Error::OtherOwner { name: name.to_string(), uid: owner.uid }),
+/// What starts commands when this process is to be restricted; it is restricted from then on.
+fn starter(rights: &Rights) -> Result<Option<Arc<Starter>>, Error> {
+    if !rights.is_split() {
+        return Ok(None);
     }
+    let starter = Starter::begin()?;
+    set_no_new_privs().map_err(|errno| Error::System { doing: "giving up privileges", error: errno.into() })?;
+    Ok(Some(Arc::new(starter)))
 }
 
-/// The module's file: for members of spileusr and spilesys an approved one.
-fn find(module: &Path, caller: Option<&Caller>) -> Result<file::File, Error> {
-    match caller {
-        Some(caller) if caller.rank < Rank::Dev => {
-            caller.require(Rank::Usr, "running a module")?;
-            match caller.read_approved(module) {
-                Ok((path, image)) => file::File::of(path, image),
-                // Read with the caller's own rights.
-                Err(Error::NotApproved { .. }) if caller.rank == Rank::Sys => {
-                    let file = file::File::find(module)?;
-                    let enforced = caller.as_root(|| Ok(check::enforcement()))?;
-                    check::is_vouched_for(&file, enforced, || caller.trusted_keys())?;
-                    Ok(file)
-                }
-                Err(error) => Err(error),
-            }
-        }
-        _ => privileged(caller, || file::File::find(module)),
+/// What the user part opens from now on, for good: what the session's output needs, and what it looks at.
+fn restrict(options: &Options, description: &file::Description, rights: &Rights) -> Result<(), Error> {
+    if !rights.is_split() {
+        return Ok(());
     }
+    let outputs = [options.output.as_deref(), options.metrics.as_deref(), options.metrics_socket.as_deref()];
+    let directory = |path: &Path| match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    let directories: Vec<PathBuf> = outputs.into_iter().flatten().map(directory).collect();
+    let mut paths: Vec<(&Path, Right)> = directories.iter().map(|path| (path.as_path(), Right::Keep)).collect();
+    paths.extend([
+        (Path::new("/dev/null"), Right::Write),
+        // Names for messages, and live patches that come meanwhile.
+        (Path::new("/etc/passwd"), Right::Read),
+        (Path::new("/sys/kernel/livepatch"), Right::Read),
+    ]);
+    if description.meta.probes.iter().any(|probe| probe.point.starts_with("procfs(")) {
+        // The module's own files, which are not all there yet.
+        paths.push((Path::new("/proc/systemtap"), Right::Write));
+    }
+    let failed = |error| Error::System { doing: "restricting what can be opened", error };
+    landlock::restrict(paths).map(drop).map_err(failed)
 }
 
 /// `-D`: in the process that goes on. The error of the other one is its status.
@@ -223,15 +208,14 @@ fn background(options: &Options) -> Result<Result<Option<daemon::Waiting>, Exit>
     })
 }
 
-fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
-    let mut file = find(module, caller)?;
-    caller.map_or(Ok(()), |caller| reserved::may_start(caller, &file))?;
-    privileged(caller, || {
-        check::belongs_here(&file)?;
-        livepatch::is_not_patched(&file.description.meta)?;
+fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error> {
+    let mut file = rights.find_module(module)?;
+    check::belongs_here(&file)?;
+    livepatch::is_not_patched(&file.description.meta)?;
+    if !rights.is_split() {
         check::may_load_modules()?;
-        check::signature_will_do(&file)
-    })?;
+    }
+    check::signature_will_do(&file)?;
     let mut settings = setting::parse(&options.settings, &file.description.meta.settings)?;
     settings
         .extend(options.remote.iter().flat_map(|remote| setting::of_remote(remote, &file.description.meta.settings)));
@@ -240,77 +224,74 @@ fn run(module: &Path, options: &Options, caller: Option<&Caller>) -> Result<Exit
         Ok(waiting) => waiting,
         Err(exit) => return Ok(exit),
     };
-    if options.rename {
-        file.rename(std::process::id())?;
-        caller.map_or(Ok(()), |caller| reserved::may_use(caller, &file.description.meta.name))?;
+    let starter = starter(rights)?;
+    let rename = options.rename.then(std::process::id);
+    if let Some(number) = rename {
+        file.rename(number)?;
     }
-    let remover = caller.map(|caller| Remover::begin(caller, &file.description.meta.name)).transpose()?;
     let signals = signals::Signals::catch()?;
     let sinks = output::Sinks::open(options, cpus())?;
-    // Held until the module's device is open: a module that another spilerun has just loaded is not a leftover.
-    let lock = privileged(caller, || Ok(load::Lock::take()))?;
-    privileged(caller, || {
-        load::remove_leftovers(&lock, options.verbose);
-        load::name_is_free(&file.description.meta.name)
-    })?;
-    let target = command::Target::prepare(options)?;
-    let stated = match caller {
-        Some(caller) => caller.stated(&lock)?,
-        None => Stated { service: options.service, ..Stated::default() },
-    };
-    let loaded = privileged(caller, || Loaded::load(&file, &stated, remover)).map_err(|error| stated.limited(error))?;
-    let opened = privileged(caller, || device::Device::open(&loaded.name));
-    let result = opened.and_then(|device| {
-        if caller.is_some_and(|caller| device.owner().is_ok_and(|owner| owner.uid != caller.uid())) {
-            let what = "it does not say whose it is".to_string();
-            return Err(Error::Strange { name: loaded.name.clone(), what });
-        }
+    let target = command::Target::prepare(options, starter.as_ref())?;
+    let start = Start { rename, service: options.service, verbose: options.verbose };
+    let (device, most_bytes) = rights.load(&file, start)?;
+    let name = file.description.meta.name.as_str();
+    let loaded = Loaded::new(name, rights);
+    // The device is closed when this is done.
+    let run = |device: device::Device| {
+        let stated = Stated { most_bytes, ..Stated::default() };
         session::set_up(&device, options, &target).map_err(|error| stated.limited(error))?;
-        drop(lock);
-        caller.map_or(Ok(()), Caller::drop)?;
+        rights.unlock();
+        restrict(options, &file.description, rights)?;
         let subject = session::Subject {
-            name: &loaded.name,
+            name,
             device: &device,
             description: &file.description,
             settings: &settings,
             gate,
             attached: false,
+            starter: starter.as_ref(),
+            root: rights.line(),
         };
         session::run(&subject, options, target, sinks, &signals, waiting)
-    });
+    };
+    let result = run(device);
     finish(loaded, result)
 }
 
 /// `-A`: goes on with a session that nobody reads. What its records mean the module says itself.
-fn attach(name: &str, options: &Options, caller: Option<&Caller>) -> Result<Exit, Error> {
-    require(caller, Rank::Usr, "attaching to sessions")?;
-    privileged(caller, check::may_load_modules)?;
-    // Before anything is opened for it; the session may still be exchanged for another one's, which the kernel then refuses.
-    require_own(caller, name)?;
+fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error> {
     let waiting = match background(options)? {
         Ok(waiting) => waiting,
         Err(exit) => return Ok(exit),
     };
     let name = name.strip_suffix(".ko").unwrap_or(name);
-    let remover = caller.map(|caller| Remover::begin(caller, name)).transpose()?;
+    let starter = starter(rights)?;
     let signals = signals::Signals::catch()?;
     let sinks = output::Sinks::open(options, cpus())?;
-    let device = privileged(caller, || load::attach(name))?;
-    remover.as_ref().map_or(Ok(()), Remover::loading)?;
-    let description = file::Description::decode(Path::new(name), &device.meta()?)?;
-    caller.map_or(Ok(()), Caller::drop)?;
-    let subject = session::Subject {
-        name,
-        device: &device,
-        description: &description,
-        settings: &[],
-        gate: None,
-        attached: true,
+    let device = rights.attach(name)?;
+    let run = |device: device::Device| {
+        let description = file::Description::decode(Path::new(name), &device.meta()?)?;
+        restrict(options, &description, rights)?;
+        let subject = session::Subject {
+            name,
+            device: &device,
+            description: &description,
+            settings: &[],
+            gate: None,
+            attached: true,
+            starter: starter.as_ref(),
+            root: rights.line(),
+        };
+        session::run(&subject, options, command::Target::None, sinks, &signals, waiting)
     };
-    // Whatever goes wrong here is no reason to end what runs there.
-    let end = session::run(&subject, options, command::Target::None, sinks, &signals, waiting)?;
-    drop(device);
-    finish(Loaded::attached(name, remover), Ok(end))
+    match run(device) {
+        Ok(end) => finish(Loaded::new(name, rights), Ok(end)),
+        // Whatever goes wrong here is no reason to end what runs there.
+        Err(error) => {
+            rights.leave();
+            Err(error)
+        }
+    }
 }
 
 /// What the options say about what the script may write; `None`: nothing.
@@ -331,29 +312,18 @@ fn wanted_gate(options: &Options, file: &file::File) -> Result<Option<Gate>, Err
     Ok(Some(gate))
 }
 
-/// Opens a module's device beside its loader.
-fn look(name: &str) -> Result<device::Device, Error> {
-    let name = name.strip_suffix(".ko").unwrap_or(name);
-    match is_module_name(name) && Path::new("/sys/module").join(name).exists() {
-        true => device::Device::look(name).map_err(|error| match error {
-            // It is somebody else's.
-            Error::Node { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
-                Error::NotLoaded { name: name.to_string() }
-            }
-            error => error,
-        }),
-        false => Err(Error::NotLoaded { name: name.to_string() }),
-    }
-}
-
-fn status_text(name: &str, form: status::Form) -> Result<String, Error> {
-    let device = look(name)?;
+fn status_text(device: &device::Device, name: &str, form: status::Form) -> Result<String, Error> {
     let description = file::Description::decode(Path::new(name), &device.meta()?)?;
-    status::ask(name, &description.meta, &device, form)
+    status::ask(name, &description.meta, device, form)
 }
 
-fn change_gate(name: &str, mode: u32, expires: Option<u64>, harmless_c: bool) -> Result<Exit, Error> {
-    let device = look(name)?;
+fn change_gate(
+    device: &device::Device,
+    name: &str,
+    mode: u32,
+    expires: Option<u64>,
+    harmless_c: bool,
+) -> Result<Exit, Error> {
     let description = file::Description::decode(Path::new(name), &device.meta()?)?;
     if mode == OBSERVE && !harmless_c {
         check::can_only_observe(&description.meta)?;
@@ -379,7 +349,7 @@ fn change_gate(name: &str, mode: u32, expires: Option<u64>, harmless_c: bool) ->
 }
 
 /// Unloaded first, then told: also when the session went wrong. A panic unloads by Drop.
-fn finish(loaded: Loaded, result: Result<session::End, Error>) -> Result<Exit, Error> {
+fn finish(loaded: Loaded<'_>, result: Result<session::End, Error>) -> Result<Exit, Error> {
     if let Ok(session::End { exit, left: true }) = result {
         loaded.leave();
         return Ok(exit);

@@ -2,12 +2,14 @@
 
 //! The control device of a loaded module: its node, its ioctls, its rings.
 
+use std::fmt::Debug;
 use std::fs;
 use std::io;
 use std::num::NonZero;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::libc;
@@ -32,7 +34,23 @@ const NODE_PLACES: [&str; 3] = ["/dev", "/run", "/tmp"];
 #[derive(Debug)]
 pub struct Device {
     name: String,
-    descriptor: OwnedFd,
+    handle: Handle,
+}
+
+/// How it is reached.
+#[derive(Debug)]
+enum Handle {
+    Open(OwnedFd),
+    /// Another process has it open, and answers some questions.
+    Relayed(Arc<dyn Relay>),
+}
+
+/// A way to a device that another process has open.
+pub trait Relay: Send + Sync + Debug {
+    /// A call with this argument.
+    fn call(&self, request: u64, argument: &mut [u8]) -> Result<(), Errno>;
+    /// The next bytes of the description; 0 at its end. The buffer has room for what one message holds.
+    fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno>;
 }
 
 impl Kernel for Device {
@@ -54,9 +72,34 @@ impl Device {
         Device::opened(name, open(&Path::new("/proc").join(format!("{DEVICE_PREFIX}{name}")), false))
     }
 
+    /// From what another process has opened.
+    pub fn of(name: &str, descriptor: OwnedFd) -> Device {
+        Device { name: name.to_string(), handle: Handle::Open(descriptor) }
+    }
+
+    /// One that another process looks at.
+    pub fn relayed(name: &str, relay: Arc<dyn Relay>) -> Device {
+        Device { name: name.to_string(), handle: Handle::Relayed(relay) }
+    }
+
+    /// For another process.
+    pub fn into_descriptor(self) -> Option<OwnedFd> {
+        match self.handle {
+            Handle::Open(descriptor) => Some(descriptor),
+            Handle::Relayed(_) => None,
+        }
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.handle {
+            Handle::Open(descriptor) => Some(descriptor.as_fd()),
+            Handle::Relayed(_) => None,
+        }
+    }
+
     fn opened(name: &str, opened: io::Result<OwnedFd>) -> Result<Device, Error> {
         match opened {
-            Ok(descriptor) => Ok(Device { name: name.to_string(), descriptor }),
+            Ok(descriptor) => Ok(Device::of(name, descriptor)),
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Err(Error::InUse { name: name.to_string() }),
             Err(error) => Err(Error::Node { name: name.to_string(), error }),
         }
@@ -129,13 +172,31 @@ impl Device {
         let mut bytes = Vec::new();
         let mut buffer = [0u8; 1 << 16];
         loop {
-            match nix::unistd::read(&self.descriptor, &mut buffer) {
+            match self.read(&mut buffer) {
                 Ok(0) => return Ok(bytes),
                 Ok(count) => bytes.extend(buffer.iter().take(count)),
                 Err(Errno::EINTR) => {}
                 Err(errno) => return Err(failed(errno)),
             }
         }
+    }
+
+    /// The next bytes of that section.
+    pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        match &self.handle {
+            Handle::Open(descriptor) => nix::unistd::read(descriptor, buffer),
+            Handle::Relayed(relay) => relay.read(buffer),
+        }
+    }
+
+    /// The call of this number, on behalf of another process. An argument of another size than the call's is an error.
+    pub fn raw_call(&self, request: u64, argument: &mut [u8]) -> Result<(), Errno> {
+        if argument.len() != argument_bytes(request) {
+            return Err(Errno::EINVAL);
+        }
+        let descriptor = self.descriptor().ok_or(Errno::EBADF)?.as_raw_fd();
+        // SAFETY: the kernel reads and writes as many bytes as the number of the call says, which are there.
+        Errno::result(unsafe { libc::ioctl(descriptor, request as _, argument.as_mut_ptr()) }).map(drop)
     }
 
     /// Returns when the begin probes have run and all is armed.
@@ -171,11 +232,21 @@ impl Device {
     }
 
     fn call<T>(&self, request: u64, argument: &mut T, doing: &'static str) -> Result<(), Error> {
-        let descriptor = self.descriptor.as_raw_fd();
-        // SAFETY: each request is called with the structure that its number was made of, which lives over the call.
-        let result = unsafe { libc::ioctl(descriptor, request as _, std::ptr::from_mut(argument)) };
-        match Errno::result(result) {
-            Ok(_) => Ok(()),
+        let result = match &self.handle {
+            Handle::Open(descriptor) => {
+                // SAFETY: each request is called with the structure that its number was made of, which lives over the call.
+                let result = unsafe { libc::ioctl(descriptor.as_raw_fd(), request as _, std::ptr::from_mut(argument)) };
+                Errno::result(result).map(drop)
+            }
+            Handle::Relayed(relay) => {
+                let bytes = std::ptr::from_mut(argument).cast::<u8>();
+                // SAFETY: structures of calls are plain numbers without padding (the crate spile-abi), in which any bytes are
+                // valid; these live over the call.
+                relay.call(request, unsafe { std::slice::from_raw_parts_mut(bytes, size_of::<T>()) })
+            }
+        };
+        match result {
+            Ok(()) => Ok(()),
             Err(errno) => Err(Error::Device { name: self.name.clone(), doing, errno }),
         }
     }
@@ -192,11 +263,12 @@ impl Device {
         }
         let length = NonZero::new(header + data).ok_or_else(|| self.strange("no rings".into()))?;
         let mut rings = Vec::new();
+        let descriptor = self.descriptor().ok_or_else(|| self.strange("only to be looked at".into()))?;
         for cpu in 0..info.cpus {
             let offset = u64::from(cpu) * length.get() as u64;
             let (protection, flags) = (ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED);
             // SAFETY: a new mapping at a place that the kernel chooses.
-            match unsafe { mmap(None, length, protection, flags, &self.descriptor, offset as i64) } {
+            match unsafe { mmap(None, length, protection, flags, descriptor, offset as i64) } {
                 Ok(address) => {
                     // SAFETY: header and data were just mapped, writable, and stay until the MappedRing is dropped.
                     let ring = unsafe { Ring::new(cpu, address.cast(), header, data) };
@@ -213,10 +285,16 @@ impl Device {
     }
 }
 
-impl AsFd for Device {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
+impl Device {
+    /// To poll for its events; `None`: another process has it open.
+    pub fn events(&self) -> Option<BorrowedFd<'_>> {
+        self.descriptor()
     }
+}
+
+/// Bytes of the argument of a call, by its number (`_IOC_SIZE`, include/uapi/asm-generic/ioctl.h).
+fn argument_bytes(request: u64) -> usize {
+    (request >> 16 & 0x3fff) as usize
 }
 
 /// A ring of the module, mapped as long as this lives.

@@ -69,7 +69,7 @@ impl File {
 
     /// Whether the kernel will call it as it says of itself.
     pub fn has_its_name(&self) -> bool {
-        name_place(&self.image, &self.description.meta.name).is_some()
+        kernel_name(&self.image).is_some_and(|name| name == self.description.meta.name)
     }
 
     /// `-R`: the module will be called NAME_PID. The kernel takes the name from the section that holds `struct module`.
@@ -77,28 +77,40 @@ impl File {
         if self.signed {
             return Err(Error::RenameSigned { path: self.path.clone() });
         }
-        let old = self.description.meta.name.clone();
-        let suffix = format!("_{pid}");
-        let stem: String = old.chars().take(MAX_NAME - 1 - suffix.len()).collect();
-        let new = stem + &suffix;
-        let place = name_place(&self.image, &old)
-            .ok_or_else(|| Error::BadName { path: self.path.clone(), name: old.clone() })?;
-        let field = self.image.get_mut(place..place + MAX_NAME);
-        let field = field.ok_or_else(|| Error::BadName { path: self.path.clone(), name: old })?;
-        field.fill(0);
-        field.iter_mut().zip(new.bytes()).for_each(|(to, from)| *to = from);
+        let new = rename(&mut self.image, pid);
+        let name = || self.description.meta.name.clone();
+        let new = new.ok_or_else(|| Error::BadName { path: self.path.clone(), name: name() })?;
         self.description.meta.name = new;
         Ok(())
     }
 }
 
-/// Where the field with the module's name begins.
-fn name_place(image: &[u8], name: &str) -> Option<usize> {
+/// The name that the kernel will give to the module of these bytes; `None`: it would refuse them.
+pub fn kernel_name(image: &[u8]) -> Option<String> {
+    name_field(image).map(|(_, name)| name)
+}
+
+/// Calls the module NAME_PID in its bytes, and gives that name. `None`: it has no name that can be changed.
+pub fn rename(image: &mut [u8], pid: u32) -> Option<String> {
+    let (place, old) = name_field(image)?;
+    let suffix = format!("_{pid}");
+    let stem: String = old.chars().take(MAX_NAME - 1 - suffix.len()).collect();
+    let new = stem + &suffix;
+    let field = image.get_mut(place..place + MAX_NAME)?;
+    field.fill(0);
+    field.iter_mut().zip(new.bytes()).for_each(|(to, from)| *to = from);
+    Some(new)
+}
+
+/// Where the field with the module's name begins, and what is in it. It is the first of `struct module` that is not zero in a
+/// file: before it are the state (MODULE_STATE_LIVE, 0) and the links of a list.
+fn name_field(image: &[u8]) -> Option<(usize, String)> {
     let section = elf::section(image, ".gnu.linkonce.this_module").ok()??;
     let start = (section.as_ptr() as usize).checked_sub(image.as_ptr() as usize)?;
-    let mut field = name.as_bytes().to_vec();
-    field.resize(MAX_NAME, 0);
-    Some(start + section.windows(MAX_NAME).position(|window| window == field)?)
+    let first = section.iter().position(|byte| *byte != 0)?;
+    let field = section.get(first..first.checked_add(MAX_NAME)?)?;
+    let name = std::str::from_utf8(field.split(|byte| *byte == 0).next()?).ok()?;
+    is_module_name(name).then(|| (start + first, name.to_string()))
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Description, Error> {
@@ -214,7 +226,8 @@ pub mod tests {
     #[test]
     fn a_module_gets_a_name_of_its_own() {
         let meta = Meta { name: "script_1".into(), ..Meta::default() };
-        let mut module = vec![7; 24];
+        // The state and the links.
+        let mut module = vec![0; 24];
         module.extend(b"script_1");
         module.resize(24 + MAX_NAME, 0);
         module.extend([7; 100]);
@@ -226,7 +239,7 @@ pub mod tests {
         assert_eq!(file.description.meta.name, "script_1_4711");
         let renamed = elf::section(&file.image, ".gnu.linkonce.this_module").unwrap().unwrap();
         assert_eq!(&renamed[24..24 + 14], b"script_1_4711\0");
-        assert_eq!((renamed[23], renamed[24 + MAX_NAME]), (7, 7));
+        assert_eq!((renamed[23], renamed[24 + MAX_NAME]), (0, 7));
         assert!(file.has_its_name());
         file.description.meta.name = "script_1".into();
         assert!(!file.has_its_name());

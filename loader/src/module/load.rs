@@ -3,13 +3,14 @@
 //! Modules in and out of the kernel, leftovers of killed loaders among them.
 
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use nix::kmod::{DeleteModuleFlags, delete_module};
+use nix::kmod::{DeleteModuleFlags, ModuleInitFlags, delete_module, finit_module};
 use nix::libc;
 use nix::sys::signal::Signal;
 use spile_abi::device::{DEVICE_PREFIX, KEPT, OPENED, Owner, SERVICE, State};
@@ -51,6 +52,12 @@ pub fn name_taken(name: &str) -> Error {
         false => NameOf::Kernel,
     };
     Error::NameTaken { name: name.to_string(), by }
+}
+
+/// Loads a module with these parameters. Its bytes are in a file that nobody can change.
+pub fn insert(image: impl AsFd, parameters: &str) -> Result<(), Errno> {
+    let parameters = std::ffi::CString::new(parameters).map_err(|_| Errno::EINVAL)?;
+    finit_module(image, &parameters, ModuleInitFlags::empty())
 }
 
 /// Removes a module that nobody uses any more.
@@ -194,7 +201,7 @@ pub fn take_over(name: &str) -> Result<(), Error> {
     while begun.elapsed() < TAKE_OVER {
         if matches!(holder(name), Holder::Nobody) {
             let lock = Lock::take();
-            remove_leftovers(&lock, false);
+            remove_leftovers(&lock, false).iter().for_each(|line| say(line));
             if !Path::new("/sys/module").join(name).exists() {
                 return Ok(());
             }
@@ -209,7 +216,7 @@ pub fn take_over(name: &str) -> Result<(), Error> {
                     told = Some((opener, signal));
                 }
             }
-            Err(Error::NotLoaded { .. }) | Ok(()) => return Ok(()),
+            Err(Error::NotLoaded { .. }) | Ok(_) => return Ok(()),
             Err(_) => {}
         }
         std::thread::sleep(PAUSE * 5);
@@ -267,6 +274,21 @@ pub(crate) fn end_unattended(name: &str, loaded: u64) -> bool {
     }
 }
 
+/// Opens a module's device beside its loader.
+pub fn look(name: &str) -> Result<Device, Error> {
+    let name = name.strip_suffix(".ko").unwrap_or(name);
+    match is_module_name(name) && Path::new("/sys/module").join(name).exists() {
+        true => Device::look(name).map_err(|error| match error {
+            // It is somebody else's.
+            Error::Node { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
+                Error::NotLoaded { name: name.to_string() }
+            }
+            error => error,
+        }),
+        false => Err(Error::NotLoaded { name: name.to_string() }),
+    }
+}
+
 /// `-A NAME`: the device of a session that nobody reads.
 pub fn attach(name: &str) -> Result<Device, Error> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
@@ -293,18 +315,18 @@ pub fn is_ours(name: &str) -> bool {
     candidates().iter().any(|candidate| candidate == name)
 }
 
-/// Removes the modules that killed loaders have left. What cannot be removed stays, and is told with `verbose`.
-pub fn remove_leftovers(lock: &Lock, verbose: bool) {
+/// Removes the modules that killed loaders have left; what is to be said of it. What cannot be removed stays, and is told with
+/// `verbose`.
+pub fn remove_leftovers(lock: &Lock, verbose: bool) -> Vec<String> {
     if !lock.is_held() {
-        return;
+        return Vec::new();
     }
-    for name in candidates().into_iter().filter(|name| matches!(find_use(name), Ok(Use::Leftover))) {
-        match remove(&name) {
-            Ok(()) => say(&format!("NOTICE: removed module {name}, which a killed spilerun had left")),
-            Err(error) if verbose => say(&format!("NOTICE: {error}")),
-            Err(_) => {}
-        }
-    }
+    let leftovers = candidates().into_iter().filter(|name| matches!(find_use(name), Ok(Use::Leftover)));
+    let told = leftovers.filter_map(|name| match remove(&name) {
+        Ok(()) => Some(format!("NOTICE: removed module {name}, which a killed spilerun had left")),
+        Err(error) => verbose.then(|| format!("NOTICE: {error}")),
+    });
+    told.collect()
 }
 
 /// Removes that module if a loader that is gone has left it idle; false: it stays.
@@ -328,12 +350,11 @@ pub(crate) fn remove_idle(name: &str) -> bool {
     false
 }
 
-/// `-d NAME`; `*` removes every leftover. `own`: only a session of this user.
-pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<(), Error> {
+/// `-d NAME`; `*` removes every leftover. `own`: only a session of this user. What is to be said of it.
+pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<Vec<String>, Error> {
     let lock = Lock::take();
     if name == "*" {
-        remove_leftovers(&lock, true);
-        return Ok(());
+        return Ok(remove_leftovers(&lock, true));
     }
     let name = name.strip_suffix(".ko").unwrap_or(name);
     if !candidates().iter().any(|candidate| candidate == name) {
@@ -345,7 +366,7 @@ pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<(), Error> {
     }
     match find_use(name)? {
         Use::Loader => Err(Error::InUse { name: name.to_string() }),
-        Use::Leftover => remove(name),
+        Use::Leftover => remove(name).map(|()| Vec::new()),
         Use::Detached => {
             // Before it is opened: an open device keeps the module, for as long as its process is stopped.
             let owner = Device::look(name)?.owner()?;
@@ -356,7 +377,7 @@ pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<(), Error> {
             // Its end probes run; what they print is read by nobody.
             device.stop()?;
             drop(device);
-            remove(name)
+            remove(name).map(|()| Vec::new())
         }
     }
 }

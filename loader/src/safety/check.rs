@@ -6,8 +6,10 @@
 //! is touched.
 
 use std::fs;
+use std::path::Path;
 
 use spile_abi::meta::{Meta, Target};
+use spile_abi::seal;
 
 use crate::elf;
 use crate::error::{Error, Unvouched};
@@ -95,25 +97,23 @@ pub fn enforcement() -> Option<&'static str> {
 /// elsewhere. `enforced`: the kernel checks signatures itself ([`enforcement`]), which cannot be taken back before a reboot, so
 /// that nothing can change after this; if it does not, these keys are asked for.
 pub fn is_vouched_for(
-    file: &File,
+    path: &Path,
+    image: &[u8],
     enforced: Option<&'static str>,
-    trusted: impl FnOnce() -> Result<Vec<Key>, Error>,
+    trusted: impl FnOnce() -> Vec<Key>,
 ) -> Result<(), Error> {
-    let path = || file.path.clone();
-    if !file.signed {
+    let path = || path.to_path_buf();
+    if !image.ends_with(seal::SIGNATURE_MARK) {
         return Err(match enforced {
             Some(because) => Error::Unsigned { path: path(), because },
             None => Error::Unvouched { path: path(), why: Unvouched::Unsigned },
         });
     }
-    if file.description.meta.guru {
-        return Err(Error::GuruElsewhere { path: path() });
-    }
     if enforced.is_some() {
         return Ok(());
     }
-    let keys = trusted()?;
-    match trust::is_signed_by(&file.image, &keys) {
+    let keys = trusted();
+    match trust::is_signed_by(image, &keys) {
         true => Ok(()),
         false if keys.is_empty() => Err(Error::Unvouched { path: path(), why: Unvouched::NoKeys }),
         false => Err(Error::Unvouched { path: path(), why: Unvouched::Stranger }),
@@ -164,26 +164,16 @@ mod tests {
 
     #[test]
     fn modules_from_elsewhere_need_somebody_who_answers_for_them() {
-        let file = |image: &[u8], guru: bool| {
-            let meta = Meta { guru, ..Meta::default() };
-            File {
-                path: "a.ko".into(),
-                image: image.to_vec(),
-                description: crate::module::file::Description { meta, formats: Vec::new() },
-                signed: !image.is_empty(),
-            }
-        };
         let signed = include_bytes!("../../tests/trust/sha256.signed");
         let key = || Key::of_certificate(include_bytes!("../../tests/trust/certificate.der")).unwrap();
-        let ask = |file: &File, enforced, keys: Vec<Key>| is_vouched_for(file, enforced, || Ok(keys));
-        assert!(ask(&file(signed, false), None, vec![key()]).is_ok());
-        assert!(ask(&file(signed, false), Some("the kernel does"), vec![]).is_ok());
+        let ask = |image: &[u8], enforced, keys: Vec<Key>| is_vouched_for(Path::new("a.ko"), image, enforced, || keys);
+        assert!(ask(signed, None, vec![key()]).is_ok());
+        assert!(ask(signed, Some("the kernel does"), vec![]).is_ok());
         for (error, means) in [
-            (ask(&file(signed, false), None, vec![]), "no certificate in /etc/spile/keys"),
-            (ask(&file(&[signed, &signed[..]].concat(), false), None, vec![key()]), "no key in /etc/spile/keys"),
-            (ask(&file(signed, true), None, vec![key()]), "guru mode"),
-            (ask(&file(b"", false), None, vec![key()]), "not signed: sign it"),
-            (ask(&file(b"", false), Some("this kernel loads signed modules only"), vec![key()]), "signed modules only"),
+            (ask(signed, None, vec![]), "no certificate in /etc/spile/keys"),
+            (ask(&[signed, &signed[..]].concat(), None, vec![key()]), "no key in /etc/spile/keys"),
+            (ask(b"", None, vec![key()]), "not signed: sign it"),
+            (ask(b"", Some("this kernel loads signed modules only"), vec![key()]), "signed modules only"),
         ] {
             let error = error.unwrap_err();
             assert!(error.to_string().contains(means) && error.exit() == crate::error::Exit::Permission, "{error}");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! What a process inherits from whoever started it, given back: for the one with root's rights that outlives a caller's
-//! ([`crate::safety::privilege::Remover`]). Limits, priorities, a working directory, a cgroup and open files are the caller's choice, and
+//! ([`crate::safety::server`]). Limits, priorities, a working directory, a cgroup and open files are the caller's choice, and
 //! none of them may keep a module loaded or a file system mounted.
 
 use std::fs;
@@ -63,17 +63,22 @@ fn leave_streams() {
     }
 }
 
-/// Files that the caller has passed on, and ours of before the process was split.
-fn close_all_but(kept: &OwnedFd) {
-    let kept = kept.as_raw_fd().cast_unsigned();
+/// Closes files that the caller has passed on, and ours of before the process was split.
+pub fn close_all_but(kept: &OwnedFd) {
+    close_all_but_these(&[kept.as_raw_fd()]);
+}
+
+/// The same, of several.
+pub fn close_all_but_these(kept: &[i32]) {
+    let mut kept: Vec<u32> = kept.iter().map(|number| number.cast_unsigned()).filter(|number| *number > 2).collect();
+    kept.sort_unstable();
     // The streams stay.
-    for (first, last) in [(3, kept.saturating_sub(1)), (kept.saturating_add(1), u32::MAX)] {
-        if first > last {
-            continue;
-        }
+    let firsts = std::iter::once(3).chain(kept.iter().map(|number| number.saturating_add(1)));
+    let lasts = kept.iter().map(|number| number - 1).chain(std::iter::once(u32::MAX));
+    for (first, last) in firsts.zip(lasts).filter(|(first, last)| first <= last) {
         // SAFETY: what is closed here is used by nobody in this process any more.
-        if unsafe { libc::syscall(libc::SYS_close_range, first.max(3), last, 0) } != 0 {
-            close_listed(first.max(3)..=last);
+        if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } != 0 {
+            close_listed(first..=last);
         }
     }
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A module that this process has loaded, and what it states of the session to it.
+//! A module that is loaded for a session, and what is stated of the session to it.
+
+use std::path::Path;
 
 use nix::errno::Errno;
-use nix::kmod::init_module;
 
 use crate::error::Error;
 use crate::host::stderr::say;
-use crate::module::file::File;
-use crate::module::load::{name_taken, remove};
-use crate::safety::privilege::Remover;
+use crate::module::load::name_taken;
+use crate::safety::rights::Rights;
 
 /// What a loader states of a session when it loads the module (abi.h, SPILE_OWNER).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Stated {
     }
 
     /// As parameters of the module.
-    fn parameters(&self) -> String {
+    pub fn parameters(&self) -> String {
         let Stated { rank, most_bytes, service } = self;
         match *self == Stated::default() {
             true => String::new(),
@@ -49,77 +49,56 @@ impl Stated {
     }
 }
 
-/// A module that this process has loaded. Dropping it removes it; [`Loaded::remove`] also tells how that went.
+/// A module that is loaded. Dropping it removes it; [`Loaded::remove`] also tells how that went.
 #[derive(Debug)]
-pub struct Loaded {
-    pub name: String,
-    /// Removes it when this process has no right to.
-    remover: Option<Remover>,
+pub struct Loaded<'r> {
+    name: String,
+    rights: &'r Rights,
     removed: bool,
 }
 
-impl Loaded {
-    pub fn load(file: &File, stated: &Stated, remover: Option<Remover>) -> Result<Loaded, Error> {
-        let name = file.description.meta.name.clone();
-        // The bytes that were checked: nobody can exchange the file in between.
-        // SANITY: numbers have no NUL.
-        let parameters = std::ffi::CString::new(stated.parameters()).unwrap_or_default();
-        remover.as_ref().map_or(Ok(()), Remover::loading)?;
-        match init_module(&file.image, &parameters) {
-            Ok(()) => Ok(Loaded { name, remover, removed: false }),
-            Err(errno) => Err(refusal(file, name, errno)),
-        }
+impl Loaded<'_> {
+    /// One whose session is to end with this process.
+    pub fn new<'r>(name: &str, rights: &'r Rights) -> Loaded<'r> {
+        Loaded { name: name.to_string(), rights, removed: false }
     }
 
     /// A session goes on in it.
     pub fn leave(mut self) {
         self.removed = true;
-        if let Some(remover) = &self.remover {
-            remover.leave();
-        }
+        self.rights.leave();
     }
 
-    /// A module that is loaded already: its session is to end with this process.
-    pub fn attached(name: &str, remover: Option<Remover>) -> Loaded {
-        Loaded { name: name.to_string(), remover, removed: false }
-    }
-
+    /// Takes it out of the kernel. Its device is closed.
     pub fn remove(mut self) -> Result<(), Error> {
         self.removed = true;
-        self.take_out()
-    }
-
-    fn take_out(&self) -> Result<(), Error> {
-        match &self.remover {
-            Some(remover) => remover.remove(&self.name),
-            None => remove(&self.name),
-        }
+        self.rights.unload(&self.name)
     }
 }
 
-impl Drop for Loaded {
+impl Drop for Loaded<'_> {
     fn drop(&mut self) {
         if !self.removed
-            && let Err(error) = self.take_out()
+            && let Err(error) = self.rights.unload(&self.name)
         {
             say(&format!("ERROR: {error}"));
         }
     }
 }
 
-/// What the kernel's answer to init_module(2) means.
-fn refusal(file: &File, name: String, errno: Errno) -> Error {
+/// What the kernel's answer to finit_module(2) means.
+pub fn refusal(path: &Path, signed: bool, name: String, errno: Errno) -> Error {
     match errno {
         Errno::EEXIST => name_taken(&name),
         // The kernel's own check of signatures says these, and the module's of builds EKEYREJECTED.
-        Errno::EKEYREJECTED | Errno::ENOKEY | Errno::EBADMSG | Errno::ENOPKG if file.signed => {
-            Error::SignatureRejected { path: file.path.clone() }
+        Errno::EKEYREJECTED | Errno::ENOKEY | Errno::EBADMSG | Errno::ENOPKG if signed => {
+            Error::SignatureRejected { path: path.to_path_buf() }
         }
-        Errno::ENOKEY => Error::Unsigned { path: file.path.clone(), because: "this kernel loads signed modules only" },
+        Errno::ENOKEY => Error::Unsigned { path: path.to_path_buf(), because: "this kernel loads signed modules only" },
         Errno::EKEYREJECTED | Errno::ENOEXEC => Error::RefusedToFit { name, errno },
         // The capability is there (check::may_load_modules), so it is lockdown or a security module.
-        Errno::EPERM if !file.signed => Error::Unsigned {
-            path: file.path.clone(),
+        Errno::EPERM if !signed => Error::Unsigned {
+            path: path.to_path_buf(),
             because: "the kernel does not permit it (lockdown, or a security module)",
         },
         _ => Error::Load { name, errno },

@@ -320,7 +320,7 @@ impl Service {
             return Ok(step);
         }
         match load::remove_leftover(name, None) {
-            Ok(()) | Err(Error::NotLoaded { .. }) => Ok(step),
+            Ok(_) | Err(Error::NotLoaded { .. }) => Ok(step),
             Err(error) => Err(error),
         }
     }

@@ -7,6 +7,7 @@
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::libc;
@@ -17,21 +18,33 @@ use nix::unistd::{ForkResult, Pid, execvp, fork, read, write};
 use crate::error::Error;
 use crate::host::channel;
 use crate::options::Options;
-use crate::safety::privilege;
 use crate::session::signals;
+use crate::session::starter::Starter;
 
+/// Whose end ends the session.
 #[derive(Debug)]
 pub enum Target {
+    /// Nobody's.
     None,
     /// `-x`: readable when the process has ended.
     Process {
+        /// Its number.
         pid: i32,
+        /// By pidfd_open(2).
         ended: OwnedFd,
     },
     /// `-c`
     Command(Command),
+    /// `-c`, started by another process.
+    Elsewhere {
+        /// The command's number.
+        pid: i32,
+        /// Until its end has been told.
+        starter: Option<Arc<Starter>>,
+    },
 }
 
+/// The command of `-c`, a child of this process.
 #[derive(Debug)]
 pub struct Command {
     pid: Pid,
@@ -43,17 +56,43 @@ pub struct Command {
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
+    /// With this status.
     Exited(i32),
+    /// By this signal.
     Killed(Signal),
+}
+
+impl Status {
+    /// As one number: signals are negative.
+    pub fn number(self) -> i32 {
+        match self {
+            Status::Exited(status) => status,
+            Status::Killed(signal) => -(signal as i32),
+        }
+    }
+
+    /// Of such a number.
+    pub fn from_number(number: i32) -> Status {
+        match number.checked_neg().filter(|number| *number > 0).map(Signal::try_from) {
+            Some(Ok(signal)) => Status::Killed(signal),
+            _ => Status::Exited(number),
+        }
+    }
 }
 
 /// Exit status of what cannot be run, as shells have it.
 const NOT_FOUND: i32 = 127;
 
 impl Target {
-    pub fn prepare(options: &Options) -> Result<Target, Error> {
+    /// `starter`: what starts commands, if it is another process.
+    pub fn prepare(options: &Options, starter: Option<&Arc<Starter>>) -> Result<Target, Error> {
         match (&options.command, options.pid) {
-            (Some(command), _) => Ok(Target::Command(Command::prepare(command)?)),
+            (Some(command), _) => match starter {
+                Some(starter) => {
+                    Ok(Target::Elsewhere { pid: starter.prepare(command)?, starter: Some(starter.clone()) })
+                }
+                None => Ok(Target::Command(Command::prepare(command)?)),
+            },
             (None, Some(pid)) => Ok(Target::Process { pid, ended: open_process(pid)? }),
             (None, None) => Ok(Target::None),
         }
@@ -63,18 +102,17 @@ impl Target {
     pub fn pid(&self) -> i32 {
         match self {
             Target::None => 0,
-            Target::Process { pid, .. } => *pid,
-            Target::Command(command) => command.pid.as_raw(),
+            Target::Process { pid, .. } | Target::Elsewhere { pid, .. } => *pid,
+            Target::Command(command) => command.number(),
         }
     }
 
     /// All probes are armed: a waiting command begins.
     pub fn begin(&mut self) {
-        if let Target::Command(command) = self
-            && let Some(start) = command.start.take()
-        {
-            // If it is gone already, its status says so.
-            let _ = write(start, b"!");
+        match self {
+            Target::Command(command) => command.begin(),
+            Target::Elsewhere { starter: Some(starter), .. } => starter.begin_command(),
+            _ => {}
         }
     }
 
@@ -82,29 +120,31 @@ impl Target {
     pub fn ended(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Target::Process { ended, .. } => Some(ended.as_fd()),
+            Target::Elsewhere { starter: Some(starter), .. } => Some(starter.ended()),
+            _ => None,
+        }
+    }
+
+    /// How the command of another process ended, once. To be called when [`Target::ended`] is readable.
+    pub fn status(&mut self) -> Option<Status> {
+        match self {
+            Target::Elsewhere { starter, .. } => starter.take().map(|starter| starter.status()),
             _ => None,
         }
     }
 
     /// How the command ended, once, if it has.
     pub fn reap(&mut self) -> Option<Status> {
-        let Target::Command(command) = self else { return None };
-        if command.ended {
-            return None;
+        match self {
+            Target::Command(command) => command.reap(),
+            _ => None,
         }
-        let status = match waitpid(command.pid, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::Exited(_, status)) => Status::Exited(status),
-            Ok(WaitStatus::Signaled(_, signal, _)) => Status::Killed(signal),
-            Err(Errno::ECHILD) => Status::Exited(0),
-            _ => return None,
-        };
-        command.ended = true;
-        Some(status)
     }
 }
 
 impl Command {
-    fn prepare(command: &str) -> Result<Command, Error> {
+    /// Its process, which waits for [`Command::begin`].
+    pub fn prepare(command: &str) -> Result<Command, Error> {
         let failed = |error: std::io::Error| Error::Command { command: command.to_string(), error };
         let words = words(command).into_iter().map(CString::new).collect::<Result<Vec<CString>, _>>();
         let words = words.map_err(|error| failed(error.into()))?;
@@ -120,14 +160,38 @@ impl Command {
             }
         }
     }
+
+    /// Number of its process.
+    pub fn number(&self) -> i32 {
+        self.pid.as_raw()
+    }
+
+    /// It begins.
+    pub fn begin(&mut self) {
+        if let Some(start) = self.start.take() {
+            // If it is gone already, its status says so.
+            let _ = write(start, b"!");
+        }
+    }
+
+    /// How it ended, once, if it has.
+    pub fn reap(&mut self) -> Option<Status> {
+        if self.ended {
+            return None;
+        }
+        let status = match waitpid(self.pid, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(_, status)) => Status::Exited(status),
+            Ok(WaitStatus::Signaled(_, signal, _)) => Status::Killed(signal),
+            Err(Errno::ECHILD) => Status::Exited(0),
+            _ => return None,
+        };
+        self.ended = true;
+        Some(status)
+    }
 }
 
 /// In the child: waits for the word, then becomes the command.
 fn become_command(waiting: &OwnedFd, program: &CString, words: &[CString]) -> ! {
-    if privilege::forget().is_err() {
-        // SAFETY: as below.
-        unsafe { libc::_exit(NOT_FOUND) }
-    }
     signals::reset();
     let mut word = [0u8; 1];
     let told = loop {
@@ -201,6 +265,13 @@ mod tests {
 
     fn command(text: &str) -> Target {
         Target::Command(Command::prepare(text).unwrap())
+    }
+
+    #[test]
+    fn statuses_are_numbers() {
+        for status in [Status::Exited(0), Status::Exited(255), Status::Killed(Signal::SIGKILL)] {
+            assert_eq!(Status::from_number(status.number()), status);
+        }
     }
 
     #[test]

@@ -10,12 +10,13 @@ pub mod arming;
 pub mod command;
 pub mod daemon;
 pub mod signals;
+pub mod starter;
 pub mod system;
 pub mod tell;
 pub mod watch;
 
-use std::os::fd::AsFd;
-use std::sync::mpsc;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, mpsc};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -44,6 +45,7 @@ use crate::session::arming::Arming;
 use crate::session::command::{Status, Target};
 use crate::session::daemon::Waiting;
 use crate::session::signals::{LeftToOthers, Signals};
+use crate::session::starter::Starter;
 use crate::session::system::Commands;
 use crate::session::tell::{After, Teller};
 use crate::session::watch::Watch;
@@ -73,6 +75,10 @@ pub struct Subject<'s> {
     pub gate: Option<Gate>,
     /// The session runs already, and nobody reads it.
     pub attached: bool,
+    /// What starts commands, if that is another process.
+    pub starter: Option<&'s Arc<Starter>>,
+    /// Says when the root part is gone, without which the session ends.
+    pub root: Option<BorrowedFd<'s>>,
 }
 
 /// How it ended.
@@ -151,7 +157,10 @@ pub fn run(
         target,
         sinks,
         teller: Teller::new(options.verbose, options.no_warnings),
-        commands: Commands::of(&owner, is_ours),
+        commands: Commands::of(&owner, is_ours, subject.starter.cloned()),
+        starter: subject.starter.map(Arc::as_ref),
+        root: subject.root,
+        is_root_told: false,
         phase: if subject.attached { Phase::Running } else { Phase::Starting },
         waiting,
         // A session that has come to its end while nobody read it.
@@ -273,6 +282,11 @@ struct Session<'s> {
     sinks: Sinks,
     teller: Teller,
     commands: Commands,
+    starter: Option<&'s Starter>,
+    /// Readable when the root part is gone.
+    root: Option<BorrowedFd<'s>>,
+    /// It is gone, and that has been told.
+    is_root_told: bool,
     phase: Phase,
     /// Who waits for the probes to be armed (-D).
     waiting: Option<Waiting>,
@@ -407,6 +421,9 @@ impl<'s> Session<'s> {
         if let Some(waiting) = self.waiting.take() {
             self.sinks.leave_terminal();
             waiting.armed();
+            if let Some(starter) = self.starter {
+                starter.leave_streams();
+            }
         }
         self.input = Input::begin(self.name, self.description.meta.probes.iter().map(|probe| probe.point.as_str()));
         // What begin probes printed is written before the command prints.
@@ -574,10 +591,15 @@ impl<'s> Session<'s> {
         {
             descriptors.push(PollFd::new(ended, PollFlags::POLLIN));
         }
+        let target_at = descriptors.len();
+        // It says POLLHUP at its end, and nothing else.
+        descriptors.extend(self.root.filter(|_| !self.is_root_told).map(|root| PollFd::new(root, PollFlags::empty())));
         let target_end = descriptors.len();
         // Of a session that is stopped it says POLLHUP, asked or not.
-        if !device_events.is_empty() {
-            descriptors.push(PollFd::new(self.device.as_fd(), device_events));
+        if !device_events.is_empty()
+            && let Some(events) = self.device.events()
+        {
+            descriptors.push(PollFd::new(events, device_events));
         }
         match poll(&mut descriptors, self.poll_timeout(wants_records)) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -589,7 +611,16 @@ impl<'s> Session<'s> {
 
         let found_in = |range: std::ops::Range<usize>| found.get(range).unwrap_or_default();
         let is_stopping = found_in(target_end..found.len()).iter().any(|events| events.contains(PollFlags::POLLPRI));
-        let target_ended = found_in(sinks_end..target_end).iter().any(|events| !events.is_empty());
+        let target_ended = found_in(sinks_end..target_at).iter().any(|events| !events.is_empty());
+        if found_in(target_at..target_end).iter().any(|events| !events.is_empty()) {
+            self.is_root_told = true;
+            self.stop_wanted = true;
+            self.sinks.message("ERROR: the part with root's rights has been killed; the script is ended");
+            self.exit = Exit::Failed;
+        }
+        if target_ended && let Some(status) = self.target.status() {
+            self.target_ended(status);
+        }
         let is_late = self.deadline.is_some_and(|deadline| clock::now() >= deadline);
         self.stop_wanted |= is_stopping || target_ended || is_late;
         self.look_at_expiry();
@@ -697,7 +728,13 @@ impl<'s> Session<'s> {
             return;
         }
         self.commands.reap();
-        let Some(status) = self.target.reap() else { return };
+        if let Some(status) = self.target.reap() {
+            self.target_ended(status);
+        }
+    }
+
+    /// What the end of the command of -c means.
+    fn target_ended(&mut self, status: Status) {
         self.stop_wanted = true;
         match status {
             Status::Exited(0) => return,

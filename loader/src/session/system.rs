@@ -3,9 +3,12 @@
 //! What the script's `system()` asks for: shell commands in the background.
 
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use spile_abi::device::{HAS_SET, Owner, RANK_SYS, RANK_USR};
+
+use crate::session::starter::Starter;
 
 /// Running at a time; a script that asks for more asks too often.
 const MAX_RUNNING: usize = 64;
@@ -13,18 +16,27 @@ const MAX_RUNNING: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// What a session does with them.
 #[derive(Debug, Default)]
 pub struct Commands {
     /// Why none is run.
     refusal: Option<String>,
-    running: Vec<Child>,
+    /// What runs them; none: this process.
+    starter: Option<Arc<Starter>>,
+    running: Running,
+}
+
+/// Commands that are children of this process.
+#[derive(Debug, Default)]
+pub struct Running {
+    children: Vec<Child>,
 }
 
 impl Commands {
     /// Those that the session of this owner asks for. They are run with our rights, so they have to be the owner's; and in a
     /// session of users whose rights are not root's none is run that may be made of what they have put into globals: root has
     /// approved of the script's text, and not of theirs.
-    pub fn of(owner: &Owner, is_ours: bool) -> Commands {
+    pub fn of(owner: &Owner, is_ours: bool, starter: Option<Arc<Starter>>) -> Commands {
         let refusal = match owner.rank {
             _ if !is_ours => Some("the session belongs to another user, who alone runs its commands".to_string()),
             RANK_USR | RANK_SYS if owner.flags & HAS_SET != 0 => Some(
@@ -33,24 +45,47 @@ impl Commands {
             ),
             _ => None,
         };
-        Commands { refusal, running: Vec::new() }
+        Commands { refusal, starter, running: Running::default() }
     }
 
     /// Runs it; a text says why not.
     pub fn run(&mut self, command: &[u8]) -> Result<(), String> {
+        if let Some(why) = &self.refusal {
+            return Err(format!("system(): {why}, not run: {}", spile_abi::escape::bytes(command)));
+        }
+        match &self.starter {
+            Some(starter) => starter.run(command),
+            None => self.running.run(command),
+        }
+    }
+
+    /// Forgets those that have ended.
+    pub fn reap(&mut self) {
+        self.running.reap();
+    }
+
+    /// Gives those that still run a moment to end, so that their output comes before the end of ours.
+    pub fn finish(&mut self) {
+        match &self.starter {
+            Some(starter) => starter.finish(),
+            None => self.running.finish(),
+        }
+    }
+}
+
+impl Running {
+    /// Runs it in a shell; a text says why not.
+    pub fn run(&mut self, command: &[u8]) -> Result<(), String> {
         use std::os::unix::ffi::OsStrExt;
         self.reap();
         let shown = || spile_abi::escape::bytes(command);
-        if let Some(why) = &self.refusal {
-            return Err(format!("system(): {why}, not run: {}", shown()));
-        }
-        if self.running.len() >= MAX_RUNNING {
+        if self.children.len() >= MAX_RUNNING {
             return Err(format!("system(): {MAX_RUNNING} commands are still running, not run: {}", shown()));
         }
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(std::ffi::OsStr::from_bytes(command)).stdin(Stdio::null());
         match shell.spawn() {
-            Ok(child) => self.running.push(child),
+            Ok(child) => self.children.push(child),
             Err(error) => return Err(format!("system(): not run: {}: {error}", shown())),
         }
         Ok(())
@@ -58,14 +93,14 @@ impl Commands {
 
     /// Forgets those that have ended.
     pub fn reap(&mut self) {
-        self.running.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        self.children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     }
 
-    /// Gives those that still run a moment to end, so that their output comes before the end of ours.
+    /// Gives those that still run a moment to end.
     pub fn finish(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         self.reap();
-        while !self.running.is_empty() && Instant::now() < deadline {
+        while !self.children.is_empty() && Instant::now() < deadline {
             std::thread::sleep(PAUSE);
             self.reap();
         }
@@ -88,7 +123,8 @@ mod tests {
 
     #[test]
     fn commands_of_others_and_of_unapproved_text_are_not_run() {
-        let run = |rank, flags, is_ours| Commands::of(&Owner { rank, flags, ..Owner::default() }, is_ours).run(b"true");
+        let run =
+            |rank, flags, is_ours| Commands::of(&Owner { rank, flags, ..Owner::default() }, is_ours, None).run(b"true");
         assert!(
             run(0, 0, false)
                 .is_err_and(|text| text.contains("belongs to another user") && text.ends_with("not run: true"))
@@ -107,7 +143,7 @@ mod tests {
         }
         let refused = commands.run(b"true");
         commands.finish();
-        assert!(refused.is_err_and(|text| text.ends_with("not run: true")) || commands.running.is_empty());
+        assert!(refused.is_err_and(|text| text.ends_with("not run: true")) || commands.running.children.is_empty());
         assert!(commands.run(b"a\0b").is_err());
     }
 }

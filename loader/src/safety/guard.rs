@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What is left to do when the process with root's rights is killed, or its user leaves a session behind.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::{SigHandler, Signal};
+use nix::unistd::{ForkResult, fork};
+
+use crate::error::Error;
+use crate::module::load;
+use crate::safety::detached;
+use crate::safety::filter;
+use crate::safety::message::{self, Message};
+
+/// What a process calls itself that removes a module in place of the root part.
+const NAME: &std::ffi::CStr = c"spile-guard";
+/// There may be a module of this name to be removed.
+const LOADING: u32 = 1;
+/// There is none any more, or it goes on on purpose.
+const DONE: u32 = 2;
+
+/// A second process with root's rights: when the root part dies it removes the module.
+#[derive(Debug)]
+pub struct Guard {
+    line: OwnedFd,
+}
+
+impl Guard {
+    /// Splits the process, which has root's rights alone, one thread, and nothing of the caller's. `keeps`: sessions of the user
+    /// `uid` may outlive that user's presence.
+    pub fn begin(uid: u32, keeps: bool) -> Result<Guard, Error> {
+        let failed = |error| Error::System { doing: "splitting off the process that removes the module", error };
+        let (line, other) = message::line().map_err(failed)?;
+        // SAFETY: there is one thread.
+        match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
+            ForkResult::Parent { .. } => Ok(Guard { line }),
+            ForkResult::Child => {
+                detached::close_all_but(&other);
+                let _ = nix::sys::prctl::set_name(NAME);
+                let done = filter::apply().is_ok() && watch(&other, uid, keeps);
+                // SAFETY: ends this process. What its copies of descriptors stand for is closed already.
+                unsafe { nix::libc::_exit(i32::from(!done)) }
+            }
+        }
+    }
+
+    /// To be called before a module of this name is loaded.
+    pub fn loading(&self, name: &str) -> Result<(), Error> {
+        let lost = |error| Error::System { doing: "telling the process that removes the module", error };
+        let message = Message { kind: LOADING, data: name.as_bytes().to_vec(), ..Message::default() };
+        message.send(self.line.as_fd(), None).map_err(lost)
+    }
+
+    /// There is nothing more to be removed.
+    pub fn done(&self) {
+        // If it is gone, it does nothing either.
+        let _ = Message { kind: DONE, ..Message::default() }.send(self.line.as_fd(), None);
+    }
+}
+
+/// Waits for the end of the root part, and removes what it was loading then.
+fn watch(line: &OwnedFd, uid: u32, keeps: bool) -> bool {
+    let mut name = None;
+    while let Ok(Some((message, _))) = Message::receive(line.as_fd()) {
+        name = (message.kind == LOADING).then(|| String::from_utf8(message.data).ok()).flatten();
+    }
+    name.is_none_or(|name| clear(&name, uid, keeps))
+}
+
+/// The session's loader is gone: removes what it has left idle. A session that goes on is attended to until its user is gone.
+pub fn clear(name: &str, uid: u32, keeps: bool) -> bool {
+    load::remove_idle(name) || keeps || attend(name, uid)
+}
+
+/// Between two looks for processes of a user.
+const LOOK: std::time::Duration = std::time::Duration::from_secs(5);
+/// The user has gone when so many looks in a row have found no process.
+const ABSENT: u32 = 2;
+/// What a process calls itself that waits for its user to go.
+const ATTENDANT: &std::ffi::CStr = c"spile-attend";
+
+/// Ends the session that this user's loader has left, as soon as no process of the user's is there any more.
+pub fn attend(name: &str, uid: u32) -> bool {
+    let owner = || load::owner(name).filter(|owner| owner.uid == uid);
+    let Some(loaded) = owner().map(|owner| owner.loaded) else { return true };
+    // One for each session, however often its user attaches to it and leaves it.
+    let path = Path::new(ATTENDED).join(format!("{name}-{loaded}"));
+    let lock = lock_alone(&path);
+    if matches!(lock, Err(Errno::EAGAIN)) {
+        return true;
+    }
+    let ended = wait_for_absence(name, uid, loaded);
+    // A file that nobody holds is in nobody's way.
+    let _ = std::fs::remove_file(&path);
+    ended
+}
+
+/// A directory of root's, with a file for each session that is attended to.
+const ATTENDED: &str = "/run/spile";
+
+fn lock_alone(path: &Path) -> Result<Flock<std::fs::File>, Errno> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    // What is wrong with it shows at the next step.
+    let _ = std::fs::DirBuilder::new().mode(0o700).create(directory);
+    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    let file = file.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or_default()))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)
+}
+
+fn wait_for_absence(name: &str, uid: u32, loaded: u64) -> bool {
+    // What ends a login ends its processes; this one is there for the time after it.
+    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
+        // SAFETY: sets what is no handler of ours.
+        let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigIgn) };
+    }
+    let _ = nix::sys::prctl::set_name(ATTENDANT);
+    // It may be a login's, and keep its directory from being unmounted.
+    let _ = std::env::set_current_dir("/");
+    let mut absent = 0;
+    loop {
+        std::thread::sleep(LOOK);
+        if !Path::new("/sys/module").join(name).exists() {
+            return true;
+        }
+        absent = if is_present(uid) { 0 } else { absent + 1 };
+        if absent >= ABSENT && load::end_unattended(name, loaded) {
+            return true;
+        }
+    }
+}
+
+/// Whether a process runs as this user. Those that have ended and wait for their parent do not, nor do attendants.
+fn is_present(uid: u32) -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbered = processes
+        .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())));
+    // One that has ended meanwhile is none.
+    numbered
+        .filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok())
+        .any(|status| is_of(&status, uid))
+}
+
+/// By `/proc/PID/status`: whether its real or effective user is that one.
+fn is_of(status: &str, uid: u32) -> bool {
+    let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim();
+    let runs = !value("State:").starts_with(['Z', 'X']) && value("Name:").as_bytes() != ATTENDANT.to_bytes();
+    runs && value("Uid:").split_whitespace().take(2).any(|number| number.parse() == Ok(uid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_attendant_for_each_session() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("attended/ticks-1");
+        let held = lock_alone(&path).unwrap();
+        assert_eq!(lock_alone(&path).err(), Some(Errno::EAGAIN));
+        assert!(lock_alone(&path.with_file_name("ticks-2")).is_ok());
+        drop(held);
+        assert!(lock_alone(&path).is_ok());
+    }
+
+    #[test]
+    fn users_are_present_by_what_runs() {
+        let status = |name: &str, state: &str| format!("Name:\t{name}\nState:\t{state}\nUid:\t5\t6\t7\t7\n");
+        let running = status("sh", "S (sleeping)");
+        assert!(is_of(&running, 5) && is_of(&running, 6) && !is_of(&running, 7));
+        assert!(!is_of(&status("sh", "Z (zombie)"), 5) && !is_of(&status("spile-attend", "S (sleeping)"), 5));
+        assert!(is_present(nix::unistd::getuid().as_raw()) && !is_present(4_000_000_000));
+    }
+}

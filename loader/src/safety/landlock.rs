@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Files that the user part of a set-uid spilerun can still open once its session begins: Landlock (Linux 5.13), by its three
+//! system calls. Where the kernel has none (5.10, or not enabled) the caller's own rights are all that bounds it.
+//!
+//! By hand: the crate `landlock` is for programs that ask which rights they got, and brings thiserror and enumflags2.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::libc;
+use nix::sys::stat::Mode;
+
+/// Rights, include/uapi/linux/landlock.h.
+const EXECUTE: u64 = 1 << 0;
+const WRITE_FILE: u64 = 1 << 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
+const REMOVE_FILE: u64 = 1 << 5;
+const MAKE_REG: u64 = 1 << 8;
+const MAKE_SOCK: u64 = 1 << 9;
+/// From version 3 on.
+const TRUNCATE: u64 = 1 << 14;
+/// All of version 1: bits 0 to 12.
+const FIRST: u64 = (1 << 13) - 1;
+const _: () = assert!(FIRST & (EXECUTE | MAKE_SOCK) == EXECUTE | MAKE_SOCK);
+
+const ASK_VERSION: u32 = 1;
+const BENEATH: u32 = 1;
+
+/// `struct landlock_ruleset_attr` as of version 1.
+#[repr(C)]
+struct Ruleset {
+    handled: u64,
+}
+
+/// `struct landlock_path_beneath_attr`
+#[repr(C, packed)]
+struct Beneath {
+    allowed: u64,
+    parent: i32,
+}
+
+/// What may be done to a file, or to those in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// Read it, list it.
+    Read,
+    /// Write it as well.
+    Write,
+    /// Make, write and remove files and sockets in it.
+    Keep,
+}
+
+impl Right {
+    fn bits(self) -> u64 {
+        match self {
+            Right::Read => READ_FILE | READ_DIR,
+            Right::Write => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE,
+            Right::Keep => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | REMOVE_FILE | MAKE_REG | MAKE_SOCK,
+        }
+    }
+}
+
+/// The calling thread, and those that it starts from now on, open nothing but these, for good. What is open stays so. Paths
+/// that are not there are left out. False: this kernel has no Landlock. To be called after PR_SET_NO_NEW_PRIVS.
+pub fn restrict<'p>(paths: impl IntoIterator<Item = (&'p Path, Right)>) -> io::Result<bool> {
+    // SAFETY: no structure is read with this flag.
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0usize, 0usize, ASK_VERSION) };
+    if version < 1 {
+        return Ok(false);
+    }
+    let handled = if version >= 3 { FIRST | TRUNCATE } else { FIRST };
+    let attributes = Ruleset { handled };
+    // SAFETY: reads one structure of this size.
+    let ruleset = Errno::result(unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, &raw const attributes, size_of::<Ruleset>(), 0)
+    })?;
+    // SAFETY: new, and nobody else's.
+    let ruleset = unsafe { OwnedFd::from_raw_fd(ruleset as i32) };
+    for (path, right) in paths {
+        let Ok(parent) = open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()) else { continue };
+        let is_directory =
+            nix::sys::stat::fstat(&parent).is_ok_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFDIR);
+        let of_files = if is_directory { u64::MAX } else { EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE };
+        let rule = Beneath { allowed: right.bits() & handled & of_files, parent: parent.as_raw_fd() };
+        // SAFETY: reads one structure, with a descriptor that lives over the call.
+        Errno::result(unsafe {
+            libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), BENEATH, &raw const rule, 0)
+        })?;
+    }
+    // SAFETY: takes numbers.
+    Errno::result(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) })?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn only_what_is_named_is_opened() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("file"), "x").unwrap();
+        // Of this thread alone.
+        let restricted = std::thread::spawn(move || {
+            nix::sys::prctl::set_no_new_privs().unwrap();
+            let paths = [(inside.path(), Right::Keep), (Path::new("/etc/passwd"), Right::Read)];
+            if !restrict(paths).unwrap() {
+                return;
+            }
+            let file = inside.path().join("file");
+            fs::write(&file, "x").unwrap();
+            fs::write(&file, "y").unwrap();
+            fs::rename(&file, inside.path().join("other")).unwrap();
+            fs::remove_file(inside.path().join("other")).unwrap();
+            assert!(fs::read("/etc/passwd").is_ok());
+            assert!(
+                fs::read(outside.path().join("file")).is_err() && fs::write(outside.path().join("new"), "").is_err()
+            );
+            assert!(fs::read("/etc/group").is_err() && fs::read_dir("/etc").is_err());
+            assert!(fs::OpenOptions::new().write(true).open("/etc/passwd").is_err());
+        });
+        restricted.join().unwrap();
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! A process that starts the script's commands (`-c`, `system()`) for the user part of a set-uid spilerun.
+//!
+//! It runs as the caller and nothing else, and is split off before the user part restricts itself (no new privileges,
+//! Landlock), so that commands are as free as their user. It has nothing open but what the caller gave to spilerun as
+//! streams, and ends with the user part. Requests are a kind and a length, both of four bytes, and so many bytes; answers too.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use nix::fcntl::{OFlag, open};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::Mode;
+use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork};
+
+use crate::error::Error;
+use crate::host::channel;
+use crate::safety::detached;
+use crate::session::command::{Command, Status};
+use crate::session::signals::Signals;
+use crate::session::system::Running;
+
+/// What a process calls itself that starts commands.
+const NAME: &std::ffi::CStr = c"spile-start";
+
+/// Prepares the command of `-c`; the answer is its number, or why there is none.
+const PREPARE: u32 = 1;
+/// It begins.
+const BEGIN: u32 = 2;
+/// Runs a command of `system()`; the answer says why not.
+const RUN: u32 = 3;
+/// Waits a moment for the commands of `system()` to end; the answer says that it is over.
+const FINISH: u32 = 4;
+/// Lets go of the caller's streams.
+const LEAVE: u32 = 5;
+/// Answers: it is done; it is not, and the bytes say why.
+const DONE: u32 = 0;
+const FAILED: u32 = 1;
+/// A command is no longer than this, in bytes.
+const MOST: usize = 1 << 20;
+
+/// The way to that process.
+#[derive(Debug)]
+pub struct Starter {
+    line: UnixStream,
+    /// Says how the command of `-c` has ended.
+    ended: OwnedFd,
+}
+
+impl Starter {
+    /// Splits the process; no other thread may exist. It has the caller's rights, and no more, already.
+    pub fn begin() -> Result<Starter, Error> {
+        let failed =
+            |error: io::Error| Error::System { doing: "splitting off the process that starts commands", error };
+        let (line, other) = UnixStream::pair().map_err(failed)?;
+        let (ended, ending) = channel::pair().map_err(failed)?;
+        // SAFETY: there is one thread.
+        match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
+            ForkResult::Parent { .. } => Ok(Starter { line, ended }),
+            ForkResult::Child => {
+                drop((line, ended));
+                let _ = nix::sys::prctl::set_name(NAME);
+                detached::close_all_but_these(&[other.as_raw_fd(), ending.as_raw_fd()]);
+                // What fails ends it, and the other side notices.
+                let _ = serve(other, &ending);
+                // SAFETY: ends this process without what the parent has registered for its own end.
+                unsafe { nix::libc::_exit(0) }
+            }
+        }
+    }
+
+    fn ask(&self, kind: u32, text: &[u8]) -> Result<Vec<u8>, String> {
+        let lost = |error: io::Error| format!("the process that starts commands is gone: {error}");
+        send(&self.line, kind, text).map_err(lost)?;
+        match receive(&self.line).map_err(lost)? {
+            (DONE, bytes) => Ok(bytes),
+            (_, bytes) => Err(String::from_utf8_lossy(&bytes).into_owned()),
+        }
+    }
+
+    /// The command of `-c` waits until it is to [`begin`](Starter::begin_command); its number.
+    pub fn prepare(&self, command: &str) -> Result<i32, Error> {
+        let failed = |why: String| Error::Command { command: command.to_string(), error: io::Error::other(why) };
+        let bytes = self.ask(PREPARE, command.as_bytes()).map_err(failed)?;
+        let number = <[u8; 4]>::try_from(bytes.as_slice()).map_err(|_| failed("no number".to_string()))?;
+        Ok(i32::from_ne_bytes(number))
+    }
+
+    /// The command of `-c` begins.
+    pub fn begin_command(&self) {
+        // If the process is gone, so is the command, and `ended` says so.
+        let _ = self.ask(BEGIN, b"");
+    }
+
+    /// Runs a command in the background; an error says why not.
+    pub fn run(&self, command: &[u8]) -> Result<(), String> {
+        self.ask(RUN, command).map(drop)
+    }
+
+    /// Gives those that still run a moment to end.
+    pub fn finish(&self) {
+        // If the process is gone, they have to do without.
+        let _ = self.ask(FINISH, b"");
+    }
+
+    /// Commands have no streams from now on.
+    pub fn leave_streams(&self) {
+        let _ = self.ask(LEAVE, b"");
+    }
+
+    /// Readable when the command of `-c` has ended.
+    pub fn ended(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
+    }
+
+    /// How it has ended. To be called when that is readable.
+    pub fn status(&self) -> Status {
+        let mut bytes = [0u8; 4];
+        match nix::unistd::read(&self.ended, &mut bytes) {
+            Ok(4) => Status::from_number(i32::from_ne_bytes(bytes)),
+            // Nobody knows any more.
+            _ => Status::Exited(0),
+        }
+    }
+}
+
+fn send(mut line: &UnixStream, kind: u32, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    line.write_all(&[&kind.to_ne_bytes(), &length.to_ne_bytes(), bytes].concat())
+}
+
+fn receive(mut line: &UnixStream) -> io::Result<(u32, Vec<u8>)> {
+    let [mut kind, mut length] = [[0u8; 4]; 2];
+    line.read_exact(&mut kind)?;
+    line.read_exact(&mut length)?;
+    let length = u32::from_ne_bytes(length) as usize;
+    if length > MOST {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = vec![0; length];
+    line.read_exact(&mut bytes)?;
+    Ok((u32::from_ne_bytes(kind), bytes))
+}
+
+/// Until the other side is gone.
+fn serve(line: UnixStream, ending: &OwnedFd) -> io::Result<()> {
+    let signals = Signals::catch().map_err(io::Error::other)?;
+    let mut command: Option<Command> = None;
+    let mut running = Running::default();
+    loop {
+        let mut descriptors =
+            [PollFd::new(line.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut descriptors, PollTimeout::NONE) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let [asked, signalled] = descriptors.map(|descriptor| descriptor.any().unwrap_or(false));
+        // Signals that end a session are for the user part, and for commands.
+        if signalled && signals.read().child {
+            running.reap();
+            if let Some(status) = command.as_mut().and_then(Command::reap) {
+                nix::unistd::write(ending, &status.number().to_ne_bytes())?;
+            }
+        }
+        if !asked {
+            continue;
+        }
+        let (kind, bytes) = receive(&line)?;
+        let answer = match kind {
+            PREPARE => {
+                Command::prepare(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string()).map(|new| {
+                    let number = new.number();
+                    command = Some(new);
+                    number.to_ne_bytes().to_vec()
+                })
+            }
+            BEGIN => {
+                command.iter_mut().for_each(Command::begin);
+                Ok(Vec::new())
+            }
+            RUN => running.run(&bytes).map(|()| Vec::new()),
+            FINISH => {
+                running.finish();
+                Ok(Vec::new())
+            }
+            LEAVE => {
+                if let Ok(null) = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()) {
+                    let _ = (dup2_stdin(&null), dup2_stdout(&null), dup2_stderr(&null));
+                }
+                Ok(Vec::new())
+            }
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        };
+        match answer {
+            Ok(bytes) => send(&line, DONE, &bytes)?,
+            Err(why) => send(&line, FAILED, why.as_bytes())?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its process is made of one with threads: what it does here takes no lock that another thread could hold.
+    #[test]
+    fn commands_are_started_elsewhere() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        let starter = Starter::begin().unwrap();
+        let number = starter.prepare(&format!("echo x >{}; exit 3", file("began").display())).unwrap();
+        assert!(number > 1 && !file("began").exists());
+        starter.run(format!("echo y >{}", file("ran").display()).as_bytes()).unwrap();
+        starter.finish();
+        assert_eq!(std::fs::read_to_string(file("ran")).unwrap(), "y\n");
+        assert!(!file("began").exists());
+        starter.begin_command();
+        let mut descriptors = [PollFd::new(starter.ended(), PollFlags::POLLIN)];
+        assert_eq!(poll(&mut descriptors, 20_000u16), Ok(1));
+        assert_eq!(starter.status(), Status::Exited(3));
+        assert_eq!(std::fs::read_to_string(file("began")).unwrap(), "x\n");
+        assert!(starter.run(b"a\0b").is_err() && starter.prepare(" ").is_err());
+    }
+}
