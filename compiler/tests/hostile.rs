@@ -470,6 +470,63 @@ fn anonymous_members_that_fan_out() {
     listed(tree.object());
 }
 
+/// DW_OP_lit1, DW_OP_lit0, then DW_OP_div or DW_OP_mod.
+const DIVISIONS: [[u8; 3]; 2] = [[0x31, 0x30, 0x1b], [0x31, 0x30, 0x1d]];
+
+/// What C is made of a probe of `f` that prints `$x`.
+fn emitted(object: Vec<u8>) -> String {
+    let (status, out, error) = told(object, &["-p3", "-e", "probe kernel.function(\"f\") { println($x) }"]);
+    assert!(status == 0, "{error}");
+    out
+}
+
+/// The class of CVE-2011-1769: a variable's location divides by zero. The module divides by what checks its divisor.
+#[test]
+fn a_location_that_divides_by_zero() {
+    for (division, checked) in DIVISIONS.into_iter().zip(["spile_divide(c, ", "spile_modulo(c, "]) {
+        for end in [&[0x9f][..], &[]] {
+            // By a constant, and by what is in a register. DW_OP_stack_value: the value is x, and not where it is.
+            for expression in [division.to_vec(), [&[0x31, 0x75, 0][..], &division[2..]].concat()] {
+                let mut tree = Tree::new();
+                let of = int(&mut tree);
+                tree.add_function(of, [&expression, end].concat());
+                let out = emitted(tree.object());
+                assert!(out.contains(checked), "{expression:x?}: {out}");
+            }
+        }
+    }
+    // The smallest number by -1 traps as well: DW_OP_const8s, DW_OP_const1s, DW_OP_div, DW_OP_stack_value.
+    let mut tree = Tree::new();
+    let of = int(&mut tree);
+    tree.add_function(of, [&[0x0f][..], &i64::MIN.to_le_bytes(), &[0x09, 0xff, 0x1b, 0x9f]].concat());
+    emitted(tree.object());
+}
+
+/// The class of CVE-2011-1781: the rule for a frame's address divides by zero (DW_CFA_def_cfa_expression). It stays a division of
+/// the location, which [`a_location_that_divides_by_zero`] shows to be checked; nothing divides here.
+#[test]
+fn a_frame_that_divides_by_zero() {
+    for (division, name) in DIVISIONS.into_iter().zip(["Div", "Mod"]) {
+        let mut tree = Tree::new();
+        let of = int(&mut tree);
+        // DW_OP_call_frame_cfa
+        tree.add_function(of, vec![0x9c]);
+        let (start, length) = targets::elf::CODE;
+        let cie = [&[0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x78, 16, 0x0f, 3][..], &division].concat();
+        let fde = [&[0; 4][..], &start.to_le_bytes(), &length.to_le_bytes()].concat();
+        let frame: Vec<u8> =
+            [cie, fde].iter().flat_map(|entry| [&(entry.len() as u32).to_le_bytes()[..], entry].concat()).collect();
+        let object = tree.object_with(vec![targets::elf::Section::plain(".debug_frame", frame)]);
+        let debug = open(object).unwrap();
+        let id = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap()[0];
+        let mut at = debug.function(id).unwrap().bodies[0].entry;
+        // Behind its beginning, where the frame's address is known without the table.
+        at.offset += 8;
+        let variable = format!("{:?}", debug.variable(id, at, "x"));
+        assert!(variable.contains(name), "{variable}");
+    }
+}
+
 /// A frame whose address is computed from the frame's address.
 #[test]
 fn a_frame_that_is_found_by_itself() {

@@ -1,5 +1,5 @@
 # Shows: no file name that a caller of a set-uid spilerun gives opens one of its descriptors, and what it leaves open is nobody's: the
-# process that removes the module keeps nothing of the caller's (directory, files, limits, priority, cgroup, groups), cannot be
+# processes with root's rights keep nothing of the caller's (directory, files, limits, priority, cgroup, groups), cannot be
 # signalled, and works in a frozen cgroup; who ran it cannot debug the session; a file that somebody still writes is not approved.
 # script: ticks ticks.stp
 # script: shell shell.stp
@@ -10,7 +10,8 @@
 # stdout: ^closed streams: 8$
 # stdout: ^commands inherit: 0 1 2 3$
 # stdout: ^system.. inherits: 0 1 2 3$
-# stdout: ^remover: uid 0 0 0 0, groups none, in /, files 4, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077$
+# stdout: ^spile-root: uid 0 0 0 0, groups none, in /, files 5, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077$
+# stdout: ^spile-guard: uid 0 0 0 0, groups none, in /, files 4, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077$
 # stdout: ^signals to it: 1 1$
 # stdout: ^session: its files 1, debugger: .*Operation not permitted
 # stdout: ^frozen: its module goes$
@@ -31,10 +32,15 @@ here=$PWD
 cd /tmp/open
 as() { user=$1; shift; su "$user" -c "$*"; }
 status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
-# processes UID: those of set-uid spilerun with this real one: the sessions of a user, or what removes their modules (0).
+# processes UID: the sessions of a user. named NAME: processes with that name.
 processes() {
 	for process in /proc/[0-9]*; do
 		! { grep -q '^Name:.suid$' "$process/status" && grep -q "^Uid:.$1	" "$process/status"; } 2>/dev/null || echo "${process#/proc/}"
+	done
+}
+named() {
+	for process in /proc/[0-9]*; do
+		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || echo "${process#/proc/}"
 	done
 }
 # unloaded NAME: waits until it is.
@@ -89,13 +95,16 @@ exec su usr -c 'umask 0; ulimit -f 4000; ulimit -v 4000000; exec 9<said 8>>other
 END
 sh started >/dev/null 2>said &
 wait_for mine tick || { cat said; exit 1; }
-remover=$(processes 0) session=$(processes 5001)
-at=/proc/$remover
+session=$(processes 5001)
 limit() { sed -n "s/^Max $1 *\([a-z0-9]*\) .*/\1/p" "$at/limits"; }
 field() { sed -n "s/^$1:[[:space:]]*//p" "$at/status" | tr '\t' ' '; }
+for name in spile-root spile-guard; do
+	remover=$(named $name)
+	at=/proc/$remover
 groups=$(field Groups)
 [ "$(cat "$at/cgroup")" = 0::/ ]
-echo "remover: uid $(field Uid), groups ${groups:-none}, in $(readlink "$at/cwd"), files $(ls "$at/fd" | wc -l), nice $(cut -d' ' -f19 "$at/stat"), file size $(limit 'file size'), address space $(limit 'address space'), oom $(cat "$at/oom_score_adj"), mask $(field Umask)"
+echo "$name: uid $(field Uid), groups ${groups:-none}, in $(readlink "$at/cwd"), files $(ls "$at/fd" | wc -l), nice $(cut -d' ' -f19 "$at/stat"), file size $(limit 'file size'), address space $(limit 'address space'), oom $(cat "$at/oom_score_adj"), mask $(field Umask)"
+done
 echo "signals to it: $(status usr kill -s STOP "$remover") $(status usr kill -s KILL "$remover")"
 files=$(status usr ls "/proc/$session/fd")
 echo "session: its files $files, debugger: $(as usr "strace -p $session" 2>&1 | head -n 1)"

@@ -1,0 +1,109 @@
+# Shows: a set-uid spilerun is a part with root's rights, which may make few system calls and is out of its user's reach, and a part
+# that is the user's for good; commands run as the user without the restrictions of either; whichever part is killed, the module
+# goes; the user part opens nothing beside its outputs once the session runs, where the kernel has Landlock.
+# script: ticks ticks.stp
+# script: shell shell.stp
+# limit: 200
+# stdout: ^spile-root: uid 0 0 0 0, gid 0 0 0 0, seccomp 2, no new privileges 1$
+# stdout: ^spile-guard: uid 0 0 0 0, gid 0 0 0 0, seccomp 2, no new privileges 1$
+# stdout: ^suid: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 1, capabilities 0000000000000000 0000000000000000 0000000000000000$
+# stdout: ^spile-start: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
+# stdout: ^sleep: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
+# stdout: ^signals to those with root's rights: 1 1$
+# stdout: ^command: reads root:, writes elsewhere, status 3: 1$
+# stdout: ^killed spile-root: its module goes, the session says so$
+# stdout: ^killed suid: its module goes$
+# stdout: ^killed spile-guard: the session goes on, and its module goes$
+# stdout: ^killed spile-start: the session goes on, and its module goes$
+# stdout: ^all processes are gone$
+# stdout: ^outside: (as with Landlock|no Landlock here)$
+
+place=/lib/modules/$(uname -r)/spile
+mkdir -p "$place"
+cp ./*.ko "$place"
+chmod 644 "$place"/*
+printf 'spileusr:x:601:usr\n' >>/etc/group
+printf 'usr:x:5001:5001::/tmp:/bin/sh\n' >>/etc/passwd
+cp /usr/bin/spilerun /usr/bin/suid
+chmod 4755 /usr/bin/suid
+chmod 1777 /tmp
+mkdir -p /tmp/open /tmp/other && chmod 777 /tmp/open /tmp/other
+cd /tmp/open
+as() { user=$1; shift; su "$user" -c "$*"; }
+status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
+# named NAME: numbers of processes.
+named() {
+	for process in /proc/[0-9]*; do
+		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || echo "${process#/proc/}"
+	done
+}
+field() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status" | tr '\t' ' '; }
+unloaded() {
+	for tenth in $(seq 100); do loaded "$1" || return 0; sleep 0.1; done
+	gone "$1"
+}
+begin() {
+	rm -f mine
+	as usr 'suid ticks -o mine' >/dev/null 2>err &
+	session=$!
+	wait_for mine tick || { cat err; exit 1; }
+}
+
+as usr 'suid ticks -o mine -c "sleep 1000"' >/dev/null 2>err &
+session=$!
+wait_for mine tick || { cat err; exit 1; }
+for tenth in $(seq 50); do [ -n "$(named sleep)" ] && break; sleep 0.1; done
+ids() { echo "$1: uid $(field "$2" Uid), gid $(field "$2" Gid), seccomp $(field "$2" Seccomp), no new privileges $(field "$2" NoNewPrivs)"; }
+for name in spile-root spile-guard; do ids $name "$(named $name)"; done
+for name in suid spile-start sleep; do
+	process=$(named $name | tail -n 1)
+	echo "$(ids $name "$process"), capabilities $(field "$process" CapPrm) $(field "$process" CapEff) $(field "$process" CapInh)"
+done
+echo "signals to those with root's rights: $(status usr kill -s STOP "$(named spile-root)") $(status usr kill -s KILL "$(named spile-guard)")"
+kill -s INT $(named suid)
+wait $session || true
+kill "$(named sleep)" 2>/dev/null || true
+unloaded ticks
+
+as usr "suid ticks -o mine -c 'head -c 5 /etc/passwd; echo >/tmp/other/written; exit 3'" >/tmp/out 2>err && s=0 || s=$?
+[ -e /tmp/other/written ] && grep -q 'exited with status 3' err && echo "command: reads $(cat /tmp/out), writes elsewhere, status 3: $s"
+unloaded ticks
+
+begin
+kill -s KILL "$(named spile-root)"
+wait $session || true
+unloaded ticks
+grep -q "root's rights has been killed" err && echo killed spile-root: its module goes, the session says so
+begin
+kill -s KILL $(named suid)
+unloaded ticks
+echo killed suid: its module goes
+wait $session || true
+for name in spile-guard spile-start; do
+	begin
+	kill -s KILL "$(named $name)"
+	sleep 0.5
+	loaded ticks && [ -n "$(named suid)" ]
+	kill -s INT $(named suid)
+	wait $session || true
+	unloaded ticks
+	echo "killed $name: the session goes on, and its module goes"
+done
+for tenth in $(seq 50); do [ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && break; sleep 0.1; done
+[ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && echo all processes are gone
+
+# The next file of the output is a link that leads out of its directory, to where its user may write.
+ln -s /tmp/other/next log.1
+as usr 'suid ticks -o log -S 1' >/dev/null 2>err &
+session=$!
+wait_for log.0 tick
+kill -s USR2 $(named suid)
+sleep 1
+kill -s INT $(named suid) 2>/dev/null || true
+wait $session || true
+unloaded ticks
+if grep -q landlock /sys/kernel/security/lsm 2>/dev/null || dmesg | grep -q 'landlock: Up and running'; then
+	[ ! -e /tmp/other/next ] && grep -q 'Permission denied' err && echo outside: as with Landlock
+else
+	[ -e /tmp/other/next ] && echo outside: no Landlock here
+fi
