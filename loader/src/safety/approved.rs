@@ -12,6 +12,7 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::libc;
 use nix::sys::stat::Mode;
+use nix::sys::statvfs::{FsFlags, fstatvfs};
 
 use crate::error::Error;
 use crate::host::kernel::{is_module_name, running_release};
@@ -88,11 +89,19 @@ pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
             return Err(not_approved());
         }
     }
-    if is_being_written(&at) {
-        return Err(std::io::Error::new(
-            std::io::ErrorKind::PermissionDenied,
-            "somebody has it open for writing, root's alone though it is: try again when it is whole",
-        ));
+    let denied = |why| Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, why));
+    match writers(&at) {
+        Writers::None => {}
+        Writers::Some => {
+            return denied("somebody has it open for writing, root's alone though it is: try again when it is whole");
+        }
+        // Nobody writes to it there.
+        Writers::Unknown if is_read_only(&at) => {}
+        Writers::Unknown => {
+            return denied(
+                "its file system has no leases and cannot tell whether somebody has it open for writing: it can be used from a local file system, or from one that is mounted read-only",
+            );
+        }
     }
     let mut bytes = Vec::new();
     std::fs::File::from(at).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -102,19 +111,34 @@ pub fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
+/// Who has a file open for writing.
+#[derive(Debug, PartialEq, Eq)]
+enum Writers {
+    None,
+    Some,
+    /// Its file system has no leases.
+    Unknown,
+}
+
 /// Whether a descriptor for writing to the file is open anywhere: one from before it became root's writes on. A lease for reading
-/// (fcntl(2)) is given only if there is none. File systems without leases cannot tell.
-fn is_being_written(file: &OwnedFd) -> bool {
+/// (fcntl(2)) is given only if there is none. Copying the bytes first would not do: they may have been changed before.
+fn writers(file: &OwnedFd) -> Writers {
     use std::os::fd::AsRawFd;
     // SAFETY: takes numbers. The lease is given back at once: nobody can wait for it, and only root can open it for writing now.
     match Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) }) {
         Ok(_) => {
             // SAFETY: as above.
             let _ = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
-            false
+            Writers::None
         }
-        Err(errno) => errno == Errno::EAGAIN,
+        Err(Errno::EAGAIN) => Writers::Some,
+        Err(_) => Writers::Unknown,
     }
+}
+
+/// Whether it is mounted read-only. (Root who mounts the same file system elsewhere for writing knows who writes there.)
+fn is_read_only(file: &OwnedFd) -> bool {
+    fstatvfs(file).is_ok_and(|status| status.flags().contains(FsFlags::ST_RDONLY))
 }
 
 #[cfg(test)]
@@ -136,10 +160,13 @@ mod tests {
     fn a_descriptor_from_before_is_found() {
         let mut writer = tempfile::NamedTempFile::new().unwrap();
         let reader: OwnedFd = std::fs::File::open(writer.path()).unwrap().into();
-        assert!(is_being_written(&reader));
+        assert_eq!(writers(&reader), Writers::Some);
         std::io::Write::write_all(&mut writer, b"x").unwrap();
         let path = writer.into_temp_path();
-        assert!(!is_being_written(&reader));
+        assert_eq!(writers(&reader), Writers::None);
+        // What has no leases, and is not read-only.
+        let device: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
+        assert_eq!((writers(&device), is_read_only(&device)), (Writers::Unknown, false));
         std::mem::drop(path);
     }
 

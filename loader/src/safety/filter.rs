@@ -34,6 +34,7 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_ppoll,
     libc::SYS_ioctl,
     libc::SYS_fstat,
+    libc::SYS_fstatfs,
     libc::SYS_newfstatat,
     libc::SYS_statx,
     libc::SYS_readlinkat,
