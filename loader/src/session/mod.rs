@@ -9,6 +9,7 @@
 pub mod arming;
 pub mod command;
 pub mod daemon;
+pub mod reading;
 pub mod signals;
 pub mod starter;
 pub mod system;
@@ -26,43 +27,30 @@ use crate::error::{Error, Exit};
 use crate::host::clock;
 use crate::host::input::Input;
 use crate::host::notify;
-use crate::module::device::{Device, MappedRing};
+use crate::module::device::Device;
 use crate::module::file::Description;
 use crate::module::gate;
 use crate::module::setting::{self, Value};
 use crate::options::Options;
-use crate::output::progress::{self, Progress};
 use crate::output::{Ended, Sinks};
-use crate::records::merge::{self, Look, Next};
+use crate::records::merge;
 use crate::records::record::Reader;
-use crate::records::ring::Ring;
+use crate::report;
 use crate::report::account::{self, Form};
 use crate::report::budget;
 use crate::report::exporter::Exporter;
 use crate::report::status;
-use crate::report::{self, Losses};
 use crate::session::arming::Arming;
 use crate::session::command::{Status, Target};
 use crate::session::daemon::Waiting;
+use crate::session::reading::Reading;
 use crate::session::signals::{LeftToOthers, Signals};
 use crate::session::starter::Starter;
 use crate::session::system::Commands;
-use crate::session::tell::{After, Teller};
+use crate::session::tell::Teller;
 use crate::session::watch::Watch;
 
-/// Between two reports of losses.
-const LOSS_INTERVAL: u64 = 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
-/// Records taken before signals and descriptors are looked at again.
-const MAX_BATCH: usize = 4096;
-/// Whether too much waits to be written is looked at once in so many records.
-const FULL_INTERVAL: usize = 32;
-
-impl AsMut<Ring> for MappedRing {
-    fn as_mut(&mut self) -> &mut Ring {
-        &mut self.ring
-    }
-}
 
 /// The module whose session it is.
 pub struct Subject<'s> {
@@ -130,12 +118,13 @@ pub fn run(
         device.keep(options.keep, options.overwrite)?;
     }
     let info = device.info()?;
-    let mut rings = device.map_rings(&info)?;
+    let reader = Reader::new(&description.meta, &description.formats, Some(device));
+    let mut reading = Reading::new(device, &info, reader, options)?;
     // Behind the settings, which it tells of.
     let owner = device.owner()?;
     let is_ours = !subject.attached || owner.uid == nix::unistd::geteuid().as_raw();
     let mut sinks = sinks;
-    let doubtful = if subject.attached { progress::mend(&mut rings, &mut sinks) } else { 0 };
+    let doubtful = if subject.attached { reading.mend(&mut sinks) } else { 0 };
     let running = State::from_number(info.state) == Some(State::Running);
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
     let returned = EventFd::from_value_and_flags(0, flags)
@@ -150,9 +139,7 @@ pub fn run(
         returned: &returned,
         call_returned: false,
         arming: Arming::new(clock::now()),
-        reader: Reader::new(&description.meta, &description.formats, Some(device)),
-        rings,
-        progress: Progress::default(),
+        reading,
         doubtful,
         target,
         sinks,
@@ -172,14 +159,9 @@ pub fn run(
         expires: expiry(device),
         command_due: None,
         input: None,
-        read_up_to: 0,
         exit: Exit::Success,
         failure: None,
-        losses: Losses::default(),
-        losses_told: 0,
         output_end_told: false,
-        held_back: false,
-        payload: Vec::new(),
     };
     let mut exporter = options.metrics_socket.as_deref().map(Exporter::open).transpose()?;
     let over = EventFd::from_value_and_flags(0, flags)
@@ -273,9 +255,7 @@ struct Session<'s> {
     call_returned: bool,
     /// What is told of a call that takes long.
     arming: Arming,
-    reader: Reader<'s>,
-    rings: Vec<MappedRing>,
-    progress: Progress,
+    reading: Reading<'s>,
     /// Records that come again, perhaps, because the loader before was killed.
     doubtful: u64,
     target: Target,
@@ -302,18 +282,10 @@ struct Session<'s> {
     command_due: Option<u64>,
     /// What is typed goes to the script.
     input: Option<Input>,
-    /// Time of the last look at the rings that found nothing more to tell.
-    read_up_to: u64,
     exit: Exit,
     /// The first call that failed.
     failure: Option<Error>,
-    losses: Losses,
-    /// When they were told last.
-    losses_told: u64,
     output_end_told: bool,
-    /// A record in a ring waits for its time.
-    held_back: bool,
-    payload: Vec<u8>,
 }
 
 impl<'s> Session<'s> {
@@ -337,7 +309,7 @@ impl<'s> Session<'s> {
                 return self.leave();
             }
             let is_empty = !self.leaves_records() && self.read_records();
-            self.progress.mark(&mut self.rings, &self.sinks);
+            self.reading.mark(&self.sinks);
             self.write();
             match self.phase {
                 Phase::Draining if is_empty => break,
@@ -433,7 +405,10 @@ impl<'s> Session<'s> {
 
     /// The command of -c, when its time has come. After exit() in a begin probe there is nothing to watch it with.
     fn begin_command(&mut self) {
-        if self.command_due.is_some_and(|due| self.read_up_to >= due) && self.sinks.is_empty() && !self.stop_wanted {
+        if self.command_due.is_some_and(|due| self.reading.is_read_up_to(due))
+            && self.sinks.is_empty()
+            && !self.stop_wanted
+        {
             self.command_due = None;
             self.target.begin();
         }
@@ -446,93 +421,29 @@ impl<'s> Session<'s> {
 
     /// Reads and tells what is old enough; true when the rings are empty.
     fn read_records(&mut self) -> bool {
-        let now = clock::now();
         // No handler runs that could still write something older.
         let all = matches!(self.phase, Phase::Emptying | Phase::Draining);
-        // The look borrows the rings, telling borrows the rest.
-        let mut rings = std::mem::take(&mut self.rings);
-        // Behind the look at the clock: the records to be read are from before it.
-        if let Some(mapped) = rings.first() {
-            self.reader.changed(mapped.ring.changes());
+        let found = self.reading.read(all, &mut self.sinks, &mut self.teller, &mut self.commands);
+        if found.failed {
+            self.exit = Exit::Failed;
         }
-        let mut payload = std::mem::take(&mut self.payload);
-        let mut look = Look::new(&mut rings, now, all);
-        let mut taken = 0;
-        let mut waiting = true;
-        // Else each record has its file.
-        let one_stream = !self.options.bulk && self.options.rotation.is_none();
-        self.held_back = false;
-        let mut looked_at_room = None;
-        while taken < MAX_BATCH {
-            if looked_at_room.is_none_or(|at| taken >= at + FULL_INTERVAL) {
-                looked_at_room = Some(taken);
-                if self.sinks.is_full() {
-                    break;
-                }
-            }
-            if one_stream && let Some((ring, below)) = look.current() {
-                taken += self.reader.read_quickly(ring, below, MAX_BATCH - taken);
-            }
-            match look.next(&mut payload) {
-                Next::Record(record) => {
-                    self.reader.printed(|text| self.sinks.print(text));
-                    self.sinks.select_cpu(u32::from(record.cpu));
-                    let said = self.reader.read(&record, &payload);
-                    match self.teller.tell(said, &mut self.sinks, &mut self.commands) {
-                        After::Nothing => {}
-                        After::Error => self.exit = Exit::Failed,
-                        After::Gate => self.expires = expiry(self.device).or(self.expires),
-                        After::Stop => self.stop_wanted = true,
-                    }
-                }
-                Next::Damage(damage) => {
-                    self.sinks.message(&format!(
-                        "ERROR: the buffer of CPU {} held what is no record: {} bytes of it are lost",
-                        damage.cpu, damage.bytes
-                    ));
-                    self.exit = Exit::Failed;
-                }
-                Next::Wait(is_younger) => {
-                    self.held_back = is_younger;
-                    self.read_up_to = now;
-                    waiting = is_younger;
-                    break;
-                }
-            }
-            taken += 1;
+        if found.gate {
+            self.expires = expiry(self.device).or(self.expires);
         }
-        self.reader.printed(|text| self.sinks.print(text));
-        self.rings = rings;
-        self.payload = payload;
-        self.look_at_losses(now);
-        !waiting
-    }
-
-    fn read_losses(&self) -> Losses {
-        let cpus = self.rings.iter().map(|mapped| {
-            let (records, bytes) = mapped.ring.lost();
-            (mapped.ring.cpu, records, bytes)
-        });
-        Losses { cpus: cpus.filter(|(_, records, _)| *records > 0).collect() }
-    }
-
-    fn look_at_losses(&mut self, now: u64) {
-        let losses = self.read_losses();
-        // At the end they are told anyway.
-        if losses == self.losses || self.phase == Phase::Draining {
-            return;
+        self.stop_wanted |= found.stop;
+        // At the end losses are told anyway.
+        if self.phase != Phase::Draining
+            && let Some(text) = self.reading.new_losses()
+        {
+            self.warn(&text);
         }
-        if self.losses_told == 0 || now.saturating_sub(self.losses_told) > LOSS_INTERVAL {
-            self.losses_told = now;
-            self.warn(&losses.text(self.info.ring_bytes, false));
-            self.losses = losses;
-        }
+        found.is_empty
     }
 
     /// What descriptors take, and what follows from it.
     fn write(&mut self) {
         self.sinks.write();
-        self.progress.release(&mut self.rings, &self.sinks);
+        self.reading.release(&self.sinks);
         self.look_at_output();
     }
 
@@ -572,11 +483,11 @@ impl<'s> Session<'s> {
     fn wait(&mut self, expects_records: bool) -> Result<(), Error> {
         let wants_records = expects_records && !self.sinks.is_full() && !self.leaves_records();
         if wants_records {
-            self.rings.iter().for_each(|mapped| mapped.ring.announce_waiting());
+            self.reading.announce_waiting();
         }
         let mut device_events = PollFlags::empty();
         // What is read and not yet written is still in the rings: it is no news.
-        device_events.set(PollFlags::POLLIN, wants_records && !self.looks_by_time());
+        device_events.set(PollFlags::POLLIN, wants_records && !self.reading.looks_by_time());
         device_events.set(PollFlags::POLLPRI, !self.stop_wanted);
 
         let mut descriptors = vec![
@@ -677,27 +588,11 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// What is held back is looked at again with what has come meanwhile: not sooner than a reader who waits would be woken
-    /// for it, so that there is much to do each time, but where rings fill quickly as soon as it may be printed.
-    fn until_next_look(&self) -> u64 {
-        /// As SPILE_RING_WAKE_NS of the runtime.
-        const GATHER: u64 = 10 * NS_PER_MS;
-        match self.rings.iter().any(|mapped| mapped.ring.fills_quickly()) {
-            true => merge::HOLD_BACK,
-            false => GATHER,
-        }
-    }
-
-    /// The module cannot say when there is something new.
-    fn looks_by_time(&self) -> bool {
-        self.held_back || self.progress.is_behind()
-    }
-
     fn poll_timeout(&self, wants_records: bool) -> PollTimeout {
         let now = clock::now();
         let until_deadline = self.deadline.filter(|_| !self.stop_wanted).map(|deadline| deadline.saturating_sub(now));
         // Without room for their text nobody waits for records.
-        let until_due = (self.looks_by_time() && wants_records).then(|| self.until_next_look());
+        let until_due = (self.reading.looks_by_time() && wants_records).then(|| self.reading.until_next_look());
         let until_command =
             self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
         let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
@@ -753,7 +648,7 @@ impl<'s> Session<'s> {
     fn tell_beginning(&mut self) {
         let meta = &self.description.meta;
         let guru = if meta.guru { ", guru mode" } else { "" };
-        let (sites, rings, size) = (meta.probes.len(), self.rings.len(), self.info.ring_bytes >> 10);
+        let (sites, rings, size) = (meta.probes.len(), self.reading.count(), self.info.ring_bytes >> 10);
         let line = format!(
             "NOTICE: {} ({}{guru}) loaded: {sites} probes, {rings} buffers of {size} KB, {} KB in all",
             meta.name,
@@ -765,7 +660,7 @@ impl<'s> Session<'s> {
 
     /// Everything has been read: the account.
     fn tell_end(&mut self) {
-        let losses = self.read_losses();
+        let losses = self.reading.losses();
         if losses.records() > 0 {
             self.warn(&losses.text(self.info.ring_bytes, true));
         }
@@ -824,7 +719,7 @@ impl<'s> Session<'s> {
     /// Waits until all is written, or somebody is impatient.
     fn flush(&mut self) -> Result<(), Error> {
         self.phase = Phase::Draining;
-        self.held_back = false;
+        self.reading.hold_back_nothing();
         self.deadline = None;
         self.stop_wanted = true;
         loop {
