@@ -13,7 +13,10 @@ extern int spile_actions_at_once;
 /* Before the first run. */
 void spile_actions_init(void);
 
-/* A run begins whose last one is not known to have ended by spile_run_ended(). By the owner of the context. */
+/*
+ * A run begins whose last one is not known to have ended by spile_run_ended(). By the
+ * owner of the context.
+ */
 void spile_actions_begin(struct spile_cpu *cpu);
 
 #endif

@@ -24,10 +24,12 @@
 #include "site.h"
 
 enum {
-	MANY_SITES = 256,		/* fewer are not judged: their hits are seen soon enough when they run */
+	/* fewer are not judged: their hits are seen soon enough when they run */
+	MANY_SITES = 256,
 	JUDGE_MILLISECONDS = 100,
 	HIT_INSTRUCTIONS = 150,		/* of a hit, around its handler: docs/bench-runtime.md */
-	MOST_SHARES = 2,		/* times the threshold's share against what it leaves: an estimate is no measurement */
+	/* times the threshold's share against what it leaves: an estimate is no measurement */
+	MOST_SHARES = 2,
 };
 
 void spile_arming_cancel(void)
@@ -41,7 +43,10 @@ bool spile_arming_ended(void)
 
 	if (READ_ONCE(spile_session.cancelled) || state > SPILE_STATE_RUNNING)
 		return true;
-	/* While hits are counted (budget.c) a signal has nobody else to end it. Of a module that comes the caller is modprobe. */
+	/*
+	 * While hits are counted (budget.c) a signal has nobody else to end it. Of a
+	 * module that comes the caller is modprobe.
+	 */
 	if (state == SPILE_STATE_READY)
 		return signal_pending(current);
 	return state == SPILE_STATE_STARTING && fatal_signal_pending(current);
@@ -53,7 +58,10 @@ bool spile_arming_goes_on(void)
 	return !spile_arming_ended();
 }
 
-/* Instructions that the hits on a CPU, which were turned away since the last look, would have taken; *dearest: the site with most of them. */
+/*
+ * Instructions that the hits on a CPU, which were turned away since the last look,
+ * would have taken; *dearest: the site with most of them.
+ */
 static u64 turned_away_cost(int cpu, u64 *before, struct spile_site **dearest)
 {
 	u64 all = 0, most = 0;
@@ -81,7 +89,10 @@ static void copy_turned_away(int cpu, u64 *to)
 		to[i] = local_read(&per_cpu(spile_cpus, cpu)->counts[i].stopped);
 }
 
-/* Handlers that take `needed` for each `elapsed` leave so much for the rest: whether that is too little. */
+/*
+ * Handlers that take `needed` for each `elapsed` leave so much for the rest: whether
+ * that is too little.
+ */
 static bool is_too_much(u64 needed, u64 elapsed)
 {
 	u64 interval = spile_script.overload_interval ?: 1000000000;
@@ -131,7 +142,8 @@ void spile_arming_judge(void)
 	}
 	kfree(before);
 	if (is_too_much(most, elapsed))
-		spile_guard_end("probe overhead: the hits of %u probes were counted for %llu ms before any handler ran, and would take a CPU %llu ms; most of it probe %s",
-				spile_session.armed, div_u64(elapsed, NSEC_PER_MSEC), div_u64(most, NSEC_PER_MSEC),
-				dearest->probe->point);
+		spile_guard_end(
+			"probe overhead: the hits of %u probes were counted for %llu ms before any handler ran, and would take a CPU %llu ms; most of it probe %s",
+			spile_session.armed, div_u64(elapsed, NSEC_PER_MSEC),
+			div_u64(most, NSEC_PER_MSEC), dearest->probe->point);
 }

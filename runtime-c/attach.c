@@ -50,7 +50,9 @@ static void place_those_at(const char *name, unsigned long address)
 		else
 			high = middle;
 	}
-	for (; low < wanted_count && !wanted[low]->place && !strcmp(wanted[low]->probe->symbol, name); low++)
+	for (;
+	     low < wanted_count && !wanted[low]->place && !strcmp(wanted[low]->probe->symbol, name);
+	     low++)
 		wanted[low]->place = address + wanted[low]->probe->address;
 }
 
@@ -84,7 +86,8 @@ void spile_attach_place(struct kprobe *kprobe, const struct spile_site *site)
 		kprobe->symbol_name = site->symbol;
 		kprobe->offset = site->probe->address;
 	} else {
-		kprobe->addr = (kprobe_opcode_t *)(site->probe->address +
-						   (site->probe->target < 0 ? 0 : spile_attach_slide()));
+		kprobe->addr =
+			(kprobe_opcode_t *)(site->probe->address +
+					    (site->probe->target < 0 ? 0 : spile_attach_slide()));
 	}
 }

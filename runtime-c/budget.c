@@ -44,10 +44,12 @@ u32 spile_budget_instruction_time(void)
 	for (pass = 0; pass < REFERENCE_PASSES; pass++) {
 		began = ktime_get_mono_fast_ns();
 		for (i = 0; i < REFERENCE_TURNS; i++)
-			snprintf(text, sizeof(text), "%d %s %x %d %s\n", 100000 + i, "reference", 1000000 + i, -200000, "work");
+			snprintf(text, sizeof(text), "%d %s %x %d %s\n", 100000 + i, "reference",
+				 1000000 + i, -200000, "work");
 		least = min(least, ktime_get_mono_fast_ns() - began);
 	}
-	return clamp_t(u64, div_u64(least * 1000, REFERENCE_TURNS * REFERENCE_INSTRUCTIONS), 1, U32_MAX);
+	return clamp_t(u64, div_u64(least * 1000, REFERENCE_TURNS * REFERENCE_INSTRUCTIONS), 1,
+		       U32_MAX);
 }
 
 /* Arms everything, for hits to be counted. Under spile_session.lock. */
@@ -83,7 +85,9 @@ static u64 wait_for_hits(unsigned int milliseconds)
 	u64 end = began + (u64)milliseconds * NSEC_PER_MSEC, now;
 
 	for (now = began; now < end && !spile_arming_ended(); now = ktime_get_mono_fast_ns())
-		msleep_interruptible(min_t(u64, div_u64(end - now + NSEC_PER_MSEC - 1, NSEC_PER_MSEC), LOOK_MILLISECONDS));
+		msleep_interruptible(min_t(u64,
+					   div_u64(end - now + NSEC_PER_MSEC - 1, NSEC_PER_MSEC),
+					   LOOK_MILLISECONDS));
 	return now - began;
 }
 
@@ -123,7 +127,9 @@ int spile_budget_sample(const struct spile_sampling *sample)
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
 
-		/* What a timer or a file is for, and the verdict over a packet, cannot be left out. */
+		/*
+		 * What a timer or a file is for, and the verdict over a packet, cannot be left out.
+		 */
 		if (site->sampled || !site->family || !site->family->may_be_sampled)
 			continue;
 		site->sampled = true;
@@ -142,7 +148,8 @@ void spile_budget_forget(void)
 		return;
 	measured = false;
 	for_each_possible_cpu(cpu)
-		memset(per_cpu(spile_cpus, cpu)->counts, 0, spile_script.probe_count * sizeof(struct spile_counts));
+		memset(per_cpu(spile_cpus, cpu)->counts, 0,
+		       spile_script.probe_count * sizeof(struct spile_counts));
 	for (i = 0; i < spile_script.probe_count; i++) {
 		spile_sites[i].missed = 0;
 		spile_sites[i].return_missed = 0;

@@ -17,18 +17,25 @@ struct spile_site;
  */
 int spile_budget_measure(struct spile_measure *measure);
 
-/* From the start on one in so many hits has its handler run.
- * Process context, under spile_session.lock, before the session starts. */
+/*
+ * From the start on one in so many hits has its handler run.
+ * Process context, under spile_session.lock, before the session starts.
+ */
 int spile_budget_sample(const struct spile_sampling *sample);
 
 /* The session starts: what was counted before is forgotten. */
 void spile_budget_forget(void);
 
-/* Whether sampling turns this hit of a sampled site away; if so, it is counted.
- * Any context, preemption off. */
+/*
+ * Whether sampling turns this hit of a sampled site away; if so, it is counted.
+ * Any context, preemption off.
+ */
 bool spile_budget_turns_away(const struct spile_site *site);
 
-/* Picoseconds for an instruction of code like a handler's: calls, branches, bytes that go from here to there. Measures it. */
+/*
+ * Picoseconds for an instruction of code like a handler's: calls, branches, bytes that
+ * go from here to there. Measures it.
+ */
 u32 spile_budget_instruction_time(void);
 
 #endif

@@ -327,8 +327,9 @@ unsigned int spile_fn_module_size(struct spile_context *c, char *out)
 	size_t text, rodata, data;
 
 	spile_module_sizes(THIS_MODULE, &text, &rodata, &data);
-	return scnprintf(out, spile_script.string_bytes, "%zu text, %zu rodata, %zu data, %zu total",
-			 text, rodata, data, text + rodata + data);
+	return scnprintf(out, spile_script.string_bytes,
+			 "%zu text, %zu rodata, %zu data, %zu total", text, rodata, data,
+			 text + rodata + data);
 }
 
 spile_long spile_fn_stp_pid(struct spile_context *c)

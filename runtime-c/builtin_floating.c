@@ -19,7 +19,8 @@ enum {
 	FLOAT_BIAS = 1023,
 	FLOAT_SPECIAL = 0x7ff,	/* exponent of infinities and of what is no number */
 	FLOAT_FRACTION = 52,	/* bits of the fraction */
-	FLOAT_TOP = 62,		/* bit of a significand's leading 1: above is room for a carry, below for rounding */
+	/* bit of a significand's leading 1: above is room for a carry, below for rounding */
+	FLOAT_TOP = 62,
 	FLOAT_REST = FLOAT_TOP - FLOAT_FRACTION,
 };
 
@@ -57,7 +58,8 @@ static u64 float_infinity(bool negative)
 /* Of a finite number. */
 static struct floating float_take(u64 a)
 {
-	struct floating f = { .negative = a >> 63, .exponent = a >> FLOAT_FRACTION & FLOAT_SPECIAL };
+	struct floating f = { .negative = a >> 63,
+			      .exponent = a >> FLOAT_FRACTION & FLOAT_SPECIAL };
 	int up;
 
 	f.sig = a & ((1ULL << FLOAT_FRACTION) - 1);
@@ -110,7 +112,8 @@ spile_long spile_fn_fp_add(struct spile_context *c, spile_long x, spile_long y)
 {
 	struct floating a, b, swap;
 
-	if (float_is_nan(x) || float_is_nan(y) || (float_is_infinite(x) && float_is_infinite(y) && x != y))
+	if (float_is_nan(x) || float_is_nan(y) ||
+	    (float_is_infinite(x) && float_is_infinite(y) && x != y))
 		return FLOAT_NAN;
 	if (float_is_infinite(x))
 		return x;
@@ -243,7 +246,8 @@ spile_long spile_fn_fp_sqrt(struct spile_context *c, spile_long x)
 			root = part;
 	}
 	part = root;
-	return float_make(false, (power - (power & 1)) / 2 + FLOAT_BIAS, root | (part * part != square));
+	return float_make(false, (power - (power & 1)) / 2 + FLOAT_BIAS,
+			  root | (part * part != square));
 }
 
 /* Orders numbers as their bits: the lower the smaller, both zeros the same. */
@@ -269,7 +273,8 @@ spile_long spile_fn_fp_lt(struct spile_context *c, spile_long x, spile_long y)
 
 spile_long spile_fn_long_to_fp(struct spile_context *c, spile_long number)
 {
-	return float_make(number < 0, FLOAT_BIAS + FLOAT_TOP, number < 0 ? 0 - (u64)number : (u64)number);
+	return float_make(number < 0, FLOAT_BIAS + FLOAT_TOP,
+			  number < 0 ? 0 - (u64)number : (u64)number);
 }
 
 spile_long spile_fn_fp32_to_fp64(struct spile_context *c, spile_long bits)
@@ -290,7 +295,8 @@ spile_long spile_fn_fp32_to_fp64(struct spile_context *c, spile_long bits)
  * that is; NaN is the lowest. Nobody asks for inexact results: `exact` is
  * without effect.
  */
-spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long rounding, spile_long exact)
+spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long rounding,
+			       spile_long exact)
 {
 	struct floating a;
 	u64 whole, rest, half = 1ULL << 63;
@@ -299,7 +305,9 @@ spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long
 
 	if (float_is_nan(x))
 		return (spile_long)FLOAT_SIGN;
-	a = float_take(float_is_infinite(x) ? (x & FLOAT_SIGN) | (u64)(FLOAT_SPECIAL - 1) << FLOAT_FRACTION : (u64)x);
+	a = float_take(float_is_infinite(x) ?
+			       (x & FLOAT_SIGN) | (u64)(FLOAT_SPECIAL - 1) << FLOAT_FRACTION :
+			       (u64)x);
 	power = a.exponent - FLOAT_BIAS;
 	if (a.sig && power >= 63)
 		return a.negative ? (spile_long)FLOAT_SIGN : (spile_long)~FLOAT_SIGN;
@@ -333,7 +341,8 @@ spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long
 }
 
 enum {
-	FLOAT_WORDS = 36,	/* of 32 bits: what is before the point of the largest, behind the point of the smallest */
+	/* of 32 bits: what is before the point of the largest, behind the point of the smallest */
+	FLOAT_WORDS = 36,
 	FLOAT_DIGITS = 320,	/* before the point, and one more that rounding brings */
 	FLOAT_BEHIND = 1080,	/* digits behind the point: no number has more */
 };
@@ -352,7 +361,10 @@ static void float_spread(u32 *words, u64 sig, int power)
 	}
 }
 
-/* One more in the last place of the text [from, to), its point stepped over; true where that takes one more digit. */
+/*
+ * One more in the last place of the text [from, to), its point stepped over; true where
+ * that takes one more digit.
+ */
 static bool float_carry(char *from, char *to)
 {
 	while (to-- > from) {
@@ -394,7 +406,8 @@ static unsigned int float_whole(u32 *words, char *out, unsigned int most)
 	return digits;
 }
 
-unsigned int spile_fn_fp_to_string(struct spile_context *c, spile_long x, spile_long precision, char *out)
+unsigned int spile_fn_fp_to_string(struct spile_context *c, spile_long x, spile_long precision,
+				   char *out)
 {
 	unsigned int room = spile_script.string_bytes - 1, length = 0, behind, at;
 	u32 words[FLOAT_WORDS];
@@ -463,7 +476,10 @@ static u64 float_scale(bool negative, u64 sig, int power, bool more)
 	if (power > 330)
 		return float_infinity(negative);
 	memset(words, 0, sizeof(words));
-	/* A whole number of 40 words: at the low end to be multiplied, at the high end to be divided. */
+	/*
+	 * A whole number of 40 words: at the low end to be multiplied, at the high end
+	 * to be divided.
+	 */
 	base = power < 0 ? FLOAT_WORDS + 2 : 0;
 	words[base] = sig;
 	words[base + 1] = sig >> 32;
@@ -496,10 +512,14 @@ static u64 float_scale(bool negative, u64 sig, int power, bool more)
 			for (bit--; bit >= 0 && !more; bit--)
 				more = words[bit / 32] >> (bit % 32) & 1;
 	}
-	return float_make(negative, 32 * (top - base) + fls(words[top]) - 1 + FLOAT_BIAS, high | more);
+	return float_make(negative, 32 * (top - base) + fls(words[top]) - 1 + FLOAT_BIAS,
+			  high | more);
 }
 
-/* As C writes them, in decimal; up to what is none. Of more than 19 digits the others only tell that there is more. */
+/*
+ * As C writes them, in decimal; up to what is none. Of more than 19 digits the others
+ * only tell that there is more.
+ */
 spile_long spile_fn_string_to_fp(struct spile_context *c, struct spile_string text)
 {
 	const char *at = text.text, *end = at + text.length;
@@ -527,7 +547,8 @@ spile_long spile_fn_string_to_fp(struct spile_context *c, struct spile_string te
 	if (end - at > 1 && (*at == 'e' || *at == 'E')) {
 		bool down = at[1] == '-';
 
-		for (at += at[1] == '-' || at[1] == '+' ? 2 : 1; at < end && *at >= '0' && *at <= '9'; at++)
+		for (at += at[1] == '-' || at[1] == '+' ? 2 : 1;
+		     at < end && *at >= '0' && *at <= '9'; at++)
 			exponent = min(exponent * 10 + (*at - '0'), 100000);
 		power += down ? -exponent : exponent;
 	}

@@ -60,7 +60,10 @@ void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_str
 {
 	const char header[] = { KERN_SOH_ASCII, '0' + (level & 7), 0 };
 
-	/* What is no printable character is spelled out: a name of a process ends no line, and has no level of its own. */
+	/*
+	 * What is no printable character is spelled out: a name of a process ends no
+	 * line, and has no level of its own.
+	 */
 	if (text.length > 0 && text.text[text.length - 1] == '\n')
 		text.length--;
 	if (text.length > 0)
@@ -79,7 +82,10 @@ void spile_fn_dump_stack(struct spile_context *c)
 	dump_stack();
 }
 
-/* Not trace_puts(): its section in a module makes the kernel warn of a debugging aid. Any context, NMI too. */
+/*
+ * Not trace_puts(): its section in a module makes the kernel warn of a debugging aid.
+ * Any context, NMI too.
+ */
 void spile_fn_ftrace(struct spile_context *c, struct spile_string text)
 {
 	/* The kernel ends the line. */

@@ -37,9 +37,11 @@ static unsigned int string_or_error(struct spile_context *c, spile_long address,
 	if (length >= 0)
 		return length;
 	if (user)
-		spile_fail_text(c, "user string copy fault %d at 0x%llx [man error::fault]", length, address);
+		spile_fail_text(c, "user string copy fault %d at 0x%llx [man error::fault]", length,
+				address);
 	else
-		spile_fail_text(c, "kernel string copy fault at 0x%llx [man error::fault]", address);
+		spile_fail_text(c, "kernel string copy fault at 0x%llx [man error::fault]",
+				address);
 	return 0;
 }
 
@@ -52,13 +54,14 @@ static unsigned int string_or_default(spile_long address, spile_long most, bool 
 }
 
 /* A handler's own message is free for scratch: no error is set while it computes. */
-static unsigned int string_quoted(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes,
-				  bool user, char *out)
+static unsigned int string_quoted(struct spile_context *c, spile_long address, spile_long in,
+				  spile_long out_bytes, bool user, char *out)
 {
 	char *text = spile_cpu_of(c)->message;
 	int length;
 
-	length = spile_memory_string(text, clamp_t(spile_long, in, 0, spile_script.string_bytes - 1), address, user);
+	length = spile_memory_string(
+		text, clamp_t(spile_long, in, 0, spile_script.string_bytes - 1), address, user);
 	if (length < 0)
 		return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
 	/* The shortest that is a quoted string which was cut: "...  */
@@ -75,8 +78,8 @@ unsigned int spile_fn___gfp_flag_str(struct spile_context *c, spile_long flags, 
 }
 
 /* Exactly so many bytes, NULs among them. */
-static unsigned int buffer_quoted(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes,
-				  bool user, bool fails, char *out)
+static unsigned int buffer_quoted(struct spile_context *c, spile_long address, spile_long in,
+				  spile_long out_bytes, bool user, bool fails, char *out)
 {
 	char *bytes = spile_cpu_of(c)->message;
 
@@ -88,7 +91,8 @@ static unsigned int buffer_quoted(struct spile_context *c, spile_long address, s
 	if (spile_memory_read(bytes, address, in, user)) {
 		if (!fails)
 			return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
-		spile_fail_text(c, "%s buffer copy fault at 0x%llx [man error::fault]", user ? "user" : "kernel", address);
+		spile_fail_text(c, "%s buffer copy fault at 0x%llx [man error::fault]",
+				user ? "user" : "kernel", address);
 		return 0;
 	}
 	return spile_text_quote(out, out_bytes + 1, bytes, in);
@@ -105,17 +109,20 @@ unsigned int spile_fn_kernel_string2(struct spile_context *c, spile_long address
 	return string_or_default(address, spile_script.string_bytes, false, fallback, out);
 }
 
-unsigned int spile_fn_kernel_string_n(struct spile_context *c, spile_long address, spile_long most, char *out)
+unsigned int spile_fn_kernel_string_n(struct spile_context *c, spile_long address, spile_long most,
+				      char *out)
 {
 	return string_or_error(c, address, most, false, out);
 }
 
 unsigned int spile_fn_kernel_string_quoted(struct spile_context *c, spile_long address, char *out)
 {
-	return string_quoted(c, address, spile_script.string_bytes, spile_script.string_bytes, false, out);
+	return string_quoted(c, address, spile_script.string_bytes, spile_script.string_bytes,
+			     false, out);
 }
 
-unsigned int spile_fn_kernel_or_user_string_quoted(struct spile_context *c, spile_long address, char *out)
+unsigned int spile_fn_kernel_or_user_string_quoted(struct spile_context *c, spile_long address,
+						   char *out)
 {
 	char probe;
 
@@ -123,14 +130,14 @@ unsigned int spile_fn_kernel_or_user_string_quoted(struct spile_context *c, spil
 			     spile_memory_read(&probe, address, 1, false) != 0, out);
 }
 
-unsigned int spile_fn_kernel_buffer_quoted(struct spile_context *c, spile_long address, spile_long in,
-					   spile_long out_bytes, char *out)
+unsigned int spile_fn_kernel_buffer_quoted(struct spile_context *c, spile_long address,
+					   spile_long in, spile_long out_bytes, char *out)
 {
 	return buffer_quoted(c, address, in, out_bytes, false, false, out);
 }
 
-unsigned int spile_fn_kernel_buffer_quoted_error(struct spile_context *c, spile_long address, spile_long in,
-						 spile_long out_bytes, char *out)
+unsigned int spile_fn_kernel_buffer_quoted_error(struct spile_context *c, spile_long address,
+						 spile_long in, spile_long out_bytes, char *out)
 {
 	return buffer_quoted(c, address, in, out_bytes, false, true, out);
 }
@@ -141,8 +148,8 @@ unsigned int spile_fn_user_buffer_quoted(struct spile_context *c, spile_long add
 	return buffer_quoted(c, address, in, out_bytes, true, false, out);
 }
 
-unsigned int spile_fn_user_buffer_quoted_error(struct spile_context *c, spile_long address, spile_long in,
-					       spile_long out_bytes, char *out)
+unsigned int spile_fn_user_buffer_quoted_error(struct spile_context *c, spile_long address,
+					       spile_long in, spile_long out_bytes, char *out)
 {
 	return buffer_quoted(c, address, in, out_bytes, true, true, out);
 }
@@ -158,7 +165,8 @@ unsigned int spile_fn_user_string2(struct spile_context *c, spile_long address,
 	return string_or_default(address, spile_script.string_bytes, true, fallback, out);
 }
 
-unsigned int spile_fn_user_string_n(struct spile_context *c, spile_long address, spile_long most, char *out)
+unsigned int spile_fn_user_string_n(struct spile_context *c, spile_long address, spile_long most,
+				    char *out)
 {
 	return string_or_error(c, address, most, true, out);
 }
@@ -173,13 +181,14 @@ static void warn_of_fault(struct spile_context *c, const char *what, spile_long 
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 	int length = scnprintf(cpu->message, spile_message_bytes(),
-			       "user %s copy fault -14 at 0x%llx [man error::fault]", what, address);
+			       "user %s copy fault -14 at 0x%llx [man error::fault]", what,
+			       address);
 
 	spile_ring_text(cpu, SPILE_RECORD_WARN, 0, cpu->message, length);
 }
 
-unsigned int spile_fn_user_string_n_warn2(struct spile_context *c, spile_long address, spile_long most,
-					  struct spile_string fallback, char *out)
+unsigned int spile_fn_user_string_n_warn2(struct spile_context *c, spile_long address,
+					  spile_long most, struct spile_string fallback, char *out)
 {
 	int length = read_string(out, address, most, true);
 
@@ -191,11 +200,12 @@ unsigned int spile_fn_user_string_n_warn2(struct spile_context *c, spile_long ad
 
 unsigned int spile_fn_user_string_quoted(struct spile_context *c, spile_long address, char *out)
 {
-	return string_quoted(c, address, spile_script.string_bytes, spile_script.string_bytes, true, out);
+	return string_quoted(c, address, spile_script.string_bytes, spile_script.string_bytes, true,
+			     out);
 }
 
-unsigned int spile_fn_user_string_n_quoted2(struct spile_context *c, spile_long address, spile_long in,
-					    spile_long out_bytes, char *out)
+unsigned int spile_fn_user_string_n_quoted2(struct spile_context *c, spile_long address,
+					    spile_long in, spile_long out_bytes, char *out)
 {
 	return string_quoted(c, address, in, out_bytes, true, out);
 }
@@ -272,7 +282,8 @@ static void write_bytes(struct spile_context *c, spile_long address, const void 
 			unsigned int bytes, const char *type)
 {
 	if (bytes && spile_gate_write(c, address, from, bytes))
-		spile_fail_text(c, "kernel %s copy fault at 0x%llx [man error::fault]", type, address);
+		spile_fail_text(c, "kernel %s copy fault at 0x%llx [man error::fault]", type,
+				address);
 }
 
 void spile_fn_set_kernel_char(struct spile_context *c, spile_long address, spile_long value)
@@ -300,7 +311,8 @@ void spile_fn_set_kernel_pointer(struct spile_context *c, spile_long address, sp
 	write_bytes(c, address, &value, sizeof(void *), "pointer");
 }
 
-void spile_fn_set_kernel_string(struct spile_context *c, spile_long address, struct spile_string value)
+void spile_fn_set_kernel_string(struct spile_context *c, spile_long address,
+				struct spile_string value)
 {
 	write_bytes(c, address, value.text, value.length + 1, "string");
 }
@@ -333,7 +345,8 @@ static void write_user_bytes(struct spile_context *c, spile_long address, const 
 			     unsigned int bytes, const char *type)
 {
 	if (!write_user(address, from, bytes))
-		spile_fail_text(c, "user %s copy fault at 0x%llx [man error::fault]", type, address);
+		spile_fail_text(c, "user %s copy fault at 0x%llx [man error::fault]", type,
+				address);
 }
 
 void spile_fn_set_user_char(struct spile_context *c, spile_long address, spile_long value)
@@ -361,7 +374,8 @@ void spile_fn_set_user_pointer(struct spile_context *c, spile_long address, spil
 	write_user_bytes(c, address, &value, sizeof(void *), "pointer");
 }
 
-void spile_fn_set_user_string(struct spile_context *c, spile_long address, struct spile_string value)
+void spile_fn_set_user_string(struct spile_context *c, spile_long address,
+			      struct spile_string value)
 {
 	write_user_bytes(c, address, value.text, value.length + 1, "string");
 }
@@ -376,7 +390,8 @@ void spile_fn_set_user_string_n(struct spile_context *c, spile_long address, spi
 	write_user_bytes(c, address, value.text, bytes, "string");
 }
 
-void spile_fn_set_user_string_arg(struct spile_context *c, spile_long address, struct spile_string value)
+void spile_fn_set_user_string_arg(struct spile_context *c, spile_long address,
+				  struct spile_string value)
 {
 	if (!write_user(address, value.text, value.length + 1))
 		warn_of_fault(c, "string", address);

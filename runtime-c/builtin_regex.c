@@ -9,7 +9,8 @@
 #include "guard.h"
 #include "regex.h"
 
-int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *regex, struct spile_string s)
+int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *regex,
+		      struct spile_string s)
 {
 	struct spile_match *match = &spile_cpu_of(c)->match;
 	int begin;
@@ -20,7 +21,8 @@ int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *
 		return 0;
 	/* The string may change or go; what was matched stays. */
 	begin = match->ends[0];
-	spile_string_copy(match->text, (struct spile_string){ s.text + begin, match->ends[1] - begin });
+	spile_string_copy(match->text,
+			  (struct spile_string){ s.text + begin, match->ends[1] - begin });
 	for (i = 0; i < 2 * regex->groups; i++)
 		if (match->ends[i] >= 0)
 			match->ends[i] -= begin;
@@ -39,7 +41,8 @@ unsigned int spile_fn_matched(struct spile_context *c, spile_long n, char *out)
 		return 0;
 	}
 	if (n < 0 || n >= match->groups) {
-		spile_fail_text(c, "Attempted to get subexpression %lld of a pattern with %u", n, match->groups - 1);
+		spile_fail_text(c, "Attempted to get subexpression %lld of a pattern with %u", n,
+				match->groups - 1);
 		return 0;
 	}
 	if (match->ends[2 * n] < 0)

@@ -179,7 +179,10 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 	return value;
 }
 
-/* The probed code goes on with what is in the registers then; other programs' stacks are left alone. */
+/*
+ * The probed code goes on with what is in the registers then; other programs' stacks
+ * are left alone.
+ */
 void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_long value)
 {
 	static const u8 words[] = {

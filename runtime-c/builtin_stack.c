@@ -38,7 +38,9 @@ static const char *describe(struct spile_context *c, unsigned long address, bool
 
 static unsigned int give(char *out, const char *text, size_t length)
 {
-	return spile_string_copy(out, (struct spile_string){ text, min_t(size_t, length, spile_script.string_bytes - 1) });
+	return spile_string_copy(
+		out, (struct spile_string){ text,
+					    min_t(size_t, length, spile_script.string_bytes - 1) });
 }
 
 unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char *out)
@@ -66,7 +68,8 @@ unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char 
 	return give(out, open + 1, strcspn(open + 1, " ]"));
 }
 
-static unsigned int frames_of(struct spile_context *c, spile_long user, const unsigned long **frames)
+static unsigned int frames_of(struct spile_context *c, spile_long user,
+			      const unsigned long **frames)
 {
 	spile_debit(c, WALK_STEPS);
 	return user ? spile_stack_user(c, frames) : spile_stack_kernel(c, frames);
@@ -82,7 +85,9 @@ spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_l
 
 spile_long spile_fn___untold_by_caller(struct spile_context *c)
 {
-	spile_fail_text(c, "this caller's debug information does not tell the value: take it at the function's entry");
+	spile_fail_text(
+		c,
+		"this caller's debug information does not tell the value: take it at the function's entry");
 	return 0;
 }
 
@@ -97,7 +102,8 @@ static void put_digits(char *out, u32 value)
 	digits = (digits | digits << 8) & 0x00ff00ff00ff00ffull;
 	digits = (digits | digits << 4) & 0x0f0f0f0f0f0f0f0full;
 	/* Those from ten on become letters. */
-	text = cpu_to_be64(digits + '0' * ones + (((digits + 6 * ones) >> 4) & ones) * ('a' - '0' - 10));
+	text = cpu_to_be64(digits + '0' * ones +
+			   (((digits + 6 * ones) >> 4) & ones) * ('a' - '0' - 10));
 	memcpy(out, &text, sizeof(text));
 }
 
@@ -143,8 +149,8 @@ static unsigned int put_frames(const unsigned long *frames, unsigned int count, 
 }
 
 /* Those from `first` on, at most `most` (below 0: all); says how many. */
-static unsigned int part_of_stack(struct spile_context *c, spile_long user, spile_long first, spile_long most,
-				  const unsigned long **frames)
+static unsigned int part_of_stack(struct spile_context *c, spile_long user, spile_long first,
+				  spile_long most, const unsigned long **frames)
 {
 	unsigned int count = frames_of(c, user, frames);
 	unsigned int from = clamp_t(spile_long, first, 0, count);
@@ -154,7 +160,8 @@ static unsigned int part_of_stack(struct spile_context *c, spile_long user, spil
 	return most < 0 ? count : min_t(spile_long, most, count);
 }
 
-unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first, spile_long most, char *out)
+unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first,
+					spile_long most, char *out)
 {
 	const unsigned long *frames;
 	unsigned int count = part_of_stack(c, user, first, most, &frames);
@@ -165,10 +172,12 @@ unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user
 /* A memory part. */
 static char *put_addresses(char *at, const unsigned long *frames, unsigned int count)
 {
-	return spile_put_string(at, (struct spile_string){ (const char *)frames, count * sizeof(*frames) });
+	return spile_put_string(at, (struct spile_string){ (const char *)frames,
+							   count * sizeof(*frames) });
 }
 
-char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long first, spile_long most)
+char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long first,
+		      spile_long most)
 {
 	const unsigned long *frames;
 	unsigned int count;
@@ -190,10 +199,12 @@ unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, c
 }
 
 /* As one record, so that it stays together; nothing of a stack without frames. */
-static void print(struct spile_context *c, u32 flags, const unsigned long *frames, unsigned int count)
+static void print(struct spile_context *c, u32 flags, const unsigned long *frames,
+		  unsigned int count)
 {
 	const char *function = c->probe->function;
-	struct spile_string from = { function, flags & SPILE_STACK_RETURNING ? strlen(function) : 0 };
+	struct spile_string from = { function,
+				     flags & SPILE_STACK_RETURNING ? strlen(function) : 0 };
 	char *at;
 
 	if (!count)
@@ -255,7 +266,8 @@ static bool next_address(struct spile_string *rest, unsigned long *address)
 	return digit > at;
 }
 
-void spile_fn___print_addresses(struct spile_context *c, spile_long user, struct spile_string addresses)
+void spile_fn___print_addresses(struct spile_context *c, spile_long user,
+				struct spile_string addresses)
 {
 	u32 most = 8 * ((addresses.length + 1) / 2);	/* each takes a digit and a blank */
 	unsigned long address;
@@ -263,7 +275,8 @@ void spile_fn___print_addresses(struct spile_context *c, spile_long user, struct
 
 	if (!next_address(&(struct spile_string){ addresses.text, addresses.length }, &address))
 		return;
-	start = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_STACK, 8 + SPILE_STRING_PART(most));
+	start = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_STACK,
+				   8 + SPILE_STRING_PART(most));
 	if (!start)
 		return;
 	start = spile_put_long(start, SPILE_STACK_FULL | (user ? SPILE_STACK_OF_USER : 0));
@@ -274,7 +287,8 @@ void spile_fn___print_addresses(struct spile_context *c, spile_long user, struct
 	spile_record_commit(c, at + 4);
 }
 
-static void put_line(struct spile_text *text, struct spile_context *c, unsigned long address, bool kernel)
+static void put_line(struct spile_text *text, struct spile_context *c, unsigned long address,
+		     bool kernel)
 {
 	spile_text_literal(text, describe(c, address, kernel));
 	spile_text_byte(text, '\n');
@@ -301,7 +315,8 @@ unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, c
 	return give_buffer(c, &text, out);
 }
 
-unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user, struct spile_string addresses, char *out)
+unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user,
+					 struct spile_string addresses, char *out)
 {
 	struct spile_text text = buffer(c);
 	unsigned long address;
@@ -313,11 +328,13 @@ unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long use
 
 static bool find_line(struct spile_context *c, unsigned long address, struct spile_line *line)
 {
-	return spile_line_in_kernel(address, line) || spile_line_in_module(describe(c, address, true), line);
+	return spile_line_in_kernel(address, line) ||
+	       spile_line_in_module(describe(c, address, true), line);
 }
 
 /* part: 0 file:line, 1 file, 2 line. The address in hex where no line is known. */
-unsigned int spile_fn___symbol_line(struct spile_context *c, spile_long address, spile_long part, char *out)
+unsigned int spile_fn___symbol_line(struct spile_context *c, spile_long address, spile_long part,
+				    char *out)
 {
 	struct spile_line line;
 

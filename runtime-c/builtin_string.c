@@ -21,9 +21,13 @@ unsigned int spile_fn_substr(struct spile_context *c, struct spile_string s, spi
 	});
 }
 
-/* Place of part in s from `from` on, or -1. Where much of the part is found again and again, that takes
- * the product of the lengths: it is charged, and the run may have to end. */
-static int find(struct spile_context *c, struct spile_string s, unsigned int from, struct spile_string part)
+/*
+ * Place of part in s from `from` on, or -1. Where much of the part is found again and
+ * again, that takes the product of the lengths: it is charged, and the run may have to
+ * end.
+ */
+static int find(struct spile_context *c, struct spile_string s, unsigned int from,
+		struct spile_string part)
 {
 	const char *at = s.text + from;
 	const char *end = s.text + s.length;
@@ -42,7 +46,8 @@ static int find(struct spile_context *c, struct spile_string s, unsigned int fro
 	return -1;
 }
 
-spile_long spile_fn_isinstr(struct spile_context *c, struct spile_string s, struct spile_string part)
+spile_long spile_fn_isinstr(struct spile_context *c, struct spile_string s,
+			    struct spile_string part)
 {
 	return find(c, s, 0, part) >= 0;
 }
@@ -95,8 +100,8 @@ spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile
 	return negative ? spile_negate(value) : (spile_long)value;
 }
 
-unsigned int spile_fn_str_replace(struct spile_context *c, struct spile_string s, struct spile_string old,
-				  struct spile_string new_text, char *out)
+unsigned int spile_fn_str_replace(struct spile_context *c, struct spile_string s,
+				  struct spile_string old, struct spile_string new_text, char *out)
 {
 	struct spile_text text = spile_text_in(out, spile_script.string_bytes);
 	unsigned int from = 0;
@@ -134,7 +139,8 @@ unsigned int spile_fn_text_strn(struct spile_context *c, struct spile_string s, 
 	return spile_text_quote(out, max(most, 5LL) + 1, s.text, s.length);
 }
 
-unsigned int spile_fn_tokenize_next(struct spile_context *c, struct spile_string delimiters, char *out)
+unsigned int spile_fn_tokenize_next(struct spile_context *c, struct spile_string delimiters,
+				    char *out)
 {
 	return spile_fn_tokenize(c, SPILE_LITERAL(""), delimiters, out);
 }

@@ -27,8 +27,10 @@ spile_long spile_fn_cpu(struct spile_context *c);
 spile_long spile_fn_target(struct spile_context *c);	/* pid of -x or -c, or 0 */
 unsigned int spile_fn_execname(struct spile_context *c, char *out);
 unsigned int spile_fn_pexecname(struct spile_context *c, char *out);
-unsigned int spile_fn_cmdline_str(struct spile_context *c, char *out);	/* arguments with blanks between; "" where not resident */
-unsigned int spile_fn_env_var(struct spile_context *c, struct spile_string name, char *out); /* initial environment; bounded: 128 KiB of it */
+/* arguments with blanks between; "" where not resident */
+unsigned int spile_fn_cmdline_str(struct spile_context *c, char *out);
+/* initial environment; bounded: 128 KiB of it */
+unsigned int spile_fn_env_var(struct spile_context *c, struct spile_string name, char *out);
 spile_long spile_fn_user_mode(struct spile_context *c);
 spile_long spile_fn_is_return(struct spile_context *c);
 unsigned int spile_fn_pp(struct spile_context *c, char *out);
@@ -36,15 +38,20 @@ unsigned int spile_fn_pn(struct spile_context *c, char *out);
 unsigned int spile_fn_ppfunc(struct spile_context *c, char *out);
 unsigned int spile_fn_probefunc(struct spile_context *c, char *out);
 unsigned int spile_fn_probemod(struct spile_context *c, char *out);
-unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, spile_long last, struct spile_string delimiter, char *out);
+unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, spile_long last,
+				   struct spile_string delimiter, char *out);
 unsigned int spile_fn_probe_type(struct spile_context *c, char *out);
 unsigned int spile_fn_module_name(struct spile_context *c, char *out);
 spile_long spile_fn_stp_pid(struct spile_context *c);	/* of the loader */
 spile_long spile_fn_task_current(struct spile_context *c);
-spile_long spile_fn_pid2task(struct spile_context *c, spile_long pid);	/* address of the struct task_struct, or 0 */
+/* address of the struct task_struct, or 0 */
+spile_long spile_fn_pid2task(struct spile_context *c, spile_long pid);
 spile_long spile_fn_randint(struct spile_context *c, spile_long limit);	/* 0 to limit - 1 */
 
-/* builtin_registers.c: of the probed code. Errors where there are no registers, but addr and uaddr: 0. */
+/*
+ * builtin_registers.c: of the probed code. Errors where there are no registers, but
+ * addr and uaddr: 0.
+ */
 spile_long spile_fn___task_regs(struct spile_context *c);
 /* Of an offset in struct pt_regs; NULL if that is none of a register. */
 const char *spile_register_name(unsigned int offset);
@@ -55,15 +62,19 @@ spile_long spile_fn_returnval(struct spile_context *c);
 spile_long spile_fn_probing_32bit_app(struct spile_context *c);
 spile_long spile_fn_register(struct spile_context *c, struct spile_string name);
 spile_long spile_fn_u_register(struct spile_context *c, struct spile_string name);
-spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number);	/* from 1; of a function just entered */
+/* from 1; of a function just entered */
+spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number);
 void spile_fn_print_regs(struct spile_context *c);
 spile_long spile_fn_stack_size(struct spile_context *c);
 spile_long spile_fn_stack_used(struct spile_context *c);
 
 /* syscall.c */
 unsigned int spile_fn_syscall_name(struct spile_context *c, spile_long number, char *out);
-spile_long spile_fn_syscall_num(struct spile_context *c, struct spile_string name);	/* of 64-bit programs; -1: none */
-unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, spile_long number, char *out); /* syscall_names.c */
+/* of 64-bit programs; -1: none */
+spile_long spile_fn_syscall_num(struct spile_context *c, struct spile_string name);
+/* syscall_names.c */
+unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, spile_long number,
+				      char *out);
 spile_long spile_fn___in_compat_task(struct spile_context *c);	/* syscall_compat.c */
 spile_long spile_fn___syscall_narrow(struct spile_context *c);	/* syscall_compat.c */
 spile_long spile_fn___syscall_number(struct spile_context *c);	/* of the call that is probed */
@@ -71,7 +82,10 @@ spile_long spile_fn___syscall_number(struct spile_context *c);	/* of the call th
 /* perf.c: what the counter of a probe stands at on this CPU */
 spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe);
 
-/* procfs.c: the text of the file that the handler runs for; those that write return what they are given */
+/*
+ * procfs.c: the text of the file that the handler runs for; those that write return
+ * what they are given
+ */
 unsigned int spile_fn___procfs_value(struct spile_context *c, char *out);
 unsigned int spile_fn___procfs_set(struct spile_context *c, struct spile_string text, char *out);
 unsigned int spile_fn___procfs_append(struct spile_context *c, struct spile_string text, char *out);
@@ -98,8 +112,10 @@ spile_long spile_fn_fp_le(struct spile_context *c, spile_long x, spile_long y);
 spile_long spile_fn_fp_lt(struct spile_context *c, spile_long x, spile_long y);
 spile_long spile_fn_long_to_fp(struct spile_context *c, spile_long number);
 spile_long spile_fn_fp32_to_fp64(struct spile_context *c, spile_long bits);
-spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long rounding, spile_long exact);
-unsigned int spile_fn_fp_to_string(struct spile_context *c, spile_long x, spile_long precision, char *out);
+spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long rounding,
+			       spile_long exact);
+unsigned int spile_fn_fp_to_string(struct spile_context *c, spile_long x, spile_long precision,
+				   char *out);
 spile_long spile_fn_string_to_fp(struct spile_context *c, struct spile_string text);
 
 /* builtin_stack.c: user 1 is the current task's user stack, 0 the kernel's */
@@ -108,15 +124,19 @@ unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char 
 unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char *out);
 spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_long depth);
 spile_long spile_fn___untold_by_caller(struct spile_context *c);
-unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first, spile_long most, char *out);
+unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first,
+					spile_long most, char *out);
 unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, char *out);
 void spile_fn___print_stack(struct spile_context *c, spile_long user, spile_long full);
 void spile_fn___print_stack_lines(struct spile_context *c);
-unsigned int spile_fn___symbol_line(struct spile_context *c, spile_long address, spile_long part, char *out);
+unsigned int spile_fn___symbol_line(struct spile_context *c, spile_long address, spile_long part,
+				    char *out);
 void spile_fn___print_user_stack(struct spile_context *c, spile_long pc, spile_long fp);
 unsigned int spile_fn___sprint_stack(struct spile_context *c, spile_long user, char *out);
-void spile_fn___print_addresses(struct spile_context *c, spile_long user, struct spile_string addresses);
-unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user, struct spile_string addresses, char *out);
+void spile_fn___print_addresses(struct spile_context *c, spile_long user,
+				struct spile_string addresses);
+unsigned int spile_fn___sprint_addresses(struct spile_context *c, spile_long user,
+					 struct spile_string addresses, char *out);
 
 /* builtin_time.c */
 spile_long spile_fn_gettimeofday_s(struct spile_context *c);
@@ -127,7 +147,8 @@ spile_long spile_fn_ktime_get_ns(struct spile_context *c);	/* CLOCK_MONOTONIC */
 spile_long spile_fn_get_cycles(struct spile_context *c);
 spile_long spile_fn_jiffies(struct spile_context *c);
 spile_long spile_fn_HZ(struct spile_context *c);
-spile_long spile_fn_cpu_clock_ns(struct spile_context *c, spile_long cpu);	/* this CPU's clock, whichever is named */
+/* this CPU's clock, whichever is named */
+spile_long spile_fn_cpu_clock_ns(struct spile_context *c, spile_long cpu);
 spile_long spile_fn_cpu_clock_us(struct spile_context *c, spile_long cpu);
 spile_long spile_fn_cpu_clock_ms(struct spile_context *c, spile_long cpu);
 spile_long spile_fn_cpu_clock_s(struct spile_context *c, spile_long cpu);
@@ -136,41 +157,65 @@ spile_long spile_fn_local_clock_us(struct spile_context *c);
 spile_long spile_fn_local_clock_ms(struct spile_context *c);
 spile_long spile_fn_local_clock_s(struct spile_context *c);
 
-unsigned int spile_fn_ctime(struct spile_context *c, spile_long seconds, char *out);	/* "Wed Jun 30 21:49:08 1993", UTC */
+/* "Wed Jun 30 21:49:08 1993", UTC */
+unsigned int spile_fn_ctime(struct spile_context *c, spile_long seconds, char *out);
 
-/* builtin_memory.c. An unreadable address is an error; 2: the default instead; warn: a WARN record and "". */
+/*
+ * builtin_memory.c. An unreadable address is an error; 2: the default instead; warn: a
+ * WARN record and "".
+ */
 unsigned int spile_fn___gfp_flag_str(struct spile_context *c, spile_long flags, char *out);
 unsigned int spile_fn_kernel_string(struct spile_context *c, spile_long address, char *out);
-unsigned int spile_fn_kernel_string2(struct spile_context *c, spile_long address, struct spile_string fallback, char *out);
-unsigned int spile_fn_kernel_string_n(struct spile_context *c, spile_long address, spile_long most, char *out);
-unsigned int spile_fn_kernel_string_quoted(struct spile_context *c, spile_long address, char *out); /* NULL: "NULL"; unreadable: its address */
+unsigned int spile_fn_kernel_string2(struct spile_context *c, spile_long address,
+				     struct spile_string fallback, char *out);
+unsigned int spile_fn_kernel_string_n(struct spile_context *c, spile_long address, spile_long most,
+				      char *out);
+/* NULL: "NULL"; unreadable: its address */
+unsigned int spile_fn_kernel_string_quoted(struct spile_context *c, spile_long address, char *out);
 spile_long spile_fn_kernel_char(struct spile_context *c, spile_long address);
 spile_long spile_fn_kernel_short(struct spile_context *c, spile_long address);
 spile_long spile_fn_kernel_int(struct spile_context *c, spile_long address);
 spile_long spile_fn_kernel_long(struct spile_context *c, spile_long address);
 spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address);
 unsigned int spile_fn_user_string(struct spile_context *c, spile_long address, char *out);
-unsigned int spile_fn_user_string2(struct spile_context *c, spile_long address, struct spile_string fallback, char *out);
-unsigned int spile_fn_user_string_n(struct spile_context *c, spile_long address, spile_long most, char *out);
-unsigned int spile_fn_user_string_n2(struct spile_context *c, spile_long address, spile_long most, struct spile_string fallback, char *out);
-unsigned int spile_fn_user_string_n_warn2(struct spile_context *c, spile_long address, spile_long most, struct spile_string fallback, char *out);
+unsigned int spile_fn_user_string2(struct spile_context *c, spile_long address,
+				   struct spile_string fallback, char *out);
+unsigned int spile_fn_user_string_n(struct spile_context *c, spile_long address, spile_long most,
+				    char *out);
+unsigned int spile_fn_user_string_n2(struct spile_context *c, spile_long address, spile_long most,
+				     struct spile_string fallback, char *out);
+unsigned int spile_fn_user_string_n_warn2(struct spile_context *c, spile_long address,
+					  spile_long most, struct spile_string fallback, char *out);
 unsigned int spile_fn_user_string_quoted(struct spile_context *c, spile_long address, char *out);
-unsigned int spile_fn_user_string_n_quoted2(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
-unsigned int spile_fn_kernel_or_user_string_quoted(struct spile_context *c, spile_long address, char *out);
-/* Exactly `in` bytes; at most out_bytes of text with its NUL. Unreadable: the address; _error: an error. */
-unsigned int spile_fn_kernel_buffer_quoted(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
-unsigned int spile_fn_kernel_buffer_quoted_error(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
-unsigned int spile_fn_user_buffer_quoted(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
-unsigned int spile_fn_user_buffer_quoted_error(struct spile_context *c, spile_long address, spile_long in, spile_long out_bytes, char *out);
+unsigned int spile_fn_user_string_n_quoted2(struct spile_context *c, spile_long address,
+					    spile_long in, spile_long out_bytes, char *out);
+unsigned int spile_fn_kernel_or_user_string_quoted(struct spile_context *c, spile_long address,
+						   char *out);
+/*
+ * Exactly `in` bytes; at most out_bytes of text with its NUL. Unreadable: the address;
+ * _error: an error.
+ */
+unsigned int spile_fn_kernel_buffer_quoted(struct spile_context *c, spile_long address,
+					   spile_long in, spile_long out_bytes, char *out);
+unsigned int spile_fn_kernel_buffer_quoted_error(struct spile_context *c, spile_long address,
+						 spile_long in, spile_long out_bytes, char *out);
+unsigned int spile_fn_user_buffer_quoted(struct spile_context *c, spile_long address, spile_long in,
+					 spile_long out_bytes, char *out);
+unsigned int spile_fn_user_buffer_quoted_error(struct spile_context *c, spile_long address,
+					       spile_long in, spile_long out_bytes, char *out);
 /* Into the current process; an error where it cannot be written. */
 void spile_fn_set_user_char(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_user_short(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_user_int(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_user_long(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_user_pointer(struct spile_context *c, spile_long address, spile_long value);
-void spile_fn_set_user_string(struct spile_context *c, spile_long address, struct spile_string value);
-void spile_fn_set_user_string_n(struct spile_context *c, spile_long address, spile_long most, struct spile_string value);
-void spile_fn_set_user_string_arg(struct spile_context *c, spile_long address, struct spile_string value); /* a warning instead */
+void spile_fn_set_user_string(struct spile_context *c, spile_long address,
+			      struct spile_string value);
+void spile_fn_set_user_string_n(struct spile_context *c, spile_long address, spile_long most,
+				struct spile_string value);
+/* a warning instead */
+void spile_fn_set_user_string_arg(struct spile_context *c, spile_long address,
+				  struct spile_string value);
 /* Unreadable: 0; _error: an error; _warn: a WARN record and 0. */
 #define SPILE_USER_NUMBER(name) \
 	spile_long spile_fn_user_##name(struct spile_context *c, spile_long address); \
@@ -189,8 +234,12 @@ void spile_fn_set_kernel_short(struct spile_context *c, spile_long address, spil
 void spile_fn_set_kernel_int(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_kernel_long(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_kernel_pointer(struct spile_context *c, spile_long address, spile_long value);
-void spile_fn_set_kernel_string(struct spile_context *c, spile_long address, struct spile_string value);	/* with its NUL */
-void spile_fn_set_kernel_string_n(struct spile_context *c, spile_long address, spile_long most, struct spile_string value); /* at most `most` bytes, no NUL when cut */
+/* with its NUL */
+void spile_fn_set_kernel_string(struct spile_context *c, spile_long address,
+				struct spile_string value);
+/* at most `most` bytes, no NUL when cut */
+void spile_fn_set_kernel_string_n(struct spile_context *c, spile_long address, spile_long most,
+				  struct spile_string value);
 
 /* builtin_log.c */
 void spile_fn_log(struct spile_context *c, struct spile_string text);	/* with a newline */
@@ -198,7 +247,8 @@ void spile_fn_warn(struct spile_context *c, struct spile_string text);
 void spile_fn_error(struct spile_context *c, struct spile_string text);
 void spile_fn_exit(struct spile_context *c);
 void spile_fn_abort(struct spile_context *c);
-void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_string text);	/* guru; level 0..7 */
+/* guru; level 0..7 */
+void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_string text);
 void spile_fn_system(struct spile_context *c, struct spile_string command);
 
 /* builtin_string.c. Positions count from 0. */
@@ -212,19 +262,32 @@ static inline spile_long spile_fn_isdigit(struct spile_context *c, struct spile_
 	(void)c;
 	return text.length && text.text[0] >= '0' && text.text[0] <= '9';
 }
-unsigned int spile_fn_substr(struct spile_context *c, struct spile_string s, spile_long start, spile_long length, char *out);
-spile_long spile_fn_isinstr(struct spile_context *c, struct spile_string s, struct spile_string part);
-spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s, struct spile_string part);	/* -1: not there */
-spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position);	/* 0 behind the text; error where no string reaches */
-spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile_long base);	/* base 0 and 2..36, else 0; wraps around */
-unsigned int spile_fn_str_replace(struct spile_context *c, struct spile_string s, struct spile_string old, struct spile_string new_text, char *out);
+unsigned int spile_fn_substr(struct spile_context *c, struct spile_string s, spile_long start,
+			     spile_long length, char *out);
+spile_long spile_fn_isinstr(struct spile_context *c, struct spile_string s,
+			    struct spile_string part);
+/* -1: not there */
+spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s,
+			   struct spile_string part);
+/* 0 behind the text; error where no string reaches */
+spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position);
+/* base 0 and 2..36, else 0; wraps around */
+spile_long spile_fn_strtol(struct spile_context *c, struct spile_string s, spile_long base);
+unsigned int spile_fn_str_replace(struct spile_context *c, struct spile_string s,
+				  struct spile_string old, struct spile_string new_text, char *out);
 unsigned int spile_fn_string_quoted(struct spile_context *c, struct spile_string s, char *out);
 unsigned int spile_fn_text_str(struct spile_context *c, struct spile_string s, char *out);
 /* At most `most` bytes, 0: as many as a string has. */
-unsigned int spile_fn_text_strn(struct spile_context *c, struct spile_string s, spile_long most, spile_long quoted, char *out);
-/* tokenize(s, delimiters) begins, tokenize("", delimiters) goes on: the text is kept per CPU within one handler run. */
-unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s, struct spile_string delimiters, char *out);
-unsigned int spile_fn_tokenize_next(struct spile_context *c, struct spile_string delimiters, char *out);
+unsigned int spile_fn_text_strn(struct spile_context *c, struct spile_string s, spile_long most,
+				spile_long quoted, char *out);
+/*
+ * tokenize(s, delimiters) begins, tokenize("", delimiters) goes on: the text is kept
+ * per CPU within one handler run.
+ */
+unsigned int spile_fn_tokenize(struct spile_context *c, struct spile_string s,
+			       struct spile_string delimiters, char *out);
+unsigned int spile_fn_tokenize_next(struct spile_context *c, struct spile_string delimiters,
+				    char *out);
 
 /* The low 2, 4 or 8 bytes as they lie in memory in an order of bytes: zero-extended. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -234,19 +297,48 @@ unsigned int spile_fn_tokenize_next(struct spile_context *c, struct spile_string
 #define SPILE_BIG_ENDIAN(bits, x) (x)
 #define SPILE_LITTLE_ENDIAN(bits, x) __builtin_bswap##bits(x)
 #endif
-static inline spile_long spile_fn_big_endian2(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(16, (unsigned short)(x & 0xffff)); }
-static inline spile_long spile_fn_big_endian4(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(32, (unsigned int)(x & 0xffffffff)); }
-static inline spile_long spile_fn_big_endian8(struct spile_context *c, spile_long x) { (void)c; return SPILE_BIG_ENDIAN(64, (spile_ulong)x); }
-static inline spile_long spile_fn_little_endian2(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(16, (unsigned short)(x & 0xffff)); }
-static inline spile_long spile_fn_little_endian4(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(32, (unsigned int)(x & 0xffffffff)); }
-static inline spile_long spile_fn_little_endian8(struct spile_context *c, spile_long x) { (void)c; return SPILE_LITTLE_ENDIAN(64, (spile_ulong)x); }
+static inline spile_long spile_fn_big_endian2(struct spile_context *c, spile_long x)
+{
+	(void)c;
+	return SPILE_BIG_ENDIAN(16, (unsigned short)(x & 0xffff));
+}
+static inline spile_long spile_fn_big_endian4(struct spile_context *c, spile_long x)
+{
+	(void)c;
+	return SPILE_BIG_ENDIAN(32, (unsigned int)(x & 0xffffffff));
+}
+static inline spile_long spile_fn_big_endian8(struct spile_context *c, spile_long x)
+{
+	(void)c;
+	return SPILE_BIG_ENDIAN(64, (spile_ulong)x);
+}
+static inline spile_long spile_fn_little_endian2(struct spile_context *c, spile_long x)
+{
+	(void)c;
+	return SPILE_LITTLE_ENDIAN(16, (unsigned short)(x & 0xffff));
+}
+static inline spile_long spile_fn_little_endian4(struct spile_context *c, spile_long x)
+{
+	(void)c;
+	return SPILE_LITTLE_ENDIAN(32, (unsigned int)(x & 0xffffffff));
+}
+static inline spile_long spile_fn_little_endian8(struct spile_context *c, spile_long x)
+{
+	(void)c;
+	return SPILE_LITTLE_ENDIAN(64, (spile_ulong)x);
+}
 
-/* builtin_regex.c: what the last =~ of this handler run matched. Error if there was none, if it failed, and for a group that its pattern does not have. */
-unsigned int spile_fn_matched(struct spile_context *c, spile_long n, char *out);	/* "" for a group that did not take part */
+/*
+ * builtin_regex.c: what the last =~ of this handler run matched. Error if there was
+ * none, if it failed, and for a group that its pattern does not have.
+ */
+/* "" for a group that did not take part */
+unsigned int spile_fn_matched(struct spile_context *c, spile_long n, char *out);
 unsigned int spile_fn_matched_str(struct spile_context *c, char *out);
 spile_long spile_fn_ngroups(struct spile_context *c);	/* with the whole */
 
 /* builtin_errno.c */
-unsigned int spile_fn_errno_str(struct spile_context *c, spile_long error, char *out);	/* "ENOENT" for 2 and -2; "" for 0; else decimal */
+/* "ENOENT" for 2 and -2; "" for 0; else decimal */
+unsigned int spile_fn_errno_str(struct spile_context *c, spile_long error, char *out);
 
 #endif

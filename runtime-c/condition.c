@@ -28,9 +28,11 @@ static struct irq_work asking;
 
 enum says { SAYS_ON, SAYS_OFF, SAYS_NOTHING };
 
-/* What the condition says now; nothing while others hold what it reads. One that
+/*
+ * What the condition says now; nothing while others hold what it reads. One that
  * fails lets the handler run, which fails in the same way and tells it. The context
- * is owned, between runs. All that a run has asked share what that has left of its statements. */
+ * is owned, between runs. All that a run has asked share what that has left of its statements.
+ */
 static enum says ask(struct spile_cpu *cpu, const struct spile_probe *probe)
 {
 	struct spile_context *c = &cpu->context;
@@ -111,7 +113,8 @@ static void turn_all(struct work_struct *unused)
 	unsigned int i;
 
 	mutex_lock(&spile_session.lock);
-	for (i = 0; i < spile_script.probe_count && spile_session_state == SPILE_STATE_RUNNING; i++) {
+	for (i = 0; i < spile_script.probe_count && spile_session_state == SPILE_STATE_RUNNING;
+	     i++) {
 		struct spile_site *site = &spile_sites[i];
 		enum says says;
 

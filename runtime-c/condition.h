@@ -9,13 +9,17 @@
 
 struct spile_cpu;
 
-/* A handler has ended that may have changed what conditions read, its locks are
+/*
+ * A handler has ended that may have changed what conditions read, its locks are
  * released and its context is still owned: what they say now is made so soon.
- * Any context. Bounded by the conditions. */
+ * Any context. Bounded by the conditions.
+ */
 void spile_conditions_look(struct spile_cpu *cpu);
 
-/* The site has just been armed: it is turned off if its condition does not hold.
- * Under spile_session.lock. */
+/*
+ * The site has just been armed: it is turned off if its condition does not hold.
+ * Under spile_session.lock.
+ */
 void spile_condition_apply(struct spile_site *site);
 
 void spile_conditions_init(void);

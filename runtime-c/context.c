@@ -78,7 +78,10 @@ void spile_context_wait(void)
 	synchronize_rcu();
 }
 
-/* The next part of a CPU's memory, which ends at *at: where it begins. SIZE_MAX in *at: more than there can be. */
+/*
+ * The next part of a CPU's memory, which ends at *at: where it begins. SIZE_MAX in *at:
+ * more than there can be.
+ */
 static size_t take(size_t *at, size_t number, size_t bytes)
 {
 	size_t begin = *at;

@@ -26,8 +26,10 @@ enum {
 	SPILE_CALLS_TOLD = 32,		/* calls that an error came out of, the innermost ones */
 };
 
-/* One probe site's account on one CPU. local_t: a nested hit counts itself
- * while the owner of the context may be counting. */
+/*
+ * One probe site's account on one CPU. local_t: a nested hit counts itself
+ * while the owner of the context may be counting.
+ */
 struct spile_counts {
 	local_t handled;
 	local_t nested;
@@ -49,31 +51,37 @@ struct spile_counts {
 /* At the head of each CPU's own memory (context.c). */
 struct spile_cpu {
 	struct spile_context context;	/* handlers get this one; spile_cpu_of() leads back */
-	int busy;			/* written by the CPU itself alone; 1 while the context is owned */
+	/* written by the CPU itself alone; 1 while the context is owned */
+	int busy;
 
 	/* Set up before the first handler runs, constant then. */
 	struct spile_counts *counts;	/* by probe index */
 	char *frame;
 	char *scratch;			/* spile_script.scratch_bytes */
 	char *message;			/* spile_message_bytes() */
-	char *tokens;			/* spile_script.string_bytes; what tokenize() has still to split */
+	/* spile_script.string_bytes; what tokenize() has still to split */
+	char *tokens;
 	unsigned long *stack;		/* SPILE_STACK_FRAMES of them */
 	char *symbol;			/* SPILE_SYMBOL_TEXT bytes */
 	char *stack_text;		/* SPILE_STACK_TEXT bytes */
 	char *values;			/* of aggregates (map_init.c) */
 	char *ring_data;
-	struct spile_ring_header *ring;	/* shared with the loader, who may write anything into it; 0 before SPILE_SETUP */
+	/* shared with the loader, who may write anything into it; 0 before SPILE_SETUP */
+	struct spile_ring_header *ring;
 
 	/* Owner of the context. */
 	spile_ulong detail;		/* of context.error */
-	int calls;			/* that it has come out of; -1: of none, and the next one is the error's own place */
+	/* that it has come out of; -1: of none, and the next one is the error's own place */
+	int calls;
 	u32 called_from[SPILE_CALLS_TOLD];	/* where those are */
 	struct spile_match match;
 	unsigned int token_at;		/* in tokens */
 	unsigned int token_end;
-	enum { SPILE_STACK_NONE, SPILE_STACK_KERNEL, SPILE_STACK_USER } stack_kind;	/* what stack holds in this run */
+	/* what stack holds in this run */
+	enum { SPILE_STACK_NONE, SPILE_STACK_KERNEL, SPILE_STACK_USER } stack_kind;
 	unsigned int stack_count;
-	struct spile_procfs *procfs;	/* procfs.c: of the file that a handler is run for, else 0 */
+	/* procfs.c: of the file that a handler is run for, else 0 */
+	struct spile_procfs *procfs;
 	u64 random_state;		/* randint(); 0: not seeded */
 	/* actions.c: of a run that has used up what it was given at first. */
 	int asked;			/* it has */
@@ -92,19 +100,22 @@ struct spile_cpu {
 	/* Waking the reader (ring.c); read and written in interrupts and by poll() too. */
 	struct irq_work wake;
 	struct hrtimer wake_timer;
-	int ready;			/* 0: a wake-up is on its way, the reader may sleep until then */
+	/* 0: a wake-up is on its way, the reader may sleep until then */
+	int ready;
 	int urgent;			/* that one must not wait for its time */
 
 	struct spile_raised raised;	/* raise.c */
 
 	/* stack_left.c */
 	struct irq_work stack_learner;
-	unsigned long irq_stack;	/* lowest address of this CPU's interrupt stack; 0: not known yet */
+	/* lowest address of this CPU's interrupt stack; 0: not known yet */
+	unsigned long irq_stack;
 };
 
 /*
- * A pointer, because of what the kernel has for the per-CPU variables of all of its modules together: 8 KB
- * (PERCPU_MODULE_RESERVE), which a dozen of our modules would fill. It is also found with one instruction less.
+ * A pointer, because of what the kernel has for the per-CPU variables of all of its
+ * modules together: 8 KB (PERCPU_MODULE_RESERVE), which a dozen of our modules would
+ * fill. It is also found with one instruction less.
  */
 DECLARE_PER_CPU(struct spile_cpu *, spile_cpus);
 
@@ -132,9 +143,11 @@ static inline unsigned int spile_message_bytes(void)
 
 struct spile_site;
 
-/* Runs the handler of a site if the session is in `state` and nothing forbids it,
+/*
+ * Runs the handler of a site if the session is in `state` and nothing forbids it,
  * with everything around it: counting, locks, errors. Any context, preemption
- * off. True when the handler ran and ended without an error. */
+ * off. True when the handler ran and ended without an error.
+ */
 bool spile_context_run(struct spile_site *site, enum spile_state state, unsigned long *regs);
 
 /* For the session's own records: process context. claim disables preemption. */

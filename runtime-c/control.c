@@ -187,8 +187,10 @@ static long get_counters(void __user *argument)
 		return -EFAULT;
 	if (counters.probe >= spile_script.probe_count)
 		return -ENOENT;
-	/* The lock: armed sites must not be registered anew under our eyes. While many are, which takes long, what
-	 * only the kernel knows of one is left out. */
+	/*
+	 * The lock: armed sites must not be registered anew under our eyes. While many
+	 * are, which takes long, what only the kernel knows of one is left out.
+	 */
 	while (!mutex_trylock(&spile_session.lock)) {
 		if (READ_ONCE(spile_session.arming)) {
 			spile_site_counters(&spile_sites[counters.probe], &counters, false);

@@ -66,8 +66,10 @@ static bool has_events(const struct spile_site *site)
 static void tell_missing(const struct spile_site *site, int error)
 {
 	if (READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING)
-		spile_session_emit(SPILE_RECORD_WARN, "probe %s has no event on a CPU that has come (rc %d): what happens there is not seen",
-				   site->probe->point, error);
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"probe %s has no event on a CPU that has come (rc %d): what happens there is not seen",
+			site->probe->point, error);
 }
 
 /* A CPU that went has taken its events out of use for good; when it is back it wants others. */
@@ -123,7 +125,8 @@ int spile_cpu_events_make(struct spile_site *site)
 		return -ENOMEM;
 	mutex_lock(&events_mutex);
 	if (!hotplug_state) {
-		error = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "spile/perf:online", cpu_comes, cpu_goes);
+		error = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "spile/perf:online",
+						  cpu_comes, cpu_goes);
 		if (error > 0)
 			hotplug_state = error;
 		error = min(error, 0);

@@ -53,7 +53,8 @@ void spile_embedded_say(const char *format, ...)
 }
 
 /* `to` NULL: looks at the bytes alone, at no more than a page and a half of them piece by piece. */
-bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user)
+bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void *from, size_t bytes,
+			 bool user)
 {
 	enum { PIECE = 128, PIECES = 48 };
 	char piece[PIECE];
@@ -62,12 +63,14 @@ bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void 
 	if (to)
 		return spile_embedded_read(c, to, from, bytes, user);
 	for (done = 0; done < min_t(size_t, bytes, PIECE * PIECES); done += PIECE)
-		if (!spile_embedded_read(c, piece, from + done, min_t(size_t, PIECE, bytes - done), user))
+		if (!spile_embedded_read(c, piece, from + done, min_t(size_t, PIECE, bytes - done),
+					 user))
 			return false;
 	return true;
 }
 
-bool spile_embedded_read(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user)
+bool spile_embedded_read(struct spile_context *c, void *to, const volatile void *from, size_t bytes,
+			 bool user)
 {
 	if (!spile_memory_read(to, (unsigned long)from, bytes, user))
 		return true;
@@ -75,7 +78,8 @@ bool spile_embedded_read(struct spile_context *c, void *to, const volatile void 
 	return false;
 }
 
-void spile_embedded_write(struct spile_context *c, volatile void *to, const void *from, size_t bytes, bool user)
+void spile_embedded_write(struct spile_context *c, volatile void *to, const void *from,
+			  size_t bytes, bool user)
 {
 	long error;
 

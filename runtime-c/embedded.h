@@ -5,7 +5,7 @@
  *
  * The generated code puts the text of each function into one of its own,
  *
- *	void SYMBOL(struct spile_context *CONTEXT, ARGUMENTS, RESULT)
+ * 	void SYMBOL(struct spile_context *CONTEXT, ARGUMENTS, RESULT)
  *
  * and defines STAP_ARG_x, STAP_RETVALUE (a long, or an array of MAXSTRINGLEN
  * chars) and STAP_RETURN(v) around it. `return` ends the function, as in
@@ -54,10 +54,13 @@ typedef char string_t[MAXSTRINGLEN];
 /* embedded.c */
 __printf(2, 3) void spile_embedded_error(struct spile_context *c, const char *format, ...);
 __printf(2, 3) void spile_embedded_print(struct spile_context *c, const char *format, ...);
-bool spile_embedded_read(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user);
-void spile_embedded_write(struct spile_context *c, volatile void *to, const void *from, size_t bytes, bool user);
+bool spile_embedded_read(struct spile_context *c, void *to, const volatile void *from, size_t bytes,
+			 bool user);
+void spile_embedded_write(struct spile_context *c, volatile void *to, const void *from,
+			  size_t bytes, bool user);
 __printf(1, 2) void spile_embedded_say(const char *format, ...);
-bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void *from, size_t bytes, bool user);
+bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void *from, size_t bytes,
+			 bool user);
 
 /* Ends the function with a run-time error (which try/catch can take). */
 #define STAP_ERROR(...) \
@@ -67,7 +70,8 @@ struct spile_embedded_text {
 	unsigned int length;
 	char text[MAXSTRINGLEN];
 };
-static inline void __maybe_unused spile_embedded_set(struct spile_embedded_text *to, const char *text)
+static inline void __maybe_unused spile_embedded_set(struct spile_embedded_text *to,
+						     const char *text)
 {
 	strscpy(to->text, text, MAXSTRINGLEN);
 	to->length = strlen(to->text);
@@ -91,7 +95,10 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 #define _stp_snprintf scnprintf
 #define _stp_vsnprintf vscnprintf
 
-/* Nanoseconds since the epoch. SystemTap wants STAP_NEED_GETTIMEOFDAY defined for it; here it is always there. */
+/*
+ * Nanoseconds since the epoch. SystemTap wants STAP_NEED_GETTIMEOFDAY defined for it;
+ * here it is always there.
+ */
 #define _stp_gettimeofday_ns() ((int64_t)ktime_get_real_fast_ns())
 
 /*

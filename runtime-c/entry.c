@@ -81,8 +81,10 @@ static __always_inline struct slot *find_slot(unsigned long address)
 	return find_slot_behind(address);
 }
 
-/* Interrupts may be on, and preemption. Nothing that is traced may be called before
- * the context is claimed (spile_run() counts what comes then as nested). */
+/*
+ * Interrupts may be on, and preemption. Nothing that is traced may be called before
+ * the context is claimed (spile_run() counts what comes then as nested).
+ */
 static __always_inline void handle(unsigned long address, unsigned long *regs)
 {
 	struct spile_site *site;
@@ -123,8 +125,10 @@ static struct ftrace_ops ops[KINDS] = {
 static unsigned int served[KINDS];	/* addresses in the ops' filter */
 static bool registered[KINDS];
 
-/* Words of struct pt_regs that a function's entry has without FTRACE_OPS_FL_SAVE_REGS
- * (arch/x86/kernel/ftrace_64.S, save_mcount_regs and ftrace_caller). */
+/*
+ * Words of struct pt_regs that a function's entry has without FTRACE_OPS_FL_SAVE_REGS
+ * (arch/x86/kernel/ftrace_64.S, save_mcount_regs and ftrace_caller).
+ */
 static bool arguments_suffice(const struct spile_site *site)
 {
 #ifdef CONFIG_DYNAMIC_FTRACE_WITH_ARGS
@@ -152,8 +156,11 @@ bool spile_entry_may_be(const struct spile_site *site)
 		return false;
 	if (is_passing(site))
 		return false;
-	/* Elsewhere what hooks a return takes locks that only kprobes keep from being taken twice. */
-	return site->probe->kind != SPILE_PROBE_KRETPROBE || IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK);
+	/*
+	 * Elsewhere what hooks a return takes locks that only kprobes keep from being taken twice.
+	 */
+	return site->probe->kind != SPILE_PROBE_KRETPROBE ||
+	       IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK);
 }
 
 /*
@@ -165,7 +172,10 @@ bool spile_entry_may_be(const struct spile_site *site)
  */
 bool spile_entry_is_plain(struct spile_site *site)
 {
-	/* endbr64, and what the kernel has put over those that nothing jumps to, before and since 6.15. */
+	/*
+	 * endbr64, and what the kernel has put over those that nothing jumps to, before
+	 * and since 6.15.
+	 */
 	static const u8 landings[][4] = {
 		{ 0xf3, 0x0f, 0x1e, 0xfa }, { 0x66, 0x0f, 0x1f, 0x00 }, { 0x0f, 0x1f, 0x40, 0xd6 },
 	};
@@ -243,7 +253,10 @@ static bool serve(struct slot *slot)
 	return true;
 }
 
-/* Of an ops that is not registered. Not ftrace_free_filter(): that leaves pointers to what it frees. */
+/*
+ * Of an ops that is not registered. Not ftrace_free_filter(): that leaves pointers to
+ * what it frees.
+ */
 static void forget_filter(int kind)
 {
 	WARN_ON_ONCE(ftrace_set_filter(&ops[kind], NULL, 0, 1));
@@ -265,7 +278,8 @@ static int register_ops(int kind)
 		return 0;
 	forget_filter(kind);
 	for (place = 0; place < 1u << slot_bits; place++)
-		if (slots[place].address > SLOT_WAS_USED && slots[place].whole == kind && slots[place].first) {
+		if (slots[place].address > SLOT_WAS_USED && slots[place].whole == kind &&
+		    slots[place].first) {
 			slots[place].pending = true;
 			slots[place].serving = false;
 		}
@@ -277,13 +291,15 @@ static struct ftrace_ops sieve = { .func = handle_arguments, .flags = SPILE_FTRA
 
 enum {
 	SIFTED_AT_ONCE = 64,
-	SERVED_AT_ONCE = 4096,	/* the kernel changes the text of so many in a second, emulated (6.1) */
+	/* the kernel changes the text of so many in a second, emulated (6.1) */
+	SERVED_AT_ONCE = 4096,
 };
 
 /*
- * Moves the addresses that ftrace has to the front; returns their number. A filter is refused as a whole for one
- * address that ftrace does not have: halves, then, down to that one. By a filter of its own, which is never
- * longer than these: each change copies all of it.
+ * Moves the addresses that ftrace has to the front; returns their number. A filter is
+ * refused as a whole for one address that ftrace does not have: halves, then, down to
+ * that one. By a filter of its own, which is never longer than these: each change
+ * copies all of it.
  */
 static unsigned int sift(unsigned long *addresses, unsigned int count)
 {
@@ -391,7 +407,8 @@ static void leave_slot(struct slot *slot)
 
 bool spile_entry_refused(const struct spile_site *site)
 {
-	struct slot *slot = site->by_entry && !site->off ? find_slot((unsigned long)site->kprobe.addr) : NULL;
+	struct slot *slot =
+		site->by_entry && !site->off ? find_slot((unsigned long)site->kprobe.addr) : NULL;
 
 	return slot && slot->pending;
 }
@@ -453,7 +470,10 @@ static struct slot *slot_of(const struct spile_site *site)
 	return site->by_entry ? find_slot((unsigned long)site->kprobe.addr) : NULL;
 }
 
-/* As stop_serving() of each site's slot that the ops serves, by one change of the filter where the kernel can. */
+/*
+ * As stop_serving() of each site's slot that the ops serves, by one change of the
+ * filter where the kernel can.
+ */
 static void stop_serving_many(int kind, struct spile_site *const *sites, unsigned int count)
 {
 	unsigned long *addresses = NULL;
@@ -485,10 +505,10 @@ static void stop_serving_many(int kind, struct spile_site *const *sites, unsigne
 
 /*
  * At the end all go at once, whoever asks first: their hits are turned away by then.
- * Before, those of a module that goes. All sites of an address are in one target, or
- * in the kernel, so they go together. In a module that goes nothing runs any more, so no hit is under way when its
- * addresses leave a filter that stays. Else the ops goes, and ftrace waits for
- * whoever is in it.
+ * Before, those of a module that goes. All sites of an address are in one target, or in
+ * the kernel, so they go together. In a module that goes nothing runs any more, so no
+ * hit is under way when its addresses leave a filter that stays. Else the ops goes, and
+ * ftrace waits for whoever is in it.
  */
 void spile_entry_remove(struct spile_site *const *sites, unsigned int count)
 {

@@ -7,21 +7,31 @@
 
 #include "site.h"
 
-/* Whether the site is one that ftrace could serve, as far as it can be told before its kprobe is registered. */
+/*
+ * Whether the site is one that ftrace could serve, as far as it can be told before its
+ * kprobe is registered.
+ */
 bool spile_entry_may_be(const struct spile_site *site);
 
-/* Whether ftrace calls from the site by its looks, so that no kprobe need be registered for it. Its kprobe's
- * address is then that of ftrace's call. */
+/*
+ * Whether ftrace calls from the site by its looks, so that no kprobe need be registered
+ * for it. Its kprobe's address is then that of ftrace's call.
+ */
 bool spile_entry_is_plain(struct spile_site *site);
 
-/* The site, of which ftrace calls at the address of its kprobe, is to be served; false: it must be a kprobe. */
+/*
+ * The site, of which ftrace calls at the address of its kprobe, is to be served; false:
+ * it must be a kprobe.
+ */
 bool spile_entry_add(struct spile_site *site);
 
 /* The added site gets its hits no more, until it is added again. Some may be under way. */
 void spile_entry_drop(struct spile_site *site);
 
-/* Arms what has been added since; an error if some or all of it could not be (spile_entry_refused()):
- * -EBUSY while ftrace is switched off for the whole kernel. */
+/*
+ * Arms what has been added since; an error if some or all of it could not be
+ * (spile_entry_refused()): -EBUSY while ftrace is switched off for the whole kernel.
+ */
 int spile_entry_commit(void);
 bool spile_entry_refused(const struct spile_site *site);
 void spile_entry_forget_refused(void);

@@ -34,7 +34,8 @@ struct spile_family {
 	const char *type;		/* what probe_type() returns */
 	enum spile_mechanism by;	/* of every armed site, if there is no mechanism() */
 	enum spile_runs runs;		/* what a hit does, unless the handler only counts */
-	bool may_be_sampled;		/* handlers only observe, so hits can be left out (budget.c) */
+	/* handlers only observe, so hits can be left out (budget.c) */
+	bool may_be_sampled;
 
 	/* At load, before anything is armed, whether or not the script has such probes; or NULL. */
 	int (*init)(void);
@@ -55,7 +56,10 @@ struct spile_family {
 	u32 (*mechanism)(const struct spile_site *site);
 	/* Adds what the kernel missed of an armed site to the counters; or NULL. */
 	void (*missed)(const struct spile_site *site, struct spile_counters *counters);
-	/* Of a family that uses perf events: that of a site on one CPU, or an error pointer (cpu_events.c). */
+	/*
+	 * Of a family that uses perf events: that of a site on one CPU, or an error
+	 * pointer (cpu_events.c).
+	 */
 	struct perf_event *(*create_event)(struct spile_site *site, int cpu);
 };
 

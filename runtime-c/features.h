@@ -80,7 +80,8 @@ static inline struct kretprobe *spile_get_kretprobe(struct kretprobe_instance *i
  * compile probe can see. Before, the pointer is at the trampoline, and nothing
  * reads it again after the handler. Can go when 5.10 has.
  */
-static inline void spile_registers_of_return(const struct kretprobe_instance *instance, struct pt_regs *regs)
+static inline void spile_registers_of_return(const struct kretprobe_instance *instance,
+					     struct pt_regs *regs)
 {
 #ifndef SPILE_HAVE_KRETPROBE_FIND_RET_ADDR
 	instruction_pointer_set(regs, (unsigned long)instance->ret_addr);
@@ -106,7 +107,8 @@ static inline const void *spile_module_rodata(const struct module *module, size_
 }
 
 /* Bytes of a module: its code, its read-only data, its writable data. */
-static inline void spile_module_sizes(const struct module *module, size_t *text, size_t *rodata, size_t *data)
+static inline void spile_module_sizes(const struct module *module, size_t *text, size_t *rodata,
+				      size_t *data)
 {
 #ifdef SPILE_HAVE_MODULE_MEMORY
 	*text = module->mem[MOD_TEXT].size;
@@ -119,8 +121,11 @@ static inline void spile_module_sizes(const struct module *module, size_t *text,
 #endif
 }
 
-/* Where a module's code is, or that of its init; *bytes is 0 if it has none, or no longer has it. */
-static inline unsigned long spile_module_code(const struct module *module, bool of_init, unsigned long *bytes)
+/*
+ * Where a module's code is, or that of its init; *bytes is 0 if it has none, or no longer has it.
+ */
+static inline unsigned long spile_module_code(const struct module *module, bool of_init,
+					      unsigned long *bytes)
 {
 #ifdef SPILE_HAVE_MODULE_MEMORY
 	const struct module_memory *memory = &module->mem[of_init ? MOD_INIT_TEXT : MOD_TEXT];
@@ -152,8 +157,8 @@ static inline void spile_trace_puts(unsigned long ip, const char *text, unsigned
 }
 
 /*
- * SPILE_HAVE_PDE_DATA_LOWER: pde_data() in lower case: 359745d78351 ("proc: remove PDE_DATA() completely"),
- * first in 5.17. Can go when 5.10 has.
+ * SPILE_HAVE_PDE_DATA_LOWER: pde_data() in lower case: 359745d78351 ("proc: remove
+ * PDE_DATA() completely"), first in 5.17. Can go when 5.10 has.
  */
 static inline void *spile_pde_data(const struct inode *inode)
 {
@@ -205,11 +210,12 @@ typedef struct pt_regs spile_ftrace_regs;
 #endif
 
 /*
- * SPILE_HAVE_FTRACE_SET_FILTER_IPS: many addresses for a filter in one call: 4f554e955614 ("ftrace: Add
- * ftrace_set_filter_ips function"), first in 5.18. Can go when 5.10 has.
+ * SPILE_HAVE_FTRACE_SET_FILTER_IPS: many addresses for a filter in one call:
+ * 4f554e955614 ("ftrace: Add ftrace_set_filter_ips function"), first in 5.18. Can go
+ * when 5.10 has.
  */
-static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned long *addresses, unsigned int count,
-					      bool remove)
+static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned long *addresses,
+					      unsigned int count, bool remove)
 {
 #ifdef SPILE_HAVE_FTRACE_SET_FILTER_IPS
 	return ftrace_set_filter_ips(ops, addresses, count, remove, 0);
@@ -218,8 +224,12 @@ static inline int spile_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned l
 #endif
 }
 
-/* The same, in place of what the filter has. An error if ftrace does not know one of them, or there is no memory. */
-static inline int spile_ftrace_set_filter_only(struct ftrace_ops *ops, unsigned long *addresses, unsigned int count)
+/*
+ * The same, in place of what the filter has. An error if ftrace does not know one of
+ * them, or there is no memory.
+ */
+static inline int spile_ftrace_set_filter_only(struct ftrace_ops *ops, unsigned long *addresses,
+					       unsigned int count)
 {
 #ifdef SPILE_HAVE_FTRACE_SET_FILTER_IPS
 	return ftrace_set_filter_ips(ops, addresses, count, 0, 1);

@@ -33,7 +33,8 @@ static void write_padded(struct spile_text *text, const struct directive *d,
 }
 
 /* Sign and prefix of a number: at most "-0x". */
-static unsigned int number_prefix(const struct directive *d, bool is_signed, __s64 value, char *prefix)
+static unsigned int number_prefix(const struct directive *d, bool is_signed, __s64 value,
+				  char *prefix)
 {
 	unsigned int count = 0;
 
@@ -146,7 +147,8 @@ static bool read_size(struct spile_payload *payload, unsigned char kind, __u32 f
 	return spile_payload_long(payload, size);
 }
 
-static bool read_directive(struct spile_code *code, struct spile_payload *payload, struct directive *d)
+static bool read_directive(struct spile_code *code, struct spile_payload *payload,
+			   struct directive *d)
 {
 	unsigned char width_kind, precision_kind;
 	__s64 width, precision;

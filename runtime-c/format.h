@@ -9,9 +9,11 @@
 
 #include "text.h"
 
-/* Formats into out (bytes of room, at least 1) and returns the length without
+/*
+ * Formats into out (bytes of room, at least 1) and returns the length without
  * the NUL. A payload or bytecode that ends early ends the text. Any context;
- * bounded by format_bytes and bytes. */
+ * bounded by format_bytes and bytes.
+ */
 unsigned int spile_format_render(const unsigned char *format, unsigned int format_bytes,
 				 const char *payload, const char *payload_end,
 				 char *out, unsigned int bytes);

@@ -29,7 +29,8 @@ static struct spile_gate gates[2];
  * number is given to another process when its own has ended, this is not.
  */
 static struct pid *scoped[2][SPILE_GATE_SCOPES];
-static bool over[2];				/* has expired once: stays so if the clock is set back */
+/* has expired once: stays so if the clock is set back */
+static bool over[2];
 static struct spile_gate __rcu *current_gate;	/* NULL: everything passes */
 static atomic_t told;				/* rewrites told of since the gate was set */
 
@@ -149,13 +150,14 @@ static void name_place(char *out, size_t bytes, enum spile_gate_place what, u64 
 		break;
 	default:
 		name = spile_register_name(place);
-		scnprintf(out, bytes, "%sregister %s", what == SPILE_GATE_RETURN_VALUE ? "return value, " : "",
+		scnprintf(out, bytes, "%sregister %s",
+			  what == SPILE_GATE_RETURN_VALUE ? "return value, " : "",
 			  name ? name : "?");
 	}
 }
 
-static noinline void tell(struct spile_context *c, bool done, enum spile_gate_place what, u64 place, u64 before,
-			  u64 after)
+static noinline void tell(struct spile_context *c, bool done, enum spile_gate_place what, u64 place,
+			  u64 before, u64 after)
 {
 	char where[48];
 	struct spile_cpu *cpu = spile_cpu_of(c);
@@ -164,13 +166,14 @@ static noinline void tell(struct spile_context *c, bool done, enum spile_gate_pl
 	name_place(where, sizeof(where), what, place);
 	length = scnprintf(cpu->message, spile_message_bytes(),
 			   "%s by %s(%d), uid %u: %s from %lld to %lld in probe %s",
-			   done ? "rewritten" : "observed, not rewritten", current->comm, task_tgid_nr(current),
-			   from_kuid_munged(&init_user_ns, current_uid()), where, for_people(before), for_people(after),
-			   c->probe->point);
+			   done ? "rewritten" : "observed, not rewritten", current->comm,
+			   task_tgid_nr(current), from_kuid_munged(&init_user_ns, current_uid()),
+			   where, for_people(before), for_people(after), c->probe->point);
 	spile_ring_text(cpu, SPILE_RECORD_REWRITE, 0, cpu->message, length);
 }
 
-bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 place, u64 before, u64 after)
+bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 place, u64 before,
+		       u64 after)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 	const struct spile_gate *gate = rcu_dereference_sched(current_gate);
@@ -229,7 +232,8 @@ static void put_processes(struct pid **processes)
  * Numbers are those of the caller's pid namespace. One that the gate so far has
  * too means the same process, even if that has ended and another has its number.
  */
-static int get_processes(const struct spile_gate *gate, const struct spile_gate *now, struct pid **processes)
+static int get_processes(const struct spile_gate *gate, const struct spile_gate *now,
+			 struct pid **processes)
 {
 	u32 i, k;
 
@@ -249,16 +253,19 @@ static int get_processes(const struct spile_gate *gate, const struct spile_gate 
 
 int spile_gate_set(const struct spile_gate *gate)
 {
-	const struct spile_gate *now = rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
+	const struct spile_gate *now =
+		rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
 	struct spile_gate *next = now == &gates[0] ? &gates[1] : &gates[0];
 	bool is_over;
 	int error;
 
-	if (gate->mode > SPILE_GATE_OBSERVE || gate->reserved || gate->uid_count > SPILE_GATE_SCOPES ||
-	    gate->gid_count > SPILE_GATE_SCOPES || gate->pid_count > SPILE_GATE_SCOPES ||
-	    gate->cgroup_count > SPILE_GATE_SCOPES)
+	if (gate->mode > SPILE_GATE_OBSERVE || gate->reserved ||
+	    gate->uid_count > SPILE_GATE_SCOPES || gate->gid_count > SPILE_GATE_SCOPES ||
+	    gate->pid_count > SPILE_GATE_SCOPES || gate->cgroup_count > SPILE_GATE_SCOPES)
 		return -EINVAL;
-	/* An end that has come holds until another one is asked for, also if the clock is set back. */
+	/*
+	 * An end that has come holds until another one is asked for, also if the clock is set back.
+	 */
 	is_over = gate->expires && (ktime_get_real_fast_ns() >= gate->expires ||
 				    (now && now->expires == gate->expires && has_expired(now)));
 	/* Whoever asks for it would take it to be enforced. */
@@ -277,9 +284,11 @@ int spile_gate_set(const struct spile_gate *gate)
 		put_processes(scoped[now - gates]);
 	/* Who reads the records looks at the gate anew. */
 	if (spile_session_state == SPILE_STATE_RUNNING)
-		spile_session_emit(SPILE_RECORD_REWRITE, "from now on %s, as %s(%d), uid %u, has asked",
-				   gate->mode == SPILE_GATE_OBSERVE ? "observed" : "enforced", current->comm,
-				   task_tgid_nr(current), from_kuid_munged(&init_user_ns, current_uid()));
+		spile_session_emit(SPILE_RECORD_REWRITE,
+				   "from now on %s, as %s(%d), uid %u, has asked",
+				   gate->mode == SPILE_GATE_OBSERVE ? "observed" : "enforced",
+				   current->comm, task_tgid_nr(current),
+				   from_kuid_munged(&init_user_ns, current_uid()));
 	return 0;
 }
 
@@ -291,13 +300,17 @@ void spile_gate_exit(void)
 
 void spile_gate_state(struct spile_gate_state *state)
 {
-	const struct spile_gate *now = rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
+	const struct spile_gate *now =
+		rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
 	int cpu, i;
 
 	memset(state, 0, sizeof(*state));
 	if (now) {
 		state->gate = *now;
-		/* The loader asks when it tells the end: it holds from then on, hit or not, and whatever the clock says later. */
+		/*
+		 * The loader asks when it tells the end: it holds from then on, hit or
+		 * not, and whatever the clock says later.
+		 */
 		if (has_expired(now))
 			state->gate.expires = min_t(u64, now->expires, ktime_get_real_fast_ns());
 	}

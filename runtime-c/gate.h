@@ -12,7 +12,10 @@
 #include "script.h"
 #include "abi/abi.h"
 
-/* What is written, and what its place is: an address, an offset in struct pt_regs, a number of an argument or process. */
+/*
+ * What is written, and what its place is: an address, an offset in struct pt_regs, a
+ * number of an argument or process.
+ */
 enum spile_gate_place {
 	SPILE_GATE_MEMORY,
 	SPILE_GATE_USER_MEMORY,
@@ -23,13 +26,16 @@ enum spile_gate_place {
 };
 
 /*
- * Whether a handler may write now: counts it, and reports the first. Any context that a handler runs in; does not sleep or
- * allocate, and takes no longer than a look at all scopes.
+ * Whether a handler may write now: counts it, and reports the first. Any context that a
+ * handler runs in; does not sleep or allocate, and takes no longer than a look at all
+ * scopes.
  */
-bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 place, u64 before, u64 after);
+bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 place, u64 before,
+		       u64 after);
 
 /* spile_memory_write() behind the gate; a write that does not pass is no error. Any context. */
-int __must_check spile_gate_write(struct spile_context *c, spile_ulong address, const void *from, size_t bytes);
+int __must_check spile_gate_write(struct spile_context *c, spile_ulong address, const void *from,
+				  size_t bytes);
 
 /* SPILE_GATE and SPILE_GATE_STATE. Process context, under spile_session.lock. */
 int __must_check spile_gate_set(const struct spile_gate *gate);

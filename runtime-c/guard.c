@@ -53,14 +53,18 @@ static unsigned int error_text(struct spile_cpu *cpu, char *out, unsigned int by
 	case SPILE_E_DIVISION:
 		return scnprintf(out, bytes, "division by 0");
 	case SPILE_E_READ_FAULT:
-		return scnprintf(out, bytes, "read fault [man error::fault] at 0x%llx", cpu->detail);
+		return scnprintf(out, bytes, "read fault [man error::fault] at 0x%llx",
+				 cpu->detail);
 	case SPILE_E_WRITE_FAULT:
-		return scnprintf(out, bytes, "write fault [man error::fault] at 0x%llx", cpu->detail);
+		return scnprintf(out, bytes, "write fault [man error::fault] at 0x%llx",
+				 cpu->detail);
 	case SPILE_E_ACTIONS:
 		return scnprintf(out, bytes, "MAXACTION exceeded");
 	case SPILE_E_TIME:
-		return scnprintf(out, bytes, "the handler has run for %llu cycles: too long (STP_OVERLOAD_THRESHOLD)",
-				 cpu->detail);
+		return scnprintf(
+			out, bytes,
+			"the handler has run for %llu cycles: too long (STP_OVERLOAD_THRESHOLD)",
+			cpu->detail);
 	case SPILE_E_NESTING:
 		return scnprintf(out, bytes, "MAXNESTING exceeded");
 	case SPILE_E_MESSAGE:
@@ -151,7 +155,10 @@ void spile_guard_lock_skipped(struct spile_cpu *cpu)
 	u64 since = READ_ONCE(spile_session.lock_skips_since);
 
 	if (now - since >= NSEC_PER_SEC) {
-		/* Of several that find the second over each may begin a new one: none is told too early. */
+		/*
+		 * Of several that find the second over each may begin a new one: none
+		 * is told too early.
+		 */
 		WRITE_ONCE(spile_session.lock_skips_since, now);
 		atomic_set(&spile_session.lock_skips, 0);
 	}
@@ -185,9 +192,10 @@ void spile_guard_overload(struct spile_cpu *cpu, struct spile_counts *counts, u6
 	/* Hits were rare if the interval was long: as much more is allowed. */
 	if (cpu->overload_cycles / div64_u64(elapsed, interval) > threshold &&
 	    READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING) {
-		length = scnprintf(cpu->message, spile_message_bytes(),
-				   "probe overhead (%llu cycles) exceeded threshold (%llu cycles) in last %llu cycles",
-				   cpu->overload_cycles, threshold, elapsed);
+		length = scnprintf(
+			cpu->message, spile_message_bytes(),
+			"probe overhead (%llu cycles) exceeded threshold (%llu cycles) in last %llu cycles",
+			cpu->overload_cycles, threshold, elapsed);
 		give_up(cpu, cpu->message, length);
 	}
 	cpu->overload_since = now;

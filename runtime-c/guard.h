@@ -13,8 +13,10 @@
 /* SPILE_E_MESSAGE with a text of its own, unless an error is set already. */
 __printf(2, 3) void spile_fail_text(struct spile_context *c, const char *format, ...);
 
-/* The run ended with context.error set: writes the record, counts, ends the
- * session when the budget is spent. False for abort(), which is no error. */
+/*
+ * The run ended with context.error set: writes the record, counts, ends the
+ * session when the budget is spent. False for abort(), which is no error.
+ */
 bool spile_guard_report(struct spile_cpu *cpu);
 
 /* A handler was skipped for want of stack. */

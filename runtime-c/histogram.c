@@ -38,7 +38,9 @@ static unsigned int digits(__u64 value)
 	return count;
 }
 
-/* The least value of a bucket; *prefix is < or > for the outer ones of a linear histogram, else 0. */
+/*
+ * The least value of a bucket; *prefix is < or > for the outer ones of a linear histogram, else 0.
+ */
 static __s64 label(const struct chart *chart, unsigned int bucket, char *prefix)
 {
 	*prefix = 0;
@@ -157,7 +159,8 @@ static void draw(struct spile_text *text, const struct chart *chart)
 	spile_text_byte(text, '\n');
 }
 
-bool spile_histogram_render(struct spile_text *text, const unsigned char *code, struct spile_payload *payload)
+bool spile_histogram_render(struct spile_text *text, const unsigned char *code,
+			    struct spile_payload *payload)
 {
 	struct chart chart = { .linear = code[0] == SPILE_HISTOGRAM_LINEAR };
 	__s64 high;

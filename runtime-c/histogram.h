@@ -9,10 +9,15 @@
 #include "text.h"
 
 enum {
-	SPILE_HISTOGRAM_CODE = 1 + 3 * 8,	/* bytes of a SPILE_FORMAT_HISTOGRAM behind its op */
+	/* bytes of a SPILE_FORMAT_HISTOGRAM behind its op */
+	SPILE_HISTOGRAM_CODE = 1 + 3 * 8,
 };
 
-/* Writes the chart that the format's code describes, with counts from the payload. False: there is none left, or no such histogram. */
-bool spile_histogram_render(struct spile_text *text, const unsigned char *code, struct spile_payload *payload);
+/*
+ * Writes the chart that the format's code describes, with counts from the payload.
+ * False: there is none left, or no such histogram.
+ */
+bool spile_histogram_render(struct spile_text *text, const unsigned char *code,
+			    struct spile_payload *payload);
 
 #endif

@@ -31,7 +31,10 @@ enum {
 	JUMP_BYTES = 5,
 };
 
-/* Without the kernel's header for it, which 6.12 moved. Little endian, as all that is compared here. */
+/*
+ * Without the kernel's header for it, which 6.12 moved. Little endian, as all that is
+ * compared here.
+ */
 static u32 word_at(const unsigned char *bytes)
 {
 	u32 word;
@@ -41,7 +44,8 @@ static u32 word_at(const unsigned char *bytes)
 }
 
 /* Kernels are moved by 2 MB or more (CONFIG_PHYSICAL_ALIGN): the two low bytes of a word stay. */
-static unsigned int moved_word(const struct spile_imprint *imprint, const unsigned char *found, unsigned int at)
+static unsigned int moved_word(const struct spile_imprint *imprint, const unsigned char *found,
+			       unsigned int at)
 {
 	u32 slide = spile_attach_slide();
 	unsigned int back;
@@ -68,8 +72,8 @@ static bool is_detour(unsigned long address)
 	       (!memcmp(start, templates[0], 2) || !memcmp(start, templates[1], 4));
 }
 
-static unsigned int kprobe_there(const struct spile_imprint *imprint, const unsigned char *found, unsigned long address,
-				 unsigned int at)
+static unsigned int kprobe_there(const struct spile_imprint *imprint, const unsigned char *found,
+				 unsigned long address, unsigned int at)
 {
 	unsigned int back;
 
@@ -85,7 +89,8 @@ static unsigned int kprobe_there(const struct spile_imprint *imprint, const unsi
 }
 
 /* The first byte that should not be so; `length` if there is none. */
-static unsigned int first_difference(const struct spile_imprint *imprint, const unsigned char *found, unsigned long address)
+static unsigned int first_difference(const struct spile_imprint *imprint,
+				     const unsigned char *found, unsigned long address)
 {
 	const struct spile_span *patched = imprint->patched;
 	const struct spile_span *end = patched + imprint->patched_count;
@@ -132,16 +137,21 @@ static bool holds(const struct spile_imprint *imprint, struct module *module)
 	unsigned int at;
 
 	found = kvmalloc(imprint->length, GFP_KERNEL);
-	if (!found || !address || copy_from_kernel_nofault(found, (const void *)address, imprint->length)) {
-		spile_session_emit(SPILE_RECORD_WARN, "%s: the code of \"%s\" cannot be read to compare it with what the script was compiled for: nothing is armed there",
-				   place, imprint->function);
+	if (!found || !address ||
+	    copy_from_kernel_nofault(found, (const void *)address, imprint->length)) {
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"%s: the code of \"%s\" cannot be read to compare it with what the script was compiled for: nothing is armed there",
+			place, imprint->function);
 		kvfree(found);
 		return false;
 	}
 	at = first_difference(imprint, found, address);
 	if (at < imprint->length)
-		spile_session_emit(SPILE_RECORD_WARN, "%s: the code of \"%s\" is not what the script was compiled for (at +0x%x there is %02x, not %02x): it has been patched, or the file was edited; nothing is armed there",
-				   place, imprint->function, at, found[at], imprint->bytes[at]);
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"%s: the code of \"%s\" is not what the script was compiled for (at +0x%x there is %02x, not %02x): it has been patched, or the file was edited; nothing is armed there",
+			place, imprint->function, at, found[at], imprint->bytes[at]);
 	kvfree(found);
 	return at == imprint->length;
 }
@@ -151,7 +161,8 @@ bool spile_imprints_hold(unsigned int target, struct module *module)
 	unsigned int i;
 
 	for (i = 0; i < spile_script.imprint_count; i++) {
-		if (spile_script.imprints[i].target == (int)target && !holds(&spile_script.imprints[i], module))
+		if (spile_script.imprints[i].target == (int)target &&
+		    !holds(&spile_script.imprints[i], module))
 			return false;
 		cond_resched();
 	}

@@ -25,16 +25,18 @@ static __s64 long_of(const struct order *order, unsigned int number)
 {
 	const struct spile_element *element = spile_element(order->table, number);
 
-	return *(const __s64 *)(order->sort == SPILE_SORT_VALUE ? spile_element_value(order->table, element)
-				: spile_element_key(order->table, element, order->sort));
+	return *(const __s64 *)(order->sort == SPILE_SORT_VALUE ?
+					spile_element_value(order->table, element) :
+					spile_element_key(order->table, element, order->sort));
 }
 
 static struct spile_string text_of(const struct order *order, unsigned int number)
 {
 	const struct spile_element *element = spile_element(order->table, number);
 
-	return spile_slot_string(order->sort == SPILE_SORT_VALUE ? spile_element_value(order->table, element)
-				 : spile_element_key(order->table, element, order->sort));
+	return spile_slot_string(order->sort == SPILE_SORT_VALUE ?
+					 spile_element_value(order->table, element) :
+					 spile_element_key(order->table, element, order->sort));
 }
 
 /* Whether `a` comes before `b`, another one. */
@@ -79,11 +81,17 @@ static void sift_down(const struct order *order, unsigned int *heap, unsigned in
 	heap[at] = number;
 }
 
-/* The first `wanted` of `count` elements, in reverse, to the end of `elements`. False: the run must end. */
+/*
+ * The first `wanted` of `count` elements, in reverse, to the end of `elements`. False:
+ * the run must end.
+ */
 static bool sort_first(struct spile_context *c, const struct order *order, unsigned int *elements,
 		       unsigned int count, unsigned int wanted)
 {
-	/* Two comparisons on each level, of strings dearer ones; while the heap is made, two levels on average. */
+	/*
+	 * Two comparisons on each level, of strings dearer ones; while the heap is
+	 * made, two levels on average.
+	 */
 	const unsigned int level = order->text ? 8 : 2;
 	unsigned int i, left;
 
@@ -108,10 +116,13 @@ static unsigned int limited(unsigned int count, spile_long limit)
 	return limit >= 0 && limit < count ? limit : count;
 }
 
-/* What the sort is by, where it is an extractor, becomes the elements' value: the
- * global's lock is held for all CPUs. */
-static bool extract_all(struct spile_context *c, const struct spile_table *table, enum spile_extractor extractor,
-			const unsigned int *elements, unsigned int count)
+/*
+ * What the sort is by, where it is an extractor, becomes the elements' value: the
+ * global's lock is held for all CPUs.
+ */
+static bool extract_all(struct spile_context *c, const struct spile_table *table,
+			enum spile_extractor extractor, const unsigned int *elements,
+			unsigned int count)
 {
 	unsigned int i;
 
@@ -121,13 +132,15 @@ static bool extract_all(struct spile_context *c, const struct spile_table *table
 		if (!spile_charge_steps(c, 1 + spile_map_area_count))
 			return false;
 		spile_stats_collect(table, elements[i], &all);
-		spile_stats_extract(&all, extractor, spile_element_value(table, spile_element(table, elements[i])));
+		spile_stats_extract(&all, extractor,
+				    spile_element_value(table, spile_element(table, elements[i])));
 	}
 	return true;
 }
 
-static bool sort_elements(struct spile_context *c, const struct spile_table *table, int sort, int descending,
-			  unsigned int *elements, unsigned int count, unsigned int wanted)
+static bool sort_elements(struct spile_context *c, const struct spile_table *table, int sort,
+			  int descending, unsigned int *elements, unsigned int count,
+			  unsigned int wanted)
 {
 	const struct spile_map *map = table->map;
 	struct order order = { .table = table, .sort = sort, .descending = descending };
@@ -136,7 +149,9 @@ static bool sort_elements(struct spile_context *c, const struct spile_table *tab
 		order.sort = SPILE_SORT_VALUE;
 		order.text = map->value == SPILE_VALUE_STRING;
 		if (map->value == SPILE_VALUE_STATS &&
-		    !extract_all(c, table, sort == SPILE_SORT_VALUE ? SPILE_COUNT : sort - SPILE_SORT_EXTRACTOR,
+		    !extract_all(c, table,
+				 sort == SPILE_SORT_VALUE ? SPILE_COUNT :
+							    sort - SPILE_SORT_EXTRACTOR,
 				 elements, count))
 			return false;
 	} else {
@@ -157,13 +172,18 @@ static void reverse(unsigned int *elements, unsigned int count)
 	}
 }
 
-/* Numbers of all elements of the slice, as they were made; 0 elements without room for them, or when the run must end. */
-static unsigned int list_elements(struct spile_context *c, const struct spile_table *table, const union spile_key *keys, unsigned int any,
+/*
+ * Numbers of all elements of the slice, as they were made; 0 elements without room for
+ * them, or when the run must end.
+ */
+static unsigned int list_elements(struct spile_context *c, const struct spile_table *table,
+				  const union spile_key *keys, unsigned int any,
 				  unsigned int *elements)
 {
 	unsigned int number, count = 0;
 
-	for (number = elements ? table->oldest : 0; number; number = spile_element(table, number)->newer) {
+	for (number = elements ? table->oldest : 0; number;
+	     number = spile_element(table, number)->newer) {
 		if (!spile_charge_steps(c, spile_map_match_steps(table, keys)))
 			return 0;
 		if (spile_map_matches(table, spile_element(table, number), keys, any))
@@ -173,8 +193,8 @@ static unsigned int list_elements(struct spile_context *c, const struct spile_ta
 }
 
 void spile_iterate(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map,
-		   const union spile_key *keys, unsigned int any, int sort, int descending, spile_long limit,
-		   unsigned int *order)
+		   const union spile_key *keys, unsigned int any, int sort, int descending,
+		   spile_long limit, unsigned int *order)
 {
 	const struct spile_table *table = spile_table_of(map);
 	unsigned int count;
@@ -199,9 +219,10 @@ void spile_iterate(struct spile_context *c, struct spile_iterator *it, const str
 		it->left = 0;
 }
 
-void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map,
-			     const union spile_key *keys, int sort, int descending, spile_long limit,
-			     unsigned int *order, spile_ulong *buckets)
+void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it,
+			     const struct spile_map *map, const union spile_key *keys, int sort,
+			     int descending, spile_long limit, unsigned int *order,
+			     spile_ulong *buckets)
 {
 	const struct spile_table *table = spile_table_of(map);
 	unsigned int count = spile_histogram_buckets(&map->stats);
@@ -253,7 +274,8 @@ spile_long spile_iterator_long(const struct spile_iterator *it, unsigned int key
 
 struct spile_string spile_iterator_text(const struct spile_iterator *it, unsigned int key)
 {
-	return spile_slot_string(spile_element_key(spile_table_of(it->map), current_element(it), key));
+	return spile_slot_string(
+		spile_element_key(spile_table_of(it->map), current_element(it), key));
 }
 
 spile_long spile_iterator_value(const struct spile_iterator *it)

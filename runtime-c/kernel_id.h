@@ -5,7 +5,9 @@
 
 #include <linux/compiler.h>
 
-/* -ENOEXEC for another release or ABI, -EKEYREJECTED for another build; one line in the kernel log. */
+/*
+ * -ENOEXEC for another release or ABI, -EKEYREJECTED for another build; one line in the kernel log.
+ */
 int __must_check spile_kernel_id_check(void);
 
 #endif

@@ -86,12 +86,18 @@ static bool is_at_function_start(const void *place)
 	return strstr(name, "+0x0/") || strstr(name, "+0x4/");
 }
 
-/* Who asks for entries of functions expects them to be cheap to arm: the kernel takes some milliseconds for a kprobe. */
+/*
+ * Who asks for entries of functions expects them to be cheap to arm: the kernel takes
+ * some milliseconds for a kprobe.
+ */
 static void warn_of_many(const struct spile_site *site)
 {
-	if (kprobes_at_entries < MANY && is_at_function_start(site->kprobe.addr) && ++kprobes_at_entries == MANY)
-		spile_session_emit(SPILE_RECORD_WARN, "%u entries of functions and more are not served by ftrace, which their code was built without: they become kprobes one by one, which takes long",
-				   MANY);
+	if (kprobes_at_entries < MANY && is_at_function_start(site->kprobe.addr) &&
+	    ++kprobes_at_entries == MANY)
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"%u entries of functions and more are not served by ftrace, which their code was built without: they become kprobes one by one, which takes long",
+			MANY);
 }
 
 /* A kretprobe's kprobe is in the same place. */
@@ -116,8 +122,10 @@ static void arm_entries(void)
 	for (i = 0; i < spile_script.probe_count; i++)
 		refused += spile_entry_refused(&spile_sites[i]);
 	if (refused > MANY && !spile_arming_ended())
-		spile_session_emit(SPILE_RECORD_WARN, "%u probes at entries of functions are not served by ftrace (rc %d): they become kprobes one by one, which takes long",
-				   refused, refusal);
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"%u probes at entries of functions are not served by ftrace (rc %d): they become kprobes one by one, which takes long",
+			refused, refusal);
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
 
@@ -125,7 +133,9 @@ static void arm_entries(void)
 			continue;
 		site->by_entry = false;
 		/* Where ftrace is switched off a kprobe on it would be armed and never hit. */
-		error = !spile_arming_goes_on() ? -EINTR : refusal == -EBUSY ? refusal : enable(site);
+		error = !spile_arming_goes_on() ? -EINTR :
+			refusal == -EBUSY	? refusal :
+						  enable(site);
 		if (!error)
 			continue;
 		unregister(site);
@@ -145,7 +155,9 @@ static void enable_registered(void)
 		if (!site->to_enable)
 			continue;
 		site->to_enable = false;
-		/* Of arming that was ended the others stay disabled, and are unregistered together. */
+		/*
+		 * Of arming that was ended the others stay disabled, and are unregistered together.
+		 */
 		if (!spile_arming_goes_on())
 			continue;
 		error = enable_kprobe(&site->kprobe);
@@ -199,7 +211,9 @@ void spile_kprobe_turn(struct spile_site *site, bool on)
 		site->to_enable = false;
 		return;
 	}
-	/* Now ftrace may serve others at the function, in a way that does not suffice for this one. */
+	/*
+	 * Now ftrace may serve others at the function, in a way that does not suffice for this one.
+	 */
 	site->by_entry = false;
 	error = on ? enable(site) : disable_kprobe(&site->kprobe);
 	if (error && on)

@@ -39,7 +39,8 @@ static struct spile_site *site_of(struct kretprobe_instance *instance)
 
 static int handle_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	return !spile_run_hit(site_of(instance), true, (unsigned long *)regs, (char *)instance->data);
+	return !spile_run_hit(site_of(instance), true, (unsigned long *)regs,
+			      (char *)instance->data);
 }
 NOKPROBE_SYMBOL(handle_entry);
 
@@ -77,10 +78,13 @@ size_t spile_return_bytes(const struct spile_probe *probe)
 	size_t active = probe->maxactive ? probe->maxactive : spile_returns_active();
 
 	/* Each instance is an allocation of its own, which the kernel rounds up. */
-	return active * roundup_pow_of_two(sizeof(struct kretprobe_instance) + SPILE_RETURN_EXTRA + probe->entry_bytes);
+	return active * roundup_pow_of_two(sizeof(struct kretprobe_instance) + SPILE_RETURN_EXTRA +
+					   probe->entry_bytes);
 }
 
-/* Whether the machine affords the instances of all returns: -ENOMEM, and the kernel's log says it. */
+/*
+ * Whether the machine affords the instances of all returns: -ENOMEM, and the kernel's log says it.
+ */
 static int check_memory(void)
 {
 	size_t bytes = 0;
@@ -90,7 +94,8 @@ static int check_memory(void)
 		if (spile_script.probes[i].kind == SPILE_PROBE_KRETPROBE &&
 		    check_add_overflow(bytes, spile_return_bytes(&spile_script.probes[i]), &bytes))
 			bytes = SIZE_MAX;
-	if (spile_session_affords("calls in flight of .return probes (maxactive, KRETACTIVE)", bytes, 0))
+	if (spile_session_affords("calls in flight of .return probes (maxactive, KRETACTIVE)",
+				  bytes, 0))
 		return 0;
 	return -ENOMEM;
 }
@@ -104,7 +109,8 @@ static int register_alone(struct spile_site *site, unsigned int flags)
 
 	/* Since the module was loaded others may have taken what there was. */
 	if (spile_return_bytes(probe) > SPILE_RETURN_LOOK &&
-	    !spile_session_affords("calls in flight of a .return probe (maxactive, KRETACTIVE)", spile_return_bytes(probe), 0))
+	    !spile_session_affords("calls in flight of a .return probe (maxactive, KRETACTIVE)",
+				   spile_return_bytes(probe), 0))
 		return -ENOMEM;
 	memset(kretprobe, 0, sizeof(*kretprobe));
 	spile_attach_place(&kretprobe->kp, site);

@@ -49,8 +49,12 @@ static u64 packed_number(const u8 **at, const u8 *end)
 	return value;
 }
 
-/* The last of `count` pairs of words from `first` on whose first word is not above `at`; count: there is none. */
-static unsigned int search_pairs(const struct spile_lines *table, unsigned int first, unsigned int count, u32 at)
+/*
+ * The last of `count` pairs of words from `first` on whose first word is not above
+ * `at`; count: there is none.
+ */
+static unsigned int search_pairs(const struct spile_lines *table, unsigned int first,
+				 unsigned int count, u32 at)
 {
 	unsigned int low = 0, high = count;
 
@@ -67,8 +71,10 @@ static unsigned int search_pairs(const struct spile_lines *table, unsigned int f
 
 static bool find_in(const struct spile_lines *table, u32 wanted, struct spile_line *line)
 {
-	unsigned int blocks = table_word(table, LINES_BLOCKS), files = table_word(table, LINES_FILES);
-	unsigned int first_block = LINES_HEADER + table_word(table, LINES_SYMBOLS) * 2, first_file = first_block + blocks * 2;
+	unsigned int blocks = table_word(table, LINES_BLOCKS),
+		     files = table_word(table, LINES_FILES);
+	unsigned int first_block = LINES_HEADER + table_word(table, LINES_SYMBOLS) * 2,
+		     first_file = first_block + blocks * 2;
 	const u8 *rows = table->bytes + (first_file + files) * 4;
 	unsigned int block = search_pairs(table, first_block, blocks, wanted);
 	const u8 *at, *end;
@@ -80,7 +86,8 @@ static bool find_in(const struct spile_lines *table, u32 wanted, struct spile_li
 		return false;
 	place = table_word(table, first_block + block * 2);
 	at = rows + table_word(table, first_block + block * 2 + 1);
-	end = rows + (block + 1 < blocks ? table_word(table, first_block + block * 2 + 3) : table_word(table, LINES_ROW_BYTES));
+	end = rows + (block + 1 < blocks ? table_word(table, first_block + block * 2 + 3) :
+					   table_word(table, LINES_ROW_BYTES));
 	while (at < end) {
 		u64 step;
 
@@ -95,7 +102,8 @@ static bool find_in(const struct spile_lines *table, u32 wanted, struct spile_li
 	}
 	if (!found || number_of_line <= 0 || file >= files)
 		return false;
-	line->file = (const char *)rows + table_word(table, LINES_ROW_BYTES) + table_word(table, first_file + file);
+	line->file = (const char *)rows + table_word(table, LINES_ROW_BYTES) +
+		     table_word(table, first_file + file);
 	line->line = number_of_line;
 	return true;
 }
@@ -125,7 +133,8 @@ bool spile_line_in_module(const char *text, struct spile_line *line)
 		const char *digit;
 		u32 name;
 
-		if (!length || strncmp(open + 1, table->module, length) || (open[1 + length] != ']' && open[1 + length] != ' '))
+		if (!length || strncmp(open + 1, table->module, length) ||
+		    (open[1 + length] != ']' && open[1 + length] != ' '))
 			continue;
 		name = name_hash(text, plus - text);
 		symbol = search_pairs(table, LINES_HEADER, symbols, name);
@@ -133,7 +142,8 @@ bool spile_line_in_module(const char *text, struct spile_line *line)
 			return false;
 		for (digit = plus + 3; isxdigit(*digit); digit++)
 			offset = offset << 4 | hex_to_bin(*digit);
-		return find_in(table, table_word(table, LINES_HEADER + symbol * 2 + 1) + offset, line);
+		return find_in(table, table_word(table, LINES_HEADER + symbol * 2 + 1) + offset,
+			       line);
 	}
 	return false;
 }

@@ -73,8 +73,10 @@ static bool is_local_anywhere(unsigned int index)
 	return false;
 }
 
-/* Holders stays -1 when this fails because of others' bytes: nobody new comes
- * in while we wait for those to leave. *claimed tells. */
+/*
+ * Holders stays -1 when this fails because of others' bytes: nobody new comes
+ * in while we wait for those to leave. *claimed tells.
+ */
 static bool try_all(unsigned int index, bool *claimed)
 {
 	struct lock *lock = &all_locks[index];
@@ -119,8 +121,11 @@ static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode
 }
 
 enum {
-	/* How long one poll may be thought to take, ns: so many are made at least, however late it is then.
-	 * What takes the time of a poll away from us may have taken the holder's as well. */
+	/*
+	 * How long one poll may be thought to take, ns: so many are made at least,
+	 * however late it is then. What takes the time of a poll away from us may have
+	 * taken the holder's as well.
+	 */
 	MOST_POLL_TIME = 4096,
 	MOST_WAITS = 100,	/* times lock_wait, for a lock that changes hands all the time */
 };
@@ -138,7 +143,8 @@ static __always_inline u32 state_of(const struct lock *lock)
 }
 
 /* The lock was held. */
-static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, bool *claimed, struct waited *waited)
+static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, bool *claimed,
+			      struct waited *waited)
 {
 	const u32 least_polls = spile_script.lock_wait / MOST_POLL_TIME;
 	const u64 most = (u64)spile_script.lock_wait * MOST_WAITS;
@@ -164,7 +170,8 @@ static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, boo
 			polls = 0;
 		}
 		stands = now - moved_at >= spile_script.lock_wait && polls >= least_polls;
-		too_long = now - waited->since >= most && now > waited->since && waited->polls >= least_polls;
+		too_long = now - waited->since >= most && now > waited->since &&
+			   waited->polls >= least_polls;
 	} while (!stands && !too_long);
 	if (*claimed)
 		atomic_set_release(&lock->holders, 0);
@@ -241,7 +248,8 @@ int spile_lock_init(void)
 		}
 		per_cpu(local_holders, cpu) = bytes;
 	}
-	spile_session_charge(spile_script.lock_count * sizeof(*all_locks) + local_bytes * num_possible_cpus());
+	spile_session_charge(spile_script.lock_count * sizeof(*all_locks) +
+			     local_bytes * num_possible_cpus());
 	return 0;
 }
 

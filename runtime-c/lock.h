@@ -11,7 +11,10 @@
 
 #include "script.h"
 
-/* locks: (index << 2) | enum spile_lock_mode, ascending. False: could not be had in time, none is held. */
+/*
+ * locks: (index << 2) | enum spile_lock_mode, ascending. False: could not be had in
+ * time, none is held.
+ */
 bool spile_lock_all(const unsigned int *locks, unsigned int count);
 void spile_unlock_all(const unsigned int *locks, unsigned int count);
 

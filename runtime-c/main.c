@@ -41,7 +41,10 @@ static void wait_for_users(void)
 #endif
 }
 
-/* Without force nobody has the device open, so its release has stopped the session, unless it was kept. */
+/*
+ * Without force nobody has the device open, so its release has stopped the session,
+ * unless it was kept.
+ */
 static void end_session(void)
 {
 	spile_control_exit();
@@ -53,7 +56,10 @@ static void end_session(void)
 	wait_for_users();
 }
 
-/* Started in this order, ended in the reverse. A part that cannot fail has prepare() in place of init(). */
+/*
+ * Started in this order, ended in the reverse. A part that cannot fail has prepare() in
+ * place of init().
+ */
 static const struct {
 	int (*init)(void);
 	void (*prepare)(void);

@@ -12,7 +12,8 @@
 
 enum {
 	DELETE_STEPS = 2,
-	MAKING_TRIES = 1 << 22,	/* some 100 ms: a holder has interrupts off, only a hypervisor stops it */
+	/* some 100 ms: a holder has interrupts off, only a hypervisor stops it */
+	MAKING_TRIES = 1 << 22,
 };
 
 struct spile_table *spile_tables;
@@ -51,7 +52,8 @@ bool spile_map_matches(const struct spile_table *table, const struct spile_eleme
 			/* Read once: of an element that is being replaced it changes. */
 			unsigned int length = READ_ONCE(slot->length);
 
-			if (length != keys[i].text.length || !spile_same_text(slot->text, keys[i].text.text, length))
+			if (length != keys[i].text.length ||
+			    !spile_same_text(slot->text, keys[i].text.text, length))
 				return false;
 		} else if (*(const spile_long *)mine != keys[i].number) {
 			return false;
@@ -65,7 +67,9 @@ static inline unsigned int hash_of(const struct spile_table *table, const union 
 	if (table->single_long)
 		return spile_hash_long(table, keys[0].number);
 	if (table->single_text)
-		return spile_hash_text(keys[0].text.text, keys[0].text.length, table->seeds[0], table->seeds[SPILE_MAX_KEYS]) >> 32;
+		return spile_hash_text(keys[0].text.text, keys[0].text.length, table->seeds[0],
+				       table->seeds[SPILE_MAX_KEYS]) >>
+		       32;
 	return hash_of_keys(table, keys);
 }
 
@@ -79,7 +83,8 @@ static inline bool has_keys(const struct spile_table *table, const struct spile_
 	return element->hash == hash && spile_map_matches(table, element, keys, 0);
 }
 
-static inline unsigned int find_element(const struct spile_table *table, const union spile_key *keys, unsigned int hash)
+static inline unsigned int find_element(const struct spile_table *table,
+					const union spile_key *keys, unsigned int hash)
 {
 	unsigned int number = *spile_bucket(table, hash);
 
@@ -130,7 +135,8 @@ static void write_slot(struct spile_slot *slot, struct spile_string s)
 	WRITE_ONCE(slot->length, length);
 }
 
-static void write_keys(struct spile_table *table, struct spile_element *element, const union spile_key *keys)
+static void write_keys(struct spile_table *table, struct spile_element *element,
+		       const union spile_key *keys)
 {
 	const struct spile_map *map = table->map;
 	unsigned int i;
@@ -146,7 +152,8 @@ static void write_keys(struct spile_table *table, struct spile_element *element,
 }
 
 /* An element for new keys; 0 when the table is full. Its value is the last one's. */
-static unsigned int make_element(struct spile_table *table, const union spile_key *keys, unsigned int hash)
+static unsigned int make_element(struct spile_table *table, const union spile_key *keys,
+				 unsigned int hash)
 {
 	const struct spile_map *map = table->map;
 	struct spile_element *element;
@@ -222,8 +229,10 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
 	return number;
 }
 
-/* Bounded wait for those that are making elements on other CPUs. On this CPU
- * nobody can be: this handler owns its context. */
+/*
+ * Bounded wait for those that are making elements on other CPUs. On this CPU
+ * nobody can be: this handler owns its context.
+ */
 static bool begin_making(struct spile_table *table)
 {
 	unsigned int tries;
@@ -257,7 +266,8 @@ struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_tabl
 	return found;
 }
 
-struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *table, const union spile_key *keys)
+struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *table,
+				  const union spile_key *keys)
 {
 	unsigned int hash = hash_of(table, keys);
 	struct spile_found found = spile_find_concurrently(table, hash, has_keys, keys);
@@ -272,7 +282,8 @@ static void delete_element(struct spile_table *table, unsigned int number)
 	table->free = number;
 }
 
-spile_long spile_map_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys)
+spile_long spile_map_long(struct spile_context *c, const struct spile_map *map,
+			  const union spile_key *keys)
 {
 	const struct spile_table *table = spile_table_of(map);
 	unsigned int number = spile_map_find(table, keys);
@@ -281,7 +292,8 @@ spile_long spile_map_long(struct spile_context *c, const struct spile_map *map, 
 	return number ? *(spile_long *)spile_element_value(table, spile_element(table, number)) : 0;
 }
 
-struct spile_string spile_map_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys)
+struct spile_string spile_map_text(struct spile_context *c, const struct spile_map *map,
+				   const union spile_key *keys)
 {
 	const struct spile_table *table = spile_table_of(map);
 	unsigned int number = spile_map_find(table, keys);
@@ -307,7 +319,8 @@ static unsigned int first_match(struct spile_context *c, const struct spile_tabl
 	return number;
 }
 
-int spile_map_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any)
+int spile_map_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
+		  unsigned int any)
 {
 	const struct spile_table *table = spile_table_of(map);
 
@@ -318,7 +331,8 @@ int spile_map_has(struct spile_context *c, const struct spile_map *map, const un
 	return first_match(c, table, keys, any) != 0;
 }
 
-void spile_map_set_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value)
+void spile_map_set_long(struct spile_context *c, const struct spile_map *map,
+			const union spile_key *keys, spile_long value)
 {
 	struct spile_table *table = spile_table_of(map);
 	bool made;
@@ -328,8 +342,8 @@ void spile_map_set_long(struct spile_context *c, const struct spile_map *map, co
 		*(spile_long *)spile_element_value(table, spile_element(table, number)) = value;
 }
 
-void spile_map_set_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
-			struct spile_string value)
+void spile_map_set_text(struct spile_context *c, const struct spile_map *map,
+			const union spile_key *keys, struct spile_string value)
 {
 	struct spile_table *table = spile_table_of(map);
 	bool made;
@@ -354,19 +368,22 @@ static noinline spile_long add_any(struct spile_context *c, struct spile_table *
 	return *value = spile_add(*value, delta);
 }
 
-spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta)
+spile_long spile_map_add(struct spile_context *c, const struct spile_map *map,
+			 const union spile_key *keys, spile_long delta)
 {
 	return add_any(c, spile_table_of(map), keys, delta);
 }
 
-static noinline spile_long add_new(struct spile_context *c, struct spile_table *table, spile_long number, spile_long delta)
+static noinline spile_long add_new(struct spile_context *c, struct spile_table *table,
+				   spile_long number, spile_long delta)
 {
 	union spile_key key = { .number = number };
 
 	return add_any(c, table, &key, delta);
 }
 
-spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta)
+spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key,
+			     spile_long delta)
 {
 	struct spile_table *table = spile_table_of(map);
 	unsigned int number = *spile_bucket(table, spile_hash_long(table, key));
@@ -384,7 +401,8 @@ spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *ma
 	return add_new(c, table, key, delta);
 }
 
-void spile_map_delete(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any)
+void spile_map_delete(struct spile_context *c, const struct spile_map *map,
+		      const union spile_key *keys, unsigned int any)
 {
 	struct spile_table *table = spile_table_of(map);
 	unsigned int number, next;
@@ -430,7 +448,8 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 
 	table->map = map;
 	if (map->value == SPILE_VALUE_STATS) {
-		table->keeps_more = map->stats.variance || map->stats.histogram != SPILE_HISTOGRAM_NONE;
+		table->keeps_more = map->stats.variance ||
+				    map->stats.histogram != SPILE_HISTOGRAM_NONE;
 		table->local = *local;
 		table->local_stride = spile_stats_bytes(&map->stats);
 		/* Element 0 is that of a map without keys. */

@@ -26,7 +26,8 @@ static inline char *spile_map_values(struct spile_context *c)
 	return spile_cpu_of(c)->values;
 }
 #else
-void spile_fail_text(struct spile_context *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void spile_fail_text(struct spile_context *c, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* This CPU's memory for aggregates. */
 char *spile_map_values(struct spile_context *c);
 #define noinline __attribute__((noinline))
@@ -38,7 +39,8 @@ struct spile_element {
 	unsigned int hash;
 	unsigned int older;	/* order of making; 0: none */
 	unsigned int newer;
-	__u64 generation;	/* odd while keys are being written; a new one for each use of the element, from 2 */
+	/* odd while keys are being written; a new one for each use of the element, from 2 */
+	__u64 generation;
 	__u64 sequence;		/* of its making: counts up */
 };
 
@@ -60,7 +62,8 @@ struct spile_table {
 	unsigned int wraps;		/* map->wrap */
 	unsigned int most;		/* map->entries */
 	unsigned int keeps_more;	/* of an aggregate: variance or histogram too */
-	unsigned int value;		/* offset in the element; of an aggregate: its key while sorted */
+	/* offset in the element; of an aggregate: its key while sorted */
+	unsigned int value;
 	size_t elements_bytes;
 	size_t buckets_bytes;
 	size_t local;			/* offset in a CPU's values */
@@ -89,17 +92,20 @@ static inline struct spile_table *spile_table_of(const struct spile_map *map)
 	return &spile_tables[map->index];
 }
 
-static inline struct spile_element *spile_element(const struct spile_table *table, unsigned int number)
+static inline struct spile_element *spile_element(const struct spile_table *table,
+						  unsigned int number)
 {
 	return (struct spile_element *)(table->elements + (size_t)number * table->stride);
 }
 
-static inline void *spile_element_key(const struct spile_table *table, const struct spile_element *element, unsigned int key)
+static inline void *spile_element_key(const struct spile_table *table,
+				      const struct spile_element *element, unsigned int key)
 {
 	return (char *)element + table->keys[key];
 }
 
-static inline void *spile_element_value(const struct spile_table *table, const struct spile_element *element)
+static inline void *spile_element_value(const struct spile_table *table,
+					const struct spile_element *element)
 {
 	return (char *)element + table->value;
 }
@@ -118,14 +124,17 @@ static inline unsigned int spile_slot_bytes(void)
 /* The element with these keys, 0 if there is none. Bounded by the elements of one bucket. */
 unsigned int spile_map_find(const struct spile_table *table, const union spile_key *keys);
 
-/* The same for whoever feeds an aggregate: made if absent; 0 and an error if it
+/*
+ * The same for whoever feeds an aggregate: made if absent; 0 and an error if it
  * cannot be. generation: of the element that had the keys when it was looked at.
- * _new: where spile_find_concurrently() (map_find.h) has found none. */
+ * _new: where spile_find_concurrently() (map_find.h) has found none.
+ */
 struct spile_found {
 	unsigned long number;
 	__u64 generation;
 };
-struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *table, const union spile_key *keys);
+struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *table,
+				  const union spile_key *keys);
 struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_table *table,
 				      const union spile_key *keys, unsigned int hash);
 
@@ -134,13 +143,17 @@ bool spile_map_matches(const struct spile_table *table, const struct spile_eleme
 		       const union spile_key *keys, unsigned int any);
 
 /* What looking at one element for it takes, in steps. */
-static inline unsigned int spile_map_match_steps(const struct spile_table *table, const union spile_key *keys)
+static inline unsigned int spile_map_match_steps(const struct spile_table *table,
+						 const union spile_key *keys)
 {
 	return keys ? 1 + table->map->keys : 1;
 }
 
-/* Offsets and sizes of a new table, zeroed before. The memory for its elements and buckets is then to
- * be put there, zeroed, as many bytes as it says. *local: its place in a CPU's values, advanced by what it takes there. */
+/*
+ * Offsets and sizes of a new table, zeroed before. The memory for its elements and
+ * buckets is then to be put there, zeroed, as many bytes as it says. *local: its place
+ * in a CPU's values, advanced by what it takes there.
+ */
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);
 
 #endif

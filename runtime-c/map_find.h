@@ -72,8 +72,10 @@ static __always_inline __u64 spile_hash_text(const char *text, unsigned int leng
 	return spile_fold(a ^ other, b ^ hash);
 }
 
-/* One long: the upper half of its product with a random odd number, which keeps
- * apart any two keys but for one pair in 2^31 (multiply-shift hashing). */
+/*
+ * One long: the upper half of its product with a random odd number, which keeps
+ * apart any two keys but for one pair in 2^31 (multiply-shift hashing).
+ */
 static inline unsigned int spile_hash_long(const struct spile_table *table, spile_long key)
 {
 	return ((__u64)key * table->seeds[0]) >> 32;

@@ -16,14 +16,19 @@
 #include "session.h"
 #include "stats.h"
 
-/* Elements and buckets of one table in one piece; the buckets come last. An element has less than 1 MiB, and there
- * are less than 2^31: no overflow. */
+/*
+ * Elements and buckets of one table in one piece; the buckets come last. An element has
+ * less than 1 MiB, and there are less than 2^31: no overflow.
+ */
 static size_t table_bytes(const struct spile_table *table)
 {
 	return ALIGN(table->elements_bytes, SMP_CACHE_BYTES) + table->buckets_bytes;
 }
 
-/* What all tables need, SIZE_MAX if that is more than there can be; lays them out. local: bytes for each CPU, likewise. */
+/*
+ * What all tables need, SIZE_MAX if that is more than there can be; lays them out.
+ * local: bytes for each CPU, likewise.
+ */
 static size_t lay_out(size_t *local)
 {
 	size_t bytes = 0;
@@ -107,7 +112,8 @@ int spile_maps_init(void)
 	for (i = 0; i < spile_script.map_count; i++)
 		if (!spile_script.maps[i]->keys)
 			spile_stats_reset_everywhere(&spile_tables[i]);
-	spile_session_charge(spile_script.map_count * sizeof(*spile_tables) + shared + local * num_possible_cpus());
+	spile_session_charge(spile_script.map_count * sizeof(*spile_tables) + shared +
+			     local * num_possible_cpus());
 	return 0;
 }
 

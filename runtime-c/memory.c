@@ -28,7 +28,8 @@
 #ifdef CONFIG_X86_64
 static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
 {
-	return spile_is_kernel_range(address, bytes, __VIRTUAL_MASK_SHIFT + 1, VSYSCALL_ADDR, PAGE_SIZE);
+	return spile_is_kernel_range(address, bytes, __VIRTUAL_MASK_SHIFT + 1, VSYSCALL_ADDR,
+				     PAGE_SIZE);
 }
 #else
 static __always_inline bool is_kernel_range(unsigned long address, size_t bytes)
@@ -52,7 +53,8 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 		/* A kernel thread still has the last task's user memory mapped: not its own. */
 		if (!current->mm)
 			return -EFAULT;
-		error = copy_from_user_nofault(to, (const void __user *)(unsigned long)address, bytes);
+		error = copy_from_user_nofault(to, (const void __user *)(unsigned long)address,
+					       bytes);
 	}
 	return error ? -EFAULT : 0;
 }
@@ -61,7 +63,8 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
  * One value of kernel memory. What copy_from_kernel_nofault() does, without its
  * loops and calls: 40 instructions instead of 90 for each -> of a script.
  */
-static __always_inline bool read_kernel_value(spile_ulong address, unsigned int size, spile_ulong *value)
+static __always_inline bool read_kernel_value(spile_ulong address, unsigned int size,
+					      spile_ulong *value)
 {
 	const char *at = (const char *)(unsigned long)address;
 

@@ -14,9 +14,11 @@
 int __must_check spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user);
 int __must_check spile_memory_write(spile_ulong address, const void *from, size_t bytes);
 
-/* Up to `most` bytes of a NUL-terminated string, without the NUL, to out. Returns
+/*
+ * Up to `most` bytes of a NUL-terminated string, without the NUL, to out. Returns
  * their number or -EFAULT. Reads nothing behind the NUL but up to 63 bytes within
- * the same aligned 64. */
+ * the same aligned 64.
+ */
 int __must_check spile_memory_string(char *out, unsigned int most, spile_ulong address, bool user);
 
 #endif

@@ -48,11 +48,12 @@ static bool is_right_build(const struct spile_target *target, const struct modul
 	rodata = spile_module_rodata(module, &bytes);
 	if (spile_build_id_scan(target, rodata, bytes, found, &found_bytes))
 		return true;
-	spile_session_emit(SPILE_RECORD_WARN,
-			   "Build-id mismatch [man warning::buildid]: module \"%s\" expected %s actual %s",
-			   target->name,
-			   spile_build_id_text(expected_text, target->build_id, target->build_id_bytes),
-			   spile_build_id_text(found_text, found, found_bytes));
+	spile_session_emit(
+		SPILE_RECORD_WARN,
+		"Build-id mismatch [man warning::buildid]: module \"%s\" expected %s actual %s",
+		target->name,
+		spile_build_id_text(expected_text, target->build_id, target->build_id_bytes),
+		spile_build_id_text(found_text, found, found_bytes));
 	return false;
 }
 
@@ -99,7 +100,8 @@ int spile_modules_check(void)
 		 * waits for spile_session.lock and comes after us.
 		 */
 		if (module && READ_ONCE(module->state) == MODULE_STATE_LIVE) {
-			states[i].present = is_right_build(target, module) && spile_imprints_hold(i, module);
+			states[i].present = is_right_build(target, module) &&
+					    spile_imprints_hold(i, module);
 			states[i].module = module;
 			states[i].is_script = is_script(module);
 			if (states[i].present)
@@ -162,7 +164,8 @@ static void module_comes(unsigned int i, struct module *module)
 	if (spile_session_state != SPILE_STATE_RUNNING)
 		return;
 	spile_sites_arm(i);
-	spile_session_emit(SPILE_RECORD_NOTICE, "module \"%s\" has come: probes armed", target->name);
+	spile_session_emit(SPILE_RECORD_NOTICE, "module \"%s\" has come: probes armed",
+			   target->name);
 }
 
 static void module_goes(unsigned int i)

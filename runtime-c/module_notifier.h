@@ -9,8 +9,10 @@
 #include <linux/compiler.h>
 #include <linux/types.h>
 
-/* Before SPILE_START: looks at the modules that are loaded now. -EKEYREJECTED,
- * with a WARN record, if one is another build. Under spile_session.lock. */
+/*
+ * Before SPILE_START: looks at the modules that are loaded now. -EKEYREJECTED,
+ * with a WARN record, if one is another build. Under spile_session.lock.
+ */
 int __must_check spile_modules_check(void);
 /* Whether spile_modules_check() has found the module of a target loaded. */
 bool spile_modules_present(unsigned int target);
@@ -18,7 +20,10 @@ bool spile_modules_present(unsigned int target);
 struct module *spile_modules_of(unsigned int target);
 
 struct spile_site;
-/* Whether the site is in a module that spile has made: what runs at hits is no place for probes. Under spile_session.lock. */
+/*
+ * Whether the site is in a module that spile has made: what runs at hits is no place
+ * for probes. Under spile_session.lock.
+ */
 bool spile_modules_is_script(const struct spile_site *site);
 
 int __must_check spile_modules_init(void);

@@ -18,7 +18,8 @@
 
 #ifdef CONFIG_KALLSYMS
 /* Symbols that it takes from elsewhere have no section. */
-void spile_module_symbols_each(struct module *module, void (*see)(const char *name, unsigned long address))
+void spile_module_symbols_each(struct module *module,
+			       void (*see)(const char *name, unsigned long address))
 {
 	const struct mod_kallsyms *kallsyms;
 	unsigned int i;
@@ -47,7 +48,8 @@ unsigned long spile_module_symbol_address(struct module *module, const char *nam
 	for (i = 0; kallsyms && i < kallsyms->num_symtab; i++) {
 		const Elf_Sym *symbol = &kallsyms->symtab[i];
 
-		if (symbol->st_shndx != SHN_UNDEF && !strcmp(kallsyms->strtab + symbol->st_name, name)) {
+		if (symbol->st_shndx != SHN_UNDEF &&
+		    !strcmp(kallsyms->strtab + symbol->st_name, name)) {
 			address = symbol->st_value;
 			break;
 		}
@@ -56,7 +58,10 @@ unsigned long spile_module_symbol_address(struct module *module, const char *nam
 	return address;
 }
 #else
-void spile_module_symbols_each(struct module *module, void (*see)(const char *name, unsigned long address)) { }
+void spile_module_symbols_each(struct module *module,
+			       void (*see)(const char *name, unsigned long address))
+{
+}
 
 unsigned long spile_module_symbol_address(struct module *module, const char *name)
 {
@@ -75,9 +80,10 @@ void spile_module_symbols_find(unsigned int target, struct module *module)
 			continue;
 		WRITE_ONCE(symbol->address, spile_module_symbol_address(module, symbol->name));
 		if (!symbol->address)
-			spile_session_emit(SPILE_RECORD_WARN,
-					   "module \"%s\": the kernel keeps no address of \"%s\" (CONFIG_KALLSYMS_ALL): variables cannot be read",
-					   spile_script.targets[target].name, symbol->name);
+			spile_session_emit(
+				SPILE_RECORD_WARN,
+				"module \"%s\": the kernel keeps no address of \"%s\" (CONFIG_KALLSYMS_ALL): variables cannot be read",
+				spile_script.targets[target].name, symbol->name);
 	}
 }
 

@@ -17,7 +17,8 @@
 #include <net/net_namespace.h>
 
 /* Softirqs, or the sender's context with softirqs off. */
-static unsigned int handle_packet(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+static unsigned int handle_packet(void *priv, struct sk_buff *skb,
+				  const struct nf_hook_state *state)
 {
 	struct spile_site *site = priv;
 	unsigned long words[SPILE_PACKET_WORDS] = {

@@ -88,7 +88,8 @@ void spile_owner_state(struct spile_owner *state)
 		.uid = from_kuid(&init_user_ns, owner_uid),
 		.gid = from_kgid(&init_user_ns, owner_gid),
 		.rank = stated_rank,
-		.flags = (stated_service ? SPILE_OWNER_SERVICE : 0) | (READ_ONCE(has_set) ? SPILE_OWNER_HAS_SET : 0),
+		.flags = (stated_service ? SPILE_OWNER_SERVICE : 0) |
+			 (READ_ONCE(has_set) ? SPILE_OWNER_HAS_SET : 0),
 		.most_bytes = stated_most,
 		.loaded = owner_loaded,
 	};

@@ -70,17 +70,20 @@ u64 spile_past_code_forgotten(void)
 static bool is_mark(const char *name)
 {
 	return (name[0] == '.' && name[1] == 'L') || (name[0] == 'L' && name[1] == '0') ||
-	       (name[0] == '$' && name[1] && strchr("axdt", name[1]) && (!name[2] || name[2] == '.'));
+	       (name[0] == '$' && name[1] && strchr("axdt", name[1]) &&
+		(!name[2] || name[2] == '.'));
 }
 
 #ifdef CONFIG_KALLSYMS
 /* Name of a symbol in that code, with its place there; 0 if it is in none. */
-static const char *symbol_in(const struct mod_kallsyms *table, unsigned int i, const struct past_code *code, u32 *offset)
+static const char *symbol_in(const struct mod_kallsyms *table, unsigned int i,
+			     const struct past_code *code, u32 *offset)
 {
 	const Elf_Sym *symbol = &table->symtab[i];
 	const char *name = table->strtab + symbol->st_name;
 
-	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value - code->start >= code->bytes || !*name || is_mark(name))
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value - code->start >= code->bytes ||
+	    !*name || is_mark(name))
 		return NULL;
 	*offset = symbol->st_value - code->start;
 	return name;
@@ -95,7 +98,10 @@ static int compare_places(const void *left, const void *right)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-/* What the kernel keeps of the code of a module that is in its notifier, so that it does not change; 0 if there is no memory. */
+/*
+ * What the kernel keeps of the code of a module that is in its notifier, so that it
+ * does not change; 0 if there is no memory.
+ */
 static struct past_code *copy_code(struct module *module, unsigned long start, unsigned long bytes)
 {
 	const struct past_code range = { .start = start, .bytes = bytes };
@@ -231,8 +237,9 @@ static void text_in(const struct past_code *code, char *text, unsigned long addr
 	begin = code->symbols[low - 1].offset;
 	while (low > 1 && code->symbols[low - 2].offset == begin)
 		low--;
-	scnprintf(text, SPILE_SYMBOL_TEXT, "%s+%#x/%#x [%s]", code->names + code->symbols[low - 1].name, wanted - begin,
-		  end - begin, code->module);
+	scnprintf(text, SPILE_SYMBOL_TEXT, "%s+%#x/%#x [%s]",
+		  code->names + code->symbols[low - 1].name, wanted - begin, end - begin,
+		  code->module);
 }
 
 bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *until)

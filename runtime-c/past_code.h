@@ -27,8 +27,10 @@ void spile_past_code_unlock(void);
  * spile_symbol_text() does; `until`: when it went.
  */
 bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *until);
-/* Under the lock. What went up to this time may not be kept any more, so that of records of before only the kernel's own
- * addresses are sure; 0: all is kept. */
+/*
+ * Under the lock. What went up to this time may not be kept any more, so that of
+ * records of before only the kernel's own addresses are sure; 0: all is kept.
+ */
 u64 spile_past_code_forgotten(void);
 
 /* When no event comes any more. */

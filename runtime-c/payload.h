@@ -23,9 +23,12 @@ static inline bool spile_payload_long(struct spile_payload *payload, __s64 *valu
 	return true;
 }
 
-/* String or memory part. *count is SPILE_FAULT, with no bytes, for memory that
- * could not be read. */
-static inline bool spile_payload_bytes(struct spile_payload *payload, const char **bytes, __u32 *count)
+/*
+ * String or memory part. *count is SPILE_FAULT, with no bytes, for memory that
+ * could not be read.
+ */
+static inline bool spile_payload_bytes(struct spile_payload *payload, const char **bytes,
+				       __u32 *count)
 {
 	size_t room = payload->end - payload->at;
 	__u64 part;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * perf events and timer.profile: one event on each CPU (cpu_events.h). Handlers run in NMI for hardware events, in hard interrupts for
- * the kernel's own. A counter has no handler: other probes read it, and it stays
- * until the module goes, for they may still run when it is disarmed.
+ * perf events and timer.profile: one event on each CPU (cpu_events.h). Handlers run in
+ * NMI for hardware events, in hard interrupts for the kernel's own. A counter has no
+ * handler: other probes read it, and it stays until the module goes, for they may still
+ * run when it is disarmed.
  */
 #include <linux/irqflags.h>
 #include <linux/perf_event.h>
@@ -13,18 +14,21 @@
 #include "family.h"
 #include "site.h"
 
-static void handle_overflow(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
+static void handle_overflow(struct perf_event *event, struct perf_sample_data *data,
+			    struct pt_regs *regs)
 {
 	unsigned long flags;
 
 	raw_local_irq_save(flags);
-	spile_context_run(event->overflow_handler_context, SPILE_STATE_RUNNING, (unsigned long *)regs);
+	spile_context_run(event->overflow_handler_context, SPILE_STATE_RUNNING,
+			  (unsigned long *)regs);
 	raw_local_irq_restore(flags);
 }
 
 static bool is_counter(const struct spile_site *site)
 {
-	return site->probe->kind == SPILE_PROBE_PERF && site->probe->perf.sample == SPILE_SAMPLE_COUNTER;
+	return site->probe->kind == SPILE_PROBE_PERF &&
+	       site->probe->perf.sample == SPILE_SAMPLE_COUNTER;
 }
 
 static struct perf_event_attr attributes(const struct spile_perf *perf)
@@ -57,7 +61,8 @@ static struct perf_event *create_overflow_event(struct spile_site *site, int cpu
 {
 	struct perf_event_attr attr = attributes(&site->probe->perf);
 
-	return perf_event_create_kernel_counter(&attr, cpu, NULL, is_counter(site) ? NULL : handle_overflow, site);
+	return perf_event_create_kernel_counter(&attr, cpu, NULL,
+						is_counter(site) ? NULL : handle_overflow, site);
 }
 
 static int arm_events(struct spile_site *site)
@@ -83,8 +88,10 @@ static void release_counters(void)
 			spile_cpu_events_release(&spile_sites[i]);
 }
 
-/* What this CPU has counted; 0 on one that has no such event. As perf_event_read_local() of kernel/events/core.c,
- * which modules cannot call. */
+/*
+ * What this CPU has counted; 0 on one that has no such event. As
+ * perf_event_read_local() of kernel/events/core.c, which modules cannot call.
+ */
 spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe)
 {
 	struct perf_event **events = smp_load_acquire(&spile_sites[probe].events);

@@ -61,8 +61,10 @@ static inline __u64 spile_get_u64(const void *at)
 	return value;
 }
 
-/* Bytecode being read. Whoever reads checks `at < end` before an operation and
- * with spile_code_has() before its operands: a short one ends the reading. */
+/*
+ * Bytecode being read. Whoever reads checks `at < end` before an operation and
+ * with spile_code_has() before its operands: a short one ends the reading.
+ */
 struct spile_code {
 	const unsigned char *at;
 	const unsigned char *end;

@@ -190,7 +190,8 @@ static bool integer_is_sound(const unsigned char *operands)
 }
 
 /* Bytes of the object that an item is about, 0 when it lies outside it. */
-static const char *item_bytes(const struct spile_pretty_item *item, const char *raw, __u32 raw_bytes)
+static const char *item_bytes(const struct spile_pretty_item *item, const char *raw,
+			      __u32 raw_bytes)
 {
 	unsigned long size = item->op == SPILE_PRETTY_CHARS ? item->length :
 		item->op == SPILE_PRETTY_INTEGER ? item->operands[4] : 8;

@@ -23,7 +23,8 @@ struct spile_pretty_item {
 	bool separator;			/* ", " stands before it: a new element of a REPEAT */
 	unsigned long offset;		/* INTEGER CHARS STRING_POINTER: from the object's start */
 	const unsigned char *operands;	/* after the op byte */
-	__u32 length;			/* LITERAL: of the text at operands + 2; CHARS: of the array */
+	/* LITERAL: of the text at operands + 2; CHARS: of the array */
+	__u32 length;
 };
 
 struct spile_pretty_walk {
@@ -40,8 +41,10 @@ struct spile_pretty_walk {
 	bool separator;
 };
 
-/* Begins a walk; *object_bytes gets the size of the raw object. False for a
- * description too short to have one. */
+/*
+ * Begins a walk; *object_bytes gets the size of the raw object. False for a
+ * description too short to have one.
+ */
 bool spile_pretty_begin(struct spile_pretty_walk *walk, const unsigned char *description,
 			unsigned int description_bytes, __u32 *object_bytes);
 /* Next operation; false at the end and at anything malformed. */

@@ -38,7 +38,8 @@
 
 enum {
 	PROC_PATH_MAX = 320,
-	OPEN_BYTES_MAX = 16 << 20,	/* that all open files together may have; one may have more */
+	/* that all open files together may have; one may have more */
+	OPEN_BYTES_MAX = 16 << 20,
 	COPY_PATIENCE_MS = 2000,
 	COPY_LOOK_MS = 20,
 };
@@ -52,7 +53,8 @@ struct spile_procfs {
 	unsigned int most;	/* bytes that handlers may make of it */
 	bool made;
 	long charged;		/* to open_bytes */
-	struct list_head copying;	/* in `copies`, while bytes go to or come from `task`; under copies_lock */
+	/* in `copies`, while bytes go to or come from `task`; under copies_lock */
+	struct list_head copying;
 	struct task_struct *task;
 };
 
@@ -74,7 +76,8 @@ static LIST_HEAD(made_directories);
 
 static bool is_same_file(const struct spile_site *one, const struct spile_site *other)
 {
-	return other->probe->kind == SPILE_PROBE_PROCFS && !strcmp(one->probe->procfs.path, other->probe->procfs.path);
+	return other->probe->kind == SPILE_PROBE_PROCFS &&
+	       !strcmp(one->probe->procfs.path, other->probe->procfs.path);
 }
 
 /* The largest that a handler of the file asks for; one that does not say has MAXSTRINGLEN. */
@@ -188,8 +191,10 @@ static bool copies_go_on(void)
 	return there;
 }
 
-/* When it returns none is left that does not end by itself soon. A page that a task waits for it
- * waits for no more when it is to die, and nothing else brings it back. */
+/*
+ * When it returns none is left that does not end by itself soon. A page that a task waits for it
+ * waits for no more when it is to die, and nothing else brings it back.
+ */
 static void end_copies(void)
 {
 	struct spile_procfs *file;
@@ -203,9 +208,10 @@ static void end_copies(void)
 	spin_lock(&copies_lock);
 	list_for_each_entry(file, &copies, copying) {
 		/* While it is in the list, it is in our code: it cannot be gone. */
-		spile_session_emit(SPILE_RECORD_WARN,
-				   "process %d was killed: the file of a procfs probe could not be removed, because the memory that it reads or writes it with does not answer",
-				   task_tgid_nr(file->task));
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"process %d was killed: the file of a procfs probe could not be removed, because the memory that it reads or writes it with does not answer",
+			task_tgid_nr(file->task));
 		send_sig(SIGKILL, file->task, 1);
 	}
 	spin_unlock(&copies_lock);
@@ -265,8 +271,10 @@ static const struct proc_ops file_operations = {
 	.proc_lseek = default_llseek,
 };
 
-/* Whether there is something in /proc, or an error: a second entry of a name makes the kernel warn, so it is
- * not made where /proc cannot be looked at. */
+/*
+ * Whether there is something in /proc, or an error: a second entry of a name makes the
+ * kernel warn, so it is not made where /proc cannot be looked at.
+ */
 static int is_in_proc(const char *path)
 {
 	char full[PROC_PATH_MAX + 8];
@@ -355,7 +363,8 @@ static int arm_file(struct spile_site *site)
 	for (i = 0; i < spile_script.probe_count; i++) {
 		const struct spile_probe *probe = spile_sites[i].probe;
 
-		if (probe->kind == SPILE_PROBE_PROCFS && is_below(site->probe->procfs.path, probe->procfs.path))
+		if (probe->kind == SPILE_PROBE_PROCFS &&
+		    is_below(site->probe->procfs.path, probe->procfs.path))
 			return -ENOTDIR;
 		if (!is_same_file(site, &spile_sites[i]))
 			continue;
@@ -434,7 +443,11 @@ unsigned int spile_fn___procfs_value(struct spile_context *c, char *out)
 {
 	const struct spile_procfs *file = spile_cpu_of(c)->procfs;
 
-	return file ? spile_string_copy(out, (struct spile_string){ file->text, min(file->length, spile_script.string_bytes - 1) }) : 0;
+	return file ? spile_string_copy(out,
+					(struct spile_string){
+						file->text, min(file->length,
+								spile_script.string_bytes - 1) }) :
+		      0;
 }
 
 unsigned int spile_fn___procfs_append(struct spile_context *c, struct spile_string text, char *out)
@@ -442,7 +455,8 @@ unsigned int spile_fn___procfs_append(struct spile_context *c, struct spile_stri
 	struct spile_procfs *file = spile_cpu_of(c)->procfs;
 
 	if (file) {
-		unsigned int bytes = file->length < file->most ? min(text.length, file->most - file->length) : 0;
+		unsigned int bytes =
+			file->length < file->most ? min(text.length, file->most - file->length) : 0;
 
 		memcpy(file->text + file->length, text.text, bytes);
 		file->length += bytes;

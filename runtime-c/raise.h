@@ -7,7 +7,8 @@
 /* On each CPU: the signal that is to be sent. */
 struct spile_raised {
 	struct irq_work work;
-	struct pid *process;	/* holds a reference; 0: nothing to send. Written by the CPU itself */
+	/* holds a reference; 0: nothing to send. Written by the CPU itself */
+	struct pid *process;
 	int signal;
 };
 

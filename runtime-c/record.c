@@ -39,7 +39,8 @@ char *spile_put_string(char *at, struct spile_string s)
 	return pad(at, at + 4 + s.length);
 }
 
-char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, spile_long bytes, int user)
+char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, spile_long bytes,
+		       int user)
 {
 	if (!at)
 		return NULL;
@@ -65,7 +66,9 @@ static char *put_pointed(char *at, const char *raw, u32 raw_bytes, unsigned long
 		return put_fault(at);
 	memcpy(&pointer, raw + offset, sizeof(pointer));
 	/* A null pointer is told by the object itself; its part is empty. */
-	length = pointer ? spile_memory_string(at + 4, spile_script.string_bytes - 1, pointer, false) : 0;
+	length = pointer ? spile_memory_string(at + 4, spile_script.string_bytes - 1, pointer,
+					       false) :
+			   0;
 	if (length < 0)
 		return put_fault(at);
 	*(u32 *)at = length;
@@ -103,8 +106,8 @@ char *spile_scratch(struct spile_context *c)
 	return spile_cpu_of(c)->scratch;
 }
 
-unsigned int spile_format(struct spile_context *c, const unsigned char *format, unsigned int format_bytes,
-			  char *end, char *out)
+unsigned int spile_format(struct spile_context *c, const unsigned char *format,
+			  unsigned int format_bytes, char *end, char *out)
 {
 	unsigned int length;
 

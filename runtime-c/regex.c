@@ -14,7 +14,8 @@ int spile_regex_test(const struct spile_regex *regex, struct spile_string s)
 	unsigned int i;
 
 	for (i = 0; i < s.length && state > SPILE_REGEX_MATCHED; i++)
-		state = regex->next[state * regex->class_count + regex->classes[(unsigned char)s.text[i]]];
+		state = regex->next[state * regex->class_count +
+				    regex->classes[(unsigned char)s.text[i]]];
 	return regex->at_end[state];
 }
 
@@ -39,9 +40,11 @@ static void regex_move(const unsigned short *moves, int *registers, unsigned int
 		registers[moves[0]] = regex_source(registers, moves[1], at);
 }
 
-/* A match that ends at `at`: its tags are the begin of the whole, then begin and end of each group. */
-static void regex_ends(const struct spile_tagged_regex *regex, unsigned int sources, const int *registers,
-		       unsigned int at, int *ends)
+/*
+ * A match that ends at `at`: its tags are the begin of the whole, then begin and end of each group.
+ */
+static void regex_ends(const struct spile_tagged_regex *regex, unsigned int sources,
+		       const int *registers, unsigned int at, int *ends)
 {
 	const unsigned short *source = regex->moves + sources;
 	unsigned int group;
@@ -54,7 +57,8 @@ static void regex_ends(const struct spile_tagged_regex *regex, unsigned int sour
 	}
 }
 
-int spile_regex_find(const struct spile_tagged_regex *regex, struct spile_string s, int *registers, int *ends)
+int spile_regex_find(const struct spile_tagged_regex *regex, struct spile_string s, int *registers,
+		     int *ends)
 {
 	unsigned int state = regex->start;
 	int found = 0;
@@ -62,7 +66,8 @@ int spile_regex_find(const struct spile_tagged_regex *regex, struct spile_string
 
 	regex_move(regex->moves + regex->start_action, registers, 0);
 	for (i = 0; i < s.length && state; i++) {
-		unsigned int transition = state * regex->class_count + regex->classes[(unsigned char)s.text[i]];
+		unsigned int transition =
+			state * regex->class_count + regex->classes[(unsigned char)s.text[i]];
 
 		/* Later ends are better: they replace this one. */
 		if (regex->accept[state]) {

@@ -17,12 +17,21 @@ enum {
 /* One CPU's last match. Ends and text are valid while groups is not 0. */
 struct spile_match {
 	int *registers;		/* spile_script.match_registers */
-	int *ends;		/* 2 * spile_script.match_groups: begin and end of each group in text, -1 where it did not match */
+	/*
+	 * 2 * spile_script.match_groups: begin and end of each group in text, -1 where
+	 * it did not match
+	 */
+	int *ends;
 	char *text;		/* spile_script.string_bytes: what group 0 matched */
-	unsigned int groups;	/* with group 0; 0: no match since the handler began, or the last one failed */
+	/* with group 0; 0: no match since the handler began, or the last one failed */
+	unsigned int groups;
 };
 
-/* Fills ends with the leftmost longest match in s, or returns 0. registers: as many as regex->registers. */
-int spile_regex_find(const struct spile_tagged_regex *regex, struct spile_string s, int *registers, int *ends);
+/*
+ * Fills ends with the leftmost longest match in s, or returns 0. registers: as many as
+ * regex->registers.
+ */
+int spile_regex_find(const struct spile_tagged_regex *regex, struct spile_string s, int *registers,
+		     int *ends);
 
 #endif

@@ -30,7 +30,8 @@
 enum {
 	GROUP = 64,			/* members of a pool */
 	FEW = 8,			/* up to so many are not worth a pool */
-	MOST_ENTRY_BYTES = 256,		/* of a member: each of the pool's instances has room for it */
+	/* of a member: each of the pool's instances has room for it */
+	MOST_ENTRY_BYTES = 256,
 };
 
 struct spile_return_pool {
@@ -98,7 +99,10 @@ static bool may_join(const struct spile_site *site, int target)
 
 	if (probe->kind != SPILE_PROBE_KRETPROBE || probe->target != target || probe->maxactive)
 		return false;
-	/* Returns to another task's stack. register_kretprobe() refuses it by its address (kretprobe_blacklist). */
+	/*
+	 * Returns to another task's stack. register_kretprobe() refuses it by its
+	 * address (kretprobe_blacklist).
+	 */
 	if (!strcmp(probe->function, "__switch_to"))
 		return false;
 	return probe->entry_bytes <= MOST_ENTRY_BYTES;
@@ -130,7 +134,8 @@ static struct spile_return_pool *make_pool(const struct spile_site *site)
 	pool->kretprobe.entry_handler = handle_pool_entry;
 	pool->kretprobe.data_size = sizeof(struct told) + entry_bytes;
 	pool->kretprobe.maxactive = room * spile_returns_active();
-	bytes = (size_t)pool->kretprobe.maxactive * (sizeof(struct kretprobe_instance) + pool->kretprobe.data_size);
+	bytes = (size_t)pool->kretprobe.maxactive *
+		(sizeof(struct kretprobe_instance) + pool->kretprobe.data_size);
 	if (!spile_session_affords("calls in flight of .return probes (KRETACTIVE)", bytes, 0) ||
 	    register_kretprobe(&pool->kretprobe)) {
 		kfree(pool);

@@ -34,7 +34,8 @@ static_assert(sizeof(struct spile_record) % 8 == 0);
 static void wake_now(struct spile_cpu *cpu)
 {
 	WRITE_ONCE(cpu->urgent, 0);
-	WRITE_ONCE(cpu->ready, 1);	/* before the wake-up: whoever comes to poll() later sees it */
+	/* before the wake-up: whoever comes to poll() later sees it */
+	WRITE_ONCE(cpu->ready, 1);
 	wake_up_interruptible(&readers);
 }
 
@@ -51,7 +52,8 @@ static void wake_soon(struct irq_work *work)
 	if (READ_ONCE(cpu->urgent))
 		wake_now(cpu);
 	else
-		hrtimer_start(&cpu->wake_timer, ns_to_ktime(SPILE_RING_WAKE_NS), HRTIMER_MODE_REL_SOFT);
+		hrtimer_start(&cpu->wake_timer, ns_to_ktime(SPILE_RING_WAKE_NS),
+			      HRTIMER_MODE_REL_SOFT);
 }
 
 static noinline void ask_urgently(struct spile_cpu *cpu)
@@ -101,10 +103,12 @@ static noinline bool make_room(struct spile_cpu *cpu, u64 bytes)
 		tail = cpu->head;
 	while (cpu->head - tail + bytes > spile_ring_bytes) {
 		u32 offset = tail & (spile_ring_bytes - 1);
-		const struct spile_record *oldest = (const struct spile_record *)(cpu->ring_data + offset);
+		const struct spile_record *oldest =
+			(const struct spile_record *)(cpu->ring_data + offset);
 		u32 size = READ_ONCE(oldest->bytes);
 
-		if (size < 8 || size % 8 || size > spile_ring_bytes - offset || size > cpu->head - tail) {
+		if (size < 8 || size % 8 || size > spile_ring_bytes - offset ||
+		    size > cpu->head - tail) {
 			tail = cpu->head;
 			break;
 		}
@@ -157,7 +161,8 @@ static noinline struct spile_record *find_place(struct spile_cpu *cpu, unsigned 
 	return (struct spile_record *)cpu->ring_data;
 }
 
-char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id, unsigned int bytes)
+char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id,
+			 unsigned int bytes)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 	u64 size = sizeof(struct spile_record) + ALIGN((u64)bytes, 8);
@@ -196,15 +201,20 @@ void spile_record_commit(struct spile_context *c, char *end)
 
 	if (!end)
 		return;
-	record = (struct spile_record *)(cpu->ring_data + (cpu->record_at & (spile_ring_bytes - 1)));
+	record =
+		(struct spile_record *)(cpu->ring_data + (cpu->record_at & (spile_ring_bytes - 1)));
 	record->bytes = end - (char *)record;
 	WRITE_ONCE(cpu->head, cpu->record_at + record->bytes);
-	/* Release: the record's bytes before the head that shows them. Pairs with
-	 * the reader's acquire load of head. */
+	/*
+	 * Release: the record's bytes before the head that shows them. Pairs with
+	 * the reader's acquire load of head.
+	 */
 	smp_store_release(&cpu->ring->head, cpu->head);
-	/* The store of head before the load of waiting. The reader does the
+	/*
+	 * The store of head before the load of waiting. The reader does the
 	 * opposite: it stores waiting, then poll() looks at head behind a barrier
-	 * of its own. One of the two sees the other. */
+	 * of its own. One of the two sees the other.
+	 */
 	smp_mb();
 	if (unlikely(READ_ONCE(cpu->ring->waiting)))
 		reader_waits(cpu);
@@ -222,8 +232,10 @@ void spile_ring_text(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
 void spile_ring_error(struct spile_cpu *cpu, const char *text, unsigned int length)
 {
 	struct spile_context *c = &cpu->context;
-	struct spile_string calls = { (const char *)cpu->called_from, clamp(cpu->calls, 0, (int)SPILE_CALLS_TOLD) * sizeof(u32) };
-	char *at = spile_record_begin(c, SPILE_RECORD_ERROR, c->location, SPILE_STRING_PART(length) + SPILE_STRING_PART(calls.length));
+	struct spile_string calls = { (const char *)cpu->called_from,
+				      clamp(cpu->calls, 0, (int)SPILE_CALLS_TOLD) * sizeof(u32) };
+	char *at = spile_record_begin(c, SPILE_RECORD_ERROR, c->location,
+				      SPILE_STRING_PART(length) + SPILE_STRING_PART(calls.length));
 
 	at = spile_put_string(at, (struct spile_string){ text, length });
 	spile_record_commit(c, spile_put_string(at, calls));
@@ -272,7 +284,10 @@ void spile_rings_tell_changes(u64 changes)
 
 	if (!rings_are_there())
 		return;
-	/* Release: what changed before the number that shows it. Pairs with the reader's acquire load. */
+	/*
+	 * Release: what changed before the number that shows it. Pairs with the
+	 * reader's acquire load.
+	 */
 	for_each_possible_cpu(i)
 		smp_store_release(&per_cpu(spile_cpus, i)->ring->changes, changes);
 }
@@ -280,7 +295,8 @@ void spile_rings_tell_changes(u64 changes)
 /* The size asked for, as a power of two that the machine can afford. */
 static u32 affordable_size(u32 wanted)
 {
-	u64 most = ((u64)totalram_pages() << PAGE_SHIFT) / SPILE_RING_MEMORY_SHARE / num_possible_cpus();
+	u64 most = ((u64)totalram_pages() << PAGE_SHIFT) / SPILE_RING_MEMORY_SHARE /
+		   num_possible_cpus();
 	u64 left = spile_owner_left() / num_possible_cpus();
 	u32 bytes = wanted ?: SPILE_RING_DEFAULT;
 
@@ -298,7 +314,8 @@ static u32 affordable_size(u32 wanted)
  */
 static char *ring_memory(unsigned long bytes)
 {
-	return __vmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	return __vmalloc(bytes,
+			 GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }
 
 /* None is shown before all are there: who looks meanwhile must not see one that goes again. */
@@ -345,7 +362,8 @@ void spile_ring_init(void)
 		struct spile_cpu *cpu = per_cpu(spile_cpus, i);
 
 		init_irq_work(&cpu->wake, wake_soon);
-		spile_hrtimer_setup(&cpu->wake_timer, wake_in_time, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+		spile_hrtimer_setup(&cpu->wake_timer, wake_in_time, CLOCK_MONOTONIC,
+				    HRTIMER_MODE_REL_SOFT);
 		cpu->ready = 1;
 	}
 }
@@ -383,16 +401,20 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 	if (index >= nr_cpu_ids || !cpu_possible(index))
 		return -ENXIO;
 	cpu = per_cpu(spile_cpus, index);
-	/* Not remap_vmalloc_range(): that takes areas of vmalloc_user() alone, which charges nobody. */
+	/*
+	 * Not remap_vmalloc_range(): that takes areas of vmalloc_user() alone, which
+	 * charges nobody.
+	 */
 	for (at = 0; at < bytes && !error; at += PAGE_SIZE)
-		error = vm_insert_page(vma, vma->vm_start + at, vmalloc_to_page((char *)cpu->ring + at));
+		error = vm_insert_page(vma, vma->vm_start + at,
+				       vmalloc_to_page((char *)cpu->ring + at));
 	return error;
 }
 
 /*
- * Of rings that are there: whether the reader should go and read: there is something, and either the time
- * has come, or nobody will wake it because the record was written before it
- * said that it waits.
+ * Of rings that are there: whether the reader should go and read: there is something,
+ * and either the time has come, or nobody will wake it because the record was written
+ * before it said that it waits.
  */
 static bool is_ready(const struct spile_cpu *cpu)
 {
@@ -409,8 +431,10 @@ __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 	int state, i;
 
 	poll_wait(file, &readers, table);
-	/* The reader's store of waiting, and our place in the queue, before the
-	 * loads of head. Pairs with the barrier in spile_record_commit(). */
+	/*
+	 * The reader's store of waiting, and our place in the queue, before the
+	 * loads of head. Pairs with the barrier in spile_record_commit().
+	 */
 	smp_mb();
 	for_each_possible_cpu(i) {
 		if (there && is_ready(per_cpu(spile_cpus, i))) {

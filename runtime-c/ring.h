@@ -18,12 +18,15 @@ enum {
 	SPILE_RING_MIN = 64 << 10,
 	SPILE_RING_DEFAULT = 4 << 20,
 	SPILE_RING_MAX = 1 << 30,
-	SPILE_RING_WAKE_NS = 10000000,	/* a reader that waits is woken this long after the first record */
+	/* a reader that waits is woken this long after the first record */
+	SPILE_RING_WAKE_NS = 10000000,
 	SPILE_RING_MEMORY_SHARE = 4,	/* all rings together take at most 1/4 of the memory */
 };
 
-/* Nobody reads, and full rings drop what is oldest. Handlers only look at it when
- * there is no room. */
+/*
+ * Nobody reads, and full rings drop what is oldest. Handlers only look at it when
+ * there is no room.
+ */
 extern bool spile_ring_overwrite;
 extern u32 spile_ring_bytes;		/* of each ring's data; 0 before SPILE_SETUP */
 
@@ -44,7 +47,9 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma);
 __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table);
 void spile_ring_wake_all(void);
 
-/* Both before spile_ring_exit_all(). Whether all that was written has been read, and written out. */
+/*
+ * Both before spile_ring_exit_all(). Whether all that was written has been read, and written out.
+ */
 bool spile_rings_are_empty(void);
 /* Sets spile_ring_header.changes of all. */
 void spile_rings_tell_changes(u64 changes);

@@ -32,9 +32,12 @@ static inline void spile_run_failed(struct spile_cpu *cpu, struct spile_counts *
 	cpu->context.frame = cpu->frame;
 }
 
-/* More is to be done after this run than to count it. Leaves the context as the next
- * run expects it. */
-static noinline bool spile_run_ended(struct spile_cpu *cpu, struct spile_counts *counts, bool entering)
+/*
+ * More is to be done after this run than to count it. Leaves the context as the next
+ * run expects it.
+ */
+static noinline bool spile_run_ended(struct spile_cpu *cpu, struct spile_counts *counts,
+				     bool entering)
 {
 	struct spile_context *c = &cpu->context;
 	bool fine = !c->error;
@@ -72,7 +75,8 @@ static noinline bool spile_run_lock_skipped(struct spile_cpu *cpu, local_t *coun
 	return false;
 }
 
-static inline struct spile_counts *spile_counts_of(struct spile_cpu *cpu, const struct spile_site *site)
+static inline struct spile_counts *spile_counts_of(struct spile_cpu *cpu,
+						   const struct spile_site *site)
 {
 	return (struct spile_counts *)((char *)cpu->counts + site->counts_at);
 }
@@ -85,10 +89,12 @@ static __always_inline void spile_run_code(struct spile_context *c, bool enterin
 		c->probe->handler(c);
 }
 
-/* The handler with its locks, in a context that is owned. Few values live across the
- * call: what they are kept in would have to be saved. */
-static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spile_counts *counts, bool entering,
-					      unsigned long *regs, char *entry)
+/*
+ * The handler with its locks, in a context that is owned. Few values live across the
+ * call: what they are kept in would have to be saved.
+ */
+static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spile_counts *counts,
+					      bool entering, unsigned long *regs, char *entry)
 {
 	struct spile_context *c = &cpu->context;
 
@@ -113,8 +119,8 @@ static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spil
 }
 
 /* One run in some (spile_untimed). */
-static noinline bool spile_run_timed(struct spile_cpu *cpu, struct spile_counts *counts, bool entering,
-				     unsigned long *regs, char *entry)
+static noinline bool spile_run_timed(struct spile_cpu *cpu, struct spile_counts *counts,
+				     bool entering, unsigned long *regs, char *entry)
 {
 	u64 began = get_cycles();
 	bool fine = spile_run_handler(cpu, counts, entering, regs, entry);
@@ -123,11 +129,13 @@ static noinline bool spile_run_timed(struct spile_cpu *cpu, struct spile_counts 
 	return fine;
 }
 
-/* As spile_context_run() (context.h). entering: the entry handler of a .return,
+/*
+ * As spile_context_run() (context.h). entering: the entry handler of a .return,
  * whose hit is counted when it returns, or fails. Between runs a context has no error,
- * depth 0, nothing stale, and all of its frame free. */
-static __always_inline bool spile_run(struct spile_site *site, enum spile_state state, bool entering,
-				      unsigned long *regs, char *entry)
+ * depth 0, nothing stale, and all of its frame free.
+ */
+static __always_inline bool spile_run(struct spile_site *site, enum spile_state state,
+				      bool entering, unsigned long *regs, char *entry)
 {
 	struct spile_cpu *cpu = spile_this_cpu();
 	struct spile_counts *counts = spile_counts_of(cpu, site);
@@ -186,7 +194,8 @@ static noinline void spile_run_counting_by(struct spile_site *site, unsigned lon
 	struct spile_counting c = { .regs = regs, .counters = cpu->context.counters };
 
 	BUILD_BUG_ON(offsetof(struct spile_counting, regs) != offsetof(struct spile_context, regs));
-	BUILD_BUG_ON(offsetof(struct spile_counting, counters) != offsetof(struct spile_context, counters));
+	BUILD_BUG_ON(offsetof(struct spile_counting, counters) !=
+		     offsetof(struct spile_context, counters));
 	if (unlikely(READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)) {
 		local_inc(&counts->stopped);
 		return;
@@ -195,10 +204,12 @@ static noinline void spile_run_counting_by(struct spile_site *site, unsigned lon
 	site->counting((struct spile_context *)&c);
 }
 
-/* A hit while the session runs. Any context, preemption off. Interrupts may be on:
+/*
+ * A hit while the session runs. Any context, preemption off. Interrupts may be on:
  * they wait, because what an interrupt hits while a handler runs would be lost as
  * nested (measured: one in five ticks of a timer probe under a load of prints), and
- * because the locks of the handler would be held for longer. */
+ * because the locks of the handler would be held for longer.
+ */
 static __always_inline bool spile_run_hit(struct spile_site *site, bool entering,
 					  unsigned long *regs, char *entry)
 {

@@ -21,8 +21,10 @@ typedef unsigned long long spile_ulong;
 #define spile_unlikely(x) __builtin_expect(!!(x), 0)
 #define spile_likely(x) __builtin_expect(!!(x), 1)
 
-/* A string value: bytes in memory that outlives the expression (a literal, a
- * slot of the frame, a global under its lock). text[length] is NUL. */
+/*
+ * A string value: bytes in memory that outlives the expression (a literal, a
+ * slot of the frame, a global under its lock). text[length] is NUL.
+ */
 struct spile_string {
 	const char *text;
 	unsigned int length;	/* < spile_script.string_bytes */
@@ -39,34 +41,43 @@ enum spile_error {
 	SPILE_E_NESTING,		/* "MAXNESTING exceeded" */
 	SPILE_E_MESSAGE,		/* text in the context: error(), STAP_ERROR, builtins */
 	SPILE_E_ABORT,			/* abort(): unwinds without a message; cannot be caught */
-	SPILE_E_TIME,			/* the run has taken too long (actions.c); cannot be caught */
+	/* the run has taken too long (actions.c); cannot be caught */
+	SPILE_E_TIME,
 };
 
 struct spile_probe;
 
-/* What one handler run works with; one for each CPU. The runtime has more of
- * it behind these fields. */
+/*
+ * What one handler run works with; one for each CPU. The runtime has more of
+ * it behind these fields.
+ */
 struct spile_context {
-	unsigned long *regs;		/* the probed registers: struct pt_regs as words; 0 in begin, end, timers of user origin */
+	/* the probed registers: struct pt_regs as words; 0 in begin, end, timers of user origin */
+	unsigned long *regs;
 	spile_long *counters;		/* this CPU's, spile_script.counter_count of them */
-	char *entry;			/* .return: what the entry handler saved; entry handler: where to save it; else 0 */
+	/* .return: what the entry handler saved; entry handler: where to save it; else 0 */
+	char *entry;
 	const struct spile_probe *probe;/* running */
-	int error;			/* enum spile_error; set: unwind to the nearest catch or to the end */
+	/* enum spile_error; set: unwind to the nearest catch or to the end */
+	int error;
 	int actions;			/* statements left until actions.c is asked for more */
 	unsigned int steps;		/* of work that is no statement yet: below SPILE_STEPS */
-	unsigned int location;		/* of the operation that may fail next or has failed; metadata's table of locations */
+	/* of the operation that may fail next or has failed; metadata's table of locations */
+	unsigned int location;
 	unsigned int depth;		/* function calls now open */
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
 	int next;			/* embedded C said STAP_NEXT */
 	int filtered;			/* the probe point's own condition turned the hit away */
 	int stale;			/* enum spile_stale: what is to be done after this run */
-	const char *last_error;		/* embedded C's own way to fail: its function clears it, and looks at it in the end */
+	/* embedded C's own way to fail: its function clears it, and looks at it in the end */
+	const char *last_error;
 };
 
 enum spile_stale {
 	SPILE_STALE_RUN = 1,		/* to forget what the runtime keeps for this run alone */
-	SPILE_STALE_CONDITIONS = 2,	/* to look at conditions: the handler may have changed what they read */
+	/* to look at conditions: the handler may have changed what they read */
+	SPILE_STALE_CONDITIONS = 2,
 };
 
 /* All that the handler of a probe with counts_only is given of it. */
@@ -100,11 +111,12 @@ enum spile_probe_kind {
 	SPILE_PROBE_PROCFS,
 	SPILE_PROBE_WATCH,		/* data at target + address */
 	/* From here on the context's regs are not a struct pt_regs but words of the kind's own. */
-	SPILE_PROBE_TRACEPOINT,		/* the event's arguments; of the place, only target is used */
+	SPILE_PROBE_TRACEPOINT,		/* the event's arguments; of its place: target alone */
 	SPILE_PROBE_SYSCALL,		/* arguments 1 to 6, result, number */
 	SPILE_PROBE_NETFILTER,		/* skb, in, out, hook, verdict; the verdict is read back */
 };
 
+/* Whether a probe's regs are words of its own kind and no struct pt_regs. */
 #define SPILE_REGS_ARE_WORDS(kind) ((kind) >= SPILE_PROBE_TRACEPOINT)
 
 /* What only one kind of probe has: the members of the union in struct spile_probe. */
@@ -136,7 +148,8 @@ struct spile_procfs_file {
 
 enum { SPILE_PACKET_SKB, SPILE_PACKET_IN, SPILE_PACKET_OUT, SPILE_PACKET_HOOK, SPILE_PACKET_VERDICT, SPILE_PACKET_WORDS };
 struct spile_netfilter {
-	unsigned int family;		/* NFPROTO_, NF_INET_ and priority of include/uapi/linux/netfilter.h */
+	/* NFPROTO_, NF_INET_ and priority of include/uapi/linux/netfilter.h */
+	unsigned int family;
 	unsigned int hook;
 	spile_long priority;
 };
@@ -151,7 +164,8 @@ struct spile_perf {
 	unsigned int type;		/* perf_event_attr.type and .config */
 	spile_ulong config;
 	enum spile_sample sample;
-	spile_ulong value;		/* events or, of a clock, ns; times a second; TICK, COUNTER: 0 */
+	/* events or, of a clock, ns; times a second; TICK, COUNTER: 0 */
+	spile_ulong value;
 };
 
 /* One probe site. */
@@ -162,11 +176,18 @@ struct spile_probe {
 	const char *module;		/* probed module, "kernel", or "": probemod() */
 	enum spile_probe_kind kind;
 	void (*handler)(struct spile_context *c);
-	void (*entry_handler)(struct spile_context *c);	/* KRETPROBE, SYSCALL: saves values at entry; or 0 */
+	/* KRETPROBE, SYSCALL: saves values at entry; or 0 */
+	void (*entry_handler)(struct spile_context *c);
 	unsigned int entry_bytes;	/* saved for each call in flight */
 	int target;			/* index into targets; -1: none */
-	const char *symbol;		/* target is a module: anchor symbol, unique in it; no target: "symbol" or "module:symbol"; 0: address is absolute (kernel, link time; no target: at run time) */
-	unsigned long address;		/* kernel: link-time address; module: bytes after the anchor symbol */
+	/*
+	 * target is a module: anchor symbol, unique in it; no target: "symbol" or
+	 * "module:symbol"; 0: address is absolute (kernel, link time; no target: at run
+	 * time)
+	 */
+	const char *symbol;
+	/* kernel: link-time address; module: bytes after the anchor symbol */
+	unsigned long address;
 	union {				/* by kind */
 		spile_long order;		/* BEGIN, END, ERROR: ascending */
 		unsigned int maxactive;		/* KRETPROBE: 0 for the runtime's default */
@@ -178,23 +199,38 @@ struct spile_probe {
 		struct spile_netfilter netfilter;
 		struct spile_watch watch;
 	};
-	const unsigned int *locks;	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */
+	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */
+	const unsigned int *locks;
 	unsigned int lock_count;
-	void (*condition)(struct spile_context *c);	/* of the probe point, or 0: sets filtered where it does not hold. The handler tests it too */
+	/*
+	 * of the probe point, or 0: sets filtered where it does not hold. The handler tests it too
+	 */
+	void (*condition)(struct spile_context *c);
 	const unsigned int *condition_locks;	/* as locks: for what it reads */
 	unsigned int condition_lock_count;
-	unsigned int counts_only;	/* the handler does nothing but add to counters: it cannot fail, and needs nothing of its context but what spile_counting has */
+	/*
+	 * the handler does nothing but add to counters: it cannot fail, and needs
+	 * nothing of its context but what spile_counting has
+	 */
+	unsigned int counts_only;
 	const union spile_constant *constants;	/* what its handler finds with it; 0: nothing */
-	unsigned int stack;		/* bytes of kernel stack that its handlers take, where these are more than least_stack */
-	unsigned int cost;		/* instructions that a run may take, as far as the code tells; without what calls it */
-	spile_ulong registers;		/* KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs; KRETPROBE: the entry handler may */
+	/* bytes of kernel stack that its handlers take, where these are more than least_stack */
+	unsigned int stack;
+	/* instructions that a run may take, as far as the code tells; without what calls it */
+	unsigned int cost;
+	/*
+	 * KPROBE, TRACEPOINT: bit N: the handler may look at word N of regs; KRETPROBE:
+	 * the entry handler may
+	 */
+	spile_ulong registers;
 };
 
 /* A symbol of a module that only it has in there: variables are so many bytes behind it. */
 struct spile_module_symbol {
 	const char *name;
 	int target;			/* index into targets */
-	unsigned long address;		/* set by the runtime while the module is loaded, else 0: what is read there faults */
+	/* set by the runtime while the module is loaded, else 0: what is read there faults */
+	unsigned long address;
 };
 
 struct spile_span {
@@ -207,10 +243,12 @@ struct spile_imprint {
 	const char *function;
 	int target;			/* index into targets */
 	const char *symbol;		/* as in spile_probe */
-	unsigned long address;		/* of the first byte, as in spile_probe; may count backwards from the symbol */
+	/* of the first byte, as in spile_probe; may count backwards from the symbol */
+	unsigned long address;
 	const unsigned char *bytes;
 	unsigned int length;
-	const struct spile_span *patched;	/* what the kernel itself writes over there; in order, apart from each other */
+	/* what the kernel itself writes over there; in order, apart from each other */
+	const struct spile_span *patched;
 	unsigned int patched_count;
 };
 
@@ -225,11 +263,14 @@ struct spile_target {
 	const char *name;		/* "" for the kernel, else module name with _ for - */
 	unsigned char build_id[20];
 	unsigned int build_id_bytes;	/* 0: the object has none, do not check */
-	unsigned long build_id_address;	/* kernel: link-time address of the build-id's bytes in .notes, 0 if unknown */
+	/* kernel: link-time address of the build-id's bytes in .notes, 0 if unknown */
+	unsigned long build_id_address;
 };
 
-/* Globals that are arrays or aggregates. An aggregate that is no array is a map
- * without keys. Elements are made at load time; nothing is allocated later. */
+/*
+ * Globals that are arrays or aggregates. An aggregate that is no array is a map
+ * without keys. Elements are made at load time; nothing is allocated later.
+ */
 enum spile_value_kind {
 	SPILE_VALUE_LONG, SPILE_VALUE_STRING,
 	SPILE_VALUE_STATS,		/* an aggregate: fed by <<<, read by extractors */
@@ -245,7 +286,11 @@ struct spile_stats_kind {
 	int variance;			/* @variance is asked somewhere */
 	unsigned int shift;		/* its bits of additional precision, 0..62 */
 	enum spile_histogram_kind histogram;
-	spile_long low, high, width;	/* LINEAR: low <= high, width > 0, at most SPILE_MAX_BUCKETS with the two outer ones (checked by the compiler) */
+	/*
+	 * LINEAR: low <= high, width > 0, at most SPILE_MAX_BUCKETS with the two outer
+	 * ones (checked by the compiler)
+	 */
+	spile_long low, high, width;
 };
 
 struct spile_map {
@@ -255,7 +300,8 @@ struct spile_map {
 	unsigned int string_keys;	/* bit I: key I is a string */
 	enum spile_value_kind value;
 	unsigned int entries;		/* most elements: MAXMAPENTRIES or the declared size */
-	int sized;			/* the script declared the size: the message of an overflow says so */
+	/* the script declared the size: the message of an overflow says so */
+	int sized;
 	int wrap;			/* when full, the element made first leaves */
 	struct spile_stats_kind stats;	/* VALUE_STATS */
 };
@@ -265,38 +311,56 @@ union spile_key {
 	struct spile_string text;
 };
 
-/* Bit I of `any`: key I is `*`; its value in keys is not looked at. With keys 0, keys may be 0.
+/*
+ * Bit I of `any`: key I is `*`; its value in keys is not looked at. With keys 0, keys may be 0.
  * Texts returned refer to the map: they stay until it is changed.
  * Errors: "Array overflow, check MAXMAPENTRIES" or "Array overflow, check size limit (N)";
- * "empty aggregate" for MIN, MAX, AVERAGE and VARIANCE of nothing. */
-spile_long spile_map_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);	/* 0 if absent */
-struct spile_string spile_map_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);	/* "" if absent */
+ * "empty aggregate" for MIN, MAX, AVERAGE and VARIANCE of nothing.
+ */
+/* 0 if absent */
+spile_long spile_map_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);
+/* "" if absent */
+struct spile_string spile_map_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);
 int spile_map_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any);
 void spile_map_set_long(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value);
 void spile_map_set_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, struct spile_string value);
-spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);	/* returns the new value */
-spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);	/* the same where the only key is a long */
-void spile_map_delete(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any);	/* absent: nothing */
+/* returns the new value */
+spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);
+/* the same where the only key is a long */
+spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);
+/* absent: nothing */
+void spile_map_delete(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any);
 void spile_map_clear(struct spile_context *c, const struct spile_map *map);
 
 enum spile_extractor {
 	SPILE_COUNT, SPILE_SUM, SPILE_MIN, SPILE_MAX, SPILE_AVERAGE, SPILE_VARIANCE,
 };
-void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spile_long value);	/* <<<, of a map without keys */
-void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value);	/* <<< */
+/* <<<, of a map without keys */
+void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spile_long value);
+/* <<< */
+void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value);
 /* The same where the only key is a long, or a string. */
 void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long value);
 void spile_stats_add_text(struct spile_context *c, const struct spile_map *map, struct spile_string key, spile_long value);
 spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, enum spile_extractor extractor);
-/* @hist_log(x)[index]; "histogram index out of range". LOG: index 64 is the value 0 (0..127); LINEAR: 0 is below low, the last above high. */
+/*
+ * @hist_log(x)[index]; "histogram index out of range". LOG: index 64 is the value 0
+ * (0..127); LINEAR: 0 is below low, the last above high.
+ */
 spile_long spile_histogram_bucket(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long index);
 /* index in @hist_log(x) */
 int spile_histogram_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long index);
 unsigned int spile_histogram_buckets(const struct spile_stats_kind *kind);
-/* The buckets as a payload part, for SPILE_FORMAT_HISTOGRAM. Room needed: SPILE_STRING_PART(8 * buckets). */
+/*
+ * The buckets as a payload part, for SPILE_FORMAT_HISTOGRAM. Room needed:
+ * SPILE_STRING_PART(8 * buckets).
+ */
 char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_map *map, const union spile_key *keys);
 
-/* foreach. The map must not change while it is iterated (the compiler sees to it); iterators may be nested, of one map too. */
+/*
+ * foreach. The map must not change while it is iterated (the compiler sees to it);
+ * iterators may be nested, of one map too.
+ */
 enum {
 	SPILE_SORT_NONE = -1,		/* in the order in which the elements were made */
 	SPILE_SORT_VALUE = SPILE_MAX_KEYS,	/* 0..8: by that key */
@@ -311,30 +375,45 @@ struct spile_iterator {
 	spile_ulong *buckets;		/* of a histogram */
 	spile_long limit;
 };
-/* `order`: room for map->entries numbers where sort is not SPILE_SORT_NONE or there is a slice, else 0; it stays the
- * iterator's until the loop ends. keys and any: the slice, as above, looked at in this call alone; keys 0: all.
- * limit < 0: none; it counts the elements that the slice lets through. Sorting is stable, strings by bytes. */
+/*
+ * `order`: room for map->entries numbers where sort is not SPILE_SORT_NONE or there is
+ * a slice, else 0; it stays the iterator's until the loop ends. keys and any: the
+ * slice, as above, looked at in this call alone; keys 0: all. limit < 0: none; it
+ * counts the elements that the slice lets through. Sorting is stable, strings by bytes.
+ */
 void spile_iterate(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map, const union spile_key *keys,
 		   unsigned int any, int sort, int descending, spile_long limit, unsigned int *order);
-/* foreach (bucket in @hist_log(map[keys])): `buckets`, room for SPILE_MAX_BUCKETS, gets a copy; order: room for as many. sort: NONE, 0 or VALUE. */
+/*
+ * foreach (bucket in @hist_log(map[keys])): `buckets`, room for SPILE_MAX_BUCKETS, gets
+ * a copy; order: room for as many. sort: NONE, 0 or VALUE.
+ */
 void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map, const union spile_key *keys,
 			     int sort, int descending, spile_long limit, unsigned int *order, spile_ulong *buckets);
 /* A script's limit: below 0 there is nothing. */
 static inline spile_long spile_limit(spile_long limit) { return limit < 0 ? 0 : limit; }
 /* To the next element; 0 when there is none. */
 int spile_next(struct spile_iterator *it);
-spile_long spile_iterator_long(const struct spile_iterator *it, unsigned int key);	/* a histogram's key 0: the bucket's index */
+/* a histogram's key 0: the bucket's index */
+spile_long spile_iterator_long(const struct spile_iterator *it, unsigned int key);
 struct spile_string spile_iterator_text(const struct spile_iterator *it, unsigned int key);
-spile_long spile_iterator_value(const struct spile_iterator *it);	/* VALUE_LONG, or the bucket's count */
+/* VALUE_LONG, or the bucket's count */
+spile_long spile_iterator_value(const struct spile_iterator *it);
 struct spile_string spile_iterator_value_text(const struct spile_iterator *it);
 
-/* Locks of globals, as a probe's list has them: (index << 2) | mode. READ and WRITE belong to globals that handlers read and
- * write as a whole; LOCAL and ALL to aggregates: LOCAL for handlers that only feed (<<<) one, on their own CPU, ALL for those
- * that read, iterate or delete it, over all CPUs, whether they feed it too or not. */
+/*
+ * Locks of globals, as a probe's list has them: (index << 2) | mode. READ and WRITE
+ * belong to globals that handlers read and write as a whole; LOCAL and ALL to
+ * aggregates: LOCAL for handlers that only feed (<<<) one, on their own CPU, ALL for
+ * those that read, iterate or delete it, over all CPUs, whether they feed it too or
+ * not.
+ */
 enum spile_lock_mode { SPILE_LOCK_READ, SPILE_LOCK_WRITE, SPILE_LOCK_LOCAL, SPILE_LOCK_ALL };
 
-/* Counters: global longs that armed probes do little with but add to them. `base` is the variable; what is added lies on
- * each CPU by itself, so that handlers neither wait nor write what other CPUs read. The value is all together. */
+/*
+ * Counters: global longs that armed probes do little with but add to them. `base` is
+ * the variable; what is added lies on each CPU by itself, so that handlers neither wait
+ * nor write what other CPUs read. The value is all together.
+ */
 static inline void spile_count(struct spile_context *c, unsigned int index, spile_long value)
 {
 #ifdef __x86_64__
@@ -344,7 +423,8 @@ static inline void spile_count(struct spile_context *c, unsigned int index, spil
 	c->counters[index] += value;
 #endif
 }
-spile_long spile_counter(unsigned int index, spile_long base);			/* bounded by the CPUs */
+/* bounded by the CPUs */
+spile_long spile_counter(unsigned int index, spile_long base);
 void spile_counter_set(unsigned int index, spile_long *base, spile_long value);
 
 /* A global that may be set before the script starts (SPILE_SET). */
@@ -374,7 +454,8 @@ struct spile_script {
 	unsigned int imprint_count;
 	const struct spile_lines *lines;	/* 0 where line_table_count is 0 */
 	unsigned int line_table_count;
-	unsigned int defers_names;		/* records hold addresses that the loader has named (SPILE_SYMBOL) */
+	/* records hold addresses that the loader has named (SPILE_SYMBOL) */
+	unsigned int defers_names;
 	unsigned int lock_count;		/* globals that have a lock */
 	unsigned int counter_count;
 	const struct spile_map *const *maps;	/* 0 where map_count is 0 */
@@ -386,32 +467,53 @@ struct spile_script {
 	unsigned int frame_bytes;		/* frame memory for each CPU */
 	unsigned int scratch_bytes;		/* largest payload of an sprintf, in bytes */
 	unsigned int string_bytes;		/* MAXSTRINGLEN, NUL included */
-	unsigned int match_registers;		/* most registers of a pattern whose groups are asked */
-	unsigned int match_groups;		/* most groups of one, the whole included; 0: none is asked */
+	/* most registers of a pattern whose groups are asked */
+	unsigned int match_registers;
+	/* most groups of one, the whole included; 0: none is asked */
+	unsigned int match_groups;
 	unsigned int max_actions;		/* MAXACTION */
 	unsigned int max_nesting;		/* MAXNESTING */
 	unsigned int max_errors;		/* MAXERRORS */
 	unsigned int max_skipped;		/* MAXSKIPPED */
-	unsigned int suppress_errors;		/* run-time errors end their handler and are counted, no more */
-	spile_ulong overload_interval;		/* STP_OVERLOAD_INTERVAL, in CPU cycles; 0: the default, 1000000000 */
-	spile_ulong overload_threshold;		/* STP_OVERLOAD_THRESHOLD: cycles of it in handlers of one CPU that end the session; 0: 500000000; ~0: never */
-	unsigned int lock_wait;			/* MAXTRYLOCK times TRYLOCKDELAY: ns that a handler waits for all its locks */
-	unsigned int least_stack;		/* MINSTACKSPACE: bytes of kernel stack that must be left for a handler */
-	unsigned int active_returns;		/* KRETACTIVE: calls in flight that a KRETPROBE without maxactive follows; 0: by the number of CPUs */
-	unsigned long anchor_address;		/* link-time address of register_kprobe, for the kernel's slide; 0: no kernel address used */
+	/* run-time errors end their handler and are counted, no more */
+	unsigned int suppress_errors;
+	/* STP_OVERLOAD_INTERVAL, in CPU cycles; 0: the default, 1000000000 */
+	spile_ulong overload_interval;
+	/*
+	 * STP_OVERLOAD_THRESHOLD: cycles of it in handlers of one CPU that end the
+	 * session; 0: 500000000; ~0: never
+	 */
+	spile_ulong overload_threshold;
+	/* MAXTRYLOCK times TRYLOCKDELAY: ns that a handler waits for all its locks */
+	unsigned int lock_wait;
+	/* MINSTACKSPACE: bytes of kernel stack that must be left for a handler */
+	unsigned int least_stack;
+	/*
+	 * KRETACTIVE: calls in flight that a KRETPROBE without maxactive follows; 0: by
+	 * the number of CPUs
+	 */
+	unsigned int active_returns;
+	/*
+	 * link-time address of register_kprobe, for the kernel's slide; 0: no kernel address used
+	 */
+	unsigned long anchor_address;
 };
 extern const struct spile_script spile_script;
 
 /* Sets the error of the running handler if none is set; detail goes into the message. */
 void spile_fail(struct spile_context *c, enum spile_error error, spile_ulong detail);
-/* Takes a caught error out of the context and writes its message to out; 0 if the error cannot be caught (it stays). */
+/*
+ * Takes a caught error out of the context and writes its message to out; 0 if the error
+ * cannot be caught (it stays).
+ */
 unsigned int spile_catch(struct spile_context *c, char *out, unsigned int *length);
 /* The error that is set came out of a function called at this location. */
 void spile_called_from(struct spile_context *c, unsigned int location);
 
 /*
- * Statement budget: charged at loop heads and calls. What grows with data is charged in steps, each about what it takes to
- * look at one element of an array; SPILE_STEPS of them are a statement.
+ * Statement budget: charged at loop heads and calls. What grows with data is charged in
+ * steps, each about what it takes to look at one element of an array; SPILE_STEPS of
+ * them are a statement.
  */
 enum { SPILE_STEPS = 1024 };
 /* None are left of those that a run was given at once (actions.c): gives more, or sets an error. */
@@ -450,12 +552,17 @@ static inline spile_long spile_shift_left(spile_long a, spile_long b) { return (
 static inline spile_long spile_shift_right(spile_long a, spile_long b) { return a >> (b & 63); }
 static inline spile_long spile_shift_right_logical(spile_long a, spile_long b) { return (spile_long)((spile_ulong)a >> (b & 63)); }
 
-/* Run-time minus link-time addresses of the kernel; what to add to a per-CPU symbol's address for this CPU's copy. */
+/*
+ * Run-time minus link-time addresses of the kernel; what to add to a per-CPU symbol's
+ * address for this CPU's copy.
+ */
 extern unsigned long spile_slide;
 unsigned long spile_per_cpu_offset(void);
 
-/* Fault-safe memory. size is 1, 2, 4 or 8; value zero-extended. On a fault:
- * error set, 0 returned. user: user-space address, not paged in. */
+/*
+ * Fault-safe memory. size is 1, 2, 4 or 8; value zero-extended. On a fault:
+ * error set, 0 returned. user: user-space address, not paged in.
+ */
 spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned int size);
 spile_ulong spile_read_user(struct spile_context *c, spile_ulong address, unsigned int size);
 void spile_write(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value);
@@ -472,16 +579,24 @@ static inline spile_ulong spile_bits(spile_ulong value, unsigned int first, unsi
 	return (value >> first) & (~0ull >> (64 - bits));
 }
 
-/* Strings. out has room for spile_script.string_bytes; what does not fit is cut, NUL always written; returns the length. */
+/*
+ * Strings. out has room for spile_script.string_bytes; what does not fit is cut, NUL
+ * always written; returns the length.
+ */
 unsigned int spile_string_copy(char *out, struct spile_string s);
 unsigned int spile_string_concatenate(char *out, struct spile_string a, struct spile_string b);
 int spile_string_compare(struct spile_string a, struct spile_string b);	/* bytewise: <0, 0, >0 */
-unsigned int spile_string_length(const char *text);	/* of text written by embedded C: at most string_bytes - 1, then forces a NUL there */
+/* of text written by embedded C: at most string_bytes - 1, then forces a NUL there */
+unsigned int spile_string_length(const char *text);
 
-/* A pattern of =~ as a deterministic automaton. From state 0 no match can come any more, in state 1 there has been one. */
+/*
+ * A pattern of =~ as a deterministic automaton. From state 0 no match can come any
+ * more, in state 1 there has been one.
+ */
 enum { SPILE_REGEX_DEAD, SPILE_REGEX_MATCHED };
 struct spile_regex {
-	const unsigned char *classes;	/* byte -> class: bytes that the pattern does not tell apart */
+	/* byte -> class: bytes that the pattern does not tell apart */
+	const unsigned char *classes;
 	const unsigned short *next;	/* [state * class_count + class]: state after a byte */
 	const unsigned char *at_end;	/* [state]: a string that ends there matches */
 	unsigned int class_count;
@@ -492,7 +607,8 @@ struct spile_tagged_regex {
 	const unsigned char *classes;
 	const unsigned short *next;
 	const unsigned short *actions;	/* as next: place in moves of what a transition does */
-	const unsigned short *accept;	/* [state]: place in moves of the tags of a match that ends there; 0: none does */
+	/* [state]: place in moves of the tags of a match that ends there; 0: none does */
+	const unsigned short *accept;
 	const unsigned short *at_end;	/* the same at the string's end */
 	const unsigned short *moves;
 	unsigned int class_count;
@@ -505,17 +621,25 @@ int spile_regex_test(const struct spile_regex *regex, struct spile_string s);
 /* The same; matched(), matched_str() and ngroups() then tell where. */
 int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *regex, struct spile_string s);
 
-/* Payloads. A payload cursor is where the next part goes; 0 when there was no
- * room (all calls then do nothing). Sizes are padded to 8. */
+/*
+ * Payloads. A payload cursor is where the next part goes; 0 when there was no
+ * room (all calls then do nothing). Sizes are padded to 8.
+ */
 #define SPILE_PADDED(n) (((n) + 7u) & ~7u)
 #define SPILE_STRING_PART(n) SPILE_PADDED((n) + 4u)
-/* Room for a record of up to `bytes` payload in this CPU's ring; counts it as lost and returns 0 if there is none. */
+/*
+ * Room for a record of up to `bytes` payload in this CPU's ring; counts it as lost and
+ * returns 0 if there is none.
+ */
 char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id, unsigned int bytes);
 /* Makes the record that ends at `end` visible; end 0 does nothing. */
 void spile_record_commit(struct spile_context *c, char *end);
 /* This CPU's scratch for an sprintf's payload (spile_script.scratch_bytes). */
 char *spile_scratch(struct spile_context *c);
-/* Formats the payload written into the scratch up to `end`; returns the length in out. Sets an error only for memory dumps that fault. */
+/*
+ * Formats the payload written into the scratch up to `end`; returns the length in out.
+ * Sets an error only for memory dumps that fault.
+ */
 unsigned int spile_format(struct spile_context *c, const unsigned char *format, unsigned int format_bytes, char *end, char *out);
 
 static inline char *spile_put_long(char *at, spile_long value)
@@ -526,14 +650,23 @@ static inline char *spile_put_long(char *at, spile_long value)
 	return at + 8;
 }
 char *spile_put_string(char *at, struct spile_string s);
-/* Addresses of the stack from `first` on, at most `most` (below 0: all), for enum spile_named. Room needed: SPILE_STRING_PART(8 * SPILE_STACK_FRAMES). */
+/*
+ * Addresses of the stack from `first` on, at most `most` (below 0: all), for enum
+ * spile_named. Room needed: SPILE_STRING_PART(8 * SPILE_STACK_FRAMES).
+ */
 char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long first, spile_long most);
 /* `bytes` bytes of memory at address (%m, %M). Room needed: SPILE_STRING_PART(bytes). */
 char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, spile_long bytes, int user);
-/* The object at address as `description` says. Room needed: computed by the compiler (SPILE_STRING_PART of size and of each string pointer with string_bytes - 1). */
+/*
+ * The object at address as `description` says. Room needed: computed by the compiler
+ * (SPILE_STRING_PART of size and of each string pointer with string_bytes - 1).
+ */
 char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *description, unsigned int description_bytes, spile_ulong address);
 
-/* Function frames: `bytes` of zeroed-on-need memory for a function's strings; 0 and an error when nested too deep. */
+/*
+ * Function frames: `bytes` of zeroed-on-need memory for a function's strings; 0 and an
+ * error when nested too deep.
+ */
 static inline char *spile_frame_enter(struct spile_context *c, unsigned int bytes)
 {
 	char *frame = c->frame;

@@ -61,7 +61,8 @@ bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
 	size_t all = 0;
 
 	if (!check_mul_overflow(for_each_cpu, (size_t)num_possible_cpus(), &all) &&
-	    !check_add_overflow(all, shared, &all) && (all >> PAGE_SHIFT) < available / 4 * 3 && all <= spile_owner_left())
+	    !check_add_overflow(all, shared, &all) && (all >> PAGE_SHIFT) < available / 4 * 3 &&
+	    all <= spile_owner_left())
 		return true;
 	if (all > spile_owner_left()) {
 		pr_err("%s: refused: its %s need %zu KiB, which is more than its user may still take (%llu KiB)\n",
@@ -76,7 +77,8 @@ bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
 
 void spile_session_removed(void)
 {
-	static const char text[] = "the module is being removed by force (rmmod -f): the session ends";
+	static const char text[] =
+		"the module is being removed by force (rmmod -f): the session ends";
 	struct spile_cpu *cpu;
 
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
@@ -98,7 +100,8 @@ int spile_session_setup(const struct spile_setup *setup)
 	if (spile_session_state == SPILE_STATE_LOADED) {
 		error = spile_ring_setup(setup->ring_bytes);
 		if (!error) {
-			spile_untimed = setup->flags & SPILE_SETUP_TIMED ? 0 : SPILE_OVERLOAD_SAMPLE - 1;
+			spile_untimed =
+				setup->flags & SPILE_SETUP_TIMED ? 0 : SPILE_OVERLOAD_SAMPLE - 1;
 			spile_session.target = setup->target;
 			spile_session.loader = task_tgid_nr(current);
 			WRITE_ONCE(spile_session_state, SPILE_STATE_READY);
@@ -166,7 +169,10 @@ static int start(void)
 	spile_sites_arm(-1);
 	if (!spile_arming_ended())
 		spile_arming_judge();
-	/* All sites come alive at this: until now their hits were turned away. What was ended waits for SPILE_QUIET. */
+	/*
+	 * All sites come alive at this: until now their hits were turned away. What was
+	 * ended waits for SPILE_QUIET.
+	 */
 	cmpxchg(&spile_session_state, SPILE_STATE_STARTING,
 		spile_arming_ended() ? SPILE_STATE_STOPPING : SPILE_STATE_RUNNING);
 	return 0;
@@ -256,8 +262,10 @@ void spile_session_detached(void)
 {
 	bool kept;
 
-	/* The lock is had at once: who arms for a loader holds the device open, and a module that comes is armed in
-	 * turns that look at this. */
+	/*
+	 * The lock is had at once: who arms for a loader holds the device open, and a
+	 * module that comes is armed in turns that look at this.
+	 */
 	if (!READ_ONCE(spile_session.kept) && READ_ONCE(spile_session_state) != SPILE_STATE_LOADED)
 		spile_arming_cancel();
 	mutex_lock(&spile_session.lock);

@@ -15,8 +15,10 @@
 
 struct spile_cpu;
 
-/* Written under spile_session.lock, but for the step to STOPPING, which
- * handlers take with cmpxchg. Read by every hit. */
+/*
+ * Written under spile_session.lock, but for the step to STOPPING, which
+ * handlers take with cmpxchg. Read by every hit.
+ */
 extern int spile_session_state;
 
 struct spile_session {
@@ -46,8 +48,10 @@ int spile_session_stop(void);
 int spile_session_set(const struct spile_set *set);
 int spile_session_keep(const struct spile_keep *keep);
 
-/* The device was opened: a reader may come. It was closed: the session ends, or
- * goes on without one. Process context. */
+/*
+ * The device was opened: a reader may come. It was closed: the session ends, or
+ * goes on without one. Process context.
+ */
 void spile_session_attached(void);
 void spile_session_detached(void);
 

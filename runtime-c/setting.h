@@ -8,8 +8,10 @@
 
 #include "abi/abi.h"
 
-/* SPILE_SET. Process context, no handler runs yet. EINVAL: no such setting, or a
- * piece that does not continue the one before; E2BIG: longer than MAXSTRINGLEN. */
+/*
+ * SPILE_SET. Process context, no handler runs yet. EINVAL: no such setting, or a
+ * piece that does not continue the one before; E2BIG: longer than MAXSTRINGLEN.
+ */
 int __must_check spile_setting_set(const struct spile_set *set);
 
 #endif

@@ -29,25 +29,31 @@ static void tell_failure(const struct spile_site *site, int error)
 {
 	const struct spile_probe *probe = site->probe;
 
-	/* While hits are counted (budget.c): it is told when the session starts. And what was ended is no error. */
+	/*
+	 * While hits are counted (budget.c): it is told when the session starts. And
+	 * what was ended is no error.
+	 */
 	if (spile_session_state == SPILE_STATE_READY || spile_arming_ended())
 		return;
 	if (spile_modules_is_script(site))
-		spile_session_emit(SPILE_RECORD_WARN,
-				   "probe %s: refused: it is in a module made by spile, whose code runs at hits",
-				   probe->point);
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"probe %s: refused: it is in a module made by spile, whose code runs at hits",
+			probe->point);
 	else if (probe->symbol)
-		spile_session_emit(SPILE_RECORD_WARN,
-				   "probe %s (%s:%s+0x%lx) registration error [man warning::pass5] (rc %d)",
-				   probe->point, probe->module, probe->symbol, probe->address, error);
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"probe %s (%s:%s+0x%lx) registration error [man warning::pass5] (rc %d)",
+			probe->point, probe->module, probe->symbol, probe->address, error);
 	else if (probe->target < 0 || !probe->address)
 		spile_session_emit(SPILE_RECORD_WARN,
 				   "probe %s registration error [man warning::pass5] (rc %d)",
 				   probe->point, error);
 	else
-		spile_session_emit(SPILE_RECORD_WARN,
-				   "probe %s (address 0x%lx) registration error [man warning::pass5] (rc %d)",
-				   probe->point, probe->address, error);
+		spile_session_emit(
+			SPILE_RECORD_WARN,
+			"probe %s (address 0x%lx) registration error [man warning::pass5] (rc %d)",
+			probe->point, probe->address, error);
 }
 
 void spile_site_unarmed(struct spile_site *site, int error)
@@ -78,7 +84,8 @@ void spile_sites_arm(int target)
 		if (error)
 			tell_failure(site, error);
 		else if (spile_session_state != SPILE_STATE_READY)
-			spile_condition_apply(site);	/* before, no begin probe has set what it reads */
+			/* before, no begin probe has set what it reads */
+			spile_condition_apply(site);
 	}
 	spile_families_arm_rest();
 	WRITE_ONCE(spile_session.arming, false);
@@ -127,7 +134,8 @@ void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_s
 			run(in_order[i]);
 }
 
-void spile_site_counters(const struct spile_site *site, struct spile_counters *counters, bool settled)
+void spile_site_counters(const struct spile_site *site, struct spile_counters *counters,
+			 bool settled)
 {
 	const struct spile_family *family = site->family;
 	int i;
@@ -150,8 +158,9 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 		counters->sampled += local_read(&counts->sampled);
 		if (!counts->timed)
 			continue;
-		counters->least_cycles = counters->timed ? min(counters->least_cycles, counts->least_cycles) :
-							   counts->least_cycles;
+		counters->least_cycles = counters->timed ?
+						 min(counters->least_cycles, counts->least_cycles) :
+						 counts->least_cycles;
 		counters->most_cycles = max(counters->most_cycles, counts->most_cycles);
 		counters->cycles += counts->cycles;
 		counters->timed += counts->timed;
@@ -165,8 +174,8 @@ void spile_site_counters(const struct spile_site *site, struct spile_counters *c
 	else
 		counters->mechanism = site->mechanism;
 	counters->hits = counters->handled + counters->filtered + counters->nested +
-			 counters->lock_skipped + counters->low_stack + counters->stopped + counters->sampled +
-			 counters->return_misses;
+			 counters->lock_skipped + counters->low_stack + counters->stopped +
+			 counters->sampled + counters->return_misses;
 }
 
 unsigned int spile_sites_skipped(void)
@@ -216,7 +225,8 @@ static int make_site(struct spile_site *site, unsigned int index)
 			site->symbol = kstrdup(probe->symbol, GFP_KERNEL);
 		else
 			site->symbol = kasprintf(GFP_KERNEL, "%s:%s",
-						 spile_script.targets[probe->target].name, probe->symbol);
+						 spile_script.targets[probe->target].name,
+						 probe->symbol);
 		if (!site->symbol)
 			return -ENOMEM;
 	}

@@ -28,24 +28,30 @@ enum spile_runs {
 struct spile_site {
 	const struct spile_probe *probe;
 	unsigned int index;		/* in spile_script.probes */
-	void (*counting)(struct spile_context *c);	/* its handler, if that only counts and may be interrupted: spile_run_counting() */
+	/* its handler, if that only counts and may be interrupted: spile_run_counting() */
+	void (*counting)(struct spile_context *c);
 	enum spile_runs runs;		/* what a hit does */
 	enum spile_runs runs_sampled;	/* of a sampled site: what one hit in some does */
 	bool sampled;			/* budget.c; set before it is armed */
 	unsigned int counts_at;		/* of its counts in a CPU's, bytes */
 	unsigned long stack_needed;	/* bytes that must be left of the stack: stack_left.h */
 	unsigned long stack_spare;	/* THREAD_SIZE less those */
-	const struct spile_family *family;	/* NULL for begin, end, error and never, which are not armed */
+	/* NULL for begin, end, error and never, which are not armed */
+	const struct spile_family *family;
 	bool armed;			/* under spile_session.lock */
 	bool registered;		/* of a kprobe or kretprobe: the kernel knows it as one */
 	bool to_enable;			/* of the same, registered: arm_rest() enables it */
 	bool by_entry;			/* of a kprobe or kretprobe: ftrace serves it (entry.c) */
-	bool off;			/* armed, and turned off because its condition does not hold (condition.c) */
+	/* armed, and turned off because its condition does not hold (condition.c) */
+	bool off;
 	struct spile_site *same;	/* entry.c: the next at the same function */
-	struct spile_return_pool *pool;	/* of a return that shares a kretprobe with others, else 0 */
+	/* of a return that shares a kretprobe with others, else 0 */
+	struct spile_return_pool *pool;
 	atomic_long_t unhooked;		/* its calls for which the pool had no instance left */
-	unsigned long place;		/* of a site in a module: where it is while that is loaded; 0: only kprobes know */
-	char *symbol;			/* "module:symbol" of a site in a module, a symbol without target, else 0 */
+	/* of a site in a module: where it is while that is loaded; 0: only kprobes know */
+	unsigned long place;
+	/* "module:symbol" of a site in a module, a symbol without target, else 0 */
+	char *symbol;
 	u32 mechanism;			/* enum spile_mechanism */
 	unsigned long missed;		/* kprobe.nmissed of registrations that are over */
 	unsigned long return_missed;	/* kretprobe.nmissed of the same */
@@ -58,21 +64,31 @@ struct spile_site {
 		};
 		struct tracepoint *tracepoint;
 		struct {
-			struct spile_site *next[2];	/* of the same call: of 64-bit programs, of 32-bit ones */
-			atomic_long_t unsaved;	/* calls whose entry found no place (syscall_entry.c) */
+			/* of the same call: of 64-bit programs, of 32-bit ones */
+			struct spile_site *next[2];
+			/* calls whose entry found no place (syscall_entry.c) */
+			atomic_long_t unsaved;
 		} syscall;
 		struct nf_hook_ops *hook;	/* NETFILTER */
-		struct perf_event **events;	/* PERF, WATCH: by CPU, 0 where there is none (cpu_events.c) */
+		/* PERF, WATCH: by CPU, 0 where there is none (cpu_events.c) */
+		struct perf_event **events;
 	};
 };
 
 extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
-extern void **spile_sites_room;	/* as many pointers, for a call of disarm(); under spile_session.lock */
+/* as many pointers, for a call of disarm(); under spile_session.lock */
+extern void **spile_sites_room;
 
-/* The function of a return probe's site was entered, which ftrace has told (entry.c). Preemption off. */
+/*
+ * The function of a return probe's site was entered, which ftrace has told (entry.c).
+ * Preemption off.
+ */
 void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
 
-/* Bytes of the instances of a return that has a kretprobe of its own; of one in a pool, of its share. */
+/*
+ * Bytes of the instances of a return that has a kretprobe of its own; of one in a pool,
+ * of its share.
+ */
 size_t spile_return_bytes(const struct spile_probe *probe);
 
 /* Calls in flight that are followed of a return whose probe does not say. */
@@ -84,7 +100,10 @@ int __must_check spile_return_alone(struct spile_site *site);
 /* A hit of a sampled site (budget.c). Preemption off. */
 void spile_run_sampled(struct spile_site *site, unsigned long *regs);
 
-/* Of a kprobe or kretprobe that is registered and disabled: ftrace serves it, or arm_rest() enables it. */
+/*
+ * Of a kprobe or kretprobe that is registered and disabled: ftrace serves it, or
+ * arm_rest() enables it.
+ */
 void spile_kprobe_serve(struct spile_site *site);
 
 /* spile_family.turn of kprobes and kretprobes. */
@@ -93,19 +112,25 @@ void spile_kprobe_turn(struct spile_site *site, bool on);
 /* A site that was armed could not be kept so: tells it as arming that failed. */
 void spile_site_unarmed(struct spile_site *site, int error);
 
-/* Arms every site of a target, until that is to end (arming.h; -1: those that have none). A site that cannot be
- * had is reported with a WARN record and left out. Under spile_session.lock. */
+/*
+ * Arms every site of a target, until that is to end (arming.h; -1: those that have
+ * none). A site that cannot be had is reported with a WARN record and left out. Under
+ * spile_session.lock.
+ */
 void spile_sites_arm(int target);
 /* Disarms every armed site of a target; SPILE_ALL_TARGETS for all there are. */
 enum { SPILE_ALL_TARGETS = -2 };
 void spile_sites_disarm(int target);
 
-/* The probes of a kind BEGIN, END or ERROR in the order of their values, then
- * of the script: calls run() for each. */
+/*
+ * The probes of a kind BEGIN, END or ERROR in the order of their values, then
+ * of the script: calls run() for each.
+ */
 void spile_sites_in_order(enum spile_probe_kind kind, void (*run)(struct spile_site *site));
 
 /* settled: under spile_session.lock; else without what only the kernel has counted of it. */
-void spile_site_counters(const struct spile_site *site, struct spile_counters *counters, bool settled);
+void spile_site_counters(const struct spile_site *site, struct spile_counters *counters,
+			 bool settled);
 unsigned int spile_sites_skipped(void);	/* nested, lock_skipped and low_stack of all */
 
 int __must_check spile_sites_init(void);

@@ -35,11 +35,15 @@ static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsign
 	unsigned int count = 0;
 	unsigned long address;
 
-	/* The unwinder begins with the caller. A breakpoint's registers are one byte behind it; those of a return are at where it goes. */
+	/*
+	 * The unwinder begins with the caller. A breakpoint's registers are one byte
+	 * behind it; those of a return are at where it goes.
+	 */
 	if (regs)
-		frames[count++] = instruction_pointer(regs) - (c->probe->kind == SPILE_PROBE_KPROBE ? BREAKPOINT_BYTES : 0);
-	for (unwind_start(&state, current, regs, NULL); count < SPILE_STACK_FRAMES && !unwind_done(&state);
-	     unwind_next_frame(&state)) {
+		frames[count++] = instruction_pointer(regs) -
+				  (c->probe->kind == SPILE_PROBE_KPROBE ? BREAKPOINT_BYTES : 0);
+	for (unwind_start(&state, current, regs, NULL);
+	     count < SPILE_STACK_FRAMES && !unwind_done(&state); unwind_next_frame(&state)) {
 		address = unwind_get_return_address(&state);
 		if (!address)
 			break;
@@ -57,7 +61,8 @@ static unsigned int unwind_task(struct task_struct *task, unsigned long *frames)
 	unsigned int count = 0;
 	unsigned long address;
 
-	for (unwind_start(&state, task, NULL, NULL); count < SPILE_STACK_FRAMES && !unwind_done(&state); unwind_next_frame(&state)) {
+	for (unwind_start(&state, task, NULL, NULL);
+	     count < SPILE_STACK_FRAMES && !unwind_done(&state); unwind_next_frame(&state)) {
 		address = unwind_get_return_address(&state);
 		if (!address)
 			break;
@@ -111,7 +116,8 @@ static void follow_frames(struct spile_cpu *cpu, unsigned long at)
 	struct user_frame frame;
 
 	for (; cpu->stack_count < SPILE_STACK_FRAMES; at = frame.next) {
-		if (at % sizeof(at) || spile_memory_read(&frame, at, sizeof(frame), true) || !frame.address)
+		if (at % sizeof(at) || spile_memory_read(&frame, at, sizeof(frame), true) ||
+		    !frame.address)
 			break;
 		cpu->stack[cpu->stack_count++] = frame.address;
 		/* Stacks grow down: what is not above is no frame of ours. */
@@ -143,7 +149,8 @@ unsigned int spile_stack_user(struct spile_context *c, const unsigned long **fra
 	return cpu->stack_count;
 }
 
-unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long fp, const unsigned long **frames)
+unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long fp,
+				   const unsigned long **frames)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 
@@ -168,13 +175,17 @@ static struct task_struct *living_task(unsigned long address)
 	struct task_struct *task;
 	pid_t pid;
 
-	if (spile_memory_read(&pid, address + offsetof(struct task_struct, pid), sizeof(pid), false) || pid <= 0)
+	if (spile_memory_read(&pid, address + offsetof(struct task_struct, pid), sizeof(pid),
+			      false) ||
+	    pid <= 0)
 		return NULL;
 	task = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_PID);
-	return (unsigned long)task == address && !(READ_ONCE(task->flags) & PF_EXITING) ? task : NULL;
+	return (unsigned long)task == address && !(READ_ONCE(task->flags) & PF_EXITING) ? task :
+											  NULL;
 }
 
-unsigned int spile_stack_task(struct spile_context *c, unsigned long address, const unsigned long **frames)
+unsigned int spile_stack_task(struct spile_context *c, unsigned long address,
+			      const unsigned long **frames)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 	struct task_struct *task;

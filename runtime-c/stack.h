@@ -13,14 +13,22 @@ enum { SPILE_STACK_TEXT = 8192 };	/* bytes of a stack as a string value, before 
  * SPILE_STACK_FRAMES unwinding steps.
  */
 unsigned int spile_stack_kernel(struct spile_context *c, const unsigned long **frames);
-/* The same of the current task's user code, by its frame pointers: 1 without them, 0 in kernel threads. */
+/*
+ * The same of the current task's user code, by its frame pointers: 1 without them, 0 in
+ * kernel threads.
+ */
 unsigned int spile_stack_user(struct spile_context *c, const unsigned long **frames);
-/* The same from a program counter and a frame pointer on, wherever they come from. Taken anew each time. */
-unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long fp, const unsigned long **frames);
+/*
+ * The same from a program counter and a frame pointer on, wherever they come from.
+ * Taken anew each time.
+ */
+unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long fp,
+				   const unsigned long **frames);
 /*
  * The kernel stack of the task whose task_struct is at that address, as long as it
  * does not run on another CPU and does not exit; 0 frames of what is no task. Taken anew each time.
  */
-unsigned int spile_stack_task(struct spile_context *c, unsigned long address, const unsigned long **frames);
+unsigned int spile_stack_task(struct spile_context *c, unsigned long address,
+			      const unsigned long **frames);
 
 #endif

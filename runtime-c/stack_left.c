@@ -110,7 +110,10 @@ void spile_stack_init(void)
 
 	for_each_possible_cpu(cpu)
 		init_irq_work(&per_cpu(spile_cpus, cpu)->stack_learner, learn);
-	/* One that is in user space learns it at its first hit on that stack; a work item would wait for what never sleeps there. */
+	/*
+	 * One that is in user space learns it at its first hit on that stack; a work
+	 * item would wait for what never sleeps there.
+	 */
 	on_each_cpu(begin_learning, NULL, 1);
 }
 
@@ -134,6 +137,7 @@ void spile_stack_exit(void)
 void spile_stack_need(struct spile_site *site)
 {
 	/* More than there is at all: no task's stack ever has it. */
-	site->stack_needed = min_t(unsigned long, max(site->probe->stack, spile_script.least_stack), THREAD_SIZE);
+	site->stack_needed = min_t(unsigned long, max(site->probe->stack, spile_script.least_stack),
+				   THREAD_SIZE);
 	site->stack_spare = THREAD_SIZE - site->stack_needed;
 }

@@ -17,13 +17,18 @@
 bool spile_stack_elsewhere_suffices(struct spile_cpu *cpu, const struct spile_site *site);
 
 /* Six instructions where a task's stack has enough. Context owned. */
-static __always_inline bool spile_stack_suffices(struct spile_cpu *cpu, const struct spile_site *site)
+static __always_inline bool spile_stack_suffices(struct spile_cpu *cpu,
+						 const struct spile_site *site)
 {
 #ifdef CONFIG_X86_64
 	unsigned long left = current_stack_pointer - (unsigned long)task_stack_page(current);
 
-	/* One comparison for too little left and for another stack, both of which are too large then. */
-	return likely(left - site->stack_needed <= site->stack_spare) || spile_stack_elsewhere_suffices(cpu, site);
+	/*
+	 * One comparison for too little left and for another stack, both of which are
+	 * too large then.
+	 */
+	return likely(left - site->stack_needed <= site->stack_spare) ||
+	       spile_stack_elsewhere_suffices(cpu, site);
 #else
 	return true;
 #endif
@@ -32,8 +37,10 @@ static __always_inline bool spile_stack_suffices(struct spile_cpu *cpu, const st
 /* What the handler of a site needs. At load. */
 void spile_stack_need(struct spile_site *site);
 
-/* Has each CPU that is there look where its interrupt stack is; others do when they are
- * hit on theirs for the first time. Behind spile_context_init(). Process context. */
+/*
+ * Has each CPU that is there look where its interrupt stack is; others do when they are
+ * hit on theirs for the first time. Behind spile_context_init(). Process context.
+ */
 void spile_stack_init(void);
 void spile_stack_exit(void);
 

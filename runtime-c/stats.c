@@ -63,7 +63,8 @@ void spile_stats_reset(struct spile_stats *stats, const struct spile_stats_kind 
 }
 
 /* What not every aggregate keeps. */
-static noinline void feed_rest(struct spile_stats *stats, const struct spile_stats_kind *kind, spile_long value)
+static noinline void feed_rest(struct spile_stats *stats, const struct spile_stats_kind *kind,
+			       spile_long value)
 {
 	if (kind->variance) {
 		struct spile_squares *squares = spile_stats_squares(stats);
@@ -76,7 +77,9 @@ static noinline void feed_rest(struct spile_stats *stats, const struct spile_sta
 		spile_stats_buckets(stats, kind)[spile_histogram_index(kind, value)]++;
 }
 
-/* Little-endian words, not one number of 128 bits: for that the stack would be aligned, each time. */
+/*
+ * Little-endian words, not one number of 128 bits: for that the stack would be aligned, each time.
+ */
 static __always_inline void add_to_sum(union spile_sum *sum, spile_long value)
 {
 #ifdef __x86_64__
@@ -88,7 +91,8 @@ static __always_inline void add_to_sum(union spile_sum *sum, spile_long value)
 #endif
 }
 
-static __always_inline void feed(struct spile_stats *stats, const struct spile_table *table, spile_long value)
+static __always_inline void feed(struct spile_stats *stats, const struct spile_table *table,
+				 spile_long value)
 {
 	stats->count++;
 	add_to_sum(&stats->sum, value);
@@ -108,7 +112,8 @@ void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spil
 }
 
 /* The element was another's when this CPU last fed it. */
-static noinline void begin_anew(const struct spile_table *table, struct spile_stats *stats, __u64 generation)
+static noinline void begin_anew(const struct spile_table *table, struct spile_stats *stats,
+				__u64 generation)
 {
 	spile_stats_reset(stats, &table->map->stats);
 	stats->generation = generation;
@@ -119,13 +124,15 @@ static __always_inline void feed_found(struct spile_context *c, const struct spi
 {
 	struct spile_stats *stats;
 
-	stats = (struct spile_stats *)(spile_map_values(c) + table->local + found.number * table->local_stride);
+	stats = (struct spile_stats *)(spile_map_values(c) + table->local +
+				       found.number * table->local_stride);
 	if (spile_unlikely(stats->generation != found.generation))
 		begin_anew(table, stats, found.generation);
 	feed(stats, table, value);
 }
 
-void spile_stats_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long value)
+void spile_stats_add(struct spile_context *c, const struct spile_map *map,
+		     const union spile_key *keys, spile_long value)
 {
 	struct spile_table *table = spile_table_of(map);
 	struct spile_found found = spile_map_feed(c, table, keys);
@@ -145,7 +152,8 @@ static noinline void add_long(struct spile_context *c, struct spile_table *table
 		feed_found(c, table, found, value);
 }
 
-void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, spile_long number, spile_long value)
+void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, spile_long number,
+			  spile_long value)
 {
 	struct spile_table *table = spile_table_of(map);
 	const union spile_key key = { .number = number };
@@ -158,8 +166,8 @@ void spile_stats_add_long(struct spile_context *c, const struct spile_map *map, 
 		add_long(c, table, number, hash, value);
 }
 
-static noinline void add_text(struct spile_context *c, struct spile_table *table, struct spile_string text,
-			      unsigned int hash, spile_long value)
+static noinline void add_text(struct spile_context *c, struct spile_table *table,
+			      struct spile_string text, unsigned int hash, spile_long value)
 {
 	const union spile_key key = { .text = text };
 	struct spile_found found = spile_map_feed_new(c, table, &key, hash);
@@ -168,11 +176,14 @@ static noinline void add_text(struct spile_context *c, struct spile_table *table
 		feed_found(c, table, found, value);
 }
 
-void spile_stats_add_text(struct spile_context *c, const struct spile_map *map, struct spile_string text, spile_long value)
+void spile_stats_add_text(struct spile_context *c, const struct spile_map *map,
+			  struct spile_string text, spile_long value)
 {
 	struct spile_table *table = spile_table_of(map);
 	const union spile_key key = { .text = text };
-	unsigned int hash = spile_hash_text(text.text, text.length, table->seeds[0], table->seeds[SPILE_MAX_KEYS]) >> 32;
+	unsigned int hash = spile_hash_text(text.text, text.length, table->seeds[0],
+					    table->seeds[SPILE_MAX_KEYS]) >>
+			    32;
 	struct spile_found found = spile_find_concurrently(table, hash, spile_is_text, &key);
 
 	if (spile_likely(found.number))
@@ -181,7 +192,10 @@ void spile_stats_add_text(struct spile_context *c, const struct spile_map *map, 
 		add_text(c, table, text, hash, value);
 }
 
-/* Divides rest:*word, a number of 128 bits, by divisor, which is greater than rest. Returns the new rest. */
+/*
+ * Divides rest:*word, a number of 128 bits, by divisor, which is greater than rest.
+ * Returns the new rest.
+ */
 static __u64 divide_word(__u64 rest, __u64 *word, __u64 divisor)
 {
 #if defined(__x86_64__)
@@ -222,7 +236,8 @@ static spile_long average(const struct spile_stats *stats)
 
 enum { WORDS = 4 };	/* of 64 bits, the lowest first: room for count * squares and for sum^2 */
 
-static void multiply(__u64 product[WORDS], const __u64 *a, unsigned int a_words, const __u64 *b, unsigned int b_words)
+static void multiply(__u64 product[WORDS], const __u64 *a, unsigned int a_words, const __u64 *b,
+		     unsigned int b_words)
 {
 	unsigned int i, j;
 
@@ -231,7 +246,8 @@ static void multiply(__u64 product[WORDS], const __u64 *a, unsigned int a_words,
 		__u64 carry = 0;
 
 		for (j = 0; j < b_words; j++) {
-			unsigned __int128 part = (unsigned __int128)a[i] * b[j] + product[i + j] + carry;
+			unsigned __int128 part =
+				(unsigned __int128)a[i] * b[j] + product[i + j] + carry;
 
 			product[i + j] = part;
 			carry = part >> 64;
@@ -272,10 +288,13 @@ static spile_long variance(const struct spile_stats *stats, const struct spile_s
 	/* Rounding down twice is rounding down once. */
 	divide(number, stats->count);
 	divide(number, stats->count - 1);
-	return number[1] | number[2] | number[3] || number[0] > (__u64)GREATEST ? GREATEST : (spile_long)number[0];
+	return number[1] | number[2] | number[3] || number[0] > (__u64)GREATEST ?
+		       GREATEST :
+		       (spile_long)number[0];
 }
 
-bool spile_stats_extract(const struct spile_few_stats *all, enum spile_extractor extractor, spile_long *result)
+bool spile_stats_extract(const struct spile_few_stats *all, enum spile_extractor extractor,
+			 spile_long *result)
 {
 	const struct spile_stats *stats = &all->stats;
 
@@ -309,13 +328,15 @@ bool spile_stats_extract(const struct spile_few_stats *all, enum spile_extractor
 }
 
 /* What a CPU has been fed for an element; 0 if nothing. */
-static struct spile_stats *part_of(const struct spile_table *table, unsigned int number, unsigned int cpu)
+static struct spile_stats *part_of(const struct spile_table *table, unsigned int number,
+				   unsigned int cpu)
 {
 	struct spile_stats *part;
 
 	if (!spile_map_areas[cpu] || (table->map->keys && !number))
 		return NULL;
-	part = (struct spile_stats *)(spile_map_areas[cpu] + table->local + (size_t)number * table->local_stride);
+	part = (struct spile_stats *)(spile_map_areas[cpu] + table->local +
+				      (size_t)number * table->local_stride);
 	if (table->map->keys && part->generation != spile_element(table, number)->generation)
 		return NULL;
 	return part;
@@ -327,7 +348,8 @@ static void add_squares(struct spile_squares *squares, const struct spile_square
 	squares->high += more->high + (squares->low < more->low);
 }
 
-void spile_stats_collect(const struct spile_table *table, unsigned int number, struct spile_few_stats *into)
+void spile_stats_collect(const struct spile_table *table, unsigned int number,
+			 struct spile_few_stats *into)
 {
 	static const struct spile_stats_kind few = { .variance = 1 };
 	struct spile_stats *stats = &into->stats;
@@ -350,7 +372,8 @@ void spile_stats_collect(const struct spile_table *table, unsigned int number, s
 	}
 }
 
-__u64 spile_stats_collect_buckets(const struct spile_table *table, unsigned int number, __u64 *buckets)
+__u64 spile_stats_collect_buckets(const struct spile_table *table, unsigned int number,
+				  __u64 *buckets)
 {
 	const struct spile_stats_kind *kind = &table->map->stats;
 	unsigned int count = spile_histogram_buckets(kind);
@@ -376,7 +399,9 @@ void spile_stats_reset_everywhere(struct spile_table *table)
 
 	for (cpu = 0; cpu < spile_map_area_count; cpu++)
 		if (spile_map_areas[cpu])
-			spile_stats_reset((struct spile_stats *)(spile_map_areas[cpu] + table->local), &table->map->stats);
+			spile_stats_reset(
+				(struct spile_stats *)(spile_map_areas[cpu] + table->local),
+				&table->map->stats);
 }
 
 /* The element's number; 0 in a map without keys, and where there is none. */
@@ -390,8 +415,8 @@ static void fail_empty(struct spile_context *c)
 	spile_fail_text(c, "empty aggregate");
 }
 
-spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
-			   enum spile_extractor extractor)
+spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map,
+			   const union spile_key *keys, enum spile_extractor extractor)
 {
 	const struct spile_table *table = spile_table_of(map);
 	struct spile_few_stats all;
@@ -404,15 +429,16 @@ spile_long spile_stats_get(struct spile_context *c, const struct spile_map *map,
 	return result;
 }
 
-int spile_histogram_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long index)
+int spile_histogram_has(struct spile_context *c, const struct spile_map *map,
+			const union spile_key *keys, spile_long index)
 {
 	(void)c;
 	(void)keys;
 	return index >= 0 && index < spile_histogram_buckets(&map->stats);
 }
 
-spile_long spile_histogram_bucket(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
-				  spile_long index)
+spile_long spile_histogram_bucket(struct spile_context *c, const struct spile_map *map,
+				  const union spile_key *keys, spile_long index)
 {
 	const struct spile_table *table = spile_table_of(map);
 	unsigned int number = number_of(table, keys);
@@ -437,7 +463,8 @@ spile_long spile_histogram_bucket(struct spile_context *c, const struct spile_ma
 	return bucket;
 }
 
-char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_map *map, const union spile_key *keys)
+char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_map *map,
+			  const union spile_key *keys)
 {
 	const struct spile_table *table = spile_table_of(map);
 	unsigned int bytes = spile_histogram_buckets(&map->stats) * sizeof(__u64);

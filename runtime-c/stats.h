@@ -27,14 +27,17 @@ union spile_sum {
 typedef unsigned __int128 spile_u128 __attribute__((aligned(8)));
 
 struct spile_stats {
-	__u64 generation;	/* of the element that it belongs to; another one: there is nothing here */
+	/* of the element that it belongs to; another one: there is nothing here */
+	__u64 generation;
 	__u64 count;
 	union spile_sum sum;
 	__s64 min;		/* of nothing: the greatest number, so that every value is less */
 	__s64 max;
-	/* As spile_stats_kind asks for them:
+	/*
+	 * As spile_stats_kind asks for them:
 	 *     struct spile_squares
-	 *     __u64 buckets[spile_histogram_buckets()] */
+	 *     __u64 buckets[spile_histogram_buckets()]
+	 */
 };
 
 struct spile_squares {
@@ -58,7 +61,8 @@ static inline struct spile_squares *spile_stats_squares(struct spile_stats *stat
 	return (struct spile_squares *)(stats + 1);
 }
 
-static inline __u64 *spile_stats_buckets(struct spile_stats *stats, const struct spile_stats_kind *kind)
+static inline __u64 *spile_stats_buckets(struct spile_stats *stats,
+					 const struct spile_stats_kind *kind)
 {
 	return (__u64 *)((char *)stats + spile_stats_buckets_at(kind));
 }
@@ -75,12 +79,16 @@ void spile_stats_reset(struct spile_stats *stats, const struct spile_stats_kind 
 /* Resets the aggregate of a map without keys on every CPU. SPILE_LOCK_ALL. */
 void spile_stats_reset_everywhere(struct spile_table *table);
 
-/* All CPUs' values of an element in one; number 0: that of a map without keys, else of nothing.
- * SPILE_LOCK_ALL. Bounded by the CPUs. */
-void spile_stats_collect(const struct spile_table *table, unsigned int number, struct spile_few_stats *into);
+/*
+ * All CPUs' values of an element in one; number 0: that of a map without keys, else of nothing.
+ * SPILE_LOCK_ALL. Bounded by the CPUs.
+ */
+void spile_stats_collect(const struct spile_table *table, unsigned int number,
+			 struct spile_few_stats *into);
 
 /* The same for the histogram; returns how many values there are. */
-__u64 spile_stats_collect_buckets(const struct spile_table *table, unsigned int number, __u64 *buckets);
+__u64 spile_stats_collect_buckets(const struct spile_table *table, unsigned int number,
+				  __u64 *buckets);
 
 /* What that takes, in steps. */
 static inline spile_ulong spile_stats_bucket_steps(const struct spile_stats_kind *kind)
@@ -88,10 +96,13 @@ static inline spile_ulong spile_stats_bucket_steps(const struct spile_stats_kind
 	return (spile_ulong)spile_map_area_count * (1 + spile_histogram_buckets(kind) / 4);
 }
 
-/* @count and so on. False for MIN, MAX, AVERAGE and VARIANCE of nothing, *result is 0 then.
+/*
+ * @count and so on. False for MIN, MAX, AVERAGE and VARIANCE of nothing, *result is 0 then.
  * SUM is the low 64 bits of the sum. VARIANCE: of a sample, the sum of squared distances from the
- * mean divided by count - 1, rounded down; of one value -1; the greatest long where it is greater. */
-bool spile_stats_extract(const struct spile_few_stats *all, enum spile_extractor extractor, spile_long *result);
+ * mean divided by count - 1, rounded down; of one value -1; the greatest long where it is greater.
+ */
+bool spile_stats_extract(const struct spile_few_stats *all, enum spile_extractor extractor,
+			 spile_long *result);
 
 /* The bucket that a value belongs to; kind is not NONE. */
 unsigned int spile_histogram_index(const struct spile_stats_kind *kind, spile_long value);

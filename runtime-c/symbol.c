@@ -29,7 +29,10 @@ static bool is_of_the_kernel(const char *text)
 	return open && !strcmp(open, "[kernel]");
 }
 
-/* Code that comes and goes without being a module's: of BPF programs, trampolines. Or nobody knows it yet. */
+/*
+ * Code that comes and goes without being a module's: of BPF programs, trampolines. Or
+ * nobody knows it yet.
+ */
 static bool is_fleeting(const char *text)
 {
 	return strstarts(text, "0x") || strstr(text, "[bpf]") || strstr(text, "[__builtin__");

@@ -80,8 +80,10 @@ static void save_list(struct spile_site *site, bool compat, unsigned long *words
  * A 32-bit program's: sites of the call that it means have its arguments, those
  * of the call that it makes, if it is another, and those of any have this one's.
  */
-static void handle_compat_call(struct pt_regs *regs, long number, long result, struct spile_site *const *by_number,
-			       void (*act)(struct spile_site *site, bool compat, unsigned long *words))
+static void handle_compat_call(struct pt_regs *regs, long number, long result,
+			       struct spile_site *const *by_number,
+			       void (*act)(struct spile_site *site, bool compat,
+					   unsigned long *words))
 {
 	unsigned long made[SYSCALL_WORDS], meant[SYSCALL_WORDS];
 	unsigned long flags;
@@ -98,7 +100,8 @@ static void handle_compat_call(struct pt_regs *regs, long number, long result, s
 	act(READ_ONCE(by_number[meant[SPILE_SYSCALL_NUMBER]]), true, meant);
 	if (meant[SPILE_SYSCALL_NUMBER] != number)
 		act(READ_ONCE(by_number[number]), true, made);
-	act(READ_ONCE(by_number[SYSCALL_ANY]), true, meant[SPILE_SYSCALL_NUMBER] != number ? made : meant);
+	act(READ_ONCE(by_number[SYSCALL_ANY]), true,
+	    meant[SPILE_SYSCALL_NUMBER] != number ? made : meant);
 	raw_local_irq_restore(flags);
 }
 
@@ -108,7 +111,8 @@ static void handle_call(bool returning, struct pt_regs *regs, long number, long 
 {
 	bool compat = in_compat_syscall();
 	struct spile_site *const *by_number = heads[returning][compat];
-	struct spile_site *one = number >= 0 && number < SYSCALL_NUMBERS ? READ_ONCE(by_number[number]) : NULL;
+	struct spile_site *one =
+		number >= 0 && number < SYSCALL_NUMBERS ? READ_ONCE(by_number[number]) : NULL;
 	struct spile_site *any = READ_ONCE(by_number[SYSCALL_ANY]);
 	unsigned long words[SYSCALL_WORDS];
 	unsigned long flags;
@@ -181,7 +185,8 @@ static int open_source(bool returning)
 	if (!sources[returning].tracepoint)
 		return -ENOENT;
 	sources[returning].function = returning ? (void *)handle_exit : (void *)handle_enter;
-	error = tracepoint_probe_register(sources[returning].tracepoint, sources[returning].function, NULL);
+	error = tracepoint_probe_register(sources[returning].tracepoint,
+					  sources[returning].function, NULL);
 	if (error)
 		sources[returning].function = NULL;
 	return error;
@@ -194,7 +199,8 @@ static void append(struct spile_site *site, bool compat, int number)
 
 	if (number == SPILE_NO_SYSCALL || number >= SYSCALL_NUMBERS)
 		return;
-	place = &heads[site->probe->syscall.returning][compat][number == SPILE_ANY_SYSCALL ? SYSCALL_ANY : number];
+	place = &heads[site->probe->syscall.returning][compat]
+		      [number == SPILE_ANY_SYSCALL ? SYSCALL_ANY : number];
 	while (*place)
 		place = &(*place)->syscall.next[compat];
 	site->syscall.next[compat] = NULL;
@@ -229,7 +235,8 @@ static void disarm_syscalls(struct spile_site *const *sites, unsigned int count)
 	for (i = 0; i < 2; i++) {
 		if (!sources[i].function)
 			continue;
-		WARN_ON_ONCE(tracepoint_probe_unregister(sources[i].tracepoint, sources[i].function, NULL));
+		WARN_ON_ONCE(tracepoint_probe_unregister(sources[i].tracepoint, sources[i].function,
+							 NULL));
 		sources[i].function = NULL;
 	}
 	tracepoint_synchronize_unregister();
@@ -278,7 +285,8 @@ spile_long spile_fn_syscall_num(struct spile_context *c, struct spile_string nam
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(native_names); i++)
-		if (native_names[i] && strlen(native_names[i]) == name.length && !memcmp(native_names[i], name.text, name.length))
+		if (native_names[i] && strlen(native_names[i]) == name.length &&
+		    !memcmp(native_names[i], name.text, name.length))
 			return i;
 	return -1;
 }

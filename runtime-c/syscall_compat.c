@@ -22,7 +22,8 @@ enum {
 #include "syscalls_wrapped.h"
 #undef SPILE_SYSCALL
 	COMPAT_WORDS = 6,
-	FIRST_WIDE_TIME = COMPAT_clock_gettime64,	/* from here on times have 64 bits, in the kernel's own numbers */
+	/* from here on times have 64 bits, in the kernel's own numbers */
+	FIRST_WIDE_TIME = COMPAT_clock_gettime64,
 };
 
 /* Arguments in memory; zeros for what cannot be read, which the kernel will refuse as well. */
@@ -43,11 +44,13 @@ static long unwrap_socketcall(unsigned long *words)
 		u16 number;
 		u8 count;
 	} calls[] = {
-		[1] = { COMPAT_socket, 3 }, { COMPAT_bind, 3 }, { COMPAT_connect, 3 }, { COMPAT_listen, 2 },
-		{ COMPAT_accept, 3 }, { COMPAT_getsockname, 3 }, { COMPAT_getpeername, 3 }, { COMPAT_socketpair, 4 },
-		{ COMPAT_send, 4 }, { COMPAT_recv, 4 }, { COMPAT_sendto, 6 }, { COMPAT_recvfrom, 6 },
-		{ COMPAT_shutdown, 2 }, { COMPAT_setsockopt, 5 }, { COMPAT_getsockopt, 5 }, { COMPAT_sendmsg, 3 },
-		{ COMPAT_recvmsg, 3 }, { COMPAT_accept4, 4 }, { COMPAT_recvmmsg, 5 }, { COMPAT_sendmmsg, 4 },
+		[1] = { COMPAT_socket, 3 }, { COMPAT_bind, 3 },	      { COMPAT_connect, 3 },
+		{ COMPAT_listen, 2 },	    { COMPAT_accept, 3 },     { COMPAT_getsockname, 3 },
+		{ COMPAT_getpeername, 3 },  { COMPAT_socketpair, 4 }, { COMPAT_send, 4 },
+		{ COMPAT_recv, 4 },	    { COMPAT_sendto, 6 },     { COMPAT_recvfrom, 6 },
+		{ COMPAT_shutdown, 2 },	    { COMPAT_setsockopt, 5 }, { COMPAT_getsockopt, 5 },
+		{ COMPAT_sendmsg, 3 },	    { COMPAT_recvmsg, 3 },    { COMPAT_accept4, 4 },
+		{ COMPAT_recvmmsg, 5 },	    { COMPAT_sendmmsg, 4 },
 	};
 	unsigned long call = words[0];
 
@@ -57,7 +60,8 @@ static long unwrap_socketcall(unsigned long *words)
 	return calls[call].number;
 }
 
-static void set_words(unsigned long *words, unsigned long a, unsigned long b, unsigned long c, unsigned long d, unsigned long e)
+static void set_words(unsigned long *words, unsigned long a, unsigned long b, unsigned long c,
+		      unsigned long d, unsigned long e)
 {
 	words[0] = a;
 	words[1] = b;
@@ -69,7 +73,8 @@ static void set_words(unsigned long *words, unsigned long a, unsigned long b, un
 /* The numbers of the calls are those of include/uapi/linux/ipc.h; the version is above them. */
 static long unwrap_ipc(unsigned long *words)
 {
-	unsigned long first = words[1], second = words[2], third = words[3], pointer = words[4], fifth = words[5];
+	unsigned long first = words[1], second = words[2], third = words[3], pointer = words[4],
+		      fifth = words[5];
 	unsigned long more[2];
 
 	switch (words[0]) {

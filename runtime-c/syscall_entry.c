@@ -21,7 +21,8 @@
 #include "syscall_entry.h"
 
 enum {
-	CALLS_MAX = 8192,		/* calls under way that can be followed, all sites together */
+	/* calls under way that can be followed, all sites together */
+	CALLS_MAX = 8192,
 	CALLS_MIN = 512,
 	MEMORY_MAX = 4 << 20,		/* bytes that more than CALLS_MIN may take */
 	NEAR = 16,			/* places that one may be in */
@@ -50,7 +51,8 @@ int spile_syscall_entry_init(void)
 	if (!most)
 		return 0;
 	call_bytes = sizeof(struct saved_call) + ALIGN(most, 8);
-	for (call_count = CALLS_MAX; call_count > CALLS_MIN && call_count * call_bytes > MEMORY_MAX;)
+	for (call_count = CALLS_MAX;
+	     call_count > CALLS_MIN && call_count * call_bytes > MEMORY_MAX;)
 		call_count /= 2;
 	calls = kvzalloc(call_count * call_bytes, GFP_KERNEL);
 	if (!calls)

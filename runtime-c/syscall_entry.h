@@ -11,9 +11,14 @@ void spile_syscall_entry_exit(void);
 
 /* All of these: in the task that calls, with interrupts off. */
 
-/* At the entry of a call: runs the site's entry handler, and keeps what it saves until the return. */
+/*
+ * At the entry of a call: runs the site's entry handler, and keeps what it saves until the return.
+ */
 void spile_syscall_save(struct spile_site *site, unsigned long *words);
-/* At the return: what was saved; 0 if nothing was, as for a call that was under way when the script started. */
+/*
+ * At the return: what was saved; 0 if nothing was, as for a call that was under way
+ * when the script started.
+ */
 struct saved_call *spile_syscall_saved(const struct spile_site *site);
 char *spile_syscall_data(struct saved_call *call);
 void spile_syscall_forget(struct saved_call *call);

@@ -33,7 +33,8 @@ static const struct syscall_name *const syscall_kinds[] = {
 };
 
 /* The names with | between; what has none in hexadecimal. Bounded: entries of a kind. */
-unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, spile_long number, char *out)
+unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, spile_long number,
+				      char *out)
 {
 	const struct syscall_name *name;
 	u64 value = number, rest = value;
@@ -47,9 +48,11 @@ unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, 
 		if (((name->value ? rest : value) & name->mask) != name->value)
 			continue;
 		rest &= ~(u64)name->mask;
-		length += scnprintf(out + length, spile_script.string_bytes - length, "%s%s", length ? "|" : "", name->name);
+		length += scnprintf(out + length, spile_script.string_bytes - length, "%s%s",
+				    length ? "|" : "", name->name);
 	}
 	if (rest || !length)
-		length += scnprintf(out + length, spile_script.string_bytes - length, "%s%#llx", length ? "|" : "", rest);
+		length += scnprintf(out + length, spile_script.string_bytes - length, "%s%#llx",
+				    length ? "|" : "", rest);
 	return length;
 }

@@ -57,16 +57,23 @@ static inline unsigned int spile_text_end(struct spile_text *text)
 	return text->at - text->start;
 }
 
-/* One byte as C spells it inside '' or "": \a \b \t \n \v \f \r \\ and the quote
- * itself with a backslash, other unprintable bytes as three octal digits. */
+/*
+ * One byte as C spells it inside '' or "": \a \b \t \n \v \f \r \\ and the quote
+ * itself with a backslash, other unprintable bytes as three octal digits.
+ */
 void spile_text_escaped(struct spile_text *text, unsigned char byte, char quote);
 
-/* Text escaped as between double quotes, into out; cut before the first byte whose
- * spelling does not fit in `bytes`. Returns the length without the NUL. */
-unsigned int spile_text_escape(char *out, unsigned int bytes, const char *text, unsigned int length);
+/*
+ * Text escaped as between double quotes, into out; cut before the first byte whose
+ * spelling does not fit in `bytes`. Returns the length without the NUL.
+ */
+unsigned int spile_text_escape(char *out, unsigned int bytes, const char *text,
+			       unsigned int length);
 
-/* The same with double quotes around it; when all of it does not fit in `bytes` (6 or
- * more) it is cut and "... ends it. */
+/*
+ * The same with double quotes around it; when all of it does not fit in `bytes` (6 or
+ * more) it is cut and "... ends it.
+ */
 unsigned int spile_text_quote(char *out, unsigned int bytes, const char *text, unsigned int length);
 
 /* value in base 2..16, lower case. */

@@ -30,7 +30,9 @@ static ktime_t next_interval(struct spile_site *site)
 		site->random_state = x;
 		interval += x % (period->random + 1);
 	}
-	return ns_to_ktime(site->probe->kind == SPILE_PROBE_JIFFIES ? interval * (NSEC_PER_SEC / HZ) : interval);
+	return ns_to_ktime(site->probe->kind == SPILE_PROBE_JIFFIES ?
+				   interval * (NSEC_PER_SEC / HZ) :
+				   interval);
 }
 
 static enum hrtimer_restart handle_tick(struct hrtimer *timer)

@@ -120,7 +120,8 @@ static void turn_tracepoint(struct spile_site *site, bool on)
 	if (!on)
 		WARN_ON_ONCE(tracepoint_probe_unregister(site->tracepoint, taker_of(site), site));
 	else if (tracepoint_probe_register(site->tracepoint, taker_of(site), site))
-		WRITE_ONCE(site->off, true);	/* no memory: tried again when the condition is looked at */
+		/* no memory: tried again when the condition is looked at */
+		WRITE_ONCE(site->off, true);
 }
 
 const struct spile_family spile_tracepoint_family = {

@@ -19,7 +19,8 @@
 #include <linux/perf_event.h>
 
 /* In the debug exception, after the instruction that touched the data. */
-static void handle_touch(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
+static void handle_touch(struct perf_event *event, struct perf_sample_data *data,
+			 struct pt_regs *regs)
 {
 	struct spile_site *site = event->overflow_handler_context;
 	unsigned long flags;

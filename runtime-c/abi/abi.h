@@ -13,7 +13,8 @@
 
 #define SPILE_ABI_VERSION 2
 
-/* The control device of module NAME is the misc device "spile-NAME", whose
+/*
+ * The control device of module NAME is the misc device "spile-NAME", whose
  * node is /dev/spile-NAME (mode 0600). One opener at a time (EBUSY). When the
  * last reference goes away while the session runs (the loader was killed), the
  * module disarms every probe by itself; it stays loaded, doing nothing, until
@@ -23,7 +24,8 @@
  * read(2) gives what the section .spile.meta holds. It is opened for reading and
  * writing (EACCES). /proc/spile-NAME (mode 0600) is for those who only look: any
  * number of them, beside the loader, for SPILE_INFO, SPILE_COUNTERS, SPILE_GATE,
- * SPILE_GATE_STATE, SPILE_OWNER and read(2). It does not keep the module from being removed. */
+ * SPILE_GATE_STATE, SPILE_OWNER and read(2). It does not keep the module from being removed.
+ */
 #define SPILE_DEVICE_PREFIX "spile-"
 
 enum spile_state {
@@ -31,7 +33,11 @@ enum spile_state {
 	SPILE_STATE_READY = 1,		/* rings made (SPILE_SETUP) */
 	SPILE_STATE_STARTING = 2,	/* begin probes run */
 	SPILE_STATE_RUNNING = 3,	/* probes armed */
-	SPILE_STATE_STOPPING = 4,	/* exit() called or error budget spent: no handler starts any more; the loader is to call SPILE_STOP */
+	/*
+	 * exit() called or error budget spent: no handler starts any more; the loader
+	 * is to call SPILE_STOP
+	 */
+	SPILE_STATE_STOPPING = 4,
 	SPILE_STATE_STOPPED = 5,	/* disarmed, end probes have run */
 };
 
@@ -39,7 +45,8 @@ enum spile_state {
 struct spile_info {
 	__u32 abi;		/* SPILE_ABI_VERSION */
 	__u32 state;		/* enum spile_state */
-	__u32 cpus;		/* rings: nr_cpu_ids; ring I at mmap offset I * (header_bytes + ring_bytes) */
+	/* rings: nr_cpu_ids; ring I at mmap offset I * (header_bytes + ring_bytes) */
+	__u32 cpus;
 	__u32 header_bytes;	/* page-aligned size of a ring's header */
 	__u32 ring_bytes;	/* data bytes of each ring, a power of two, 0 before SPILE_SETUP */
 	__u32 probes;		/* probe sites in the module */
@@ -55,21 +62,28 @@ enum spile_info_flag {
 	SPILE_INFO_OPENED = 4,		/* somebody has the device open */
 };
 
-/* SPILE_OWNER: whose session it is, at any time. The owner is the real user of the
+/*
+ * SPILE_OWNER: whose session it is, at any time. The owner is the real user of the
  * process that loaded the module. Every operation on the device (poll aside) is
  * for processes whose effective user is the owner, if that is not root, and for
  * those with CAP_SYS_MODULE; others have EPERM. The rank, the limit and whether it
  * is a service's are what the loader states as the module's parameters spile_rank,
- * spile_most and spile_service. */
+ * spile_most and spile_service.
+ */
 struct spile_owner {
 	__u32 uid;		/* as the initial user namespace has them */
 	__u32 gid;
 	__u32 rank;		/* enum spile_rank */
 	__u32 flags;		/* enum spile_owner_flag */
-	__u32 opener;		/* process that has the device open for a session, as the asking one's pid namespace has it; 0: none */
+	/*
+	 * process that has the device open for a session, as the asking one's pid
+	 * namespace has it; 0: none
+	 */
+	__u32 opener;
 	__u32 reserved;
 	__u64 most_bytes;	/* what the session may take; 0: no limit */
-	__u64 loaded;		/* CLOCK_BOOTTIME, ns, of the load: tells sessions of one name apart */
+	/* CLOCK_BOOTTIME, ns, of the load: tells sessions of one name apart */
+	__u64 loaded;
 };
 enum spile_rank {
 	SPILE_RANK_ROOT = 0,	/* or spilerun is not installed set-uid */
@@ -93,10 +107,12 @@ struct spile_set {
 	__u8 text[SPILE_SET_BYTES];
 };
 
-/* SPILE_GATE: what becomes of that which a guru script writes (the probed
+/*
+ * SPILE_GATE: what becomes of that which a guru script writes (the probed
  * registers, $return among them, and memory; not what embedded C writes through
  * pointers of its own). At any time; without it everything is written. A write
- * that the gate does not let through has no effect and is no error. */
+ * that the gate does not let through has no effect and is no error.
+ */
 enum spile_gate_mode {
 	SPILE_GATE_ENFORCE = 0,
 	SPILE_GATE_OBSERVE = 1,		/* counted and told, not written */
@@ -105,7 +121,8 @@ enum spile_gate_mode {
 struct spile_gate {
 	__u32 mode;			/* enum spile_gate_mode */
 	__u32 per_second;		/* most writes in a second; 0: any number */
-	__u64 expires;			/* CLOCK_REALTIME, ns; nothing is written from then on; 0: never */
+	/* CLOCK_REALTIME, ns; nothing is written from then on; 0: never */
+	__u64 expires;
 	__u32 tell;			/* the first so many are told with a SPILE_RECORD_REWRITE */
 	__u32 reserved;
 	__u32 uid_count;		/* each scope: the task is one of these; 0: any is */
@@ -115,7 +132,8 @@ struct spile_gate {
 	__u32 uids[SPILE_GATE_SCOPES];	/* as the initial user namespace has them */
 	__u32 gids[SPILE_GATE_SCOPES];
 	__u32 pids[SPILE_GATE_SCOPES];	/* processes, as the initial pid namespace has them */
-	__u64 cgroups[SPILE_GATE_SCOPES];	/* inode numbers of directories of cgroup2; a process is in all above its own too */
+	/* inode numbers of directories of cgroup2; a process is in all above its own too */
+	__u64 cgroups[SPILE_GATE_SCOPES];
 };
 /* What was decided; each write is counted in one of these. */
 enum spile_gate_count {
@@ -134,24 +152,33 @@ struct spile_gate_state {
 /* SPILE_KEEP: what becomes of the session when the device is closed. */
 struct spile_keep {
 	__u32 keep;		/* 1: it goes on */
-	__u32 overwrite;	/* while nobody has the device open, a full ring drops 0: what is new, 1: what is oldest (counted as lost) */
+	/*
+	 * while nobody has the device open, a full ring drops 0: what is new, 1: what
+	 * is oldest (counted as lost)
+	 */
+	__u32 overwrite;
 };
 
 /* SPILE_SETUP: once, before mmap and SPILE_START. */
 struct spile_setup {
-	__u32 ring_bytes;	/* wanted data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 4 MiB */
+	/* wanted data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 4 MiB */
+	__u32 ring_bytes;
 	__s32 target;		/* what target() returns: pid of -x or -c, 0 for none */
 	__u32 flags;		/* enum spile_setup_flag */
 	__u32 reserved;
 };
 enum spile_setup_flag {
-	SPILE_SETUP_TIMED = 1,	/* every run is timed, not one in some; costs two looks at the cycle counter */
+	/* every run is timed, not one in some; costs two looks at the cycle counter */
+	SPILE_SETUP_TIMED = 1,
 };
 
-/* SPILE_MEASURE: between SPILE_SETUP and SPILE_START (EBUSY later). All probes are armed
- * for that long, and disarmed; SPILE_COUNTERS then tells their hits, all of them as
- * stopped. Nothing of the script runs. SPILE_START forgets these counts. Meanwhile SPILE_START,
- * SPILE_SAMPLE and another SPILE_MEASURE fail with EBUSY; SPILE_CANCEL and SPILE_STOP end it (EINTR). */
+/*
+ * SPILE_MEASURE: between SPILE_SETUP and SPILE_START (EBUSY later). All probes are
+ * armed for that long, and disarmed; SPILE_COUNTERS then tells their hits, all of them
+ * as stopped. Nothing of the script runs. SPILE_START forgets these counts. Meanwhile
+ * SPILE_START, SPILE_SAMPLE and another SPILE_MEASURE fail with EBUSY; SPILE_CANCEL and
+ * SPILE_STOP end it (EINTR).
+ */
 struct spile_measure {
 	__u32 milliseconds;	/* in: 1 to 60000 */
 	__u32 picoseconds;	/* out: what an instruction takes on this machine, about */
@@ -160,27 +187,33 @@ struct spile_measure {
 	__u32 reserved;
 };
 
-/* SPILE_SAMPLE: between SPILE_SETUP and SPILE_START. On each CPU one in so many hits of a
- * probe is handled, the others are counted as sampled. Not of timers, files and packets. */
+/*
+ * SPILE_SAMPLE: between SPILE_SETUP and SPILE_START. On each CPU one in so many hits of a
+ * probe is handled, the others are counted as sampled. Not of timers, files and packets.
+ */
 struct spile_sampling {
 	__u32 one_in;		/* 1: all are handled */
 	__u32 reserved;
 };
 
-/* SPILE_COUNTERS: in: probe; out: the rest. One probe site's account:
- * hits = handled + filtered + nested + lock_skipped + low_stack + stopped + sampled + return_misses.
- * A call is one hit of its return probe, whether or not the return could be followed. */
+/*
+ * SPILE_COUNTERS: in: probe; out: the rest. One probe site's account: hits = handled +
+ * filtered + nested + lock_skipped + low_stack + stopped + sampled + return_misses. A
+ * call is one hit of its return probe, whether or not the return could be followed.
+ */
 struct spile_counters {
 	__u32 probe;
 	__u32 armed;		/* sites registered now (0 or 1) */
 	__u64 hits;
 	__u64 handled;		/* handler ran to its end, or to an error */
 	__u64 filtered;		/* turned away by the probe point's own condition */
-	__u64 nested;		/* another handler was running on that CPU (kernel's own nmissed included) */
+	/* another handler was running on that CPU (kernel's own nmissed included) */
+	__u64 nested;
 	__u64 lock_skipped;	/* a global's lock could not be had */
 	__u64 low_stack;
 	__u64 errors;		/* of handled: ended with a run-time error */
-	__u64 return_misses;	/* calls whose return was not followed: instances exhausted (struct kretprobe.nmissed) */
+	/* calls whose return was not followed: instances exhausted (struct kretprobe.nmissed) */
+	__u64 return_misses;
 	__u64 stopped;		/* before all was armed, or after the session was told to end */
 	__u64 lost_records;	/* that its handler wrote, and for which there was no room */
 	__u64 timed;		/* runs of which these are, in CPU cycles: */
@@ -188,7 +221,8 @@ struct spile_counters {
 	__u64 least_cycles;
 	__u64 most_cycles;
 	__u64 sampled;		/* left out (SPILE_SAMPLE) */
-	__u32 mechanism;	/* enum spile_mechanism: how it is attached, or was when it was last */
+	/* enum spile_mechanism: how it is attached, or was when it was last */
+	__u32 mechanism;
 	__u32 cost;		/* instructions that a run takes by the compiler's estimate */
 };
 
@@ -203,43 +237,50 @@ enum spile_mechanism {
 	SPILE_BY_TIMER = 7,
 	SPILE_BY_PERF = 8,
 	SPILE_BY_FILE = 9,
-	SPILE_BY_FTRACE_RETURN = 10,	/* ftrace calls at the function's entry, a kretprobe's hook at its return */
+	/* ftrace calls at the function's entry, a kretprobe's hook at its return */
+	SPILE_BY_FTRACE_RETURN = 10,
 };
 
-/* SPILE_SYMBOL: what the kernel called an address of its own at the time of a record that
+/*
+ * SPILE_SYMBOL: what the kernel called an address of its own at the time of a record that
  * holds it; may be asked at any time. A module that has gone since then is remembered as
- * long as records of before may be unread, 64 pieces of code at the most. */
+ * long as records of before may be unread, 64 pieces of code at the most.
+ */
 #define SPILE_SYMBOL_TEXT 1024
 #define SPILE_SYMBOL_LINE_TEXT 512
 struct spile_symbol {
 	__u64 address;
 	__u64 time;		/* of the record that it is in */
-	__u64 until;		/* out: it is so for records up to this time; ~0: until spile_ring_header.changes changes */
+	/* out: it is so for records up to this time; ~0: until spile_ring_header.changes changes */
+	__u64 until;
 	__u32 flags;		/* enum spile_symbol_flag */
 	__u32 stays;		/* out: 1: it is so as long as the kernel runs */
-	__u8 text[SPILE_SYMBOL_TEXT];	/* out: "NAME+OFFSET/SIZE [MODULE]", or "0xADDRESS"; NUL at the end */
-	__u8 line[SPILE_SYMBOL_LINE_TEXT];	/* out, if asked for: "FILE:LINE", or ""; NUL at the end */
+	/* out: "NAME+OFFSET/SIZE [MODULE]", or "0xADDRESS"; NUL at the end */
+	__u8 text[SPILE_SYMBOL_TEXT];
+	/* out, if asked for: "FILE:LINE", or ""; NUL at the end */
+	__u8 line[SPILE_SYMBOL_LINE_TEXT];
 };
 enum spile_symbol_flag {
 	SPILE_SYMBOL_LINE = 1,		/* the source line too */
 	SPILE_SYMBOL_RETURNS = 2,	/* a return address: its line is that of the call */
 };
 
-/* ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin
+/*
+ * ioctl numbers: _IOR/_IOW/_IOWR/_IO ('s', N). SPILE_START returns when the begin
  * probes have run and all is armed; SPILE_QUIET when all is disarmed and no handler
- * runs any more; SPILE_STOP when that is so and the end probes have run. A loader
- * that empties the rings between the two leaves them to what end probes print.
- * SPILE_CANCEL, by another thread, ends what SPILE_START arms: it returns soon then and the session is
- * STOPPING; nothing is armed any more. So does a signal that kills the caller. Begin and end probes may print more than
- * a ring holds: a loader goes on reading the rings, in another thread, while it
- * calls them.
+ * runs any more; SPILE_STOP when that is so and the end probes have run. A loader that
+ * empties the rings between the two leaves them to what end probes print. SPILE_CANCEL,
+ * by another thread, ends what SPILE_START arms: it returns soon then and the session
+ * is STOPPING; nothing is armed any more. So does a signal that kills the caller. Begin
+ * and end probes may print more than a ring holds: a loader goes on reading the rings,
+ * in another thread, while it calls them.
  *
- * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable.
- * poll: POLLIN when a ring holds bytes not yet read. A loader that has set
- * `waiting` is told up to 10 ms after the first record, with what came meanwhile,
- * or when a ring is half full. POLLPRI from SPILE_STATE_STOPPING on, at once (even
- * when the record EXIT found no room), POLLHUP too in SPILE_STATE_STOPPED: others
- * may have stopped the session. */
+ * mmap: one ring at a time, header_bytes + ring_bytes long, shared, writable. poll:
+ * POLLIN when a ring holds bytes not yet read. A loader that has set `waiting` is told
+ * up to 10 ms after the first record, with what came meanwhile, or when a ring is half
+ * full. POLLPRI from SPILE_STATE_STOPPING on, at once (even when the record EXIT found
+ * no room), POLLHUP too in SPILE_STATE_STOPPED: others may have stopped the session.
+ */
 #define SPILE_IOC_TYPE 's'
 #define SPILE_INFO	_IOR(SPILE_IOC_TYPE, 1, struct spile_info)
 #define SPILE_SETUP	_IOW(SPILE_IOC_TYPE, 2, struct spile_setup)
@@ -257,37 +298,56 @@ enum spile_symbol_flag {
 #define SPILE_OWNER	_IOR(SPILE_IOC_TYPE, 14, struct spile_owner)
 #define SPILE_CANCEL	_IO(SPILE_IOC_TYPE, 15)
 
-/* Start of a ring's header page(s). head and tail count bytes for ever; the
+/*
+ * Start of a ring's header page(s). head and tail count bytes for ever; the
  * place of a byte is its count modulo ring_bytes. A record never wraps: the
- * writer fills up to the end with a SPILE_RECORD_PAD. */
+ * writer fills up to the end with a SPILE_RECORD_PAD.
+ */
 struct spile_ring_header {
-	__u64 head;		/* written by the module with release order, after the record's bytes */
+	/* written by the module with release order, after the record's bytes */
+	__u64 head;
 	__u64 unused0[7];
-	__u64 tail;		/* written by the loader with release order, when it has read up to here and written that out */
+	/*
+	 * written by the loader with release order, when it has read up to here and
+	 * written that out
+	 */
+	__u64 tail;
 	__u32 waiting;		/* loader sets 1 before it polls; module clears it and wakes */
 	__u32 unused1;
-	__u64 printing;		/* the loader's own: records up to here may have been printed although tail has not reached them */
-	__u64 out_device;	/* the loader's own: the regular file that it prints to (of bulk mode: this CPU's), */
+	/*
+	 * the loader's own: records up to here may have been printed although tail has
+	 * not reached them
+	 */
+	__u64 printing;
+	/* the loader's own: the regular file that it prints to (of bulk mode: this CPU's), */
+	__u64 out_device;
 	__u64 out_inode;
 	__u64 out_bytes;	/* and how long that was when tail was written */
 	__u64 unused3[2];
 	__u64 lost_records;	/* written by the module: records for which there was no room */
 	__u64 lost_bytes;
-	__u64 changes;		/* written by the module: a number that is another one when a module's code has gone */
+	/* written by the module: a number that is another one when a module's code has gone */
+	__u64 changes;
 	__u64 unused2[5];
 };
 
 enum spile_record_kind {
 	SPILE_RECORD_PAD = 0,	/* skip to the ring's end; only .bytes holds */
-	SPILE_RECORD_PRINT = 1,	/* id: format, SPILE_FORMAT_TEXT or SPILE_FORMAT_STACK; payload: its arguments -> stdout or -o */
+	/*
+	 * id: format, SPILE_FORMAT_TEXT or SPILE_FORMAT_STACK; payload: its arguments
+	 * -> stdout or -o
+	 */
+	SPILE_RECORD_PRINT = 1,
 	SPILE_RECORD_WARN = 2,	/* payload: one string -> stderr "WARNING: ..." */
 	SPILE_RECORD_ERROR = 3,	/* id: location; payload: one string, the message -> stderr "ERROR: ..."; a second one may follow:
 				 * the calls that it came out of, innermost first, the location of each in 4 bytes */
 	SPILE_RECORD_EXIT = 4,	/* session is stopping; no payload */
 	SPILE_RECORD_SYSTEM = 5,/* payload: one string, a command for sh -c as the invoking user */
-	SPILE_RECORD_NOTICE = 6,/* payload: one string -> stderr, only with -v (module armed, disarmed, ...) */
+	/* payload: one string -> stderr, only with -v (module armed, disarmed, ...) */
+	SPILE_RECORD_NOTICE = 6,
 	SPILE_RECORD_REWRITE = 7,/* payload: one string, what was written or observed -> stderr */
-	SPILE_RECORD_LIVEPATCH = 8,/* payload: one string, a live patch that has come -> stderr, with what it replaces */
+	/* payload: one string, a live patch that has come -> stderr, with what it replaces */
+	SPILE_RECORD_LIVEPATCH = 8,
 };
 
 /* Records begin at multiples of 8 bytes. */
@@ -300,7 +360,8 @@ struct spile_record {
 	__u64 time;		/* CLOCK_MONOTONIC, ns (ktime_get_mono_fast_ns) */
 };
 
-/* Payload, each part padded with zeros to a multiple of 8:
+/*
+ * Payload, each part padded with zeros to a multiple of 8:
  *   long      8 bytes, signed
  *   string    __u32 length, then that many bytes (no NUL at the end)
  *   memory    as string; length SPILE_FAULT where the memory could not be read
@@ -308,16 +369,21 @@ struct spile_record {
  *             then one string part for each STRING_POINTER in the order in which
  *             the description visits them (SPILE_FAULT where unreadable)
  * Parts stand in the order of the format's directives; a `*` width or precision
- * is a long before the value it belongs to. */
+ * is a long before the value it belongs to.
+ */
 #define SPILE_FAULT 0xffffffffu
 
-/* The id of a SPILE_RECORD_PRINT whose payload is one string, to be written as it
- * is: log(), and text made by embedded C. */
+/*
+ * The id of a SPILE_RECORD_PRINT whose payload is one string, to be written as it
+ * is: log(), and text made by embedded C.
+ */
 #define SPILE_FORMAT_TEXT 0xffffffffu
 
-/* The id of a SPILE_RECORD_PRINT whose payload is a stack, to be written a line for
+/*
+ * The id of a SPILE_RECORD_PRINT whose payload is a stack, to be written a line for
  * each address: a long with enum spile_stack_flag; with RETURNING one string, the
- * function; then the addresses, 8 bytes each, as one memory part. */
+ * function; then the addresses, 8 bytes each, as one memory part.
+ */
 #define SPILE_FORMAT_STACK 0xfffffffeu
 #define SPILE_STACK_FRAMES 64		/* addresses of one stack at the most */
 enum spile_stack_flag {
@@ -325,32 +391,54 @@ enum spile_stack_flag {
 	SPILE_STACK_FULL = 2,		/* " 0xADDRESS : " before each name */
 	SPILE_STACK_LINES = 4,		/* source lines behind them */
 	SPILE_STACK_RETURNING = 8,	/* from a function: the first address is where it goes */
-	SPILE_STACK_AT_PROBE = 16,	/* the first address is that of an instruction, all others are of returns */
+	/* the first address is that of an instruction, all others are of returns */
+	SPILE_STACK_AT_PROBE = 16,
 };
 
 /* spile_record.probe of a record that no probe site wrote (the session itself). */
 #define SPILE_NO_PROBE 0xffffffffu
 
-/* The id of a SPILE_RECORD_ERROR that belongs to no place in the script: print
- * neither "near" nor "in probe". */
+/*
+ * The id of a SPILE_RECORD_ERROR that belongs to no place in the script: print
+ * neither "near" nor "in probe".
+ */
 #define SPILE_NO_LOCATION 0xffffffffu
 
-/* A format: bytecode that the loader (and for sprintf the module's runtime)
- * interprets over a payload. Numbers little endian, unaligned. */
+/*
+ * A format: bytecode that the loader (and for sprintf the module's runtime)
+ * interprets over a payload. Numbers little endian, unaligned.
+ */
 enum spile_format_op {
 	SPILE_FORMAT_END = 0,
 	SPILE_FORMAT_LITERAL = 1,	/* u16 length, bytes */
-	SPILE_FORMAT_DIRECTIVE = 2,	/* u8 conversion ('d' 'i' 'u' 'o' 'x' 'X' 'p' 's' 'c' 'b' 'm' 'M', enum spile_named), u8 flags, u8 width kind, u8 precision kind, u32 width, u32 precision */
-	SPILE_FORMAT_HISTOGRAM = 4,	/* u8 enum spile_histogram_kind (script.h), i64 low, i64 high, i64 width; payload: a memory part with the u64 counts of the buckets */
-	SPILE_FORMAT_PRETTY = 3,	/* u32 length of description, description (below); a payload part of its own, printed as string under the directive before it is not possible: width does not apply */
+	/*
+	 * u8 conversion ('d' 'i' 'u' 'o' 'x' 'X' 'p' 's' 'c' 'b' 'm' 'M', enum
+	 * spile_named), u8 flags, u8 width kind, u8 precision kind, u32 width, u32
+	 * precision
+	 */
+	SPILE_FORMAT_DIRECTIVE = 2,
+	/*
+	 * u8 enum spile_histogram_kind (script.h), i64 low, i64 high, i64 width;
+	 * payload: a memory part with the u64 counts of the buckets
+	 */
+	SPILE_FORMAT_HISTOGRAM = 4,
+	/*
+	 * u32 length of description, description (below); a payload part of its own,
+	 * printed as string under the directive before it is not possible: width does
+	 * not apply
+	 */
+	SPILE_FORMAT_PRETTY = 3,
 };
-/* Conversions whose text is made of addresses: by the loader alone, which asks for names (SPILE_SYMBOL).
- * They are padded and cut as 's' is. */
+/*
+ * Conversions whose text is made of addresses: by the loader alone, which asks for
+ * names (SPILE_SYMBOL). They are padded and cut as 's' is.
+ */
 enum spile_named {
 	SPILE_NAMED_SYMBOL = 'N',	/* long: "NAME" */
 	SPILE_NAMED_DATA = 'D',		/* long: "NAME+OFFSET/SIZE [MODULE]" */
 	SPILE_NAMED_MODULE = 'O',	/* long: "MODULE", "kernel" or "<unknown>" */
-	SPILE_NAMED_ADDRESSES = 'A',	/* memory, 8 bytes for each address: them in hex, with blanks between */
+	/* memory, 8 bytes for each address: them in hex, with blanks between */
+	SPILE_NAMED_ADDRESSES = 'A',
 	SPILE_NAMED_STACK = 'K',	/* the same: a line for each, as DATA has it */
 	SPILE_NAMED_USER_STACK = 'U',	/* the same of user space: a line for each, in hex */
 };
@@ -361,16 +449,25 @@ enum spile_size_kind {
 	SPILE_SIZE_NONE = 0, SPILE_SIZE_FIXED = 1, SPILE_SIZE_STAR = 2,
 };
 
-/* A description of an object for $x$ and $x$$: u32 size of the raw object in
+/*
+ * A description of an object for $x$ and $x$$: u32 size of the raw object in
  * bytes, then ops. Offsets count from the enclosing base (0, or the element
- * that a REPEAT is at). */
+ * that a REPEAT is at).
+ */
 enum spile_pretty_op {
 	SPILE_PRETTY_END = 0,
 	SPILE_PRETTY_LITERAL = 1,	/* u16 length, bytes */
-	SPILE_PRETTY_INTEGER = 2,	/* u32 offset, u8 size 1 2 4 8, u8 first bit, u8 bits (0: all), u8 style */
-	SPILE_PRETTY_CHARS = 3,		/* u32 offset, u32 length: char array, quoted up to its first NUL */
-	SPILE_PRETTY_STRING_POINTER = 4,/* u32 offset of a char *: quoted text; NULL: 0x0; unreadable: ERROR */
-	SPILE_PRETTY_REPEAT = 5,	/* u32 offset, u32 count, u32 stride, u32 body length, body ending in END: elements with ", " between */
+	/* u32 offset, u8 size 1 2 4 8, u8 first bit, u8 bits (0: all), u8 style */
+	SPILE_PRETTY_INTEGER = 2,
+	/* u32 offset, u32 length: char array, quoted up to its first NUL */
+	SPILE_PRETTY_CHARS = 3,
+	/* u32 offset of a char *: quoted text; NULL: 0x0; unreadable: ERROR */
+	SPILE_PRETTY_STRING_POINTER = 4,
+	/*
+	 * u32 offset, u32 count, u32 stride, u32 body length, body ending in END:
+	 * elements with ", " between
+	 */
+	SPILE_PRETTY_REPEAT = 5,
 	SPILE_PRETTY_UNKNOWN = 6,	/* a value that has no text (float): ? */
 };
 enum spile_pretty_style {

@@ -2,10 +2,11 @@
 /*
  * map.c, stats.c and iterate.c in user space, under sanitizers: random operations
  * against a model that is a plain list, aggregates against plain arithmetic, and
- * several CPUs (threads) feeding one array at once. Prints what differs and exits
- * with 1.
+ * several CPUs (threads) feeding one array at once. Prints what differs and exits with
+ * 1.
  *
- *     cc -fsanitize=address,undefined -pthread -o maps maps.c ../map.c ../stats.c ../iterate.c ../string.c && ./maps
+ *     cc -fsanitize=address,undefined -pthread -o maps maps.c ../map.c ../stats.c
+ * ../iterate.c ../string.c && ./maps
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -502,8 +503,10 @@ static void extremes(void)
 	FEED(-1, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -4, INT64_MAX, INT64_MIN);
 }
 
-/* Variance does not change when all values move: near the ends of the numbers it
- * must be what it is near 0, where 128 bits are enough to compute it. */
+/*
+ * Variance does not change when all values move: near the ends of the numbers it
+ * must be what it is near 0, where 128 bits are enough to compute it.
+ */
 static void moved(void)
 {
 	spile_long values[200];
@@ -568,8 +571,10 @@ static void histogram_indices(void)
 	}
 }
 
-/* Arrays of aggregates on several CPUs: every read merges; a deleted element and
- * one that left a wrapping array begin anew everywhere. */
+/*
+ * Arrays of aggregates on several CPUs: every read merges; a deleted element and
+ * one that left a wrapping array begin anew everywhere.
+ */
 static void aggregates(void)
 {
 	static const struct spile_map maps[] = {
@@ -839,8 +844,10 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	(void)argv;
-	/* With any argument: only what a thread sanitizer can judge. Replacing elements of a
-	 * wrapping array is a race by design, settled by generations. */
+	/*
+	 * With any argument: only what a thread sanitizer can judge. Replacing elements of a
+	 * wrapping array is a race by design, settled by generations.
+	 */
 	if (argc == 1) {
 		arrays();
 		spread();
