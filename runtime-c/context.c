@@ -59,6 +59,7 @@ struct spile_cpu *spile_context_claim(void)
 		usleep_range(100, 1000);
 	}
 	WRITE_ONCE(cpu->busy, 1);
+	/* Compiler only: the claim before the use; pairs with spile_run() in an interrupt here. */
 	barrier();
 	cpu->context.probe = NULL;
 	cpu->context.error = SPILE_OK;
@@ -67,6 +68,7 @@ struct spile_cpu *spile_context_claim(void)
 
 void spile_context_release(struct spile_cpu *cpu)
 {
+	/* Compiler only: the use before it is given back; pairs with spile_run() as above. */
 	barrier();
 	WRITE_ONCE(cpu->busy, 0);
 	preempt_enable();

@@ -53,6 +53,7 @@ static int control_release(struct inode *inode, struct file *file)
 {
 	spile_session_detached();
 	spile_owner_closed();
+	/* Release: what the session was; pairs with the cmpxchg in control_open(). */
 	atomic_set_release(&opened, 0);
 	return 0;
 }

@@ -87,7 +87,10 @@ static void follow_cpus(struct work_struct *work)
 			if (has_events(&spile_sites[i]) && spile_sites[i].events[cpu]) {
 				struct perf_event *event = spile_sites[i].events[cpu];
 
-				/* What handlers read is freed after a grace period. */
+				/*
+				 * perf frees an event after a grace period; pairs with
+				 * READ_ONCE() in handlers.
+				 */
 				WRITE_ONCE(spile_sites[i].events[cpu], NULL);
 				perf_event_release_kernel(event);
 			}
@@ -135,7 +138,11 @@ int spile_cpu_events_make(struct spile_site *site)
 		error = create_events(site, events);
 	if (error)
 		release_events(events);
-	else	/* Handlers may be reading already. */
+	else
+		/*
+		 * Release: the array's contents; pairs with the acquire in
+		 * spile_fn___perf_counter().
+		 */
 		smp_store_release(&site->events, events);
 	mutex_unlock(&events_mutex);
 	return error;

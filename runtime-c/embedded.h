@@ -5,7 +5,7 @@
  *
  * The generated code puts the text of each function into one of its own,
  *
- * 	void SYMBOL(struct spile_context *CONTEXT, ARGUMENTS, RESULT)
+ *   void SYMBOL(struct spile_context *CONTEXT, ARGUMENTS, RESULT)
  *
  * and defines STAP_ARG_x, STAP_RETVALUE (a long, or an array of MAXSTRINGLEN
  * chars) and STAP_RETURN(v) around it. `return` ends the function, as in

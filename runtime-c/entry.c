@@ -63,7 +63,7 @@ static noinline struct slot *find_slot_behind(unsigned long address)
 
 	for (tries = 1; tries < 1ul << slot_bits; tries++) {
 		slot = slot_at(place + tries);
-		/* Acquire: pairs with add_slot(). */
+		/* Acquire: pairs with the release of the address in add_slot(). */
 		if (likely(smp_load_acquire(&slot->address) == address))
 			return slot;
 		if (!slot->address)
@@ -76,6 +76,7 @@ static __always_inline struct slot *find_slot(unsigned long address)
 {
 	struct slot *slot = &slots[first_place(address)];
 
+	/* Acquire: pairs with the release of the address in add_slot(). */
 	if (likely(smp_load_acquire(&slot->address) == address))
 		return slot;
 	return find_slot_behind(address);
@@ -91,6 +92,9 @@ static __always_inline void handle(unsigned long address, unsigned long *regs)
 	struct slot *slot;
 
 	slot = find_slot(address);
+	/*
+	 * The sites behind these loads depend on them; pairs with the release in spile_entry_add().
+	 */
 	if (likely(slot))
 		for (site = READ_ONCE(slot->first); site; site = READ_ONCE(site->same))
 			spile_run_site(site, regs);
@@ -217,7 +221,7 @@ static struct slot *add_slot(unsigned long address)
 	slot->whole = false;
 	slot->pending = true;
 	slot->serving = false;
-	/* Release: who finds the address finds the rest. */
+	/* Release: the fields above before the address; pairs with the acquire in find_slot(). */
 	smp_store_release(&slot->address, address);
 	return slot;
 }
@@ -238,6 +242,7 @@ bool spile_entry_add(struct spile_site *site)
 	site->by_entry = true;
 	for (last = &slot->first; *last; last = &(*last)->same)
 		;
+	/* Release: the site's fields before the pointer; pairs with the loads in handle(). */
 	smp_store_release(last, site);
 	return true;
 }

@@ -36,12 +36,14 @@ static __always_inline bool try_read(struct lock *lock)
 {
 	int holders = atomic_read(&lock->holders);
 
+	/* Acquire: what the last writer wrote; pairs with the release in unlock(). */
 	return holders >= 0 &&
 	       atomic_cmpxchg_acquire(&lock->holders, holders, holders + 1) == holders;
 }
 
 static __always_inline bool try_write(struct lock *lock)
 {
+	/* Acquire: what the last holder did; pairs with the releases in unlock(). */
 	return !atomic_read(&lock->holders) && atomic_cmpxchg_acquire(&lock->holders, 0, -1) == 0;
 }
 
@@ -52,12 +54,13 @@ static __always_inline bool try_local(unsigned int index)
 	/*
 	 * The store of our byte before the load of holders, and in try_all() the
 	 * store of holders before the loads of the bytes: of two that come at
-	 * the same time one at least sees the other. xchg orders it so, and
-	 * what follows behind it.
+	 * the same time at least one sees the other. xchg() is a full barrier: it also
+	 * orders what follows. Pairs with the cmpxchg() in try_all().
 	 */
 	xchg(mine, 1);
 	if (likely(!atomic_read(&all_locks[index].holders)))
 		return true;
+	/* Release: as unlock(). Nothing was written. */
 	smp_store_release(mine, 0);
 	return false;
 }
@@ -67,7 +70,10 @@ static bool is_local_anywhere(unsigned int index)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		/* Acquire: what was fed under a byte that is 0 again is seen. */
+		/*
+		 * Acquire: what was fed under a byte that is 0 again; pairs with the
+		 * release in unlock().
+		 */
 		if (smp_load_acquire(&per_cpu(local_holders, cpu)[index]))
 			return true;
 	return false;
@@ -109,13 +115,19 @@ static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode
 {
 	switch (mode) {
 	case SPILE_LOCK_READ:
+		/* Pairs with the acquire in try_write(). */
 		atomic_dec_return_release(&all_locks[index].holders);
 		break;
 	case SPILE_LOCK_LOCAL:
+		/* Release: what was fed; pairs with the acquire in is_local_anywhere(). */
 		smp_store_release(&this_cpu_read(local_holders)[index], 0);
 		break;
 	default:
 		WRITE_ONCE(all_locks[index].turns, all_locks[index].turns + 1);
+		/*
+		 * Pairs with the acquires in try_read() and try_write(), and with
+		 * xchg() in try_local().
+		 */
 		atomic_set_release(&all_locks[index].holders, 0);
 	}
 }

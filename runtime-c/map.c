@@ -49,7 +49,10 @@ bool spile_map_matches(const struct spile_table *table, const struct spile_eleme
 			continue;
 		if (map->string_keys >> i & 1) {
 			const struct spile_slot *slot = mine;
-			/* Read once: of an element that is being replaced it changes. */
+			/*
+			 * Read once: another CPU may be replacing the element. Pairs
+			 * with write_slot().
+			 */
 			unsigned int length = READ_ONCE(slot->length);
 
 			if (length != keys[i].text.length ||
@@ -176,7 +179,11 @@ static unsigned int make_element(struct spile_table *table, const union spile_ke
 		 * before and the same after.
 		 */
 		WRITE_ONCE(element->generation, element->generation + 1);
-		smp_wmb();	/* the odd generation before the new keys */
+		/*
+		 * The odd generation before the new keys; pairs with smp_rmb() in
+		 * spile_find_concurrently().
+		 */
+		smp_wmb();
 		unlink_element(table, number);
 	} else {
 		return 0;
@@ -185,7 +192,11 @@ static unsigned int make_element(struct spile_table *table, const union spile_ke
 	write_keys(table, element, keys);
 	element->hash = hash;
 	element->sequence = ++table->sequence;
-	smp_wmb();	/* the new keys before the even generation */
+	/*
+	 * The new keys before the even generation; pairs with its acquire in
+	 * spile_find_concurrently().
+	 */
+	smp_wmb();
 	WRITE_ONCE(element->generation, (element->generation | 1) + 1);
 
 	element->older = table->newest;
@@ -199,7 +210,10 @@ static unsigned int make_element(struct spile_table *table, const union spile_ke
 
 	bucket = spile_bucket(table, hash);
 	WRITE_ONCE(element->next, *bucket);
-	/* Release: who finds the element sees it whole. Pairs with spile_find_concurrently(). */
+	/*
+	 * Release: the element before its number; pairs with the acquires of numbers in
+	 * spile_find_concurrently().
+	 */
 	smp_store_release(bucket, number);
 	return number;
 }
@@ -238,6 +252,7 @@ static bool begin_making(struct spile_table *table)
 	unsigned int tries;
 
 	for (tries = 0; tries < MAKING_TRIES; tries++) {
+		/* A full barrier: pairs with the release in spile_map_feed_new(). */
 		if (!READ_ONCE(table->making) && cmpxchg(&table->making, 0, 1) == 0)
 			return true;
 		cpu_relax();
@@ -260,6 +275,7 @@ struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_tabl
 		found.number = make_element(table, keys, hash);
 	if (found.number)
 		found.generation = spile_element(table, found.number)->generation;
+	/* Release: the chains; pairs with the cmpxchg() in begin_making(). */
 	smp_store_release(&table->making, 0);
 	if (!found.number)
 		fail_overflow(c, table->map);

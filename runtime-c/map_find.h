@@ -128,7 +128,7 @@ static __always_inline bool spile_is_text(const struct spile_table *table, const
 				    const union spile_key *keys, unsigned int hash)
 {
 	const struct spile_slot *slot = (const struct spile_slot *)(element + 1);
-	/* Read once: of an element that is being replaced it changes. */
+	/* Read once: another CPU may be replacing the element. Pairs with write_slot(). */
 	unsigned int length = READ_ONCE(slot->length);
 
 	(void)table;
@@ -149,17 +149,24 @@ spile_find_concurrently(const struct spile_table *table, unsigned int hash,
 				const union spile_key *keys, unsigned int hash),
 		  const union spile_key *keys)
 {
+	/* Acquire: pairs with the release of the bucket in make_element(), as does that of next. */
 	unsigned int number = smp_load_acquire(spile_bucket(table, hash));
 	unsigned int most = table->most;
 
+	/* Acquire: an element before the one it was put in front of; pairs as above. */
 	for (; number; number = smp_load_acquire(&spile_element(table, number)->next)) {
 		const struct spile_element *element = spile_element(table, number);
+		/* Acquire: the keys after it; pairs with the second smp_wmb() in make_element(). */
 		__u64 generation = smp_load_acquire(&element->generation);
 
 		if (is_it(table, element, keys, hash)) {
 			if (!table->wraps)
 				return (struct spile_found){ number, generation };
-			smp_rmb();	/* the keys before the generation again */
+			/*
+			 * The keys before the generation again; pairs with the first
+			 * smp_wmb() there.
+			 */
+			smp_rmb();
 			if (!(generation & 1) && READ_ONCE(element->generation) == generation)
 				return (struct spile_found){ number, generation };
 		}

@@ -94,6 +94,7 @@ static void release_counters(void)
  */
 spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe)
 {
+	/* Acquire: pairs with the release in spile_cpu_events_make(). */
 	struct perf_event **events = smp_load_acquire(&spile_sites[probe].events);
 	struct perf_event *event;
 	spile_long count = 0;

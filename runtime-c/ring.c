@@ -189,7 +189,7 @@ char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned in
 static noinline void reader_waits(struct spile_cpu *cpu)
 {
 	WRITE_ONCE(cpu->ready, 0);
-	/* Release: poll() that sees waiting gone sees ready gone too. */
+	/* Release: ready before waiting; pairs with the acquire in is_ready(). */
 	smp_store_release(&cpu->ring->waiting, 0);
 	irq_work_queue(&cpu->wake);
 }
@@ -256,10 +256,10 @@ void spile_ring_wake_all(void)
 
 /*
  * The rings, once they are made, until nobody asks any more: false before.
- * Acquire: pairs with spile_ring_setup().
  */
 static bool rings_are_there(void)
 {
+	/* Acquire: the rings' addresses; pairs with the release in spile_ring_setup(). */
 	return smp_load_acquire(&spile_ring_bytes);
 }
 
@@ -284,11 +284,10 @@ void spile_rings_tell_changes(u64 changes)
 
 	if (!rings_are_there())
 		return;
-	/*
-	 * Release: what changed before the number that shows it. Pairs with the
-	 * reader's acquire load.
-	 */
 	for_each_possible_cpu(i)
+		/*
+		 * Release: what changed before the number; pairs with the loader's acquire of it.
+		 */
 		smp_store_release(&per_cpu(spile_cpus, i)->ring->changes, changes);
 }
 
@@ -344,6 +343,7 @@ int spile_ring_setup(u32 wanted)
 		cpu->ring_data = rings[i] + SPILE_RING_HEADER_BYTES;
 	}
 	kfree(rings);
+	/* Release: the rings' addresses; pairs with the acquire in rings_are_there(). */
 	smp_store_release(&spile_ring_bytes, bytes);
 	spile_session_charge(((size_t)SPILE_RING_HEADER_BYTES + bytes) * num_possible_cpus());
 	return 0;
@@ -420,7 +420,7 @@ static bool is_ready(const struct spile_cpu *cpu)
 {
 	if (READ_ONCE(cpu->head) == READ_ONCE(cpu->ring->tail))
 		return false;
-	/* Acquire: pairs with reader_waits(). */
+	/* Acquire: pairs with the release in reader_waits(). */
 	return smp_load_acquire(&cpu->ring->waiting) || READ_ONCE(cpu->ready);
 }
 

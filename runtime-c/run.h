@@ -154,7 +154,8 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 		return false;
 	}
 	WRITE_ONCE(cpu->busy, 1);
-	barrier();	/* what follows belongs to the owner */
+	/* Compiler only: interrupts of this CPU see busy before anything that the run does. */
+	barrier();
 
 	cpu->context.probe = site->probe;
 	if (unlikely(!spile_stack_suffices(cpu, site)))
@@ -163,6 +164,7 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 		fine = spile_run_timed(cpu, counts, entering, regs, entry);
 	else
 		fine = spile_run_handler(cpu, counts, entering, regs, entry);
+	/* Compiler only: the run is over before interrupts of this CPU see that. */
 	barrier();
 	WRITE_ONCE(cpu->busy, 0);
 	return fine;

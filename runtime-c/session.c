@@ -37,7 +37,7 @@ void spile_session_ask_stop(struct spile_cpu *cpu)
 
 	if (state != SPILE_STATE_RUNNING && state != SPILE_STATE_STARTING)
 		return;
-	/* Of several that want it one writes the record. */
+	/* Of several CPUs only one writes the record. */
 	if (cmpxchg(&spile_session_state, state, SPILE_STATE_STOPPING) == state)
 		spile_ring_exit(cpu);
 }
@@ -196,6 +196,7 @@ static bool become_quiet(void)
 	if (state != SPILE_STATE_RUNNING && state != SPILE_STATE_STOPPING)
 		return false;
 	if (!spile_session.quiet) {
+		/* A handler may have set it meanwhile: spile_session_ask_stop(). */
 		xchg(&spile_session_state, SPILE_STATE_STOPPING);
 		spile_sites_disarm(SPILE_ALL_TARGETS);
 		spile_context_wait();

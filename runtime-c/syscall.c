@@ -204,6 +204,7 @@ static void append(struct spile_site *site, bool compat, int number)
 	while (*place)
 		place = &(*place)->syscall.next[compat];
 	site->syscall.next[compat] = NULL;
+	/* Release: the site's fields; pairs with the loads of heads and next at hits. */
 	smp_store_release(place, site);
 }
 

@@ -90,6 +90,7 @@ struct saved_call *spile_syscall_saved(const struct spile_site *site)
 
 void spile_syscall_forget(struct saved_call *call)
 {
+	/* Release: our use of the entry; pairs with the cmpxchg() in spile_syscall_save(). */
 	smp_store_release(&call->task, 0);
 }
 
@@ -106,6 +107,7 @@ void spile_syscall_save(struct spile_site *site, unsigned long *words)
 	for (step = 0; !call && step < NEAR; step++) {
 		struct saved_call *free = call_at(site, step);
 
+		/* A full barrier: pairs with the release in spile_syscall_forget(). */
 		if (!READ_ONCE(free->task) && !cmpxchg(&free->task, 0, (unsigned long)current))
 			call = free;
 	}

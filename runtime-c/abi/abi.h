@@ -339,8 +339,12 @@ enum spile_record_kind {
 	 */
 	SPILE_RECORD_PRINT = 1,
 	SPILE_RECORD_WARN = 2,	/* payload: one string -> stderr "WARNING: ..." */
-	SPILE_RECORD_ERROR = 3,	/* id: location; payload: one string, the message -> stderr "ERROR: ..."; a second one may follow:
-				 * the calls that it came out of, innermost first, the location of each in 4 bytes */
+	/*
+	 * id: location; payload: one string, the message -> stderr "ERROR: ..."; a second
+	 * one may follow: the calls that it came out of, innermost first, the location of
+	 * each in 4 bytes
+	 */
+	SPILE_RECORD_ERROR = 3,
 	SPILE_RECORD_EXIT = 4,	/* session is stopping; no payload */
 	SPILE_RECORD_SYSTEM = 5,/* payload: one string, a command for sh -c as the invoking user */
 	/* payload: one string -> stderr, only with -v (module armed, disarmed, ...) */
