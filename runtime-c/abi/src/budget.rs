@@ -27,9 +27,13 @@ pub enum Limit {
 /// The most of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Bytes allocated or written ([`Limit::Bytes`]).
     pub bytes: u64,
+    /// Levels of nesting ([`Limit::Depth`]).
     pub depth: u64,
+    /// Things side by side ([`Limit::Width`]).
     pub width: u64,
+    /// Steps ([`Limit::Work`]).
     pub work: u64,
 }
 
@@ -41,7 +45,9 @@ pub const USUAL: Limits = Limits { bytes: 16 << 20, depth: 64, width: 1 << 16, w
 pub struct Exceeded {
     /// What was read, as a plural or a mass noun: "anonymous members".
     pub of: &'static str,
+    /// What of it was too much.
     pub limit: Limit,
+    /// How much would have been allowed, in units of `limit`.
     pub most: u64,
 }
 
@@ -75,6 +81,7 @@ const ALWAYS_UNPACKED: u64 = 64 << 20;
 const RATIO: u64 = 32;
 
 impl Budget {
+    /// A budget of which nothing is spent. `of`: see [`Exceeded::of`].
     pub fn new(of: &'static str, limits: Limits) -> Budget {
         Budget { of, limits, bytes: Cell::new(0), depth: Cell::new(0), work: Cell::new(0) }
     }
@@ -95,27 +102,27 @@ impl Budget {
         if count > most { Err(Exceeded { of: self.of, limit, most }) } else { Ok(()) }
     }
 
-    /// Before so many bytes are kept or written.
+    /// Charges `count` bytes, before they are allocated or written.
     pub fn bytes(&self, count: usize) -> Result<(), Exceeded> {
         self.spend(&self.bytes, count as u64, Limit::Bytes, self.limits.bytes)
     }
 
-    /// Bytes that may still be kept.
+    /// Bytes that are not charged yet.
     pub fn bytes_left(&self) -> u64 {
         self.limits.bytes.saturating_sub(self.bytes.get())
     }
 
-    /// Before so many things are looked at, one by one.
+    /// Charges `steps`, before so many things are looked at one by one.
     pub fn work(&self, steps: usize) -> Result<(), Exceeded> {
         self.spend(&self.work, steps as u64, Limit::Work, self.limits.work)
     }
 
-    /// Of so many things side by side; nothing is spent.
+    /// Checks that `count` things side by side are allowed; charges nothing.
     pub fn width(&self, count: usize) -> Result<(), Exceeded> {
         self.check(count as u64, Limit::Width, self.limits.width)
     }
 
-    /// Of what has so many levels; nothing is spent.
+    /// Checks that `levels` of nesting are allowed; charges nothing.
     pub fn reaches(&self, levels: usize) -> Result<(), Exceeded> {
         self.check(levels as u64, Limit::Depth, self.limits.depth)
     }
@@ -133,6 +140,7 @@ impl Budget {
         self.deeper().map(std::mem::forget)
     }
 
+    /// One level back out: undoes one [`Budget::enter`].
     pub fn leave(&self) {
         drop(Level(self));
     }

@@ -38,6 +38,7 @@ impl State {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Info {
+    /// [`ABI_VERSION`] of the module.
     pub abi: u32,
     /// See [`State::from_number`].
     pub state: u32,
@@ -72,8 +73,9 @@ pub const OPENED: u32 = 4;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Owner {
-    /// The real user and group of the process that loaded the module, as the initial user namespace has them.
+    /// The real user of the process that loaded the module, in the initial user namespace.
     pub uid: u32,
+    /// Its real group, in the same.
     pub gid: u32,
     /// One of `RANK_`, as the loader stated it.
     pub rank: u32,
@@ -91,8 +93,11 @@ pub struct Owner {
 
 /// [`Owner::rank`]: root, or spilerun is not installed set-uid.
 pub const RANK_ROOT: u32 = 0;
+/// [`Owner::rank`]: member of the group `stapusr`.
 pub const RANK_USR: u32 = 1;
+/// [`Owner::rank`]: member of the group `stapsys` too.
 pub const RANK_SYS: u32 = 2;
+/// [`Owner::rank`]: member of the group `stapdev` too.
 pub const RANK_DEV: u32 = 3;
 /// [`Owner::flags`]: a service has started it.
 pub const SERVICE: u32 = 1;
@@ -114,7 +119,9 @@ pub struct Set {
     pub bytes: u32,
     /// 0
     pub reserved: u32,
+    /// The new value of a number.
     pub number: i64,
+    /// The piece of a string; [`Self::bytes`] of it count.
     pub text: [u8; SET_BYTES],
 }
 
@@ -177,6 +184,7 @@ pub struct Counters {
     pub probe: u32,
     /// Sites registered now: 0 or 1.
     pub armed: u32,
+    /// All hits: the sum above.
     pub hits: u64,
     /// The handler ran to its end, or to an error.
     pub handled: u64,
@@ -186,6 +194,7 @@ pub struct Counters {
     pub nested: u64,
     /// A global's lock could not be had.
     pub lock_skipped: u64,
+    /// Too little of the kernel stack was left.
     pub low_stack: u64,
     /// Of `handled`: ended with a run-time error.
     pub errors: u64,
@@ -197,8 +206,11 @@ pub struct Counters {
     pub lost_records: u64,
     /// Runs that the following are of, in CPU cycles.
     pub timed: u64,
+    /// All of them together.
     pub cycles: u64,
+    /// The shortest.
     pub least_cycles: u64,
+    /// The longest.
     pub most_cycles: u64,
     /// Left out by [`SAMPLE`].
     pub sampled: u64,
@@ -221,6 +233,7 @@ pub const SYMBOL_RETURNS: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Symbol {
+    /// Asked for: an address at run time.
     pub address: u64,
     /// Of the record that it is in.
     pub time: u64,
@@ -277,12 +290,17 @@ pub struct Gate {
     pub reserved: u32,
     /// Of each scope: entries; 0: any task is in it.
     pub uid_count: u32,
+    /// As `uid_count`.
     pub gid_count: u32,
+    /// As `uid_count`.
     pub pid_count: u32,
+    /// As `uid_count`.
     pub cgroup_count: u32,
+    /// Real users, in the initial user namespace.
     pub uids: [u32; GATE_SCOPES],
+    /// Real groups, in the same.
     pub gids: [u32; GATE_SCOPES],
-    /// Processes.
+    /// Processes, in the initial pid namespace.
     pub pids: [u32; GATE_SCOPES],
     /// Inode numbers of directories of cgroup2.
     pub cgroups: [u64; GATE_SCOPES],
@@ -291,10 +309,15 @@ pub struct Gate {
 /// Index into [`GateState::counts`]: what was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// It was written.
     Rewritten = 0,
+    /// It would have been written ([`OBSERVE`]).
     Observed = 1,
+    /// Not written: [`Gate::expires`] has passed.
     Expired = 2,
+    /// Not written: the task is in none of the scopes.
     OutOfScope = 3,
+    /// Not written: [`Gate::per_second`] was reached.
     Limited = 4,
 }
 
@@ -305,7 +328,9 @@ pub const VERDICTS: usize = 5;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct GateState {
+    /// The settings in force; all 0 if none were made.
     pub gate: Gate,
+    /// Writes by [`Verdict`], since the module was loaded.
     pub counts: [u64; VERDICTS],
 }
 

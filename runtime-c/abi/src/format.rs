@@ -8,6 +8,7 @@
 pub enum Piece {
     /// At most 65535 bytes; a longer one is split by [`encode`].
     Literal(Vec<u8>),
+    /// A value, printed as printf does.
     Directive(Directive),
     /// An object, printed as its description says.
     Pretty(Pretty),
@@ -21,7 +22,14 @@ pub enum Histogram {
     /// 128 buckets: the 64th for 0, after it 1, 2-3, 4-7, ..., before it -1, -3 to -2, ...
     Log,
     /// One below `low`, `width` values each from `low` to `high`, one above. `low <= high`, `width > 0`.
-    Linear { low: i64, high: i64, width: i64 },
+    Linear {
+        /// The lowest value that has a bucket of its own range.
+        low: i64,
+        /// The highest.
+        high: i64,
+        /// Values of one bucket.
+        width: i64,
+    },
 }
 
 /// Buckets of a histogram at the most.
@@ -45,8 +53,11 @@ impl Histogram {
 pub struct Directive {
     /// One of `d i u o x X p s c b m M`, or of [`Named`].
     pub conversion: u8,
+    /// Between `%` and the width.
     pub flags: Flags,
+    /// The least number of characters.
     pub width: Size,
+    /// Behind the `.`; of `m` and `M` the bytes of memory.
     pub precision: Size,
 }
 
@@ -79,19 +90,27 @@ impl Named {
 /// Addresses of one stack at the most.
 pub const STACK_FRAMES: u32 = 64;
 
+/// Flags of a directive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
+    /// `0`: padded with zeros.
     pub zero: bool,
+    /// `+`: numbers always have a sign.
     pub plus: bool,
+    /// `-`: padded on the right.
     pub minus: bool,
+    /// A blank in place of a plus sign.
     pub space: bool,
+    /// `#`: the base in front of the number.
     pub sharp: bool,
 }
 
 /// A width or precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
+    /// Not given.
     None,
+    /// A number in the format.
     Fixed(u32),
     /// `*`: a long in the payload.
     Star,
@@ -102,43 +121,61 @@ pub enum Size {
 pub struct Pretty {
     /// Bytes of the object.
     pub size: u32,
+    /// What is printed, in order.
     pub ops: Vec<PrettyOp>,
 }
 
 /// Offsets are bytes from the object's start, within a repeat from the element's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrettyOp {
+    /// Text as it is.
     Literal(Vec<u8>),
-    /// `size` 1, 2, 4 or 8; `bits` 0: all of them.
+    /// A number in memory, or a bit-field of it.
     Integer {
+        /// Of its first byte.
         offset: u32,
+        /// Bytes: 1, 2, 4 or 8.
         size: u8,
+        /// The lowest bit, from the least significant.
         first_bit: u8,
+        /// Number of bits; 0: all of them.
         bits: u8,
+        /// How it is printed.
         style: PrettyStyle,
     },
     /// A char array: quoted up to its first NUL.
     Chars {
+        /// Of the array.
         offset: u32,
+        /// Bytes of the array.
         length: u32,
     },
     /// A `char *`: the text it points to, quoted.
     StringPointer {
+        /// Of the pointer.
         offset: u32,
     },
+    /// The elements of an array.
     Repeat {
+        /// Of the first element.
         offset: u32,
+        /// Number of elements printed.
         count: u32,
+        /// Bytes from one element to the next.
         stride: u32,
+        /// What is printed of each.
         body: Vec<PrettyOp>,
     },
     /// `?`
     Unknown,
 }
 
+/// How a number of an object is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrettyStyle {
+    /// Decimal, with its sign.
     Signed,
+    /// Decimal.
     Unsigned,
     /// `0x...`
     Hex,
@@ -216,12 +253,14 @@ impl Pretty {
         string_part(self.size).saturating_add(strings.saturating_mul(string_part(string_bytes.saturating_sub(1))))
     }
 
+    /// Bytecode of the description.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.size.to_le_bytes().to_vec();
         encode_ops(&self.ops, &mut bytes);
         bytes
     }
 
+    /// The description that [`Pretty::encode`] made bytecode of.
     pub fn decode(bytes: &[u8]) -> Result<Pretty, FormatError> {
         let mut reader = Reader { bytes };
         let size = reader.u32()?;

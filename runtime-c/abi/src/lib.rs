@@ -6,6 +6,8 @@
 //!
 //! `tests/twins.rs` compiles `abi.h` and compares every size, offset, value and ioctl number with what stands here.
 
+#![warn(missing_docs)]
+
 pub mod budget;
 pub mod device;
 pub mod escape;

@@ -11,6 +11,7 @@ use std::fmt;
 /// ELF section of the `.ko` (allocated, so that it can also be read back from a loaded module's memory).
 pub const SECTION: &str = ".spile.meta";
 
+/// The contents of the section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Module name.
@@ -47,6 +48,7 @@ pub struct Setting {
     pub string_bytes: u32,
 }
 
+/// An object that probes are in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// Module name with `_` for `-`; empty for the kernel.
@@ -57,6 +59,7 @@ pub struct Target {
     pub path: String,
 }
 
+/// A probe site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// Canonical spelling.

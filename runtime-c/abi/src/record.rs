@@ -9,25 +9,32 @@
 pub struct RingHeader {
     /// Written by the module with release order, after the record's bytes.
     pub head: u64,
+    /// Keeps what the module writes and what the loader writes in cache lines of their own.
     pub unused0: [u64; 7],
     /// Written by the loader with release order, when it has read up to here and written that out.
     pub tail: u64,
     /// The loader sets 1 before it polls; the module clears it and wakes.
     pub waiting: u32,
+    /// 0
     pub unused1: u32,
     /// The loader's own: records up to here may have been printed although `tail` has not reached them.
     pub printing: u64,
     /// The loader's own: the regular file that it prints to (of bulk mode: this CPU's), and how long that was when `tail`
     /// was written.
     pub out_device: u64,
+    /// Its inode.
     pub out_inode: u64,
+    /// Its length in bytes.
     pub out_bytes: u64,
+    /// Padding of the cache line.
     pub unused3: [u64; 2],
     /// Written by the module: records for which there was no room.
     pub lost_records: u64,
+    /// The bytes of those, headers included.
     pub lost_bytes: u64,
     /// Written by the module: a number that is another one when a module's code has gone.
     pub changes: u64,
+    /// Padding of the cache line.
     pub unused2: [u64; 5],
 }
 
@@ -74,6 +81,7 @@ pub struct Record {
     pub bytes: u32,
     /// See [`Kind::from_number`].
     pub kind: u16,
+    /// Number of the CPU that wrote it.
     pub cpu: u16,
     /// By kind: format or location.
     pub id: u32,
