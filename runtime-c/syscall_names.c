@@ -9,30 +9,47 @@
 #include "script.h"
 #include "builtins.h"
 
+/* An entry without a name ends a kind; its mask is 0, or 1 + the number of the kind to go on with. */
 struct syscall_name {
 	u32 mask, value;
-	const char *name;	/* 0 ends a kind */
+	const char *name;
+};
+
+enum {
+#define SPILE_NAMES(kind) KIND_##kind,
+#define SPILE_NAME(mask, value, name)
+#define SPILE_NAMES_ELSE(kind)
+#define SPILE_NAMES_END
+#include "syscall_names.h"
+#undef SPILE_NAMES
+#undef SPILE_NAME
+#undef SPILE_NAMES_ELSE
+#undef SPILE_NAMES_END
 };
 
 #define SPILE_NAMES(kind) static const struct syscall_name names_##kind[] = {
 #define SPILE_NAME(mask, value, name) { mask, value, #name },
+#define SPILE_NAMES_ELSE(kind) { KIND_##kind + 1, 0, NULL } };
 #define SPILE_NAMES_END { 0, 0, NULL } };
 #include "syscall_names.h"
 #undef SPILE_NAMES
 #undef SPILE_NAME
+#undef SPILE_NAMES_ELSE
 #undef SPILE_NAMES_END
 
 static const struct syscall_name *const syscall_kinds[] = {
 #define SPILE_NAMES(kind) names_##kind,
 #define SPILE_NAME(mask, value, name)
+#define SPILE_NAMES_ELSE(kind)
 #define SPILE_NAMES_END
 #include "syscall_names.h"
 #undef SPILE_NAMES
 #undef SPILE_NAME
+#undef SPILE_NAMES_ELSE
 #undef SPILE_NAMES_END
 };
 
-/* The names with | between; what has none in hexadecimal. Bounded: entries of a kind. */
+/* The names with | between; what has none in hexadecimal. Bounded: entries of two kinds. */
 unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, spile_long number,
 				      char *out)
 {
@@ -43,7 +60,11 @@ unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, 
 	out[0] = 0;
 	if (kind < 0 || kind >= ARRAY_SIZE(syscall_kinds))
 		return 0;
-	for (name = syscall_kinds[kind]; name->name; name++) {
+	for (name = syscall_kinds[kind];; name++) {
+		if (!name->name && name->mask && !length)
+			name = syscall_kinds[name->mask - 1];
+		if (!name->name)
+			break;
 		/* What is named by no bit at all is looked for among all bits. */
 		if (((name->value ? rest : value) & name->mask) != name->value)
 			continue;
