@@ -31,9 +31,6 @@
 
 static atomic_t opened = ATOMIC_INIT(0);
 
-/* Of the gate: whoever asks for it does not wait for probes to be armed. */
-static DEFINE_MUTEX(gate_lock);
-
 static int control_open(struct inode *inode, struct file *file)
 {
 	if (!spile_owner_permits())
@@ -120,23 +117,17 @@ static long set_keep(const void __user *argument)
 static long set_gate(const void __user *argument)
 {
 	struct spile_gate gate;
-	int error;
 
 	if (copy_from_user(&gate, argument, sizeof(gate)))
 		return -EFAULT;
-	mutex_lock(&gate_lock);
-	error = spile_gate_set(&gate);
-	mutex_unlock(&gate_lock);
-	return error;
+	return spile_gate_set(&gate);
 }
 
 static long get_gate(void __user *argument)
 {
 	struct spile_gate_state state;
 
-	mutex_lock(&gate_lock);
 	spile_gate_state(&state);
-	mutex_unlock(&gate_lock);
 	return copy_to_user(argument, &state, sizeof(state)) ? -EFAULT : 0;
 }
 

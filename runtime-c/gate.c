@@ -9,6 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -22,6 +23,9 @@
 #include "memory.h"
 #include "ring.h"
 #include "session.h"
+
+/* Not spile_session.lock: whoever sets the gate does not wait for probes to be armed. */
+static DEFINE_MUTEX(gate_lock);
 
 static struct spile_gate gates[2];
 /*
@@ -251,10 +255,10 @@ static int get_processes(const struct spile_gate *gate, const struct spile_gate 
 	return 0;
 }
 
-int spile_gate_set(const struct spile_gate *gate)
+static int set_gate_locked(const struct spile_gate *gate)
 {
 	const struct spile_gate *now =
-		rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
+		rcu_dereference_protected(current_gate, lockdep_is_held(&gate_lock));
 	struct spile_gate *next = now == &gates[0] ? &gates[1] : &gates[0];
 	bool is_over;
 	int error;
@@ -292,6 +296,16 @@ int spile_gate_set(const struct spile_gate *gate)
 	return 0;
 }
 
+int spile_gate_set(const struct spile_gate *gate)
+{
+	int error;
+
+	mutex_lock(&gate_lock);
+	error = set_gate_locked(gate);
+	mutex_unlock(&gate_lock);
+	return error;
+}
+
 void spile_gate_exit(void)
 {
 	put_processes(scoped[0]);
@@ -300,11 +314,12 @@ void spile_gate_exit(void)
 
 void spile_gate_state(struct spile_gate_state *state)
 {
-	const struct spile_gate *now =
-		rcu_dereference_protected(current_gate, lockdep_is_held(&spile_session.lock));
+	const struct spile_gate *now;
 	int cpu, i;
 
 	memset(state, 0, sizeof(*state));
+	mutex_lock(&gate_lock);
+	now = rcu_dereference_protected(current_gate, lockdep_is_held(&gate_lock));
 	if (now) {
 		state->gate = *now;
 		/*
@@ -314,6 +329,7 @@ void spile_gate_state(struct spile_gate_state *state)
 		if (has_expired(now))
 			state->gate.expires = min_t(u64, now->expires, ktime_get_real_fast_ns());
 	}
+	mutex_unlock(&gate_lock);
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < SPILE_GATE_COUNTS; i++)
 			state->counts[i] += READ_ONCE(per_cpu(spile_cpus, cpu)->gate_counts[i]);

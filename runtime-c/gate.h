@@ -37,7 +37,7 @@ bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 
 int __must_check spile_gate_write(struct spile_context *c, spile_ulong address, const void *from,
 				  size_t bytes);
 
-/* SPILE_GATE and SPILE_GATE_STATE. Process context, under spile_session.lock. */
+/* SPILE_GATE and SPILE_GATE_STATE. Process context, without spile_session.lock. */
 int __must_check spile_gate_set(const struct spile_gate *gate);
 void spile_gate_state(struct spile_gate_state *state);
 
