@@ -18,7 +18,7 @@
 
 #include "build_id.h"
 #include "features.h"
-#include "imprint.h"
+#include "fingerprint.h"
 #include "module_notifier.h"
 #include "module_symbols.h"
 #include "past_code.h"
@@ -90,7 +90,7 @@ int spile_modules_check(void)
 		struct kobject *kobject;
 		struct module *module;
 
-		if (!target->name[0] && !spile_imprints_hold(i, NULL))
+		if (!target->name[0] && !spile_fingerprints_match(i, NULL))
 			error = -EKEYREJECTED;
 		if (!target->name[0] || states[i].present)
 			continue;
@@ -101,7 +101,7 @@ int spile_modules_check(void)
 		 */
 		if (module && READ_ONCE(module->state) == MODULE_STATE_LIVE) {
 			states[i].present = is_right_build(target, module) &&
-					    spile_imprints_hold(i, module);
+					    spile_fingerprints_match(i, module);
 			states[i].module = module;
 			states[i].is_script = is_script(module);
 			if (states[i].present)
@@ -154,7 +154,7 @@ static void module_comes(unsigned int i, struct module *module)
 
 	if (states[i].present || states[i].refused || spile_session_state > SPILE_STATE_RUNNING)
 		return;
-	states[i].present = is_right_build(target, module) && spile_imprints_hold(i, module);
+	states[i].present = is_right_build(target, module) && spile_fingerprints_match(i, module);
 	states[i].refused = !states[i].present;
 	states[i].module = module;
 	states[i].is_script = is_script(module);
@@ -183,7 +183,7 @@ static void module_goes(unsigned int i)
 
 /*
  * What a workaround was compiled for may not run any more: functions are looked
- * at before they are armed (the loader, spile_imprints_hold()), and this one
+ * at before they are armed (the loader, spile_fingerprints_match()), and this one
  * comes later. Its init, which enables it, has run at LIVE, so that the loader
  * finds in sysfs what it replaces; struct klp_patch is the patch's own, and
  * nothing leads to it from here. No notifier tells of one that is enabled again

@@ -12,7 +12,7 @@
 #include "control.c"
 #include "kernel_id.c"
 #include "build_id.c"
-#include "imprint.c"
+#include "fingerprint.c"
 #include "session.c"
 #include "owner.c"
 #include "setting.c"

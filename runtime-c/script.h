@@ -238,7 +238,7 @@ struct spile_span {
 	unsigned int length;
 };
 
-/* The code of a function that probes are in, as the script was compiled against it. */
+/* Fingerprint of a probed function: its code as the script was compiled for it. */
 struct spile_imprint {
 	const char *function;
 	int target;			/* index into targets */

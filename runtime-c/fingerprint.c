@@ -4,15 +4,15 @@
  * been patched since, or the file been edited. So before a guru script is armed
  * the code of each function with a probe in it is compared, byte by byte.
  *
- * The spans that the kernel itself writes over come with the imprint. What is
- * found here beside them:
+ * The fingerprint (struct spile_imprint) lists the spans that the kernel itself
+ * patches. Two more kinds of differences are recognised here:
  *
  * - words that moved with the kernel (KASLR): addresses of 32 bits differ by the
  *   slide, distances to per-CPU variables (which do not move) by its negative;
  * - other kprobes: a breakpoint, or a jump to the detour buffer of an optimised
  *   one, which begins with a copy of optprobe_template_entry.
  *
- * Everything else is somebody's patch.
+ * Any other difference is a patch.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -21,7 +21,7 @@
 #include <linux/uaccess.h>
 
 #include "attach.h"
-#include "imprint.h"
+#include "fingerprint.h"
 #include "module_symbols.h"
 #include "session.h"
 
@@ -44,7 +44,7 @@ static u32 word_at(const unsigned char *bytes)
 }
 
 /* Kernels are moved by 2 MB or more (CONFIG_PHYSICAL_ALIGN): the two low bytes of a word stay. */
-static unsigned int moved_word(const struct spile_imprint *imprint, const unsigned char *found,
+static unsigned int moved_word(const struct spile_imprint *code, const unsigned char *found,
 			       unsigned int at)
 {
 	u32 slide = spile_attach_slide();
@@ -53,9 +53,9 @@ static unsigned int moved_word(const struct spile_imprint *imprint, const unsign
 	for (back = 2; slide && back <= 3; back++) {
 		u32 difference;
 
-		if (at < back || at - back + 4 > imprint->length)
+		if (at < back || at - back + 4 > code->length)
 			continue;
-		difference = word_at(found + at - back) - word_at(imprint->bytes + at - back);
+		difference = word_at(found + at - back) - word_at(code->bytes + at - back);
 		if (difference == slide || difference == -slide)
 			return at - back + 4;
 	}
@@ -72,7 +72,7 @@ static bool is_detour(unsigned long address)
 	       (!memcmp(start, templates[0], 2) || !memcmp(start, templates[1], 4));
 }
 
-static unsigned int kprobe_there(const struct spile_imprint *imprint, const unsigned char *found,
+static unsigned int kprobe_there(const struct spile_imprint *code, const unsigned char *found,
 				 unsigned long address, unsigned int at)
 {
 	unsigned int back;
@@ -81,22 +81,22 @@ static unsigned int kprobe_there(const struct spile_imprint *imprint, const unsi
 	for (back = 0; back < JUMP_BYTES && back <= at; back++) {
 		unsigned int jump = at - back;
 
-		if (found[jump] == JUMP && jump + JUMP_BYTES <= imprint->length &&
+		if (found[jump] == JUMP && jump + JUMP_BYTES <= code->length &&
 		    is_detour(address + jump + JUMP_BYTES + (s32)word_at(found + jump + 1)))
 			return jump + JUMP_BYTES;
 	}
 	return found[at] == BREAKPOINT ? at + 1 : 0;
 }
 
-/* The first byte that should not be so; `length` if there is none. */
-static unsigned int first_difference(const struct spile_imprint *imprint,
+/* Offset of the first byte that differs without a known reason; `length` if there is none. */
+static unsigned int first_difference(const struct spile_imprint *code,
 				     const unsigned char *found, unsigned long address)
 {
-	const struct spile_span *patched = imprint->patched;
-	const struct spile_span *end = patched + imprint->patched_count;
+	const struct spile_span *patched = code->patched;
+	const struct spile_span *end = patched + code->patched_count;
 	unsigned int at = 0;
 
-	while (at < imprint->length) {
+	while (at < code->length) {
 		unsigned int next;
 
 		while (patched < end && patched->first + patched->length <= at)
@@ -105,64 +105,64 @@ static unsigned int first_difference(const struct spile_imprint *imprint,
 			at = patched->first + patched->length;
 			continue;
 		}
-		if (found[at] == imprint->bytes[at]) {
+		if (found[at] == code->bytes[at]) {
 			at++;
 			continue;
 		}
-		next = moved_word(imprint, found, at);
+		next = moved_word(code, found, at);
 		if (!next)
-			next = kprobe_there(imprint, found, address, at);
+			next = kprobe_there(code, found, address, at);
 		if (!next)
 			return at;
 		at = next;
 	}
-	return imprint->length;
+	return code->length;
 }
 
-static unsigned long start_of(const struct spile_imprint *imprint, struct module *module)
+static unsigned long start_of(const struct spile_imprint *code, struct module *module)
 {
 	unsigned long anchor;
 
 	if (!module)
-		return imprint->address + spile_attach_slide();
-	anchor = imprint->symbol ? spile_module_symbol_address(module, imprint->symbol) : 0;
-	return anchor ? anchor + imprint->address : 0;
+		return code->address + spile_attach_slide();
+	anchor = code->symbol ? spile_module_symbol_address(module, code->symbol) : 0;
+	return anchor ? anchor + code->address : 0;
 }
 
-static bool holds(const struct spile_imprint *imprint, struct module *module)
+static bool matches(const struct spile_imprint *code, struct module *module)
 {
-	const char *place = module ? spile_script.targets[imprint->target].name : "kernel";
-	unsigned long address = start_of(imprint, module);
+	const char *place = module ? spile_script.targets[code->target].name : "kernel";
+	unsigned long address = start_of(code, module);
 	unsigned char *found;
 	unsigned int at;
 
-	found = kvmalloc(imprint->length, GFP_KERNEL);
+	found = kvmalloc(code->length, GFP_KERNEL);
 	if (!found || !address ||
-	    copy_from_kernel_nofault(found, (const void *)address, imprint->length)) {
+	    copy_from_kernel_nofault(found, (const void *)address, code->length)) {
 		spile_session_emit(
 			SPILE_RECORD_WARN,
 			"%s: the code of \"%s\" cannot be read to compare it with what the script was compiled for: nothing is armed there",
-			place, imprint->function);
+			place, code->function);
 		kvfree(found);
 		return false;
 	}
-	at = first_difference(imprint, found, address);
-	if (at < imprint->length)
+	at = first_difference(code, found, address);
+	if (at < code->length)
 		spile_session_emit(
 			SPILE_RECORD_WARN,
 			"%s: the code of \"%s\" is not what the script was compiled for (at +0x%x there is %02x, not %02x): it has been patched, or the file was edited; nothing is armed there",
-			place, imprint->function, at, found[at], imprint->bytes[at]);
+			place, code->function, at, found[at], code->bytes[at]);
 	kvfree(found);
-	return at == imprint->length;
+	return at == code->length;
 }
 
-bool spile_imprints_hold(unsigned int target, struct module *module)
+bool spile_fingerprints_match(unsigned int target, struct module *module)
 {
 	unsigned int i;
 
 	for (i = 0; i < spile_script.imprint_count; i++) {
 		if (spile_script.imprints[i].target == (int)target &&
-		    !holds(&spile_script.imprints[i], module))
+		    !matches(&spile_script.imprints[i], module))
 			return false;
 		cond_resched();
 	}
