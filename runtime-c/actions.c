@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What ends a run that does too much, or takes too long.
+ * Ends a run that does too much, or takes too long.
  *
- * A handler charges its statements where it may come by again: at the head of a
- * loop, and in a function. Whatever takes longer the more there is (listing,
- * sorting and deleting elements, adding up CPUs, searching text) is charged in
- * steps (script.h). A run has MAXACTION statements, but is given them AT_ONCE by
- * AT_ONCE: whoever wants more asks here, where the clock is looked at too. So a
- * run that does little pays nothing for that.
+ * A handler charges its statements wherever it may pass again: at the head of a loop,
+ * and in a function. Work that grows with the data (listing, sorting and deleting
+ * elements, adding up CPUs, searching text) is charged in steps (script.h). A run has
+ * MAXACTION statements, but gets them in portions of AT_ONCE: to get more it calls
+ * this, where the clock is checked too. So a run that does little pays nothing for
+ * that.
  *
- * Between two looks at the clock there are 256 statements with their steps, which
- * are 5 sorts of 2048 elements, and what is behind the last charge in the text of
- * the script. So the longest run takes STP_OVERLOAD_THRESHOLD, 500000000 cycles
- * unless it is set, and one such interval. Of the default of 10000 statements, a
- * run that does nothing but sort 2048 elements has ended after 196 sorts (6.1).
+ * Between two checks of the clock there are 256 statements with their steps, which are
+ * 5 sorts of 2048 elements, and whatever follows the last charge in the script. So the
+ * longest run takes STP_OVERLOAD_THRESHOLD, 500000000 cycles unless it is set, and one
+ * such interval. With the default of 10000 statements, a run that only sorts 2048
+ * elements ends after 196 sorts (6.1).
  */
 #include <linux/kernel.h>
 #include <linux/preempt.h>
@@ -52,7 +52,10 @@ static bool may_rest(const struct spile_context *c)
 #endif
 }
 
-/* Others have their turn. The context stays ours: it is this CPU's, and so are we. */
+/*
+ * Lets other tasks run. The context stays claimed: it belongs to this CPU, and this
+ * task cannot migrate.
+ */
 static void rest(void)
 {
 #ifdef SPILE_HAVE_MIGRATE_DISABLE

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Thousands of probes take the kernel seconds to minutes, nearly all of that for those
- * that are kprobes. Whoever waits for it may be killed or interrupted, and another CPU
- * must not wait for this one meanwhile.
+ * Arming thousands of probes takes the kernel seconds to minutes, most of it for
+ * kprobes. It can be killed or interrupted, and other CPUs must not wait for this one
+ * meanwhile.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -44,8 +44,8 @@ bool spile_arming_ended(void)
 	if (READ_ONCE(spile_session.cancelled) || state > SPILE_STATE_RUNNING)
 		return true;
 	/*
-	 * While hits are counted (budget.c) a signal has nobody else to end it. Of a
-	 * module that comes the caller is modprobe.
+	 * While hits are counted (budget.c) any signal ends it. In a running session
+	 * the caller may be modprobe.
 	 */
 	if (state == SPILE_STATE_READY)
 		return signal_pending(current);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What stands around the arming and disarming of many probes: that it can be ended,
- * that others get on meanwhile, and that what is armed is borne by the machine.
+ * Arming and disarming many probes: it can be ended, other tasks run meanwhile, and the
+ * session is ended if the machine cannot bear the hits.
  */
 #ifndef SPILE_ARMING_H
 #define SPILE_ARMING_H
 
 #include <linux/types.h>
 
-/* Tells whoever arms to end it, for good. Any process context, without spile_session.lock. */
+/*
+ * Ends arming for good, whoever does it. Any process context, without
+ * spile_session.lock.
+ */
 void spile_arming_cancel(void);
 
 /*

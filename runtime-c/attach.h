@@ -14,14 +14,14 @@
 unsigned long spile_attach_slide(void);
 
 /*
- * Finds where the sites of a target are that is a loaded module (spile_site.place), all
- * by one look at its symbols. Process context, under spile_session.lock.
+ * Finds the addresses of a target's sites in its loaded module (spile_site.place), in
+ * one pass over the module's symbols. Process context, under spile_session.lock.
  */
 void spile_attach_find(int target);
 
 /*
- * Clears a kprobe and says in it where the site is: by address for the kernel,
- * by "module:symbol" and offset for a module that keeps no symbols.
+ * Clears a kprobe and sets the site's place in it: an address for the kernel,
+ * "module:symbol" and an offset for a module whose symbols are not in memory.
  */
 void spile_attach_place(struct kprobe *kprobe, const struct spile_site *site);
 

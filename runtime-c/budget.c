@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The cost of a script told beforehand, and shed.
+ * Estimates what a script costs before it runs, and samples hits if that is too much.
  *
- * While the session does not run yet, hits are turned away and counted as stopped
- * (run.h): so all that is armed tells how often it would run, and nothing else
- * happens. What a hit would take is the compiler's estimate (spile_probe.cost), in
- * instructions; work of known length tells how long one takes on this machine.
+ * Before the session runs, hits are counted as stopped and do nothing else (run.h), so
+ * arming everything shows how often each probe would run. The cost of one hit is the
+ * compiler's estimate in instructions (spile_probe.cost); a loop of known length
+ * measures how long an instruction takes on this machine.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -68,7 +68,7 @@ static int begin_measuring(void)
 		if (!spile_script.targets[i].name[0] || spile_modules_present(i))
 			spile_sites_arm(i);
 	spile_sites_arm(-1);
-	/* What was hit while others were being armed is not in the time. */
+	/* Hits while others were being armed do not count: the time starts now. */
 	measured = true;
 	spile_budget_forget();
 	measured = true;
@@ -164,7 +164,7 @@ bool spile_budget_turns_away(const struct spile_site *site)
 	/* Else it is counted as stopped, where it would run. */
 	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING)
 		return false;
-	/* What interrupts us here may take our turn: none is lost for the account. */
+	/* An interrupt between the two may use the same value; the totals stay exact. */
 	left = READ_ONCE(counts->left);
 	WRITE_ONCE(counts->left, left ? left - 1 : one_in - 1);
 	if (!left)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the script would cost here, told before it runs; and sampling, where that
- * is more than one wants to spend (abi.h, SPILE_MEASURE and SPILE_SAMPLE).
+ * The estimated cost of the script on this machine before it runs, and sampling (abi.h,
+ * SPILE_MEASURE and SPILE_SAMPLE).
  */
 #ifndef SPILE_BUDGET_H
 #define SPILE_BUDGET_H
@@ -23,7 +23,7 @@ int spile_budget_measure(struct spile_measure *measure);
  */
 int spile_budget_sample(const struct spile_sampling *sample);
 
-/* The session starts: what was counted before is forgotten. */
+/* At the start of the session: resets the counts of SPILE_MEASURE. */
 void spile_budget_forget(void);
 
 /*

@@ -290,10 +290,10 @@ spile_long spile_fn_fp32_to_fp64(struct spile_context *c, spile_long bits)
 }
 
 /*
- * Roundings: 0 nearest, ties to even; 1 towards zero; 2 down; 3 up; 4 nearest,
- * ties away from zero; 6 to odd. What is no number of 64 bits is the nearest
- * that is; NaN is the lowest. Nobody asks for inexact results: `exact` is
- * without effect.
+ * Rounding modes: 0 nearest, ties to even; 1 towards zero; 2 down; 3 up; 4 nearest,
+ * ties away from zero; 6 to odd. A value out of the range of 64 bits becomes the
+ * nearest in it; NaN becomes the lowest. Inexact results are not reported: `exact` has
+ * no effect.
  */
 spile_long spile_fn_fp_to_long(struct spile_context *c, spile_long x, spile_long rounding,
 			       spile_long exact)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Builtins that tell something or end something.
- */
+/* Builtins that print messages or end something. */
 #include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/kern_levels.h>
@@ -61,8 +59,8 @@ void spile_fn_printk(struct spile_context *c, spile_long level, struct spile_str
 	const char header[] = { KERN_SOH_ASCII, '0' + (level & 7), 0 };
 
 	/*
-	 * What is no printable character is spelled out: a name of a process ends no
-	 * line, and has no level of its own.
+	 * Unprintable characters are escaped: a process's name cannot end the line, nor
+	 * set a log level.
 	 */
 	if (text.length > 0 && text.text[text.length - 1] == '\n')
 		text.length--;

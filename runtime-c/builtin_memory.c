@@ -86,7 +86,10 @@ static unsigned int buffer_quoted(struct spile_context *c, spile_long address, s
 	out[0] = 0;
 	/* The shortest is a text that was cut; behind it, a NUL. */
 	out_bytes = clamp_t(spile_long, out_bytes, 8, spile_script.string_bytes - 1);
-	/* What is cut off needs not be there. A length is unsigned. */
+	/*
+	 * Bytes that are cut off are not read. A negative length is a large unsigned
+	 * one.
+	 */
 	in = in < 0 ? out_bytes : min(in, out_bytes);
 	if (spile_memory_read(bytes, address, in, user)) {
 		if (!fails)
@@ -328,10 +331,10 @@ void spile_fn_set_kernel_string_n(struct spile_context *c, spile_long address, s
 }
 
 /*
- * To the current process: a kernel thread has none, and runs on the memory of
- * whoever was there before. In an NMI the page tables may be between two
- * processes. copy_to_user_nofault() checks the range; pages that are not
- * resident are not brought in.
+ * To the current process. A kernel thread has no memory of its own and runs on that of
+ * the previous task. In an NMI the page tables may be between two processes.
+ * copy_to_user_nofault() checks the range; pages that are not resident are not faulted
+ * in.
  */
 
 static bool write_user(spile_long address, const void *from, unsigned int bytes)

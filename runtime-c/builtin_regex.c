@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * =~ in programs that ask for what it matched, and the builtins that tell.
- * Any context.
+ * =~ in programs that ask for what it matched, and the builtins that return that. Any
+ * context.
  */
 #include "script.h"
 #include "builtins.h"

@@ -180,8 +180,8 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 }
 
 /*
- * The probed code goes on with what is in the registers then; other programs' stacks
- * are left alone.
+ * The probed code continues with the registers as they are then; stacks of other
+ * programs are not changed.
  */
 void spile_fn___set_argument(struct spile_context *c, spile_long number, spile_long value)
 {

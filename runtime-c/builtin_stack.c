@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Builtins about stacks and symbols. Names are the running kernel's own
- * (kallsyms), which may be asked in any context. Addresses of user space have no
- * names here. What is printed is a record of addresses, which the loader has named.
+ * Builtins about stacks and symbols. Names are from the running kernel's kallsyms,
+ * which can be searched in any context. Addresses of user space have no names here.
+ * Stacks that are printed are records of addresses, which the loader resolves.
  */
 #include <linux/ctype.h>
 #include <linux/kernel.h>

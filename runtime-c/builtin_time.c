@@ -47,7 +47,7 @@ spile_long spile_fn_get_cycles(struct spile_context *c)
 
 spile_long spile_fn_jiffies(struct spile_context *c)
 {
-	/* Counted from 0, as the reference says; INITIAL_JIFFIES is the kernel's own affair. */
+	/* Counted from 0, as documented; INITIAL_JIFFIES is an internal of the kernel. */
 	return jiffies_64 - INITIAL_JIFFIES;
 }
 

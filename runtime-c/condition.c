@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `if (...)` behind a probe point. Its handler tests it at each hit; beyond that, a
- * probe whose condition does not hold is physically off: its breakpoint is taken
- * out, or ftrace calls it no more, so that it costs nothing. After each handler
- * that writes what a condition reads the conditions are looked at, and where one
- * has changed a work item, which may sleep, turns its probe on or off.
+ * `if (...)` after a probe point. The handler tests it at each hit; beyond that, a
+ * probe whose condition is false is turned off: its breakpoint is removed, or ftrace no
+ * longer calls it, so that it costs nothing. After each handler that writes a variable
+ * of a condition the conditions are evaluated, and where one has changed a work item,
+ * which may sleep, turns its probe on or off.
  */
 #include <linux/irq_work.h>
 #include <linux/workqueue.h>
@@ -29,9 +29,10 @@ static struct irq_work asking;
 enum says { SAYS_ON, SAYS_OFF, SAYS_NOTHING };
 
 /*
- * What the condition says now; nothing while others hold what it reads. One that
- * fails lets the handler run, which fails in the same way and tells it. The context
- * is owned, between runs. All that a run has asked share what that has left of its statements.
+ * The condition's value now; SAYS_NOTHING while others hold the locks of what it reads.
+ * If it fails, the handler may run: it fails in the same way and reports it. The
+ * context is owned, between runs. All conditions that a run evaluates share the
+ * statements that it has left.
  */
 static enum says ask(struct spile_cpu *cpu, const struct spile_probe *probe)
 {

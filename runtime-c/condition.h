@@ -10,9 +10,9 @@
 struct spile_cpu;
 
 /*
- * A handler has ended that may have changed what conditions read, its locks are
- * released and its context is still owned: what they say now is made so soon.
- * Any context. Bounded by the conditions.
+ * A handler that may have changed the variables of conditions has ended, its locks are
+ * released and its context is still owned: probes are soon turned on or off
+ * accordingly. Any context. Bounded by the number of conditions.
  */
 void spile_conditions_look(struct spile_cpu *cpu);
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Per-CPU contexts and what stands around every handler run.
- */
+/* Per-CPU contexts, and what is common to all handler runs. */
 #include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -37,7 +35,10 @@ spile_long spile_counter(unsigned int index, spile_long base)
 
 void spile_counter_set(unsigned int index, spile_long *base, spile_long value)
 {
-	/* Others' counters are theirs alone to write: the base takes what they hold off. */
+	/*
+	 * Only its own CPU writes a counter, so the base is set to the value minus the
+	 * counters.
+	 */
 	*base = (spile_ulong)value - (spile_ulong)spile_counter(index, 0);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Per-CPU contexts: who runs a handler must own this CPU's context, and who
- * owns it may use everything in it (ring, frame, scratch, counters) without any
- * further protection, NMI included: whatever interrupts the owner on its CPU
- * finds the context taken, is counted as nested and does not run.
+ * Per-CPU contexts. To run a handler one must own this CPU's context; the owner may use
+ * everything in it (ring, frame, scratch, counters) without further protection, even in
+ * NMI: whatever interrupts the owner on its CPU finds the context taken, is counted as
+ * nested and does not run.
  *
- * There is one for every possible CPU, so a CPU that comes up later is served.
+ * There is one for every possible CPU, so a CPU that comes up later has one.
  */
 #ifndef SPILE_CONTEXT_H
 #define SPILE_CONTEXT_H
@@ -113,9 +113,9 @@ struct spile_cpu {
 };
 
 /*
- * A pointer, because of what the kernel has for the per-CPU variables of all of its
- * modules together: 8 KB (PERCPU_MODULE_RESERVE), which a dozen of our modules would
- * fill. It is also found with one instruction less.
+ * A pointer, because the kernel reserves only 8 KB for the per-CPU variables of all
+ * modules (PERCPU_MODULE_RESERVE), which a dozen of ours would fill. It is also found
+ * with one instruction less.
  */
 DECLARE_PER_CPU(struct spile_cpu *, spile_cpus);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The misc device spile-NAME: ioctl, mmap, poll for one loader at a time. And the
- * file /proc/spile-NAME for those who only look: it keeps no reference to the module
- * while it is open, so that nobody holds a module by looking; who is in a call when
- * it goes is waited for (proc_remove()), and whose file is still open has one that
- * fails from then on.
+ * The misc device spile-NAME: ioctl, mmap and poll for one loader at a time. And the
+ * file /proc/spile-NAME for read-only queries, by any number of processes. An open
+ * /proc file holds no reference to the module: proc_remove() waits for calls in
+ * progress, and later calls on a file that is still open fail.
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -35,7 +34,7 @@ static int control_open(struct inode *inode, struct file *file)
 {
 	if (!spile_owner_permits())
 		return -EPERM;
-	/* Whoever only looks has a file of his own (look_operations). */
+	/* Read-only users have the file in /proc (look_operations). */
 	if (!(file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	if (atomic_cmpxchg(&opened, 0, 1))
@@ -180,8 +179,8 @@ static long get_counters(void __user *argument)
 	if (counters.probe >= spile_script.probe_count)
 		return -ENOENT;
 	/*
-	 * The lock: armed sites must not be registered anew under our eyes. While many
-	 * are, which takes long, what only the kernel knows of one is left out.
+	 * The lock keeps sites from being armed or disarmed meanwhile. While many are,
+	 * which takes long, the counts that only the kernel has are left out.
 	 */
 	while (!mutex_trylock(&spile_session.lock)) {
 		if (READ_ONCE(spile_session.arming)) {
@@ -200,7 +199,10 @@ static long get_counters(void __user *argument)
 /* What does not need the device for oneself. */
 static long look_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
-	/* Each time: a descriptor may have changed hands, or its process its user. */
+	/*
+	 * Checked at each call: a descriptor may be passed on, and a process may change
+	 * its user.
+	 */
 	if (!spile_owner_permits())
 		return -EPERM;
 	switch (command) {
@@ -221,7 +223,7 @@ static long look_ioctl(struct file *file, unsigned int command, unsigned long ar
 
 static long control_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
-	/* Each time: a descriptor may have changed hands, or its process its user. */
+	/* As in look_ioctl(). */
 	if (!spile_owner_permits())
 		return -EPERM;
 	switch (command) {

@@ -15,7 +15,7 @@
 #include "family.h"
 #include "session.h"
 
-/* site->events, and what is in it, but for what handlers read. */
+/* Protects site->events and its entries, except that handlers read them without it. */
 static DEFINE_MUTEX(events_mutex);
 
 /* CPUs that have gone since their events were made. */

@@ -12,7 +12,7 @@
 
 #include "site.h"
 
-/* Makes site->events, which has none yet, and has it follow CPUs. Process context. */
+/* Creates site->events and keeps it up to date as CPUs come and go. Process context. */
 int __must_check spile_cpu_events_make(struct spile_site *site);
 /* No event of the site calls anything any more when it returns. */
 void spile_cpu_events_release(struct spile_site *site);

@@ -52,7 +52,7 @@ void spile_embedded_say(const char *format, ...)
 	spile_ring_text(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, cpu->message, length);
 }
 
-/* `to` NULL: looks at the bytes alone, at no more than a page and a half of them piece by piece. */
+/* If `to` is NULL the bytes are only read, a page and a half at most, in pieces. */
 bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void *from, size_t bytes,
 			 bool user)
 {

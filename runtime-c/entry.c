@@ -29,8 +29,8 @@
 
 /*
  * Written under spile_session.lock, read by hits. A slot in use has an address, and
- * keeps it while all of its sites are turned off; one given up keeps SLOT_WAS_USED,
- * so that searches go on behind it.
+ * keeps it while all of its sites are turned off. A slot that is given up has
+ * SLOT_WAS_USED, so that searches continue past it.
  */
 struct slot {
 	unsigned long address;		/* as ftrace gives it; 0: never used */
@@ -145,7 +145,7 @@ static bool arguments_suffice(const struct spile_site *site)
 #endif
 }
 
-/* What is there is freed behind the module's init, and ftrace does not tell. */
+/* Init code is freed after the module's init without a notification from ftrace. */
 static bool is_passing(const struct spile_site *site)
 {
 	struct module *module = site->place ? spile_modules_of(site->probe->target) : NULL;
@@ -155,7 +155,7 @@ static bool is_passing(const struct spile_site *site)
 
 bool spile_entry_may_be(const struct spile_site *site)
 {
-	/* Of a name in a module that is no target nobody tells us when it goes. */
+	/* There is no notification when a module goes that is not a target. */
 	if (!slots || (site->probe->target < 0 && (!site->symbol || strchr(site->symbol, ':'))))
 		return false;
 	if (is_passing(site))
@@ -168,11 +168,11 @@ bool spile_entry_may_be(const struct spile_site *site)
 }
 
 /*
- * Of functions whose addresses are known beforehand. What stands at
- * an entry is a call, or nothing where nobody has it called. Should it be something
- * else that looks so, ftrace refuses the address (spile_entry_commit()): it changes
- * places of its own alone. A kprobe would have to be shown that, and searches all jump
- * labels of the kernel each time: 1.6 million instructions for each probe (6.1).
+ * For functions whose addresses are known in advance. At an entry there is a call, or a
+ * nop while nothing traces it. If it is something else that looks the same, ftrace
+ * refuses the address (spile_entry_commit()): it only patches its own places.
+ * Registering a kprobe to find out would search all jump labels of the kernel each
+ * time: 1.6 million instructions for each probe (6.1).
  */
 bool spile_entry_is_plain(struct spile_site *site)
 {
@@ -233,7 +233,7 @@ bool spile_entry_add(struct spile_site *site)
 	struct slot *slot;
 
 	slot = add_slot(address);
-	/* It is armed already, for arguments alone. */
+	/* Already armed by the ops that saves only arguments. */
 	if (!slot->pending && !slot->whole && !arguments_suffice(site))
 		return false;
 	if (slot->pending && !arguments_suffice(site))
@@ -457,7 +457,7 @@ void spile_entry_drop(struct spile_site *site)
 
 	if (WARN_ON_ONCE(!slot))
 		return;
-	/* A hit that stands on the site goes on from it to the next. */
+	/* A concurrent hit at this site still follows its `same` to the next one. */
 	for (last = &slot->first; *last; last = &(*last)->same) {
 		if (*last == site) {
 			WRITE_ONCE(*last, site->same);
@@ -509,11 +509,11 @@ static void stop_serving_many(int kind, struct spile_site *const *sites, unsigne
 }
 
 /*
- * At the end all go at once, whoever asks first: their hits are turned away by then.
- * Before, those of a module that goes. All sites of an address are in one target, or in
- * the kernel, so they go together. In a module that goes nothing runs any more, so no
- * hit is under way when its addresses leave a filter that stays. Else the ops goes, and
- * ftrace waits for whoever is in it.
+ * At the end of the session the first call removes all addresses: hits are ignored by
+ * then. Before that, sites go with their module. All sites of an address have the same
+ * target, so they go together. A module that goes runs no code any more, so no hit is
+ * in progress when its addresses leave a filter that stays. Otherwise the ops is
+ * unregistered, and ftrace waits for its callers.
  */
 void spile_entry_remove(struct spile_site *const *sites, unsigned int count)
 {

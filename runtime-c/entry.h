@@ -8,8 +8,8 @@
 #include "site.h"
 
 /*
- * Whether the site is one that ftrace could serve, as far as it can be told before its
- * kprobe is registered.
+ * Whether ftrace could serve the site, as far as is known before its kprobe is
+ * registered.
  */
 bool spile_entry_may_be(const struct spile_site *site);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * One gate for each module. Handlers read the settings under RCU (they run with
- * preemption off); a change is made in the copy that nobody reads.
+ * preemption off); a change is made in the copy that is not in use.
  */
 #include <linux/atomic.h>
 #include <linux/cgroup.h>
@@ -24,7 +24,10 @@
 #include "ring.h"
 #include "session.h"
 
-/* Not spile_session.lock: whoever sets the gate does not wait for probes to be armed. */
+/*
+ * Protects gates, scoped and over. Not spile_session.lock, so that setting the gate
+ * does not wait for probes to be armed.
+ */
 static DEFINE_MUTEX(gate_lock);
 
 static struct spile_gate gates[2];
@@ -134,7 +137,7 @@ static s64 for_people(u64 value)
 	return value >> 32 ? (s64)value : (s64)(s32)value;
 }
 
-/* What is written, as people name it. */
+/* Describes what is written, for messages. */
 static void name_place(char *out, size_t bytes, enum spile_gate_place what, u64 place)
 {
 	const char *name;
@@ -221,7 +224,7 @@ void spile_set_register(struct spile_context *c, unsigned int offset, spile_long
 		*place = value;
 }
 
-/* Nobody reads that copy any more. */
+/* That copy is not in use any more. */
 static void put_processes(struct pid **processes)
 {
 	unsigned int i;
@@ -272,7 +275,7 @@ static int set_gate_locked(const struct spile_gate *gate)
 	 */
 	is_over = gate->expires && (ktime_get_real_fast_ns() >= gate->expires ||
 				    (now && now->expires == gate->expires && has_expired(now)));
-	/* Whoever asks for it would take it to be enforced. */
+	/* The caller would believe that it is enforced. */
 	if (is_over && now && gate->mode != SPILE_GATE_OBSERVE)
 		return -ETIME;
 	error = get_processes(gate, now, scoped[next - gates]);
@@ -282,11 +285,11 @@ static int set_gate_locked(const struct spile_gate *gate)
 	over[next - gates] = is_over;
 	atomic_set(&told, 0);
 	rcu_assign_pointer(current_gate, next);
-	/* The other copy is nobody's when this returns, for the next change. */
+	/* When this returns the other copy is free for the next change. */
 	synchronize_rcu();
 	if (now)
 		put_processes(scoped[now - gates]);
-	/* Who reads the records looks at the gate anew. */
+	/* Tells the readers of records to read the settings again. */
 	if (spile_session_state == SPILE_STATE_RUNNING)
 		spile_session_emit(SPILE_RECORD_REWRITE,
 				   "from now on %s, as %s(%d), uid %u, has asked",
@@ -323,8 +326,8 @@ void spile_gate_state(struct spile_gate_state *state)
 	if (now) {
 		state->gate = *now;
 		/*
-		 * The loader asks when it tells the end: it holds from then on, hit or
-		 * not, and whatever the clock says later.
+		 * When the loader reports the expiry it holds from then on, whether or
+		 * not a hit has seen it, and even if the clock is set back.
 		 */
 		if (has_expired(now))
 			state->gate.expires = min_t(u64, now->expires, ktime_get_real_fast_ns());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The gate before everything that guru scripts write: whether it is written, and
- * what is told of it (abi.h, struct spile_gate).
+ * Everything that guru scripts write passes the gate, which decides whether it is
+ * written and reported (abi.h, struct spile_gate).
  */
 #ifndef SPILE_GATE_H
 #define SPILE_GATE_H
@@ -13,8 +13,8 @@
 #include "abi/abi.h"
 
 /*
- * What is written, and what its place is: an address, an offset in struct pt_regs, a
- * number of an argument or process.
+ * What is written. The place is an address, an offset in struct pt_regs, the number of
+ * an argument, or a process id.
  */
 enum spile_gate_place {
 	SPILE_GATE_MEMORY,
@@ -26,9 +26,9 @@ enum spile_gate_place {
 };
 
 /*
- * Whether a handler may write now: counts it, and reports the first. Any context that a
- * handler runs in; does not sleep or allocate, and takes no longer than a look at all
- * scopes.
+ * Whether a handler may write now: counts the decision, and reports the first ones. Any
+ * context that a handler runs in; does not sleep or allocate; bounded by the entries of
+ * the scopes.
  */
 bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 place, u64 before,
 		       u64 after);

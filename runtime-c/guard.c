@@ -90,7 +90,10 @@ bool spile_guard_report(struct spile_cpu *cpu)
 
 	if (c->error == SPILE_E_ABORT)
 		return false;
-	/* As if every handler stood in a try: what no try catches is told as ever. */
+	/*
+	 * As if every handler were inside a try; errors that nothing catches are
+	 * reported as usual.
+	 */
 	if (spile_script.suppress_errors && c->error != SPILE_E_ACTIONS && c->error != SPILE_E_TIME)
 		return true;
 	if (c->error != SPILE_E_MESSAGE)
@@ -134,7 +137,7 @@ static void count_skip(struct spile_cpu *cpu, atomic_t *skipped)
 	static const char text[] =
 		"Skipped too many probes, check MAXSKIPPED or try again with stap -t for more details.";
 
-	/* The one run that crosses the line tells it. */
+	/* Only the run that crosses the limit reports it. */
 	if (atomic_inc_return(skipped) == (int)spile_script.max_skipped + 1)
 		give_up(cpu, text, sizeof(text) - 1);
 }
@@ -145,9 +148,9 @@ void spile_guard_skipped(struct spile_cpu *cpu)
 }
 
 /*
- * A holder whose CPU a hypervisor has taken away is no fault of the script: MAXSKIPPED is
- * for what comes in a second. A skip has waited for spile_script.lock_wait, so that more
- * of them than that are a good part of a CPU's time.
+ * If a hypervisor preempts the CPU of a lock's holder, the script is not to blame:
+ * MAXSKIPPED applies to the skips of one second. Each skip has waited for
+ * spile_script.lock_wait, so more than that are a good part of a CPU's time.
  */
 void spile_guard_lock_skipped(struct spile_cpu *cpu)
 {
@@ -156,8 +159,8 @@ void spile_guard_lock_skipped(struct spile_cpu *cpu)
 
 	if (now - since >= NSEC_PER_SEC) {
 		/*
-		 * Of several that find the second over each may begin a new one: none
-		 * is told too early.
+		 * Several CPUs may find the second over and begin a new one each: the
+		 * limit is then reported late, never early.
 		 */
 		WRITE_ONCE(spile_session.lock_skips_since, now);
 		atomic_set(&spile_session.lock_skips, 0);

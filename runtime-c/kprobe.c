@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Probes at an address. At a function's entry ftrace calls us (entry.c), where the
- * kernel allows it; elsewhere a kprobe, which the kernel turns into a jump where it can.
+ * Probes at an address. At a function's entry ftrace calls us where the kernel supports
+ * it (entry.c); elsewhere it is a kprobe, which the kernel optimises to a jump where it
+ * can.
  *
- * An entry of the kernel's that ftrace serves is no kprobe at all. Every other site is
- * registered as one, which looks at the address, refuses what must not be probed and
- * finds names in modules. If ftrace serves it, it stays disabled: it costs nothing then.
+ * An entry in the kernel that ftrace serves needs no kprobe at all. Every other site is
+ * registered as one, which checks the address, refuses what must not be probed and
+ * resolves names in modules. If ftrace can serve it, the kprobe stays disabled and
+ * costs nothing.
  *
- * All are registered disabled, and enabled together behind that. The kernel's optimizer
- * begins five jiffies after the first is enabled and then holds the lock of all kprobes
- * until every task has been scheduled, again and again while there are more: were each
- * enabled as it is registered, thousands would take minutes.
+ * All are registered disabled, and enabled together afterwards. The kernel's optimizer
+ * starts five jiffies after the first is enabled and then holds the lock of all kprobes
+ * until every task has been scheduled, repeatedly while there are more: if each was
+ * enabled when it is registered, thousands would take minutes.
  */
 #include <linux/module.h>
 
@@ -77,7 +79,7 @@ static int enable(struct spile_site *site)
 	return error;
 }
 
-/* Before or behind an endbr64. */
+/* Before or after an endbr64. */
 static bool is_at_function_start(const void *place)
 {
 	char name[KSYM_SYMBOL_LEN];
@@ -87,8 +89,8 @@ static bool is_at_function_start(const void *place)
 }
 
 /*
- * Who asks for entries of functions expects them to be cheap to arm: the kernel takes
- * some milliseconds for a kprobe.
+ * Users expect probes at function entries to be cheap to arm, but a kprobe takes the
+ * kernel some milliseconds.
  */
 static void warn_of_many(const struct spile_site *site)
 {

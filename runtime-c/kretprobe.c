@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Probes at a function's return: kretprobes. What the script wants from the
- * entry is saved by its entry handler in the instance, under a claim of its own;
- * where that did not run, the return of this call is not probed.
+ * Probes at a function's return: kretprobes. Values that the script wants from the
+ * entry are saved in the instance by its entry handler, which claims the context
+ * separately; if that did not run, the return of this call is not probed.
  *
- * A kretprobe is a kprobe at the entry whose handler hooks the return. That a
- * function was entered, ftrace tells for a fifth of what a kprobe on ftrace takes
- * for it (measured), so where entry.c can serve the site the kprobe stays disabled
- * and its handler is called from there, as fprobe does it.
+ * A kretprobe is a kprobe at the entry whose handler hooks the return. ftrace reports
+ * an entry at a fifth of the cost of a kprobe on ftrace (measured), so where entry.c
+ * can serve the site the kprobe stays disabled and its handler is called from there, as
+ * fprobe does.
  */
 #include <linux/atomic.h>
 #include <linux/log2.h>
@@ -49,7 +49,7 @@ static int handle_sampled_entry(struct kretprobe_instance *instance, struct pt_r
 {
 	struct spile_site *site = site_of(instance);
 
-	/* Where ftrace has told of the entry this was asked there. */
+	/* If ftrace reported the entry, this was decided there. */
 	if (!site->by_entry && spile_budget_turns_away(site))
 		return 1;
 	return site->probe->entry_handler ? handle_entry(instance, regs) : 0;
@@ -83,7 +83,8 @@ size_t spile_return_bytes(const struct spile_probe *probe)
 }
 
 /*
- * Whether the machine affords the instances of all returns: -ENOMEM, and the kernel's log says it.
+ * Whether there is memory for the instances of all returns: -ENOMEM and a line in the
+ * kernel's log if not.
  */
 static int check_memory(void)
 {
@@ -107,7 +108,7 @@ static int register_alone(struct spile_site *site, unsigned int flags)
 	struct kretprobe *kretprobe = &site->kretprobe;
 	int error;
 
-	/* Since the module was loaded others may have taken what there was. */
+	/* Memory may have been used up since the module was loaded. */
 	if (spile_return_bytes(probe) > SPILE_RETURN_LOOK &&
 	    !spile_session_affords("calls in flight of a .return probe (maxactive, KRETACTIVE)",
 				   spile_return_bytes(probe), 0))

@@ -14,7 +14,10 @@ struct spile_line {
 	unsigned int line;
 };
 
-/* Both false where no line is known. `text`: the address as spile_symbol_text() has it. */
+/*
+ * Both return false if no line is known. `text`: the address as spile_symbol_text()
+ * writes it.
+ */
 bool spile_line_in_kernel(unsigned long address, struct spile_line *line);
 bool spile_line_in_module(const char *text, struct spile_line *line);
 

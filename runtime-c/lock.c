@@ -80,8 +80,8 @@ static bool is_local_anywhere(unsigned int index)
 }
 
 /*
- * Holders stays -1 when this fails because of others' bytes: nobody new comes
- * in while we wait for those to leave. *claimed tells.
+ * If this fails because other CPUs hold it LOCAL, holders stays -1 so that no further
+ * ones can take it while we wait: *claimed is set then.
  */
 static bool try_all(unsigned int index, bool *claimed)
 {
@@ -134,9 +134,9 @@ static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode
 
 enum {
 	/*
-	 * How long one poll may be thought to take, ns: so many are made at least,
-	 * however late it is then. What takes the time of a poll away from us may have
-	 * taken the holder's as well.
+	 * Longest time of one poll, ns: at least lock_wait / MOST_POLL_TIME polls are
+	 * made, however late it is by then. If our CPU was preempted by a hypervisor,
+	 * the holder's may have been too.
 	 */
 	MOST_POLL_TIME = 4096,
 	MOST_WAITS = 100,	/* times lock_wait, for a lock that changes hands all the time */

@@ -29,9 +29,10 @@
 #include "stack_left.h"
 
 /*
- * rmmod -f does not ask who has the device open. Its file operations are ours:
- * whoever is in them has to be out before anything of us goes. The loader ends
- * when it hears that the session has; one that is stopped (SIGSTOP) is waited for.
+ * rmmod -f ignores references. The device's file operations are in this module, so all
+ * users must be out of them before anything is freed. The loader closes the device when
+ * it hears that the session has ended; a loader that is stopped (SIGSTOP) is waited
+ * for.
  */
 static void wait_for_users(void)
 {
@@ -42,8 +43,8 @@ static void wait_for_users(void)
 }
 
 /*
- * Without force nobody has the device open, so its release has stopped the session,
- * unless it was kept.
+ * Without force the device is closed, and its release has stopped the session, unless
+ * that was kept (SPILE_KEEP).
  */
 static void end_session(void)
 {

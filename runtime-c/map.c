@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Elements of arrays: found by hash, kept in the order of their making.
+ * Elements of arrays: found by hash, linked in the order of their creation.
  *
- * Any context, NMI included; nothing is allocated and nobody sleeps. A chain has
- * one element on average; keys chosen to collide do not, because the hash
- * depends on numbers drawn at load.
+ * Any context, NMI included; does not allocate or sleep. A hash chain has one element
+ * on average, and keys cannot be chosen to collide, because the hash is seeded with
+ * random numbers at load.
  */
 #include "map.h"
 #include "map_find.h"
@@ -244,8 +244,8 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
 }
 
 /*
- * Bounded wait for those that are making elements on other CPUs. On this CPU
- * nobody can be: this handler owns its context.
+ * Bounded wait for other CPUs that are adding elements. On this CPU there is none: this
+ * handler owns its context.
  */
 static bool begin_making(struct spile_table *table)
 {

@@ -137,11 +137,12 @@ static __always_inline bool spile_is_text(const struct spile_table *table, const
 }
 
 /*
- * As find_element() of map.c, while other CPUs may be making elements. Chains then only grow,
- * unless the array wraps: an element may leave its chain and join another while
- * we stand on it. What is found is right, because the generation did not change
- * while the keys were compared; what is not found is looked for again by whoever
- * then makes it. A walk that strays is ended by its bound.
+ * As find_element() of map.c, while other CPUs may be adding elements. Chains then only
+ * grow, unless the array wraps: an element may leave its chain and join another while
+ * this walks it. An element that is found is right, because its generation did not
+ * change while the keys were compared. One that is not found is searched again by the
+ * caller that adds it. A walk that ends up in another chain is limited by the number of
+ * elements.
  */
 static __always_inline struct spile_found
 spile_find_concurrently(const struct spile_table *table, unsigned int hash,

@@ -34,7 +34,10 @@ struct target_state {
 };
 static struct target_state *states;
 
-/* Whether the module is the build compiled for; tells by a record if it is not. */
+/*
+ * Whether the module is the build that the script was compiled for; if not, a WARN
+ * record says so.
+ */
 static bool is_right_build(const struct spile_target *target, const struct module *module)
 {
 	unsigned char found[SPILE_BUILD_ID_MAX];
@@ -58,10 +61,10 @@ static bool is_right_build(const struct spile_target *target, const struct modul
 }
 
 /*
- * The loaded module of that name, or 0, by its place in sysfs (/sys/module/NAME;
- * module_kset is not exported, but our own kobject knows its kset). The
- * reference to the kobject keeps the struct module: free_module() waits for it
- * (mod_kobject_put()). Put it back soon, and wait for nothing in between.
+ * The loaded module of that name, or NULL, found in sysfs (/sys/module/NAME;
+ * module_kset is not exported, but our own kobject has its kset). The reference to the
+ * kobject keeps the struct module: free_module() waits for it (mod_kobject_put()). Drop
+ * it soon, and do not sleep for long meanwhile.
  */
 static struct kobject *find_loaded(const char *name, struct module **module)
 {
@@ -144,9 +147,9 @@ struct module *spile_modules_of(unsigned int target)
 }
 
 /*
- * COMING is before the module's init runs. It is remembered while the session
- * is not yet running too, because sysfs does not show the module so early. LIVE
- * is for one whose COMING passed before our notifier was there.
+ * COMING is before the module's init runs. It is recorded before the session runs too,
+ * because sysfs does not have the module yet. LIVE handles modules whose COMING was
+ * before our notifier was registered.
  */
 static void module_comes(unsigned int i, struct module *module)
 {
@@ -182,12 +185,11 @@ static void module_goes(unsigned int i)
 }
 
 /*
- * What a workaround was compiled for may not run any more: functions are looked
- * at before they are armed (the loader, spile_fingerprints_match()), and this one
- * comes later. Its init, which enables it, has run at LIVE, so that the loader
- * finds in sysfs what it replaces; struct klp_patch is the patch's own, and
- * nothing leads to it from here. No notifier tells of one that is enabled again
- * by hand.
+ * A live patch may replace a function that a workaround was compiled for. Functions are
+ * checked before they are armed (by the loader, and by spile_fingerprints_match()), but
+ * a patch may be loaded later. At LIVE its init has run and enabled it, so the loader
+ * finds in sysfs what it replaces; its struct klp_patch cannot be found from here.
+ * There is no notification for a patch that is enabled again by hand.
  */
 static void live_patch_comes(const struct module *module)
 {
@@ -222,16 +224,16 @@ static int notify(struct notifier_block *block, unsigned long event, void *data)
 }
 
 /*
- * Behind kprobes' own notifier (priority INT_MAX) and ftrace's handling of a new
- * module, both of which must have seen it before a probe is put there.
+ * Runs after kprobes' notifier (priority INT_MAX) and ftrace's handling of new modules:
+ * both must know the module before a probe is placed in it.
  */
 static struct notifier_block notifier = {
 	.notifier_call = notify,
 };
 
 /*
- * A module's tracepoints must have no probes when the kernel has called this chain
- * for it: it warns of those that are left. That is before ours above is called.
+ * A module's tracepoints must have no probes left after the kernel has called this
+ * chain for it, or it warns. The chain runs before our module notifier.
  */
 static int notify_tracepoints(struct notifier_block *block, unsigned long event, void *data)
 {
@@ -278,7 +280,10 @@ err_notifier:
 
 void spile_modules_exit(void)
 {
-	/* Tells of all modules that they go: nothing is armed any more. */
+	/*
+	 * Calls notify_tracepoints() with GOING for every module: nothing is armed any
+	 * more.
+	 */
 	unregister_tracepoint_module_notifier(&tracepoint_notifier);
 	unregister_module_notifier(&notifier);
 	spile_past_code_exit();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The owner comes from the credentials of the process that loads the module: its
- * real user, whatever rights a set-uid loader has on top. What else is known of
- * it the loader states as parameters of the module; whoever may load modules may
- * state what he likes.
+ * The owner is the real user of the process that loads the module, whatever rights a
+ * set-uid loader has in addition. The loader passes the rest as module parameters; a
+ * process that may load modules may pass anything.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

@@ -13,10 +13,13 @@
 void spile_owner_init(void);
 void spile_owner_exit(void);
 
-/* Whether the current process may use the device: the owner, and who may load modules. */
+/*
+ * Whether the current process may use the device: it is the owner's, or may load
+ * modules.
+ */
 bool spile_owner_permits(void);
 
-/* This process has opened the device for a session, or nobody has it open any more. */
+/* The current process has opened the device for a session; or it is closed. */
 void spile_owner_opened(void);
 void spile_owner_closed(void);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of code that has gone.
+ * Names of code that was unloaded.
  *
- * Records are in time order as far as it matters here: what was read of them all
- * is not asked for again. So when the rings are empty, what went before is dropped;
- * and there are never more than PAST_MOST pieces of code.
+ * Records are nearly in order of time: names of a time are not asked for any more once
+ * all records up to it were read. So entries are dropped when the rings are empty; and
+ * there are never more than PAST_MOST pieces of code.
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -141,7 +141,7 @@ static struct past_code *copy_code(struct module *module, unsigned long start, u
 	return code;
 }
 #else
-/* No names are kept of anything. */
+/* Modules have no symbols in memory. */
 static struct past_code *copy_code(struct module *module, unsigned long start, unsigned long bytes)
 {
 	return NULL;
@@ -161,7 +161,7 @@ static struct past_code *oldest_code(void)
 	return list_empty(&kept) ? NULL : list_last_entry(&kept, struct past_code, link);
 }
 
-/* What nobody asks for any more; then, to its bounds, what is oldest. */
+/* Drops what is not asked for any more, then the oldest until the limits are met. */
 static void forget_old(u64 now, bool all_read)
 {
 	struct past_code *code;
@@ -209,7 +209,10 @@ void spile_past_code_event(unsigned long event, struct module *module)
 	if (event == MODULE_STATE_GOING)
 		keep_code(module, false, now);
 	forget_old(now, all_read);
-	/* Behind what is kept: who sees that something changed asks anew, and finds it. */
+	/*
+	 * After the entry is in the list: a reader that sees the new number asks again
+	 * and finds it.
+	 */
 	spile_rings_tell_changes(++changes);
 	mutex_unlock(&past_lock);
 }
@@ -246,7 +249,10 @@ bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *unti
 {
 	struct past_code *code;
 
-	/* The first that went after it: another may have gone from there before. */
+	/*
+	 * The first that was unloaded after that time: other code may have been there
+	 * before.
+	 */
 	list_for_each_entry_reverse(code, &kept, link) {
 		if (code->until < time || address - code->start >= code->bytes)
 			continue;

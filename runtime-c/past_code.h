@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of code that has gone: of modules that were removed, and of the init
- * sections of those that came. Records hold addresses, which the loader has named
- * when it reads them (symbol.c), and by then others may be there.
+ * Names of code that was unloaded: of removed modules, and of the init sections of
+ * loaded ones. Records hold addresses, which the loader asks names for when it reads
+ * them (symbol.c); by then other code may be there.
  *
- * Kept from the moment at which code goes, while there may be records of before;
- * only where the script writes such records (spile_script.defers_names).
+ * Entries are kept from the unloading on, while there may be older records, and only if
+ * the script writes such records (spile_script.defers_names).
  */
 #ifndef SPILE_PAST_CODE_H
 #define SPILE_PAST_CODE_H
@@ -22,14 +22,14 @@ void spile_past_code_lock(void);
 void spile_past_code_unlock(void);
 
 /*
- * Under the lock. False if no code that is kept was at the address at that time
+ * Under the lock. False if no recorded code was at the address at that time
  * (CLOCK_MONOTONIC, ns). `text` has SPILE_SYMBOL_TEXT bytes, written as
- * spile_symbol_text() does; `until`: when it went.
+ * spile_symbol_text() does; `until`: when it was unloaded.
  */
 bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *until);
 /*
- * Under the lock. What went up to this time may not be kept any more, so that of
- * records of before only the kernel's own addresses are sure; 0: all is kept.
+ * Under the lock. Entries up to this time may have been dropped, so that in older
+ * records only the kernel's own addresses are certain; 0: none was dropped.
  */
 u64 spile_past_code_forgotten(void);
 

@@ -62,8 +62,8 @@ static inline __u64 spile_get_u64(const void *at)
 }
 
 /*
- * Bytecode being read. Whoever reads checks `at < end` before an operation and
- * with spile_code_has() before its operands: a short one ends the reading.
+ * Bytecode being read. The reader checks `at < end` before an operation and
+ * spile_code_has() before its operands; truncated bytecode ends the reading.
  */
 struct spile_code {
 	const unsigned char *at;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * procfs probes: files below /proc/systemtap/MODULE, MODULE being the name that the
- * module is loaded as: one script may be loaded more than once. Handlers run in the context
- * of who reads or writes, and only they touch the text while they run: it hangs
- * at the CPU's context. Nothing is allocated in a handler.
+ * procfs probes: files below /proc/systemtap/MODULE. MODULE is the name that the module
+ * was loaded as, because one script may be loaded more than once. Handlers run in the
+ * context of the reading or writing process; only they access the text while they run,
+ * through the CPU's context. Handlers allocate nothing.
  *
- * A file's text is made when it is first read after it was opened, so that a
- * reader who takes it in pieces gets one state of things.
+ * A file's text is generated at the first read after open, so that a reader gets one
+ * consistent state even in several reads.
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -64,7 +64,7 @@ static DEFINE_SPINLOCK(copies_lock);
 static LIST_HEAD(copies);
 static bool copies_end;		/* none begins; under copies_lock */
 
-/* A directory below ours. */
+/* A directory below /proc/systemtap/MODULE. */
 struct made_directory {
 	struct list_head link;
 	char path[];
@@ -80,7 +80,7 @@ static bool is_same_file(const struct spile_site *one, const struct spile_site *
 	       !strcmp(one->probe->procfs.path, other->probe->procfs.path);
 }
 
-/* The largest that a handler of the file asks for; one that does not say has MAXSTRINGLEN. */
+/* The largest size that a handler of the file asks for; the default is MAXSTRINGLEN. */
 static unsigned int most_of(const struct spile_site *first)
 {
 	unsigned int most = 0, i;
@@ -156,9 +156,9 @@ static int release_file(struct inode *inode, struct file *handle)
 }
 
 /*
- * Around a copy to or from the task's memory, which may wait for somebody who never
- * answers (userfaultfd, a file system in user space). The end of the session does
- * not: end_copies(). False: it has come.
+ * Brackets a copy to or from the task's memory, which may block on something that never
+ * answers (userfaultfd, FUSE). The end of the session does not wait for it:
+ * end_copies(). False: the session has ended.
  */
 static bool begin_copy(struct spile_procfs *file)
 {
@@ -192,8 +192,8 @@ static bool copies_go_on(void)
 }
 
 /*
- * When it returns none is left that does not end by itself soon. A page that a task waits for it
- * waits for no more when it is to die, and nothing else brings it back.
+ * When it returns, every copy has ended or is about to. A page fault that blocks a task
+ * is only interrupted by a fatal signal.
  */
 static void end_copies(void)
 {
@@ -207,7 +207,10 @@ static void end_copies(void)
 		msleep(COPY_LOOK_MS);
 	spin_lock(&copies_lock);
 	list_for_each_entry(file, &copies, copying) {
-		/* While it is in the list, it is in our code: it cannot be gone. */
+		/*
+		 * While the entry is in the list its task is in our code and cannot
+		 * exit.
+		 */
 		spile_session_emit(
 			SPILE_RECORD_WARN,
 			"process %d was killed: the file of a procfs probe could not be removed, because the memory that it reads or writes it with does not answer",
@@ -272,8 +275,8 @@ static const struct proc_ops file_operations = {
 };
 
 /*
- * Whether there is something in /proc, or an error: a second entry of a name makes the
- * kernel warn, so it is not made where /proc cannot be looked at.
+ * 1 if the path exists in /proc, 0 if not, or an error. Creating a duplicate entry
+ * makes the kernel warn, so nothing is created where /proc cannot be inspected.
  */
 static int is_in_proc(const char *path)
 {
@@ -323,7 +326,7 @@ static int make_own_directory(void)
 	return own_directory ? 0 : -ENOMEM;
 }
 
-/* A directory below ours, whose own directory is there. */
+/* A directory below /proc/systemtap/MODULE whose parent exists. */
 static int make_directory(const char *path)
 {
 	struct made_directory *made;
@@ -411,9 +414,8 @@ static void disarm_files(struct spile_site *const *sites, unsigned int count)
 }
 
 /*
- * Two that find no /proc/systemtap at the same time must not both make it. Loaders
- * load one module after the other, so it is made while that is done; if it cannot be
- * made then, whoever arms hears of it.
+ * Two modules must not create /proc/systemtap at the same time. Loaders load one module
+ * after the other, so it is created at load. If that fails, arming reports it.
  */
 static int make_top_early(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Patterns of =~ that tell where their groups matched: the automaton by itself,
- * and what one CPU keeps of its last match. Includes nothing of the kernel.
+ * Patterns of =~ with the positions of their groups: the automaton, and the last match
+ * of one CPU. Includes no kernel header.
  */
 #ifndef SPILE_REGEX_H
 #define SPILE_REGEX_H

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Many returns by few kretprobes.
+ * Many return probes share few kretprobes.
  *
- * What a kretprobe is for us where ftrace tells of the entry (kretprobe.c) is a
- * store of instances, each of which hooks one call's return. It need not stand at
- * the function that is called, and to register one is most of what arming takes:
- * 1.6 million instructions (6.1), for a search of the kernel's jump labels. So the
- * returns of a target share one for every GROUP of them. It stands, disabled, at
- * the first of them.
+ * Where ftrace reports the entry (kretprobe.c), a kretprobe only serves as a pool of
+ * instances, each of which hooks the return of one call. It need not be at the function
+ * that is called, and registering one is most of the cost of arming: 1.6 million
+ * instructions (6.1), for a search of the kernel's jump labels. So each GROUP returns
+ * of a target share a kretprobe. It is registered, disabled, at the first of them.
  *
- * Its store is as large as theirs together, so that one whose calls sleep has the
- * room of those whose do not; it can only take all of it with as many calls in
- * flight as GROUP of them were allowed. A return that asks for a number of its own
- * (maxactive) has a kretprobe of its own, and so have few, for which it is cheaper.
+ * The pool has as many instances as its members together would have, so that a function
+ * whose calls sleep can use those of others; it can only exhaust the pool with as many
+ * calls in flight as GROUP functions were allowed. A return with its own maxactive has
+ * a kretprobe of its own, and so have the returns where there are only a FEW, for which
+ * that is cheaper.
  */
 #include <linux/atomic.h>
 #include <linux/percpu.h>
@@ -41,13 +41,16 @@ struct spile_return_pool {
 	unsigned int members;
 };
 
-/* What follows the kretprobe_instance. */
+/* The data of a pool's kretprobe_instance. */
 struct told {
 	struct spile_site *site;	/* whose call it is */
 	char entry[];			/* what its entry handler has saved */
 };
 
-/* Who has told this CPU of an entry that has no instance yet. Who interrupts that puts it back. */
+/*
+ * The site whose entry is being handled on this CPU and has no instance yet. An
+ * interrupt restores it.
+ */
 static DEFINE_PER_CPU(struct spile_site *, entering);
 
 static struct spile_return_pool *filling;	/* has room; or 0 */

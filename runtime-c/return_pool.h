@@ -12,10 +12,10 @@
 
 /*
  * Whether the return of the call that is being entered may be hooked; counts it if not.
- * At a hooked return kretprobe_rethook_handler() forgets which kprobe runs on this CPU,
- * and a kprobe that has interrupted with a breakpoint needs to know that behind its
- * handler. A breakpoint in the kernel counts as NMI (exc_int3()): the calls in it,
- * those that a fault of the handler makes among them, return without us.
+ * A hooked return makes kretprobe_rethook_handler() clear the current kprobe of this
+ * CPU, but a kprobe that was hit through a breakpoint needs it after its handler. A
+ * breakpoint in the kernel counts as NMI (exc_int3()): calls within it, such as those
+ * of a fault in the handler, are not followed.
  */
 static __always_inline bool spile_return_may_be_hooked(struct spile_site *site)
 {
@@ -26,19 +26,19 @@ static __always_inline bool spile_return_may_be_hooked(struct spile_site *site)
 }
 
 /*
- * Has the returns of the site, whose entries ftrace tells of, hooked with others'.
- * False: there are too few of them, or it wants one of its own, or there is no memory.
- * The site's kprobe is left as it is.
+ * Hooks the returns of the site, whose entries ftrace reports, through a shared
+ * kretprobe. False: there are too few of them, or the site needs one of its own, or
+ * there is no memory. The site's kprobe is not changed.
  */
 bool spile_return_pool_join(struct spile_site *site);
 
 /*
- * The sites' entries are told no more: they are members no more, if they were. When it
- * returns none of their handlers runs.
+ * Removes the sites from their pools, if they are in one; ftrace no longer reports
+ * their entries. When it returns, none of their handlers runs.
  */
 void spile_return_pool_leave(struct spile_site *const *sites, unsigned int count);
 
-/* A member's function was entered, which ftrace has told (entry.c). Preemption off. */
+/* Called by entry.c when the function of a member is entered. Preemption off. */
 void spile_return_pool_enter(struct spile_site *site, struct pt_regs *regs);
 
 #endif

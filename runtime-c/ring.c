@@ -63,10 +63,9 @@ static noinline void ask_urgently(struct spile_cpu *cpu)
 }
 
 /*
- * Whether `bytes` more fit in front of the reader. What the reader says is
- * believed only as far as it makes sense: between tail and head there are never
- * more than the ring's bytes. The shared tail is looked at only when the ring
- * seems half full.
+ * Whether `bytes` more fit in the ring. The reader's tail is trusted only if it is
+ * plausible: there are never more than the ring's bytes between tail and head. The
+ * shared tail is read only when the ring seems half full.
  */
 static bool has_room(struct spile_cpu *cpu, u64 bytes)
 {
@@ -88,9 +87,9 @@ static bool has_room(struct spile_cpu *cpu, u64 bytes)
 }
 
 /*
- * Drops the oldest records until `bytes` fit; each is counted as lost. A reader
- * of before may have written what it liked over the records, so their lengths
- * are looked at as a reader would: one that cannot be drops all.
+ * Drops the oldest records until `bytes` fit; each is counted as lost. An earlier
+ * reader may have overwritten the records, so their lengths are checked as a reader
+ * would check them; an invalid one drops everything.
  */
 static noinline bool make_room(struct spile_cpu *cpu, u64 bytes)
 {
@@ -135,7 +134,10 @@ static noinline void count_lost(struct spile_cpu *cpu, u64 size)
 	WRITE_ONCE(cpu->ring->lost_bytes, cpu->lost_bytes);
 }
 
-/* A place for a record that does not simply go behind the last one; 0 if there is none. */
+/*
+ * A place for a record that does not fit right after the last one; NULL if there is
+ * none.
+ */
 static noinline struct spile_record *find_place(struct spile_cpu *cpu, unsigned int kind, u64 size)
 {
 	u32 offset = cpu->head & (spile_ring_bytes - 1);
@@ -148,7 +150,10 @@ static noinline struct spile_record *find_place(struct spile_cpu *cpu, unsigned 
 		to_end = 0;
 	if (!has_room(cpu, size + to_end) &&
 	    !(READ_ONCE(spile_ring_overwrite) && make_room(cpu, size + to_end))) {
-		/* The reader is woken for it all the same, and nobody misses it. */
+		/*
+		 * An EXIT record that finds no room is not counted as lost: the reader
+		 * is woken anyway.
+		 */
 		if (kind != SPILE_RECORD_EXIT)
 			count_lost(cpu, size);
 		return NULL;
@@ -170,7 +175,7 @@ char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned in
 	u32 offset = cpu->head & (ring_bytes - 1);
 	struct spile_record *record = (struct spile_record *)(cpu->ring_data + offset);
 
-	/* As has_room() has it, and up to the ring's end. */
+	/* The same check as has_room(), and up to the ring's end. */
 	if (likely(offset + size <= ring_bytes && cpu->head - cpu->tail + size <= ring_bytes / 2)) {
 		cpu->record_at = cpu->head;
 	} else {
@@ -254,9 +259,7 @@ void spile_ring_wake_all(void)
 	wake_up_interruptible(&readers);
 }
 
-/*
- * The rings, once they are made, until nobody asks any more: false before.
- */
+/* Whether SPILE_SETUP has allocated the rings. */
 static bool rings_are_there(void)
 {
 	/* Acquire: the rings' addresses; pairs with the release in spile_ring_setup(). */
@@ -317,7 +320,10 @@ static char *ring_memory(unsigned long bytes)
 			 GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }
 
-/* None is shown before all are there: who looks meanwhile must not see one that goes again. */
+/*
+ * No ring is visible before all are allocated: a concurrent reader must not see one
+ * that is freed again.
+ */
 int spile_ring_setup(u32 wanted)
 {
 	u32 bytes = affordable_size(wanted);
@@ -368,7 +374,7 @@ void spile_ring_init(void)
 	}
 }
 
-/* No handler runs any more, and nobody has a mapping: each holds the device open. */
+/* No handler runs any more, and there are no mappings: each would hold the device open. */
 void spile_ring_exit_all(void)
 {
 	int i;
@@ -402,8 +408,8 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 		return -ENXIO;
 	cpu = per_cpu(spile_cpus, index);
 	/*
-	 * Not remap_vmalloc_range(): that takes areas of vmalloc_user() alone, which
-	 * charges nobody.
+	 * Not remap_vmalloc_range(): it only takes memory of vmalloc_user(), which is
+	 * not charged to a cgroup.
 	 */
 	for (at = 0; at < bytes && !error; at += PAGE_SIZE)
 		error = vm_insert_page(vma, vma->vm_start + at,
@@ -412,9 +418,9 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 }
 
 /*
- * Of rings that are there: whether the reader should go and read: there is something,
- * and either the time has come, or nobody will wake it because the record was written
- * before it said that it waits.
+ * Whether the reader should read now: the ring is not empty, and either the wake-up is
+ * due, or there will be none because the record was written before the reader set
+ * `waiting`. The rings are allocated.
  */
 static bool is_ready(const struct spile_cpu *cpu)
 {
@@ -443,8 +449,9 @@ __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 		}
 	}
 	/*
-	 * Stopped too: whoever was not there while it was stopping (SIGSTOP; others have
-	 * ended the session meanwhile) would wait for ever, and rmmod -f for him.
+	 * In STOPPED too: a reader that missed STOPPING (it was stopped by SIGSTOP
+	 * while somebody else ended the session) would wait for ever, and rmmod -f for
+	 * the reader.
 	 */
 	state = READ_ONCE(spile_session_state);
 	if (state >= SPILE_STATE_STOPPING)

@@ -24,8 +24,8 @@ enum {
 };
 
 /*
- * Nobody reads, and full rings drop what is oldest. Handlers only look at it when
- * there is no room.
+ * There is no reader, and full rings drop the oldest records. Handlers only check this
+ * when there is no room.
  */
 extern bool spile_ring_overwrite;
 extern u32 spile_ring_bytes;		/* of each ring's data; 0 before SPILE_SETUP */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What stands around every handler run: inline, because it is most of what a
- * probe costs. Families whose hits are frequent call this; others
- * spile_context_run(), which is the same out of line.
+ * What is common to all handler runs: inline, because it is most of the cost of a hit.
+ * Families with frequent hits use this, others call spile_context_run(), which is the
+ * same out of line.
  */
 #ifndef SPILE_RUN_H
 #define SPILE_RUN_H
@@ -21,7 +21,7 @@
 #include "site.h"
 #include "stack_left.h"
 
-/* The run ended with an error: tells it. */
+/* The run ended with an error: reports it. */
 static inline void spile_run_failed(struct spile_cpu *cpu, struct spile_counts *counts)
 {
 	if (spile_guard_report(cpu))
@@ -90,8 +90,8 @@ static __always_inline void spile_run_code(struct spile_context *c, bool enterin
 }
 
 /*
- * The handler with its locks, in a context that is owned. Few values live across the
- * call: what they are kept in would have to be saved.
+ * The handler with its locks, in a context that is owned. Few values are live across
+ * the call, because they would have to be saved.
  */
 static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spile_counts *counts,
 					      bool entering, unsigned long *regs, char *entry)
@@ -146,8 +146,8 @@ static __always_inline bool spile_run(struct spile_site *site, enum spile_state 
 		return false;
 	}
 	/*
-	 * Plain load and store: only this CPU touches busy, and whoever
-	 * interrupts between the two puts it back before returning.
+	 * A plain load and store: only this CPU accesses busy, and an interrupt between
+	 * the two restores it before it returns.
 	 */
 	if (unlikely(READ_ONCE(cpu->busy))) {
 		local_inc(&counts->nested);

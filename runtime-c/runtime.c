@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The runtime as one unit. Reading the kernel's headers is most of what its
- * compilation costs: once takes 1 s, for each file by itself 4.5 s (6.1, two
- * cores), and the first script on a kernel waits for it.
+ * The runtime as one compilation unit. Most of its compilation time is reading the
+ * kernel's headers: once takes 1 s, for each file separately 4.5 s (6.1, two cores),
+ * and the first script on a kernel waits for it.
  *
- * Each file still includes what it needs and keeps its names apart, and shares
- * with others only what its header says.
+ * Each file still includes what it needs, keeps its names distinct, and shares only
+ * what its header declares.
  */
 #include "main.c"
 

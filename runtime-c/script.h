@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the C generated from a script sees of the runtime. Includes nothing, no
- * kernel header least of all: a script's unit then compiles in milliseconds and
- * does not depend on how a kernel spells things. The runtime's own units
- * include it too, so that both sides are checked against each other.
+ * The runtime as the generated C of a script sees it. Includes nothing, in particular
+ * no kernel header: a script's unit then compiles in milliseconds and does not depend
+ * on the kernel. The runtime's own units include it too, so that both sides are checked
+ * against each other.
  *
- * Everything here may be called in any context a handler runs in (NMI
- * included), sleeps never, allocates never, and is bounded as said.
+ * Everything here may be called in any context that a handler runs in (NMI included),
+ * never sleeps or allocates, and is bounded as described.
  */
 #ifndef SPILE_SCRIPT_H
 #define SPILE_SCRIPT_H
@@ -48,8 +48,8 @@ enum spile_error {
 struct spile_probe;
 
 /*
- * What one handler run works with; one for each CPU. The runtime has more of
- * it behind these fields.
+ * The state of a handler run, one for each CPU. The runtime has more of it behind these
+ * fields.
  */
 struct spile_context {
 	/* the probed registers: struct pt_regs as words; 0 in begin, end, timers of user origin */
@@ -225,7 +225,7 @@ struct spile_probe {
 	spile_ulong registers;
 };
 
-/* A symbol of a module that only it has in there: variables are so many bytes behind it. */
+/* A symbol that is unique in its module: variables are addressed relative to it. */
 struct spile_module_symbol {
 	const char *name;
 	int target;			/* index into targets */
@@ -410,9 +410,9 @@ struct spile_string spile_iterator_value_text(const struct spile_iterator *it);
 enum spile_lock_mode { SPILE_LOCK_READ, SPILE_LOCK_WRITE, SPILE_LOCK_LOCAL, SPILE_LOCK_ALL };
 
 /*
- * Counters: global longs that armed probes do little with but add to them. `base` is
- * the variable; what is added lies on each CPU by itself, so that handlers neither wait
- * nor write what other CPUs read. The value is all together.
+ * Counters: global longs that armed probes mostly add to. `base` is the variable; what
+ * is added is stored per CPU, so that handlers neither wait nor write what other CPUs
+ * read. The value is the sum of all.
  */
 static inline void spile_count(struct spile_context *c, unsigned int index, spile_long value)
 {
@@ -511,9 +511,9 @@ unsigned int spile_catch(struct spile_context *c, char *out, unsigned int *lengt
 void spile_called_from(struct spile_context *c, unsigned int location);
 
 /*
- * Statement budget: charged at loop heads and calls. What grows with data is charged in
- * steps, each about what it takes to look at one element of an array; SPILE_STEPS of
- * them are a statement.
+ * Statement budget: charged at loop heads and calls. Work that grows with the data is
+ * charged in steps, each about the cost of visiting one element of an array;
+ * SPILE_STEPS of them are a statement.
  */
 enum { SPILE_STEPS = 1024 };
 /* None are left of those that a run was given at once (actions.c): gives more, or sets an error. */
@@ -566,7 +566,7 @@ unsigned long spile_per_cpu_offset(void);
 spile_ulong spile_read(struct spile_context *c, spile_ulong address, unsigned int size);
 spile_ulong spile_read_user(struct spile_context *c, spile_ulong address, unsigned int size);
 void spile_write(struct spile_context *c, spile_ulong address, unsigned int size, spile_ulong value);
-/* A write to the probed registers, as the gate has it. */
+/* Writes a probed register, if the gate allows it. */
 void spile_set_register(struct spile_context *c, unsigned int offset, spile_long value);
 /* Sign extension of the low bits (1..64) of value. */
 static inline spile_long spile_sign_extend(spile_ulong value, unsigned int bits)

@@ -170,8 +170,8 @@ static int start(void)
 	if (!spile_arming_ended())
 		spile_arming_judge();
 	/*
-	 * All sites come alive at this: until now their hits were turned away. What was
-	 * ended waits for SPILE_QUIET.
+	 * From here on hits run handlers; until now they were ignored. If arming was
+	 * ended, SPILE_QUIET disarms.
 	 */
 	cmpxchg(&spile_session_state, SPILE_STATE_STARTING,
 		spile_arming_ended() ? SPILE_STATE_STOPPING : SPILE_STATE_RUNNING);
@@ -264,13 +264,13 @@ void spile_session_detached(void)
 	bool kept;
 
 	/*
-	 * The lock is had at once: who arms for a loader holds the device open, and a
-	 * module that comes is armed in turns that look at this.
+	 * This does not wait for arming: a loader that arms holds the device open, and
+	 * arming for a module that comes checks this flag between sites.
 	 */
 	if (!READ_ONCE(spile_session.kept) && READ_ONCE(spile_session_state) != SPILE_STATE_LOADED)
 		spile_arming_cancel();
 	mutex_lock(&spile_session.lock);
-	/* Whoever only asked for SPILE_INFO has not begun a session. */
+	/* Opening the device for SPILE_INFO does not begin a session. */
 	kept = spile_session_state == SPILE_STATE_LOADED || spile_session.kept;
 	if (kept && spile_session_state == SPILE_STATE_RUNNING)
 		WRITE_ONCE(spile_ring_overwrite, spile_session.overwrite);

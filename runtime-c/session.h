@@ -49,13 +49,16 @@ int spile_session_set(const struct spile_set *set);
 int spile_session_keep(const struct spile_keep *keep);
 
 /*
- * The device was opened: a reader may come. It was closed: the session ends, or
- * goes on without one. Process context.
+ * The device was opened: there may be a reader. It was closed: the session ends, or
+ * continues without one. Process context.
  */
 void spile_session_attached(void);
 void spile_session_detached(void);
 
-/* The module goes while somebody has the device open: tells the loader. Process context. */
+/*
+ * The module is being removed while the device is open: reports that to the loader.
+ * Process context.
+ */
 void spile_session_removed(void);
 
 /* Ends the session from within a handler; the loader then calls SPILE_STOP. */
@@ -65,9 +68,9 @@ void spile_session_ask_stop(struct spile_cpu *cpu);
 __printf(2, 3) void spile_session_emit(enum spile_record_kind kind, const char *format, ...);
 
 /*
- * Whether the machine has so much memory for `what`; else the kernel's log says
- * that it has not. What it lacks must fail before it is asked for: else the kernel
- * looks for it everywhere first, ending processes on its way. Process context.
+ * Whether there is enough memory for `what`; if not, the kernel's log says so. This is
+ * checked before the allocation, because the kernel would first reclaim memory
+ * everywhere and kill processes. Process context.
  */
 bool __must_check spile_session_affords(const char *what, size_t shared, size_t for_each_cpu);
 

@@ -30,8 +30,8 @@ static void tell_failure(const struct spile_site *site, int error)
 	const struct spile_probe *probe = site->probe;
 
 	/*
-	 * While hits are counted (budget.c): it is told when the session starts. And
-	 * what was ended is no error.
+	 * Not while hits are counted (budget.c): it is reported when the session
+	 * starts. Sites that were skipped because arming was ended are no error.
 	 */
 	if (spile_session_state == SPILE_STATE_READY || spile_arming_ended())
 		return;

@@ -80,8 +80,8 @@ extern struct spile_site *spile_sites;	/* spile_script.probe_count of them */
 extern void **spile_sites_room;
 
 /*
- * The function of a return probe's site was entered, which ftrace has told (entry.c).
- * Preemption off.
+ * Called by entry.c when the function of a return probe's site is entered. Preemption
+ * off.
  */
 void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs);
 
@@ -109,7 +109,7 @@ void spile_kprobe_serve(struct spile_site *site);
 /* spile_family.turn of kprobes and kretprobes. */
 void spile_kprobe_turn(struct spile_site *site, bool on);
 
-/* A site that was armed could not be kept so: tells it as arming that failed. */
+/* A site could not stay armed: counts and reports it like a failure to arm. */
 void spile_site_unarmed(struct spile_site *site, int error);
 
 /*

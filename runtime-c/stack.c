@@ -19,7 +19,7 @@
 #include "memory.h"
 #include "stack.h"
 
-/* Registers at a kprobe are as a breakpoint leaves them: on x86 behind it. */
+/* At a kprobe the instruction pointer is after the breakpoint on x86. */
 enum { BREAKPOINT_BYTES = IS_ENABLED(CONFIG_X86) ? 1 : 0 };
 
 /* Frames of the handler itself: the runtime is part of the module. */
@@ -36,8 +36,8 @@ static unsigned int unwind(struct spile_context *c, struct pt_regs *regs, unsign
 	unsigned long address;
 
 	/*
-	 * The unwinder begins with the caller. A breakpoint's registers are one byte
-	 * behind it; those of a return are at where it goes.
+	 * The unwinder starts with the caller. The instruction pointer of a kprobe is
+	 * one byte past the probed address; that of a return is the return address.
 	 */
 	if (regs)
 		frames[count++] = instruction_pointer(regs) -
@@ -120,7 +120,7 @@ static void follow_frames(struct spile_cpu *cpu, unsigned long at)
 		    !frame.address)
 			break;
 		cpu->stack[cpu->stack_count++] = frame.address;
-		/* Stacks grow down: what is not above is no frame of ours. */
+		/* Stacks grow down: a frame that is not above the last one is invalid. */
 		if (frame.next <= at)
 			break;
 	}
@@ -167,8 +167,8 @@ unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, un
 }
 
 /*
- * Task by its address; NULL where no task is there that goes on living: what a
- * script hands over is compared with what the kernel has under that number.
+ * The task at an address; NULL if there is none, or it is exiting. The address comes
+ * from the script, so it is compared with the task that the kernel has under that pid.
  */
 static struct task_struct *living_task(unsigned long address)
 {

@@ -25,8 +25,8 @@ unsigned int spile_stack_user(struct spile_context *c, const unsigned long **fra
 unsigned int spile_stack_user_from(struct spile_context *c, unsigned long pc, unsigned long fp,
 				   const unsigned long **frames);
 /*
- * The kernel stack of the task whose task_struct is at that address, as long as it
- * does not run on another CPU and does not exit; 0 frames of what is no task. Taken anew each time.
+ * The kernel stack of the task at that address, if it is neither running on another CPU
+ * nor exiting; 0 frames if it is no task. Unwound anew each time.
  */
 unsigned int spile_stack_task(struct spile_context *c, unsigned long address,
 			      const unsigned long **frames);

@@ -136,7 +136,7 @@ void spile_stack_exit(void)
 
 void spile_stack_need(struct spile_site *site)
 {
-	/* More than there is at all: no task's stack ever has it. */
+	/* More than THREAD_SIZE: no task's stack ever has that. */
 	site->stack_needed = min_t(unsigned long, max(site->probe->stack, spile_script.least_stack),
 				   THREAD_SIZE);
 	site->stack_spare = THREAD_SIZE - site->stack_needed;

@@ -38,8 +38,8 @@ static __always_inline bool spile_stack_suffices(struct spile_cpu *cpu,
 void spile_stack_need(struct spile_site *site);
 
 /*
- * Has each CPU that is there look where its interrupt stack is; others do when they are
- * hit on theirs for the first time. Behind spile_context_init(). Process context.
+ * Makes each online CPU find its interrupt stack; others do at their first hit on it.
+ * After spile_context_init(). Process context.
  */
 void spile_stack_init(void);
 void spile_stack_exit(void);

@@ -22,7 +22,10 @@ unsigned int spile_histogram_buckets(const struct spile_stats_kind *kind)
 	case SPILE_HISTOGRAM_LOG:
 		return 128;
 	case SPILE_HISTOGRAM_LINEAR:
-		/* The compiler has checked; whatever it is, it must not leave our memory. */
+		/*
+		 * Checked by the compiler; checked again so that no mistake leads out
+		 * of the table.
+		 */
 		if (kind->width <= 0 || kind->high < kind->low)
 			return SPILE_MAX_BUCKETS;
 		buckets = ((__u64)kind->high - (__u64)kind->low) / (__u64)kind->width;

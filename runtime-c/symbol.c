@@ -30,15 +30,18 @@ static bool is_of_the_kernel(const char *text)
 }
 
 /*
- * Code that comes and goes without being a module's: of BPF programs, trampolines. Or
- * nobody knows it yet.
+ * Code that is loaded without a module: BPF programs and trampolines. Or it has no name
+ * yet.
  */
 static bool is_fleeting(const char *text)
 {
 	return strstarts(text, "0x") || strstr(text, "[bpf]") || strstr(text, "[__builtin__");
 }
 
-/* As it was at that time: up to what is forgotten, it is not known who else was there. */
+/*
+ * The state at that time. Before the time up to which entries were dropped, it is not
+ * known what else was there.
+ */
 static void name_at(struct spile_symbol *symbol, unsigned long address, char *text)
 {
 	bool known;
@@ -82,7 +85,7 @@ int spile_symbol_find(struct spile_symbol *symbol)
 	text = kmalloc(SPILE_SYMBOL_TEXT, GFP_KERNEL);
 	if (!text)
 		return -ENOMEM;
-	/* A return address is behind the call: its line is that of the byte before. */
+	/* A return address is after the call: its line is that of the byte before it. */
 	name_source(symbol, address - !!(symbol->flags & SPILE_SYMBOL_RETURNS), text);
 	kfree(text);
 	return 0;

@@ -148,10 +148,9 @@ static void handle_enter(void *data, struct pt_regs *regs, long number)
 }
 
 /*
- * rt_sigreturn() has put back the registers of what the signal interrupted, and
- * -1 for its own number, so that nothing is restarted. A program that makes a
- * call of number -1 is told that there is none. A 32-bit program has two calls
- * that return so.
+ * rt_sigreturn() has restored the registers of the interrupted code, and -1 in place of
+ * its own number, so that nothing is restarted. A program that makes call -1 gets
+ * ENOSYS. A 32-bit program has two such calls.
  */
 static long returned_from(struct pt_regs *regs, long result)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the return probes of system calls want from the entry (@entry): kept by
+ * Values that the return probes of system calls want from the entry (@entry), saved by
  * task and site from sys_enter to sys_exit.
  *
- * A task looks for and writes its own entries alone; another task can only take
- * a free one. A task that dies in a call leaves its entry behind: exit() and
- * exit_group() are not followed, the rest is rare and is found again when the
- * task_struct is.
+ * A task only searches and writes its own entries; another task can only take a free
+ * one. A task that dies in a call leaves its entry behind: exit() and exit_group() are
+ * not followed, other cases are rare, and the entry is found again when the task_struct
+ * is reused.
  */
 #include <linux/atomic.h>
 #include <linux/hash.h>

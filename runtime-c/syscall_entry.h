@@ -16,8 +16,8 @@ void spile_syscall_entry_exit(void);
  */
 void spile_syscall_save(struct spile_site *site, unsigned long *words);
 /*
- * At the return: what was saved; 0 if nothing was, as for a call that was under way
- * when the script started.
+ * At the return: the saved entry; NULL if there is none, as for a call that was in
+ * progress when the script started.
  */
 struct saved_call *spile_syscall_saved(const struct spile_site *site);
 char *spile_syscall_data(struct saved_call *call);

@@ -65,7 +65,7 @@ unsigned int spile_fn___syscall_named(struct spile_context *c, spile_long kind, 
 			name = syscall_kinds[name->mask - 1];
 		if (!name->name)
 			break;
-		/* What is named by no bit at all is looked for among all bits. */
+		/* Names of value 0 are compared with all bits. */
 		if (((name->value ? rest : value) & name->mask) != name->value)
 			continue;
 		rest &= ~(u64)name->mask;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a module built by spile and the loader agree on: the control device,
- * the rings and the records in them.
+ * The interface between a module built by spile and the loader: the control device, the
+ * rings and the records in them.
  *
- * Fixed-width fields, no pointers, little endian. The Rust twin is src/lib.rs
- * beside this file; a test compiles both and compares every size and offset.
- * Includes nothing: whoever includes it has defined __u8 to __u64, __s32 and
- * __s64 (<linux/types.h> in the kernel and in user space).
+ * Fixed-width fields, no pointers, little endian. The Rust twin is src/lib.rs beside
+ * this file; a test compiles both and compares every size and offset. Includes nothing:
+ * the includer has defined __u8 to __u64, __s32 and __s64 (<linux/types.h> in the
+ * kernel and in user space).
  */
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
@@ -14,17 +14,17 @@
 #define SPILE_ABI_VERSION 2
 
 /*
- * The control device of module NAME is the misc device "spile-NAME", whose
- * node is /dev/spile-NAME (mode 0600). One opener at a time (EBUSY). When the
- * last reference goes away while the session runs (the loader was killed), the
- * module disarms every probe by itself; it stays loaded, doing nothing, until
- * the next spilerun removes it. SPILE_KEEP changes that: the session goes on
- * without a loader, and another one may open the device and read on where the
- * first has ended (the rings' tails are in their headers).
- * read(2) gives what the section .spile.meta holds. It is opened for reading and
- * writing (EACCES). /proc/spile-NAME (mode 0600) is for those who only look: any
- * number of them, beside the loader, for SPILE_INFO, SPILE_COUNTERS, SPILE_GATE,
- * SPILE_GATE_STATE, SPILE_OWNER and read(2). It does not keep the module from being removed.
+ * The control device of module NAME is the misc device "spile-NAME", its node
+ * /dev/spile-NAME (mode 0600). One opener at a time (EBUSY), for reading and writing
+ * (EACCES otherwise). When the last reference goes away while the session runs (the
+ * loader was killed), the module disarms all probes by itself; it stays loaded, idle,
+ * until the next spilerun removes it. With SPILE_KEEP the session continues without a
+ * loader, and another one may open the device and read on where the first has ended
+ * (the rings' tails are in their headers). read(2) returns the section .spile.meta.
+ *
+ * /proc/spile-NAME (mode 0600) is for queries: any number of openers beside the loader,
+ * for SPILE_INFO, SPILE_COUNTERS, SPILE_GATE, SPILE_GATE_STATE, SPILE_OWNER and
+ * read(2). An open file does not keep the module from being removed.
  */
 #define SPILE_DEVICE_PREFIX "spile-"
 
