@@ -156,7 +156,7 @@ void spile_budget_forget(void)
 	}
 }
 
-bool spile_budget_turns_away(const struct spile_site *site)
+bool spile_budget_skips(const struct spile_site *site)
 {
 	struct spile_counts *counts = spile_counts_of(spile_this_cpu(), site);
 	u32 left;
@@ -175,7 +175,7 @@ bool spile_budget_turns_away(const struct spile_site *site)
 
 void spile_run_sampled(struct spile_site *site, unsigned long *regs)
 {
-	if (spile_budget_turns_away(site))
+	if (spile_budget_skips(site))
 		return;
 	switch (site->runs_sampled) {
 	case SPILE_RUNS_COUNTING:

@@ -30,7 +30,7 @@ void spile_budget_forget(void);
  * Whether sampling turns this hit of a sampled site away; if so, it is counted.
  * Any context, preemption off.
  */
-bool spile_budget_turns_away(const struct spile_site *site);
+bool spile_budget_skips(const struct spile_site *site);
 
 /*
  * Picoseconds for an instruction of code like a handler's: calls, branches, bytes that

@@ -24,29 +24,29 @@ static void begin_turning(struct irq_work *unused)
 {
 	schedule_delayed_work(&turning, 0);
 }
-static struct irq_work asking;
+static struct irq_work request;
 
-enum says { SAYS_ON, SAYS_OFF, SAYS_NOTHING };
+enum verdict { VERDICT_ON, VERDICT_OFF, VERDICT_UNKNOWN };
 
 /*
- * The condition's value now; SAYS_NOTHING while others hold the locks of what it reads.
+ * The condition's value now; VERDICT_UNKNOWN while others hold the locks of what it reads.
  * If it fails, the handler may run: it fails in the same way and reports it. The
  * context is owned, between runs. All conditions that a run evaluates share the
  * statements that it has left.
  */
-static enum says ask(struct spile_cpu *cpu, const struct spile_probe *probe)
+static enum verdict evaluate(struct spile_cpu *cpu, const struct spile_probe *probe)
 {
 	struct spile_context *c = &cpu->context;
 	bool off;
 
 	if (!spile_lock_all(probe->condition_locks, probe->condition_lock_count))
-		return SAYS_NOTHING;
+		return VERDICT_UNKNOWN;
 	probe->condition(c);
 	spile_unlock_all(probe->condition_locks, probe->condition_lock_count);
 	off = c->filtered && !c->error;
 	c->filtered = 0;
 	c->error = SPILE_OK;
-	return off ? SAYS_OFF : SAYS_ON;
+	return off ? VERDICT_OFF : VERDICT_ON;
 }
 
 static bool may_turn(const struct spile_site *site)
@@ -63,34 +63,34 @@ void spile_conditions_look(struct spile_cpu *cpu)
 		return;
 	for (i = 0; i < spile_script.probe_count; i++) {
 		const struct spile_site *site = &spile_sites[i];
-		enum says says;
+		enum verdict verdict;
 
 		if (!may_turn(site))
 			continue;
-		says = ask(cpu, site->probe);
-		if (says != (READ_ONCE(site->off) ? SAYS_OFF : SAYS_ON)) {
-			irq_work_queue(&asking);
+		verdict = evaluate(cpu, site->probe);
+		if (verdict != (READ_ONCE(site->off) ? VERDICT_OFF : VERDICT_ON)) {
+			irq_work_queue(&request);
 			break;
 		}
 	}
 	cpu->context.probe = probe;
 }
 
-static enum says ask_from_outside(const struct spile_site *site)
+static enum verdict evaluate_in_task(const struct spile_site *site)
 {
 	struct spile_cpu *cpu = spile_context_claim();
 	unsigned long flags;
-	enum says says;
+	enum verdict verdict;
 
 	/* What interrupts us would find the locks held. */
 	local_irq_save(flags);
 	spile_actions_begin(cpu);
-	says = ask(cpu, site->probe);
+	verdict = evaluate(cpu, site->probe);
 	cpu->context.stale = 0;
 	spile_actions_begin(cpu);
 	local_irq_restore(flags);
 	spile_context_release(cpu);
-	return says;
+	return verdict;
 }
 
 static void turn(struct spile_site *site, bool off)
@@ -104,7 +104,7 @@ static void turn(struct spile_site *site, bool off)
 
 void spile_condition_apply(struct spile_site *site)
 {
-	if (may_turn(site) && ask_from_outside(site) == SAYS_OFF)
+	if (may_turn(site) && evaluate_in_task(site) == VERDICT_OFF)
 		turn(site, true);
 }
 
@@ -117,15 +117,15 @@ static void turn_all(struct work_struct *unused)
 	for (i = 0; i < spile_script.probe_count && spile_session_state == SPILE_STATE_RUNNING;
 	     i++) {
 		struct spile_site *site = &spile_sites[i];
-		enum says says;
+		enum verdict verdict;
 
 		if (!may_turn(site))
 			continue;
-		says = ask_from_outside(site);
-		if (says == SAYS_NOTHING)
+		verdict = evaluate_in_task(site);
+		if (verdict == VERDICT_UNKNOWN)
 			again = true;
 		else
-			turn(site, says == SAYS_OFF);
+			turn(site, verdict == VERDICT_OFF);
 		cond_resched();
 	}
 	if (spile_session_state == SPILE_STATE_RUNNING)
@@ -137,12 +137,12 @@ static void turn_all(struct work_struct *unused)
 
 void spile_conditions_init(void)
 {
-	init_irq_work(&asking, begin_turning);
+	init_irq_work(&request, begin_turning);
 }
 
 /* No handler runs any more. */
 void spile_conditions_exit(void)
 {
-	irq_work_sync(&asking);
+	irq_work_sync(&request);
 	cancel_delayed_work_sync(&turning);
 }

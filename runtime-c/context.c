@@ -18,7 +18,7 @@ DEFINE_PER_CPU(struct spile_cpu *, spile_cpus);
 
 bool spile_context_run(struct spile_site *site, enum spile_state state, unsigned long *regs)
 {
-	if (unlikely(site->sampled) && spile_budget_turns_away(site))
+	if (unlikely(site->sampled) && spile_budget_skips(site))
 		return false;
 	return spile_run(site, state, false, regs, NULL);
 }

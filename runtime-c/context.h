@@ -23,7 +23,7 @@
 enum {
 	SPILE_OVERLOAD_SAMPLE = 16,	/* one in so many runs is timed; a power of two */
 	SPILE_MESSAGE_MAX = 256,	/* bytes of an error message at least, NUL included */
-	SPILE_CALLS_TOLD = 32,		/* calls that an error came out of, the innermost ones */
+	SPILE_CALLS_REPORTED = 32,	/* the innermost calls that an error came out of */
 };
 
 /*
@@ -73,7 +73,7 @@ struct spile_cpu {
 	spile_ulong detail;		/* of context.error */
 	/* that it has come out of; -1: of none, and the next one is the error's own place */
 	int calls;
-	u32 called_from[SPILE_CALLS_TOLD];	/* where those are */
+	u32 called_from[SPILE_CALLS_REPORTED];	/* where those are */
 	struct spile_match match;
 	unsigned int token_at;		/* in tokens */
 	unsigned int token_end;

@@ -34,7 +34,7 @@ static int control_open(struct inode *inode, struct file *file)
 {
 	if (!spile_owner_permits())
 		return -EPERM;
-	/* Read-only users have the file in /proc (look_operations). */
+	/* Read-only users have the file in /proc (query_operations). */
 	if (!(file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	if (atomic_cmpxchg(&opened, 0, 1))
@@ -197,7 +197,7 @@ static long get_counters(void __user *argument)
 }
 
 /* What does not need the device for oneself. */
-static long look_ioctl(struct file *file, unsigned int command, unsigned long argument)
+static long query_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
 	/*
 	 * Checked at each call: a descriptor may be passed on, and a process may change
@@ -223,7 +223,7 @@ static long look_ioctl(struct file *file, unsigned int command, unsigned long ar
 
 static long control_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
-	/* As in look_ioctl(). */
+	/* As in query_ioctl(). */
 	if (!spile_owner_permits())
 		return -EPERM;
 	switch (command) {
@@ -250,7 +250,7 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 	case SPILE_SYMBOL:
 		return name_symbol((void __user *)argument);
 	default:
-		return look_ioctl(file, command, argument);
+		return query_ioctl(file, command, argument);
 	}
 }
 
@@ -284,16 +284,16 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
-static const struct proc_ops look_operations = {
+static const struct proc_ops query_operations = {
 	.proc_read = control_read,
 	.proc_lseek = default_llseek,
-	.proc_ioctl = look_ioctl,
+	.proc_ioctl = query_ioctl,
 #ifdef CONFIG_COMPAT
 	.proc_compat_ioctl = compat_ptr_ioctl,
 #endif
 };
 
-static struct proc_dir_entry *look_file;
+static struct proc_dir_entry *query_file;
 
 int spile_control_init(void)
 {
@@ -307,8 +307,8 @@ int spile_control_init(void)
 	if (error)
 		goto err_device;
 	/* Names of modules are unique, and the prefix is ours. */
-	look_file = proc_create(device.name, 0600, NULL, &look_operations);
-	if (look_file)
+	query_file = proc_create(device.name, 0600, NULL, &query_operations);
+	if (query_file)
 		return 0;
 	error = -ENOMEM;
 	misc_deregister(&device);
@@ -319,7 +319,7 @@ err_device:
 
 void spile_control_exit(void)
 {
-	proc_remove(look_file);
+	proc_remove(query_file);
 	misc_deregister(&device);
 	kfree(device.name);
 }

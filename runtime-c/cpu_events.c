@@ -63,7 +63,7 @@ static bool has_events(const struct spile_site *site)
 }
 
 /* Its hits there are missing from the account. */
-static void tell_missing(const struct spile_site *site, int error)
+static void report_missing(const struct spile_site *site, int error)
 {
 	if (READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING)
 		spile_session_emit(
@@ -100,7 +100,7 @@ static void follow_cpus(struct work_struct *work)
 			continue;
 		error = create_events(&spile_sites[i], spile_sites[i].events);
 		if (error)
-			tell_missing(&spile_sites[i], error);
+			report_missing(&spile_sites[i], error);
 	}
 	mutex_unlock(&events_mutex);
 }

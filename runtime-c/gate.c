@@ -39,7 +39,7 @@ static struct pid *scoped[2][SPILE_GATE_SCOPES];
 /* has expired once: stays so if the clock is set back */
 static bool over[2];
 static struct spile_gate __rcu *current_gate;	/* NULL: everything passes */
-static atomic_t told;				/* rewrites told of since the gate was set */
+static atomic_t reported;	/* rewrites reported since the gate was set */
 
 /* The limit: how many have passed in which second. */
 static atomic64_t limited_second;
@@ -132,7 +132,7 @@ static enum spile_gate_count judge(const struct spile_gate *gate)
 }
 
 /* An int in a register has anything above its 32 bits, mostly nothing: -5 is then 4294967291. */
-static s64 for_people(u64 value)
+static s64 as_shown(u64 value)
 {
 	return value >> 32 ? (s64)value : (s64)(s32)value;
 }
@@ -163,8 +163,8 @@ static void name_place(char *out, size_t bytes, enum spile_gate_place what, u64 
 	}
 }
 
-static noinline void tell(struct spile_context *c, bool done, enum spile_gate_place what, u64 place,
-			  u64 before, u64 after)
+static noinline void report(struct spile_context *c, bool done, enum spile_gate_place what,
+			    u64 place, u64 before, u64 after)
 {
 	char where[48];
 	struct spile_cpu *cpu = spile_cpu_of(c);
@@ -175,7 +175,7 @@ static noinline void tell(struct spile_context *c, bool done, enum spile_gate_pl
 			   "%s by %s(%d), uid %u: %s from %lld to %lld in probe %s",
 			   done ? "rewritten" : "observed, not rewritten", current->comm,
 			   task_tgid_nr(current), from_kuid_munged(&init_user_ns, current_uid()),
-			   where, for_people(before), for_people(after), c->probe->point);
+			   where, as_shown(before), as_shown(after), c->probe->point);
 	spile_ring_text(cpu, SPILE_RECORD_REWRITE, 0, cpu->message, length);
 }
 
@@ -189,8 +189,8 @@ bool spile_gate_passes(struct spile_context *c, enum spile_gate_place what, u64 
 
 	cpu->gate_counts[verdict]++;
 	if (gate && (passes || verdict == SPILE_GATE_OBSERVED) &&
-	    atomic_read(&told) < gate->tell && atomic_inc_return(&told) <= gate->tell)
-		tell(c, passes, what, place, before, after);
+	    atomic_read(&reported) < gate->tell && atomic_inc_return(&reported) <= gate->tell)
+		report(c, passes, what, place, before, after);
 	return passes;
 }
 
@@ -283,7 +283,7 @@ static int set_gate_locked(const struct spile_gate *gate)
 		return error;
 	*next = *gate;
 	over[next - gates] = is_over;
-	atomic_set(&told, 0);
+	atomic_set(&reported, 0);
 	rcu_assign_pointer(current_gate, next);
 	/* When this returns the other copy is free for the next change. */
 	synchronize_rcu();

@@ -41,7 +41,7 @@ void spile_called_from(struct spile_context *c, unsigned int location)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 
-	if (cpu->calls >= 0 && cpu->calls < SPILE_CALLS_TOLD)
+	if (cpu->calls >= 0 && cpu->calls < SPILE_CALLS_REPORTED)
 		cpu->called_from[cpu->calls] = location;
 	cpu->calls++;
 }

@@ -73,7 +73,7 @@ static int enable(struct spile_site *site)
 	if (site->registered)
 		return enable_kprobe(&site->kprobe);
 	if (site->probe->kind == SPILE_PROBE_KRETPROBE)
-		return spile_return_alone(site);
+		return spile_return_register_own(site);
 	error = register_kprobe(&site->kprobe);
 	site->registered = !error;
 	return error;

@@ -50,7 +50,7 @@ static int handle_sampled_entry(struct kretprobe_instance *instance, struct pt_r
 	struct spile_site *site = site_of(instance);
 
 	/* If ftrace reported the entry, this was decided there. */
-	if (!site->by_entry && spile_budget_turns_away(site))
+	if (!site->by_entry && spile_budget_skips(site))
 		return 1;
 	return site->probe->entry_handler ? handle_entry(instance, regs) : 0;
 }
@@ -102,7 +102,7 @@ static int check_memory(void)
 }
 
 /* `flags` are those of its kprobe. */
-static int register_alone(struct spile_site *site, unsigned int flags)
+static int register_own(struct spile_site *site, unsigned int flags)
 {
 	const struct spile_probe *probe = site->probe;
 	struct kretprobe *kretprobe = &site->kretprobe;
@@ -130,10 +130,10 @@ static int register_alone(struct spile_site *site, unsigned int flags)
 	return error;
 }
 
-int spile_return_alone(struct spile_site *site)
+int spile_return_register_own(struct spile_site *site)
 {
 	spile_return_pool_leave(&site, 1);
-	return register_alone(site, 0);
+	return register_own(site, 0);
 }
 
 static int arm_return(struct spile_site *site)
@@ -148,7 +148,7 @@ static int arm_return(struct spile_site *site)
 		spile_return_pool_leave(&site, 1);
 	}
 	spile_attach_place(&site->kretprobe.kp, site);
-	error = register_alone(site, KPROBE_FLAG_DISABLED);
+	error = register_own(site, KPROBE_FLAG_DISABLED);
 	if (!error)
 		spile_kprobe_serve(site);
 	return error;

@@ -163,7 +163,7 @@ static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, boo
 	struct lock *lock = &all_locks[index];
 	u64 now = ktime_get_mono_fast_ns(), moved_at = now;
 	u32 polls = 0, state = state_of(lock), seen;
-	bool stands, too_long;
+	bool stuck, too_long;
 
 	if (!waited->since)
 		waited->since = now;
@@ -181,10 +181,10 @@ static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, boo
 			moved_at = now;
 			polls = 0;
 		}
-		stands = now - moved_at >= spile_script.lock_wait && polls >= least_polls;
+		stuck = now - moved_at >= spile_script.lock_wait && polls >= least_polls;
 		too_long = now - waited->since >= most && now > waited->since &&
 			   waited->polls >= least_polls;
-	} while (!stands && !too_long);
+	} while (!stuck && !too_long);
 	if (*claimed)
 		atomic_set_release(&lock->holders, 0);
 	return false;

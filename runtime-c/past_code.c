@@ -45,9 +45,9 @@ struct past_code {
 
 static DEFINE_MUTEX(past_lock);
 /* Under the lock; the newest is the first. */
-static LIST_HEAD(kept);
-static unsigned int kept_count;
-static size_t kept_bytes;
+static LIST_HEAD(past_codes);
+static unsigned int past_count;
+static size_t past_bytes;
 static u64 forgotten;
 static u64 changes;
 
@@ -151,14 +151,15 @@ static struct past_code *copy_code(struct module *module, unsigned long start, u
 static void drop_code(struct past_code *code)
 {
 	list_del(&code->link);
-	kept_count--;
-	kept_bytes -= code->size;
+	past_count--;
+	past_bytes -= code->size;
 	kvfree(code);
 }
 
 static struct past_code *oldest_code(void)
 {
-	return list_empty(&kept) ? NULL : list_last_entry(&kept, struct past_code, link);
+	return list_empty(&past_codes) ? NULL :
+					 list_last_entry(&past_codes, struct past_code, link);
 }
 
 /* Drops what is not asked for any more, then the oldest until the limits are met. */
@@ -170,8 +171,9 @@ static void forget_old(u64 now, bool all_read)
 	if (all_read)
 		while ((code = oldest_code()) && code->until + NSEC_PER_SEC < now)
 			drop_code(code);
-	while ((code = oldest_code()) && code != list_first_entry(&kept, struct past_code, link) &&
-	       (kept_count > PAST_MOST || kept_bytes > PAST_MOST_BYTES)) {
+	while ((code = oldest_code()) &&
+	       code != list_first_entry(&past_codes, struct past_code, link) &&
+	       (past_count > PAST_MOST || past_bytes > PAST_MOST_BYTES)) {
 		forgotten = code->until;
 		drop_code(code);
 	}
@@ -191,9 +193,9 @@ static void keep_code(struct module *module, bool of_init, u64 now)
 		return;
 	}
 	code->until = now;
-	list_add(&code->link, &kept);
-	kept_count++;
-	kept_bytes += code->size;
+	list_add(&code->link, &past_codes);
+	past_count++;
+	past_bytes += code->size;
 }
 
 void spile_past_code_event(unsigned long event, struct module *module)
@@ -213,7 +215,7 @@ void spile_past_code_event(unsigned long event, struct module *module)
 	 * After the entry is in the list: a reader that sees the new number asks again
 	 * and finds it.
 	 */
-	spile_rings_tell_changes(++changes);
+	spile_rings_publish_changes(++changes);
 	mutex_unlock(&past_lock);
 }
 
@@ -253,7 +255,7 @@ bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *unti
 	 * The first that was unloaded after that time: other code may have been there
 	 * before.
 	 */
-	list_for_each_entry_reverse(code, &kept, link) {
+	list_for_each_entry_reverse(code, &past_codes, link) {
 		if (code->until < time || address - code->start >= code->bytes)
 			continue;
 		text_in(code, text, address);

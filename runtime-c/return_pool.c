@@ -42,7 +42,7 @@ struct spile_return_pool {
 };
 
 /* The data of a pool's kretprobe_instance. */
-struct told {
+struct pool_call {
 	struct spile_site *site;	/* whose call it is */
 	char entry[];			/* what its entry handler has saved */
 };
@@ -58,24 +58,24 @@ static struct spile_return_pool *filling;	/* has room; or 0 */
 static int handle_pool_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	struct spile_site *site = this_cpu_read(entering);
-	struct told *told = (struct told *)instance->data;
+	struct pool_call *call = (struct pool_call *)instance->data;
 
 	if (WARN_ON_ONCE(!site))
 		return 1;
 	this_cpu_write(entering, NULL);
-	told->site = site;
+	call->site = site;
 	if (!site->probe->entry_handler)
 		return 0;
-	return !spile_run_hit(site, true, (unsigned long *)regs, told->entry);
+	return !spile_run_hit(site, true, (unsigned long *)regs, call->entry);
 }
 NOKPROBE_SYMBOL(handle_pool_entry);
 
 static int handle_pool_return(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	struct told *told = (struct told *)instance->data;
+	struct pool_call *call = (struct pool_call *)instance->data;
 
 	spile_registers_of_return(instance, regs);
-	spile_run_hit(told->site, false, (unsigned long *)regs, told->entry);
+	spile_run_hit(call->site, false, (unsigned long *)regs, call->entry);
 	return 0;
 }
 NOKPROBE_SYMBOL(handle_pool_return);
@@ -135,7 +135,7 @@ static struct spile_return_pool *make_pool(const struct spile_site *site)
 	pool->kretprobe.kp.flags = KPROBE_FLAG_DISABLED;
 	pool->kretprobe.handler = handle_pool_return;
 	pool->kretprobe.entry_handler = handle_pool_entry;
-	pool->kretprobe.data_size = sizeof(struct told) + entry_bytes;
+	pool->kretprobe.data_size = sizeof(struct pool_call) + entry_bytes;
 	pool->kretprobe.maxactive = room * spile_returns_active();
 	bytes = (size_t)pool->kretprobe.maxactive *
 		(sizeof(struct kretprobe_instance) + pool->kretprobe.data_size);
@@ -160,7 +160,7 @@ bool spile_return_pool_join(struct spile_site *site)
 	if (!may_join(site, site->probe->target))
 		return false;
 	if (!filling || filling->target != site->probe->target ||
-	    filling->kretprobe.data_size < sizeof(struct told) + site->probe->entry_bytes)
+	    filling->kretprobe.data_size < sizeof(struct pool_call) + site->probe->entry_bytes)
 		filling = make_pool(site);
 	if (!filling)
 		return false;

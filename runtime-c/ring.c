@@ -238,7 +238,7 @@ void spile_ring_error(struct spile_cpu *cpu, const char *text, unsigned int leng
 {
 	struct spile_context *c = &cpu->context;
 	struct spile_string calls = { (const char *)cpu->called_from,
-				      clamp(cpu->calls, 0, (int)SPILE_CALLS_TOLD) * sizeof(u32) };
+				      clamp(cpu->calls, 0, (int)SPILE_CALLS_REPORTED) * sizeof(u32) };
 	char *at = spile_record_begin(c, SPILE_RECORD_ERROR, c->location,
 				      SPILE_STRING_PART(length) + SPILE_STRING_PART(calls.length));
 
@@ -281,7 +281,7 @@ bool spile_rings_are_empty(void)
 	return true;
 }
 
-void spile_rings_tell_changes(u64 changes)
+void spile_rings_publish_changes(u64 changes)
 {
 	int i;
 

@@ -52,6 +52,6 @@ void spile_ring_wake_all(void);
  */
 bool spile_rings_are_empty(void);
 /* Sets spile_ring_header.changes of all. */
-void spile_rings_tell_changes(u64 changes);
+void spile_rings_publish_changes(u64 changes);
 
 #endif

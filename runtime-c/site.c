@@ -25,7 +25,7 @@ void **spile_sites_room;
 static struct spile_site **in_order;
 static struct spile_site **batch;	/* under spile_session.lock */
 
-static void tell_failure(const struct spile_site *site, int error)
+static void report_failure(const struct spile_site *site, int error)
 {
 	const struct spile_probe *probe = site->probe;
 
@@ -60,7 +60,7 @@ void spile_site_unarmed(struct spile_site *site, int error)
 {
 	site->armed = false;
 	spile_session.armed--;
-	tell_failure(site, error);
+	report_failure(site, error);
 }
 
 void spile_sites_arm(int target)
@@ -82,7 +82,7 @@ void spile_sites_arm(int target)
 		site->armed = !error;
 		WRITE_ONCE(spile_session.armed, spile_session.armed + site->armed);
 		if (error)
-			tell_failure(site, error);
+			report_failure(site, error);
 		else if (spile_session_state != SPILE_STATE_READY)
 			/* before, no begin probe has set what it reads */
 			spile_condition_apply(site);

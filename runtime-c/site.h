@@ -95,7 +95,7 @@ size_t spile_return_bytes(const struct spile_probe *probe);
 unsigned int spile_returns_active(void);
 
 /* Of a site that is to have a kretprobe of its own, which is armed. */
-int __must_check spile_return_alone(struct spile_site *site);
+int __must_check spile_return_register_own(struct spile_site *site);
 
 /* A hit of a sampled site (budget.c). Preemption off. */
 void spile_run_sampled(struct spile_site *site, unsigned long *regs);

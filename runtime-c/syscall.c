@@ -72,7 +72,7 @@ static void run_list(struct spile_site *site, bool compat, unsigned long *words)
 static void save_list(struct spile_site *site, bool compat, unsigned long *words)
 {
 	for (; site; site = READ_ONCE(site->syscall.next[compat]))
-		if (site->probe->entry_handler && !(site->sampled && spile_budget_turns_away(site)))
+		if (site->probe->entry_handler && !(site->sampled && spile_budget_skips(site)))
 			spile_syscall_save(site, words);
 }
 

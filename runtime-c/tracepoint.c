@@ -75,7 +75,7 @@ static void *taker_of(const struct spile_site *site)
 	return takers[min_t(unsigned int, site->probe->tracepoint.arguments, MOST_ARGUMENTS)];
 }
 
-static void look(struct tracepoint *tracepoint, void *data)
+static void match(struct tracepoint *tracepoint, void *data)
 {
 	struct spile_site *site = data;
 
@@ -83,12 +83,12 @@ static void look(struct tracepoint *tracepoint, void *data)
 		site->tracepoint = tracepoint;
 }
 
-static void look_in_module(const struct module *module, struct spile_site *site)
+static void match_in_module(const struct module *module, struct spile_site *site)
 {
 	unsigned int i;
 
 	for (i = 0; i < module->num_tracepoints; i++)
-		look(tracepoint_ptr_deref(&module->tracepoints_ptrs[i]), site);
+		match(tracepoint_ptr_deref(&module->tracepoints_ptrs[i]), site);
 }
 
 static int arm_tracepoint(struct spile_site *site)
@@ -97,9 +97,9 @@ static int arm_tracepoint(struct spile_site *site)
 
 	site->tracepoint = NULL;
 	if (target < 0 || !spile_script.targets[target].name[0])
-		for_each_kernel_tracepoint(look, site);
+		for_each_kernel_tracepoint(match, site);
 	else if (spile_modules_of(target))
-		look_in_module(spile_modules_of(target), site);
+		match_in_module(spile_modules_of(target), site);
 	if (!site->tracepoint)
 		return -ENOENT;
 	return tracepoint_probe_register(site->tracepoint, taker_of(site), site);
