@@ -99,6 +99,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if status == ExitCode::SUCCESS { status } else { ExitCode::FAILURE }
 }
 
+/// Does what `options` ask for, with the rights of the caller, prints messages, and gives the exit status.
+pub fn execute(options: &Options) -> ExitCode {
+    match Rights::find(reserved::may_start).and_then(|rights| perform(options, &rights)) {
+        Ok(exit) => exit.code(),
+        Err(error) => told(&error),
+    }
+}
+
 fn as_spilerun(arguments: Vec<OsString>, rights: &Rights) -> ExitCode {
     let is_service = arguments.get(1).is_some_and(|word| word == "service");
     let shown: Vec<OsString> = arguments.iter().map(|word| spile_abi::escape::bytes(word.as_bytes()).into()).collect();

@@ -5,7 +5,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser};
 
 use spile_abi::device::{ENFORCE, OBSERVE};
 
@@ -97,9 +98,90 @@ pub struct Options {
     pub service: bool,
 }
 
+/// Options of a session, which `spile` takes too.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct SessionOptions {
+    /// Write what the script prints to FILE, in which % is expanded as by strftime(3) (messages still go to standard error)
+    #[arg(short = 'o', value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// With -o: go to the next file (FILE.0, FILE.1, ...) after SIZE MB, and keep the last N. SIGUSR2 goes to the next at once
+    #[arg(short = 'S', value_name = "SIZE[,N]", value_parser = parse_rotation, requires = "output")]
+    pub rotation: Option<Rotation>,
+
+    /// Write each CPU's output to a file of its own, FILE_cpuN (without -o: stpd_cpuN), in the order of that CPU
+    #[arg(long)]
+    pub bulk: bool,
+
+    /// Run CMD when all probes are armed, with its process as target(), and end with it
+    #[arg(short = 'c', value_name = "CMD", conflicts_with = "pid")]
+    pub command: Option<String>,
+
+    /// Make process PID the target(), and end with it
+    #[arg(short = 'x', value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: Option<i32>,
+
+    /// End after SECONDS (0.001 or more)
+    // In nanoseconds.
+    #[arg(short = 'T', value_name = "SECONDS", value_parser = parse_seconds)]
+    pub timeout: Option<u64>,
+
+    /// Buffer of each CPU, in MB (1 to 4095; the module takes what the machine can afford) [default: 4, less with more than 16 CPUs]
+    #[arg(short = 's', value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=4095))]
+    pub megabytes: Option<u32>,
+
+    /// What became of every hit of every probe, at the end, with its cycles: a table, or json
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table", value_parser = form_parser())]
+    pub stats: Option<Form>,
+
+    /// Count the hits of all probes for a second, print what the script would cost, and do not run it if that is more than
+    /// PERCENT of the CPUs' time; with ",sample" handle one in so many hits then
+    #[arg(long, value_name = "PERCENT[,sample]", value_parser = Budget::parse)]
+    pub budget: Option<Budget>,
+
+    /// Print no warnings
+    #[arg(short = 'w')]
+    pub no_warnings: bool,
+}
+
+impl SessionOptions {
+    /// The words of a command line that mean the same, for a loader in another process.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        let mut pair = |name: &str, value: Option<OsString>| {
+            if let Some(value) = value {
+                words.extend([name.into(), value]);
+            }
+        };
+        let rotation = self.rotation.map(|rotation| {
+            let files = rotation.files.map_or_else(String::new, |files| format!(",{files}"));
+            format!("{}{files}", rotation.bytes >> 20)
+        });
+        let budget =
+            self.budget.map(|budget| format!("{}{}", budget.percent, if budget.sample { ",sample" } else { "" }));
+        pair("-o", self.output.clone().map(Into::into));
+        pair("-S", rotation.map(Into::into));
+        pair("-c", self.command.clone().map(Into::into));
+        pair("-x", self.pid.map(|pid| pid.to_string().into()));
+        pair("-T", self.timeout.map(|nanoseconds| (nanoseconds as f64 / 1e9).to_string().into()));
+        pair("-s", self.megabytes.map(|megabytes| megabytes.to_string().into()));
+        pair("--budget", budget.map(Into::into));
+        match self.stats {
+            Some(Form::Table) => words.push("--stats=table".into()),
+            Some(Form::Json) => words.push("--stats=json".into()),
+            None => {}
+        }
+        for (given, option) in [(self.bulk, "--bulk"), (self.no_warnings, "-w")] {
+            words.extend(given.then(|| option.into()));
+        }
+        words
+    }
+}
+
 /// Loads a module that spile built, prints what it prints, and removes it when it ends
 #[derive(Parser)]
-#[command(name = "spilerun", version, after_help = EXIT_HELP)]
+// -b is staprun's name of -s.
+#[command(name = "spilerun", version, after_help = EXIT_HELP, mut_arg("megabytes", |arg| arg.short_alias('b')))]
 struct Arguments {
     /// The module: a file, or a name to be found in /lib/modules/RELEASE/spile or .../systemtap
     #[arg(value_name = "MODULE", required_unless_present_any = ["remove", "attach"], conflicts_with_all = ["remove", "attach"])]
@@ -109,32 +191,23 @@ struct Arguments {
     #[arg(value_name = "GLOBAL=VALUE")]
     settings: Vec<String>,
 
-    /// Write what the script prints to FILE, in which % is expanded as by strftime(3) (messages still go to standard error)
-    #[arg(short = 'o', value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    session: SessionOptions,
 
     /// Escape what a terminal would obey (\x1b, \r, \u{202e}) in what the script prints; by itself, where that is a terminal
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "auto", value_parser = ["auto", "always", "never"], conflicts_with = "remove")]
     escape: Option<String>,
 
-    /// With -o: go to the next file (FILE.0, FILE.1, ...) after SIZE MB, and keep the last N. SIGUSR2 goes to the next at once
-    #[arg(short = 'S', value_name = "SIZE[,N]", value_parser = parse_rotation, requires = "output")]
-    rotation: Option<Rotation>,
-
     /// With -o: keep what is there already, and go on behind it (with -S: with the next number)
     #[arg(long)]
     append: bool,
-
-    /// Write each CPU's output to a file of its own, FILE_cpuN (without -o: stpd_cpuN), in the order of that CPU
-    #[arg(long)]
-    bulk: bool,
 
     /// Load, start, and leave: the session goes on, spilerun -A NAME reads what it prints. SIGQUIT does the same later
     #[arg(short = 'L', conflicts_with_all = ["timeout", "daemon", "command", "pid", "output", "bulk"])]
     detach: bool,
 
     /// Attach to the session of module NAME that nobody reads
-    #[arg(short = 'A', value_name = "NAME", conflicts_with_all = ["detach", "megabytes", "command", "pid", "remove", "rename"])]
+    #[arg(short = 'A', value_name = "NAME", conflicts_with_all = ["detach", "megabytes", "command", "pid", "budget", "remove", "rename"])]
     attach: Option<String>,
 
     /// Keep the session when this process ends in any other way than by INT, TERM, HUP or -T
@@ -185,26 +258,9 @@ struct Arguments {
     #[arg(short = 'u', hide = true)]
     _uprobes: bool,
 
-    /// Run CMD when all probes are armed, with its process as target(), and end with it
-    #[arg(short = 'c', value_name = "CMD", conflicts_with = "pid")]
-    command: Option<String>,
-
-    /// Make process PID the target(), and end with it
-    #[arg(short = 'x', value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
-    pid: Option<i32>,
-
     /// Tell more: what is armed and disarmed, and an account of every probe at the end
     #[arg(short = 'v', action = clap::ArgAction::Count)]
     verbose: u8,
-
-    /// What became of every hit of every probe, at the end, with its cycles: a table, or json
-    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table", value_parser = ["table", "json"])]
-    stats: Option<String>,
-
-    /// Count the hits of all probes for a second, say what the script would cost, and do not run it if that is more than PERCENT
-    /// of the CPUs' time; with ",sample" handle one in so many hits then
-    #[arg(long, value_name = "PERCENT[,sample]", value_parser = Budget::parse, conflicts_with_all = ["attach", "remove"])]
-    budget: Option<Budget>,
 
     /// Every 10 seconds, write what the module has done into FILE, for node_exporter's textfile collector (NAME.prom); or
     /// unix:PATH: a socket that answers with it
@@ -219,21 +275,15 @@ struct Arguments {
     #[arg(short = 'N', hide = true, value_parser = refuse_namespaces)]
     _namespaces: Option<u64>,
 
-    /// Print no warnings
-    #[arg(short = 'w')]
-    no_warnings: bool,
-
-    /// Buffer of each CPU, in MB (1 to 4095; the module takes what the machine can afford) [default: 4, less with more than 16 CPUs]
-    #[arg(short = 's', short_alias = 'b', value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=4095))]
-    megabytes: Option<u32>,
-
-    /// End after SECONDS (0.001 or more)
-    #[arg(short = 'T', value_name = "SECONDS", value_parser = parse_seconds)]
-    timeout: Option<u64>,
-
     /// Remove module NAME that nobody reads, and end its session; '*' for all that killed loaders have left
-    #[arg(short = 'd', value_name = "NAME", conflicts_with_all = ["output", "command", "pid", "megabytes", "timeout", "detach", "daemon", "bulk", "rename"])]
+    #[arg(short = 'd', value_name = "NAME", conflicts_with_all = ["output", "command", "pid", "megabytes", "timeout", "detach", "daemon", "bulk", "budget", "rename"])]
     remove: Option<String>,
+}
+
+/// `table` or `json`.
+fn form_parser() -> impl TypedValueParser<Value = Form> {
+    let names = PossibleValuesParser::new(["table", "json"]);
+    names.map(|form| if form == "json" { Form::Json } else { Form::Table })
 }
 
 fn parse_seconds(text: &str) -> Result<u64, String> {
@@ -271,8 +321,8 @@ fn parse_remote(text: &str) -> Result<Remote, String> {
     Ok(Remote { number, uri: uri.to_string() })
 }
 
-/// Whether messages have colours.
-fn wants_color(when: &str) -> bool {
+/// Whether messages have colours: `always`, `never`, or (`auto`) if standard error is a terminal and NO_COLOR is not set.
+pub fn wants_color(when: &str) -> bool {
     use std::io::IsTerminal;
     match when {
         "always" => true,
@@ -365,6 +415,23 @@ impl Options {
         }
     }
 
+    /// With the options that `spile` has too.
+    pub fn for_session(task: Task, session: SessionOptions) -> Options {
+        Options {
+            output: session.output,
+            rotation: session.rotation,
+            bulk: session.bulk,
+            command: session.command,
+            pid: session.pid,
+            timeout: session.timeout,
+            ring_bytes: session.megabytes.map(|megabytes| megabytes << 20),
+            stats: session.stats,
+            budget: session.budget,
+            no_warnings: session.no_warnings,
+            ..Options::for_task(task)
+        }
+    }
+
     /// `arguments` begin with the program's name. The error prints itself: it is a mistake, or what -h and -V tell.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -380,27 +447,16 @@ impl Options {
             (None, None, None) => return Err(clap::Error::new(clap::error::ErrorKind::MissingRequiredArgument)),
         };
         Ok(Options {
-            task,
-            output: arguments.output,
             escape: match arguments.escape.as_deref() {
                 None | Some("never") => Escape::Never,
                 Some("always") => Escape::Always,
                 Some(_) => Escape::Auto,
             },
-            rotation: arguments.rotation,
             append: arguments.append,
-            bulk: arguments.bulk,
-            command: arguments.command,
-            pid: arguments.pid,
             verbose: arguments.verbose > 0,
             metrics: arguments.metrics.iter().find(|place| socket(place).is_none()).cloned(),
             metrics_socket: arguments.metrics.iter().find_map(|place| socket(place)),
-            stats: arguments.stats.map(|form| if form == "json" { Form::Json } else { Form::Table }),
             monitor: arguments.monitor,
-            budget: arguments.budget,
-            no_warnings: arguments.no_warnings,
-            ring_bytes: arguments.megabytes.map(|megabytes| megabytes << 20),
-            timeout: arguments.timeout,
             detach: arguments.detach,
             keep: arguments.keep,
             overwrite: arguments.overwrite,
@@ -416,7 +472,7 @@ impl Options {
                 per_second: arguments.rewrites,
                 only: arguments.only,
             },
-            service: false,
+            ..Options::for_session(task, arguments.session)
         })
     }
 }
