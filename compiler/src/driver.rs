@@ -20,9 +20,43 @@ use crate::{cli, command, peer};
 pub enum Outcome {
     /// Nothing: exit with this status.
     Done(ExitCode),
-    /// Call the loader with these arguments; the directory holds the module and goes afterwards.
-    /// `apart`: in a process of its own, as `stap` has it.
-    Run { arguments: Vec<OsString>, directory: Option<Scratch>, apart: Option<peer::Apart> },
+    /// Run the session; the directory holds the module, and goes afterwards.
+    Run {
+        /// How.
+        run: Run,
+        /// None: the directory stays.
+        directory: Option<Scratch>,
+    },
+}
+
+/// How a session runs.
+pub enum Run {
+    /// By the loader in this process: signals and the terminal stay as they are.
+    Here(Box<spilerun::options::Options>),
+    /// In a process of its own, as `stap` has it.
+    Apart {
+        /// The loader's command line, its name first.
+        words: Vec<OsString>,
+        /// Say how pass 5 ended.
+        verbose: bool,
+    },
+}
+
+impl Outcome {
+    /// Does what is left, and gives the exit status.
+    pub fn finish(self) -> ExitCode {
+        match self {
+            Outcome::Done(status) => status,
+            Outcome::Run { run, directory } => {
+                let status = match run {
+                    Run::Here(options) => spilerun::execute(&options),
+                    Run::Apart { words, verbose } => peer::Apart { verbose }.run(words),
+                };
+                drop(directory);
+                status
+            }
+        }
+    }
 }
 
 /// Does what a command line asks for; `arguments` as the process got them. Prints messages.
@@ -47,7 +81,7 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     let started = Instant::now();
     let mut session = Session::new(options);
     let outcome = command::perform(&mut session, &words);
-    if let Some(form) = session.options.time_report {
+    if let Some(form) = session.options.message.time_report {
         eprint!("{}", session.times.text(form, started.elapsed(), processor_time(), peak_memory()));
     }
     outcome.unwrap_or_else(|Failed(status)| {

@@ -16,16 +16,5 @@ fn main() -> ExitCode {
     if arguments.get(1).is_some_and(|word| word == "package") {
         return spile_package::main(arguments.into_iter().skip(1));
     }
-    match spile::driver::main(arguments) {
-        spile::driver::Outcome::Done(status) => status,
-        // In this process: signals and the terminal stay as they are, and the module's directory goes at the end.
-        spile::driver::Outcome::Run { arguments, directory, apart } => {
-            let status = match apart {
-                Some(apart) => apart.run(arguments),
-                None => spilerun::main(arguments),
-            };
-            drop(directory);
-            status
-        }
-    }
+    spile::driver::main(arguments).finish()
 }

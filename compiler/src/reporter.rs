@@ -47,12 +47,12 @@ impl Reporter {
     /// A reporter as `options` ask for.
     pub fn new(options: &Options) -> Reporter {
         Reporter {
-            form: options.diagnostics,
-            color: options.colored(std::io::stderr().is_terminal()),
-            warnings: !options.no_warnings,
-            strict: options.strict,
-            verbosity: [1, 2, 3, 4, 5].map(|pass| options.verbosity(pass)),
-            progress: options.verbose < 3,
+            form: options.message.diagnostics,
+            color: options.message.colored(std::io::stderr().is_terminal()),
+            warnings: !options.run.session.no_warnings,
+            strict: options.message.strict,
+            verbosity: [1, 2, 3, 4, 5].map(|pass| options.message.verbosity(pass)),
+            progress: options.message.verbose < 3,
             speaker: Rc::default(),
             recorded: String::new(),
         }

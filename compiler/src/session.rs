@@ -36,7 +36,7 @@ impl Session {
 
     /// The cache of this user, as the options and the environment have it.
     pub fn cache(&self) -> Cache {
-        Cache::open(&self.options.cache_settings())
+        Cache::open(&self.options.build.cache_settings())
     }
 
     /// A new directory for temporary files.
@@ -54,7 +54,7 @@ impl Session {
     /// result is None.
     pub fn take_directory(&mut self) -> Option<Scratch> {
         let directory = self.directory.take()?;
-        if !self.options.keep && self.options.tmpdir.is_none() {
+        if !self.options.build.keep && self.options.build.tmpdir.is_none() {
             return Some(directory);
         }
         eprintln!("Keeping temporary directory \"{}\"", directory.keep().display());

@@ -42,37 +42,37 @@ pub fn running_release() -> String {
 
 /// Where to look for a kernel's files.
 pub fn search(options: &Options) -> SearchOptions {
-    SearchOptions { sysroot: options.sysroot.clone(), ..SearchOptions::default() }
+    SearchOptions { sysroot: options.kernel.sysroot.clone(), ..SearchOptions::default() }
 }
 
 /// Gives `kernel` the cache, and the debuginfod servers that may be asked.
 pub fn equipped(kernel: Kernel, options: &Options, reporter: &Reporter) -> Kernel {
-    let wanted = options.download_debuginfo.as_deref() != Some("no");
+    let wanted = options.kernel.download_debuginfo.as_deref() != Some("no");
     let servers = if wanted { Servers::from_environment(reporter.progress_text()) } else { None };
-    kernel.with_cache(Cache::open(&options.cache_settings())).with_servers(servers)
+    kernel.with_cache(Cache::open(&options.build.cache_settings())).with_servers(servers)
 }
 
 /// The pass to stop after. A kernel that is not the running one can only be compiled for, and a host that cannot load
 /// modules is found before compiling.
 pub fn last_pass(options: &Options, reporter: &Reporter) -> Result<u8, Failed> {
-    let asked = options.last_pass.unwrap_or(5);
-    if options.only_asks() {
+    let asked = options.build.last_pass.unwrap_or(5);
+    if options.ask.only_asks() {
         return Ok(asked);
     }
-    if options.index.is_some() && asked > 2 {
+    if options.kernel.index.is_some() && asked > 2 {
         let message = "--index: an index says which functions and variables there are, not where: nothing can be compiled from it; -p2 shows what the script has become";
         return Err(reporter.usage(message));
     }
-    let foreign = options.release.as_ref().is_some_and(|release| *release != running_release());
-    if asked == 5 && foreign && !options.guest {
-        if options.last_pass.is_some() {
+    let foreign = options.kernel.release.as_ref().is_some_and(|release| *release != running_release());
+    if asked == 5 && foreign && !options.run.guest {
+        if options.build.last_pass.is_some() {
             let message = "-p5 with -r: the module can only run on the kernel it is compiled for; --guest runs it in a guest of that kernel";
             return Err(reporter.usage(message));
         }
         reporter.remark("WARNING: kernel release is not the running one: stopping after pass 4; --guest runs the script in a guest of it");
         return Ok(4);
     }
-    if asked == 5 && !options.guest {
+    if asked == 5 && !options.run.guest {
         check_host(reporter)?;
     }
     Ok(asked)
@@ -93,17 +93,17 @@ fn check_host(reporter: &Reporter) -> Result<(), Failed> {
 
 /// What `-r` has, or the release of the kernel that is meant without it.
 fn release(options: &Options, reporter: &Reporter) -> Result<String, Failed> {
-    if let Some(release) = &options.release {
+    if let Some(release) = &options.kernel.release {
         return Ok(release.clone());
     }
-    if options.guest {
+    if options.run.guest {
         let kernel = spile_guest::Kernel::newest();
         return kernel.map(|kernel| kernel.release.clone()).map_err(|error| reporter.error(error));
     }
     let running = running_release();
     // A host whose own kernel has no packages (a container, a micro-VM) can still compile for one that is installed.
     if !Path::new("/lib/modules").join(&running).is_dir()
-        && options.last_pass.is_some_and(|pass| pass < 5)
+        && options.build.last_pass.is_some_and(|pass| pass < 5)
         && let Ok(kernel) = spile_guest::Kernel::newest()
     {
         reporter.remark(&format!(
@@ -117,12 +117,12 @@ fn release(options: &Options, reporter: &Reporter) -> Result<String, Failed> {
 
 /// None: nothing of the kernel is installed, and it was not named.
 fn open(options: &Options, reporter: &Reporter, release: &str) -> Result<Option<Kernel>, Failed> {
-    if let Some(index) = &options.index {
+    if let Some(index) = &options.kernel.index {
         return Kernel::from_index(index).map(Some).map_err(|error| reporter.fail(&error, &error.notes()));
     }
     match Kernel::open(release, search(options)) {
         Ok(kernel) => Ok(Some(equipped(kernel, options, reporter))),
-        Err(error) if options.release.is_some() => Err(reporter.fail(&error, &error.notes())),
+        Err(error) if options.kernel.release.is_some() => Err(reporter.fail(&error, &error.notes())),
         Err(_) => Ok(None),
     }
 }

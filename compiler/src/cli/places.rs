@@ -15,25 +15,25 @@ pub struct Temporary {
 
 /// The library to use instead of the built-in one: `--tapset`, or SYSTEMTAP_TAPSET.
 pub fn tapset(options: &Options) -> Option<PathBuf> {
-    options.tapset.clone().or_else(|| named("SYSTEMTAP_TAPSET"))
+    options.script.tapset.clone().or_else(|| named("SYSTEMTAP_TAPSET"))
 }
 
 /// The runtime to use instead of the built-in one: `-R`, or SYSTEMTAP_RUNTIME if that is one of ours. SystemTap's is not.
 pub fn runtime(options: &Options) -> Option<PathBuf> {
-    options.runtime.clone().or_else(|| named("SYSTEMTAP_RUNTIME").filter(|directory| is_runtime(directory)))
+    options.build.runtime.clone().or_else(|| named("SYSTEMTAP_RUNTIME").filter(|directory| is_runtime(directory)))
 }
 
 /// A warning if SYSTEMTAP_RUNTIME is set and not used.
 pub fn runtime_warning(options: &Options) -> Option<String> {
     let directory =
-        named("SYSTEMTAP_RUNTIME").filter(|directory| options.runtime.is_none() && !is_runtime(directory))?;
+        named("SYSTEMTAP_RUNTIME").filter(|directory| options.build.runtime.is_none() && !is_runtime(directory))?;
     Some(format!("SYSTEMTAP_RUNTIME={}: not used, there is no runtime of spile's in it", directory.display()))
 }
 
 /// The directory for temporary files: `--tmpdir`, TMPDIR or /tmp. An error says which one is no directory, or that the
 /// kernel's make could not work in it.
 pub fn temporary(options: &Options) -> Result<Temporary, String> {
-    temporary_of(options.tmpdir.as_deref(), named("TMPDIR").as_deref())
+    temporary_of(options.build.tmpdir.as_deref(), named("TMPDIR").as_deref())
 }
 
 fn temporary_of(given: Option<&Path>, variable: Option<&Path>) -> Result<Temporary, String> {

@@ -3,35 +3,33 @@
 //! Which options decide about a module, for the key that it is kept by.
 
 use spile_source::{Origin, SourceMap};
+use spilerun::options::SessionOptions;
 
 use super::options::Options;
 
 /// The options without those that do not change the module, all of them by default: an option that is added is relevant.
 pub fn relevant(options: &Options, sources: &SourceMap) -> Options {
     let mut options = options.clone();
-    options.last_pass = None;
-    options.verbose = 0;
-    options.output = None;
-    options.seconds = None;
-    options.buffer = None;
-    options.color = String::new();
-    options.guest = false;
-    options.no_warnings = false;
-    options.disable_cache = false;
-    options.poison_cache = false;
-    options.module_directory = None;
-    options.time_report = None;
-    // What is kept has no signature.
-    options.sign_module = None;
-    options.sign_key = None;
-    options.sign_cert = None;
-    // Their program can be what process probes without a path mean.
+    options.build.last_pass = None;
+    options.build.disable_cache = false;
+    options.build.poison_cache = false;
+    options.build.module_directory = None;
+    // The module in the cache has no signature.
+    options.build.sign_module = None;
+    options.build.sign_key = None;
+    options.build.sign_cert = None;
+    options.message.verbose = 0;
+    options.message.color = String::new();
+    options.message.time_report = None;
+    options.run.guest = false;
+    let session = std::mem::take(&mut options.run.session);
+    // Its program can be what process probes without a path mean.
     let process = sources
         .files()
         .any(|file| file.origin == Origin::User && file.bytes.windows(7).any(|window| window == b"process"));
-    if !process {
-        options.command = None;
-        options.pid = None;
+    if process {
+        options.run.session =
+            SessionOptions { command: session.command, pid: session.pid, ..SessionOptions::default() };
     }
     options
 }

@@ -21,7 +21,7 @@ const TROUBLE: Failed = Failed(2);
 
 /// Compares the script on each kernel of `--kernel` with the first.
 pub(super) fn check(session: &mut Session, form: Answer) -> Result<Outcome, Failed> {
-    let Some((script, arguments)) = session.options.script() else {
+    let Some((script, arguments)) = session.options.script.source() else {
         no_script(&session.reporter);
         return Err(TROUBLE);
     };
@@ -33,7 +33,7 @@ pub(super) fn check(session: &mut Session, form: Answer) -> Result<Outcome, Fail
         }
         script => script,
     };
-    let names = session.options.kernels.clone();
+    let names = session.options.ask.kernels.clone();
     if names.len() < 2 {
         session.reporter.usage("--check compares kernels: give --kernel twice or more");
         return Err(TROUBLE);

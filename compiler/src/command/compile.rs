@@ -3,7 +3,7 @@
 //! Compiles a script, up to the pass of `-p`, and says how to run it.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use spile_core::plan::Naming;
 use spile_debuginfo::target::Kernel;
@@ -13,10 +13,10 @@ use spile_syntax::{self as syntax, ast};
 use super::{Job, guest};
 use crate::cli::clock::{Clock, memory};
 use crate::cli::limits;
-use crate::driver::Outcome;
+use crate::cli::options::Options;
+use crate::driver::{Outcome, Run};
 use crate::passes::module::{self, Name};
 use crate::passes::{compile, elaborate, translate};
-use crate::peer;
 use crate::reporter::{Failed, count, print_lines, print_text};
 use crate::session::Session;
 use crate::target::Target;
@@ -24,7 +24,7 @@ use crate::target::Target;
 /// Passes 1 (done: `scripts`) to 4, or the module from the cache; then what is left of pass 5.
 pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) -> Result<Outcome, Failed> {
     if job.last_pass == 1 {
-        let users = scripts.iter().take(1 + session.options.more.len());
+        let users = scripts.iter().take(1 + session.options.script.more.len());
         return print_text(users.map(syntax::print::script));
     }
     let Job { limits, defines, name, last_pass, target, script, .. } = job;
@@ -41,14 +41,14 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
         module: name.compiled.clone(),
         title,
         kernel_release: release.to_string(),
-        guru: session.options.guru,
+        guru: session.options.script.guru,
         limits,
-        modinfo: session.options.modinfo.clone(),
+        modinfo: session.options.build.modinfo.clone(),
         defines,
     };
 
     let clock = Clock::start();
-    let found = key.as_ref().filter(|_| !session.options.keep).and_then(|key| finished::find(&cache, key));
+    let found = key.as_ref().filter(|_| !session.options.build.keep).and_then(|key| finished::find(&cache, key));
     if let Some(finished) = found {
         session.times.add("cached module", clock.elapsed());
         session
@@ -113,7 +113,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     let decided = finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()));
     if let Some(key) = key.filter(|_| decided) {
         let inputs = kernel.map(Kernel::consulted).unwrap_or_default().into_iter();
-        let inputs = inputs.chain(built.inputs).chain(session.options.files());
+        let inputs = inputs.chain(built.inputs).chain(session.options.kernel.files());
         let inputs = inputs.chain(program.targets.iter().map(|target| PathBuf::from(&target.path)));
         finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.naming.title));
         session.reporter.cache_notices(&cache);
@@ -136,21 +136,23 @@ fn finish(
         session.take_directory();
         return print_lines([path.display().to_string()]);
     }
-    if session.options.save_module {
+    if session.options.build.save_module {
         module::deliver(session, &module)?;
     }
     session.reporter.pass(|| "Pass 5: starting run.".to_string());
-    if session.options.guest {
+    if session.options.run.guest {
         return guest::run(session, &module, &finished.modules, &target.release, Vec::new());
     }
-    let apart = session.options.as_stap.then(|| peer::Apart { verbose: session.options.verbosity(5) > 0 });
-    let arguments = loader_arguments(session, &module);
-    Ok(Outcome::Run { arguments, directory: session.take_directory(), apart })
+    let options = &session.options;
+    let run = match options.as_stap {
+        true => Run::Apart { words: loader_words(options, module), verbose: options.message.verbosity(5) > 0 },
+        false => Run::Here(Box::new(options.loader(module))),
+    };
+    Ok(Outcome::Run { run, directory: session.take_directory() })
 }
 
-fn loader_arguments(session: &Session, module: &Path) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = vec!["spilerun".into()];
-    arguments.extend(session.options.loader_options());
-    arguments.push(module.into());
-    arguments
+/// The whole command line of a loader.
+fn loader_words(options: &Options, module: PathBuf) -> Vec<OsString> {
+    let name = std::iter::once("spilerun".into());
+    name.chain(options.loader_words()).chain(std::iter::once(module.into())).collect()
 }

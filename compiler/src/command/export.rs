@@ -15,7 +15,8 @@ use crate::target::Target;
 pub(super) fn export(session: &Session, file: &Path, target: &Target) -> Result<Outcome, Failed> {
     let failed = |error: TargetError| session.reporter.fail(&error, &error.notes());
     let kernel = target.kernel.as_ref().ok_or_else(|| failed(TargetError::no_kernel(&target.release)))?;
-    let modules: Vec<String> = session.options.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let modules: Vec<String> =
+        session.options.script.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let progress = session.reporter.progress("reading debug information");
     let size = spile_debuginfo::target::export(kernel, &modules, file);
     drop(progress);

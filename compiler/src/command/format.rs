@@ -13,7 +13,7 @@ use crate::target::running_release;
 
 /// Prints the script; of one that does not parse, only its mistakes.
 pub(super) fn format(session: &mut Session) -> Result<Outcome, Failed> {
-    let Some((script, arguments)) = session.options.script() else {
+    let Some((script, arguments)) = session.options.script.source() else {
         return Err(no_script(&session.reporter));
     };
     let environment = parse::environment(&session.options, &running_release(), None, arguments);

@@ -12,8 +12,8 @@ use crate::session::Session;
 
 /// `--guest FILE.ko`: the module, and its GLOBAL=VALUE.
 pub(super) fn prebuilt(options: &Options) -> Option<(PathBuf, Vec<String>)> {
-    match options.script()? {
-        (Script::File(path), settings) if options.guest && path.extension().is_some_and(|end| end == "ko") => {
+    match options.script.source()? {
+        (Script::File(path), settings) if options.run.guest && path.extension().is_some_and(|end| end == "ko") => {
             Some((path, settings))
         }
         _ => None,
@@ -48,21 +48,21 @@ pub(super) fn run(
     let kernel = spile_guest::Kernel::find(release).map_err(|error| session.reporter.error(error))?;
     let loader = std::env::current_exe().map_err(|error| session.reporter.error(error))?;
     let mut streams = spile_guest::Streams::inherit();
-    if let Some(path) = session.options.output.take() {
+    if let Some(path) = session.options.run.session.output.take() {
         let file = std::fs::File::create(&path);
         let file = file.map_err(|error| session.reporter.error(format!("writing {}: {error}", path.display())))?;
         streams.stdout = Box::new(file);
     }
-    let objects: Vec<PathBuf> = session.options.files();
+    let objects: Vec<PathBuf> = session.options.kernel.files();
     let in_object = |name: &str| objects.iter().any(|path| spile_guest::module_name(&path.to_string_lossy()) == name);
-    let options = session.options.loader_options().into_iter().map(|word| word.to_string_lossy().into_owned());
+    let options = session.options.loader_words().into_iter().map(|word| word.to_string_lossy().into_owned());
     let guest = spile_guest::Session {
         kernel,
         module: module.to_path_buf(),
         loader,
         arguments: options.chain(settings).collect(),
         rehearsal: prebuilt(&session.options).is_some(),
-        command: session.options.command.clone(),
+        command: session.options.run.session.command.clone(),
         modules: targets.iter().filter(|name| !in_object(name)).cloned().collect(),
         extra_modules: objects.clone(),
     };

@@ -16,13 +16,13 @@ use crate::target::Target;
 
 /// Prints the lines of the functions that the option's probe points name.
 pub(super) fn list(session: &mut Session, target: &Target) -> Result<Outcome, Failed> {
-    let text = session.options.list_lines.join(", ");
+    let text = session.options.ask.list_lines.join(", ");
     let points = parse::probe_points(session, &text)?;
-    if let Some(missing) = session.options.source.iter().find(|directory| !directory.is_dir()) {
+    if let Some(missing) = session.options.ask.source.iter().find(|directory| !directory.is_dir()) {
         return Err(session.reporter.usage(&format!("--source {}: there is no such directory", missing.display())));
     }
     let known = target.kernel.as_ref().map(Kernel::source_dirs).unwrap_or_default();
-    let sources = Sources { given: session.options.source.clone(), known };
+    let sources = Sources { given: session.options.ask.source.clone(), known };
     let mut without_text = BTreeSet::new();
     let mut resolver = resolver(&session.options, target.kernel.as_ref(), &target.release);
     let (mut lines, mut problems) = (Vec::new(), Vec::new());

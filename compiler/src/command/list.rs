@@ -22,7 +22,7 @@ pub(super) fn list(
     let points = parse::probe_points(session, pattern)?;
     let progress = session.reporter.progress("reading debug information");
     let mut resolver = resolver(&session.options, target.kernel.as_ref(), &target.release);
-    let variables = !session.options.variables.is_empty();
+    let variables = !session.options.ask.variables.is_empty();
     let (mut found, problems) = elaborate::list(&session.sources, &points, library, variables, &mut resolver);
     drop(progress);
     found.sort();

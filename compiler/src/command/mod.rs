@@ -44,16 +44,16 @@ enum Simple {
 
 impl Simple {
     fn of(options: &Options) -> Option<Simple> {
-        let cache = || options.cache.or(options.clean_cache.then_some(cli::cache::Action::Prune));
-        if let Some(code) = &options.explain {
+        let cache = || options.build.cache.or(options.build.clean_cache.then_some(cli::cache::Action::Prune));
+        if let Some(code) = &options.message.explain {
             Some(Simple::Explain(code.clone()))
-        } else if let Some(shell) = options.completion {
+        } else if let Some(shell) = options.message.completion {
             Some(Simple::Completion(shell))
-        } else if options.man_page {
+        } else if options.message.man_page {
             Some(Simple::ManPage)
-        } else if options.fmt {
+        } else if options.message.fmt {
             Some(Simple::Format)
-        } else if options.dump_probe_types {
+        } else if options.ask.dump_probe_types {
             Some(Simple::ProbeTypes)
         } else if let Some(action) = cache() {
             Some(Simple::Cache(action))
@@ -88,17 +88,17 @@ enum Command {
 
 impl Command {
     fn of(options: &Options) -> Command {
-        if let Some(file) = &options.export_index {
+        if let Some(file) = &options.ask.export_index {
             Command::Export(file.clone())
-        } else if let Some(points) = options.listing() {
+        } else if let Some(points) = options.ask.listing() {
             Command::List(points)
-        } else if !options.list_lines.is_empty() {
+        } else if !options.ask.list_lines.is_empty() {
             Command::Lines
-        } else if let Some(form) = options.resolve {
+        } else if let Some(form) = options.ask.resolve {
             Command::Resolve(form)
-        } else if options.dump_probe_aliases {
+        } else if options.ask.dump_probe_aliases {
             Command::ProbeAliases
-        } else if options.dump_functions {
+        } else if options.ask.dump_functions {
             Command::Functions
         } else {
             Command::Compile
@@ -128,8 +128,8 @@ struct Job {
 impl Job {
     fn new(session: &Session, command: &Command) -> Result<Job, Failed> {
         let (options, reporter) = (&session.options, &session.reporter);
-        let (limits, defines) = options.limits().map_err(|message| reporter.usage(&message))?;
-        let name = options.module.as_deref().map(module_name).transpose();
+        let (limits, defines) = options.script.limits().map_err(|message| reporter.usage(&message))?;
+        let name = options.build.module.as_deref().map(module_name).transpose();
         let name = name.map_err(|message| reporter.usage(&message))?;
         let last_pass = target::last_pass(options, reporter)?;
         let target = Target::choose(options, reporter)?;
@@ -139,7 +139,7 @@ impl Job {
         if let Some(name) = taken {
             reporter.notice(&format!("WARNING: -m {name}: kernel {} has a module or a part of this name, and cannot load another one beside it", target.release));
         }
-        let given = options.script().filter(|_| !matches!(command, Command::List(_)));
+        let given = options.script.source().filter(|_| !matches!(command, Command::List(_)));
         let (script, arguments) = match given {
             Some(given) => given,
             None if command.takes_script() => return Err(no_script(reporter)),
@@ -170,10 +170,10 @@ impl Job {
 
 /// Does what the command line asks for; `words` are all of it, with those of the rc file.
 pub fn perform(session: &mut Session, words: &[OsString]) -> Result<Outcome, Failed> {
-    if session.options.version {
+    if session.options.message.version {
         return describe::version();
     }
-    if !session.options.remote.is_empty() && !session.options.only_asks() {
+    if !session.options.run.remote.is_empty() && !session.options.ask.only_asks() {
         return remote::run(session, words);
     }
     for note in &session.options.notes {
@@ -185,7 +185,7 @@ pub fn perform(session: &mut Session, words: &[OsString]) -> Result<Outcome, Fai
     }
     limit_resources(session)?;
     check_places(session)?;
-    if let Some(form) = session.options.check {
+    if let Some(form) = session.options.ask.check {
         return check::check(session, form);
     }
     let command = Command::of(&session.options);
@@ -211,18 +211,19 @@ fn no_script(reporter: &Reporter) -> Failed {
 
 /// `--example NAME`: replaces the name by the example's path.
 fn find_example(session: &mut Session) -> Result<(), Failed> {
-    if !session.options.example {
+    if !session.options.script.example {
         return Ok(());
     }
     let reporter = &session.reporter;
-    let name = session.options.words.first_mut().ok_or_else(|| reporter.usage("--example: its name is missing"))?;
+    let name =
+        session.options.script.words.first_mut().ok_or_else(|| reporter.usage("--example: its name is missing"))?;
     *name = example::find(Path::new(name)).map_err(|message| reporter.usage(&message))?.into();
     Ok(())
 }
 
 /// `--rlimit-*`: for this process and the programs that it runs.
 fn limit_resources(session: &Session) -> Result<(), Failed> {
-    for (name, resource, value) in session.options.resources() {
+    for (name, resource, value) in session.options.build.resources() {
         let set = nix::sys::resource::setrlimit(resource, value, value);
         set.map_err(|error| session.reporter.usage(&format!("{name}={value}: {error}")))?;
     }

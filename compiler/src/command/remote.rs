@@ -119,19 +119,19 @@ impl Far {
 
 /// Runs the script of the command line `words` (with those of the rc file) on the hosts of `--remote`.
 pub(super) fn run(session: &mut Session, words: &[OsString]) -> Result<Outcome, Failed> {
-    let hosts = session.options.remote.iter().map(|uri| Host::parse(uri)).collect::<Result<Vec<Host>, String>>();
+    let hosts = session.options.run.remote.iter().map(|uri| Host::parse(uri)).collect::<Result<Vec<Host>, String>>();
     let hosts = hosts.map_err(|message| session.reporter.usage(&message))?;
-    if session.options.script().is_some_and(|(script, _)| script == Script::Stdin) {
+    if session.options.script.source().is_some_and(|(script, _)| script == Script::Stdin) {
         let message = "--remote: the script cannot come from standard input: give a file or -e";
         return Err(session.reporter.usage(message));
     }
     let directory = session.scratch()?;
     // Written here, not there.
-    let output = session.options.output.take();
+    let output = session.options.run.session.output.take();
     let commands = commands(session, &hosts, words, directory.path())?;
     session.reporter.pass(|| "Pass 5: starting run.".to_string());
     let signals = Signals::catch().map_err(|error| session.reporter.error(error))?;
-    let prefixed = session.options.remote_prefix;
+    let prefixed = session.options.run.remote_prefix;
     let piped = prefixed || output.is_some();
     let mut out: Box<dyn Write + Send> = match &output {
         Some(path) => Box::new(
@@ -163,7 +163,7 @@ fn commands(
     place: &Path,
 ) -> Result<Vec<(String, Vec<u8>)>, Failed> {
     let arguments: Vec<String> =
-        session.options.loader_options().into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        session.options.loader_words().into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut modules: HashMap<String, PathBuf> = HashMap::new();
     let mut commands = Vec::new();
     for (number, host) in hosts.iter().enumerate() {
@@ -243,7 +243,7 @@ fn release_of(reporter: &Reporter, host: &Host) -> Result<String, Failed> {
 
 /// Compiles with the same command line, up to pass 4, in a process of its own.
 fn compiled_for(session: &Session, release: &str, words: &[OsString], place: &Path) -> Result<PathBuf, Failed> {
-    let name = session.options.module.clone().unwrap_or_else(|| format!("stap_remote_{}", std::process::id()));
+    let name = session.options.build.module.clone().unwrap_or_else(|| format!("stap_remote_{}", std::process::id()));
     let directory = place.join(release);
     std::fs::create_dir_all(&directory)
         .map_err(|error| session.reporter.error(format!("making {}: {error}", directory.display())))?;

@@ -49,9 +49,9 @@ fn build(
         module: plan.naming.module.clone(),
         sources: kbuild::Sources { script: units.script.clone(), embedded: units.embedded.clone() },
         runtime: places::runtime(&session.options),
-        kbuild: session.options.kbuild,
-        make: session.options.make.clone(),
-        verbosity: session.options.verbosity(4),
+        kbuild: session.options.build.kbuild,
+        make: session.options.build.make.clone(),
+        verbosity: session.options.message.verbosity(4),
     };
     directory.share_with_programs(true);
     let progress = session.reporter.progress("compiling");

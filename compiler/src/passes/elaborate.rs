@@ -16,12 +16,12 @@ use crate::session::Session;
 /// What the command line has to say about pass 2.
 pub fn options(options: &Options) -> elaborate::Options {
     // SANITY: mistakes in them have been reported before.
-    let limits = options.limits().map(|(limits, _)| limits).unwrap_or_default();
+    let limits = options.script.limits().map(|(limits, _)| limits).unwrap_or_default();
     elaborate::Options {
-        guru: options.guru,
-        display_globals: !options.no_global_var_display,
-        unoptimised: options.unoptimised,
-        skip_bad_variables: options.skip_badvars,
+        guru: options.script.guru,
+        display_globals: !options.script.no_global_var_display,
+        unoptimised: options.script.unoptimised,
+        skip_bad_variables: options.script.skip_badvars,
         struct_depth: limits.struct_depth,
         counts_only: limits.counts_only,
     }
@@ -29,8 +29,9 @@ pub fn options(options: &Options) -> elaborate::Options {
 
 /// Answers for probe points about `kernel` and the files of `-d`.
 pub fn resolver<'k>(options: &Options, kernel: Option<&'k Kernel>, release: &str) -> Resolver<'k> {
-    let any_caller = options.defines.iter().any(|define| define.split('=').next() == Some("STAP_CALLEE_MATCHALL"));
-    Resolver::new(kernel, release, &options.files()).with_any_caller(any_caller)
+    let any_caller =
+        options.script.defines.iter().any(|define| define.split('=').next() == Some("STAP_CALLEE_MATCHALL"));
+    Resolver::new(kernel, release, &options.kernel.files()).with_any_caller(any_caller)
 }
 
 /// The resolved program. Warnings are recorded, for a later run that takes the module from the cache.

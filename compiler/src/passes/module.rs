@@ -40,7 +40,7 @@ impl Name {
         numbered: bool,
     ) -> Name {
         let mut hash = Sha256::new();
-        hash.update(format!("{release} {limits:?} {}", session.options.guru));
+        hash.update(format!("{release} {limits:?} {}", session.options.script.guru));
         for script in scripts {
             hash.update(&session.sources.file(script.file).bytes);
         }
@@ -103,7 +103,7 @@ pub fn write(session: &mut Session, finished: &mut Finished, name: &Name, build_
     std::fs::write(&module, &finished.module)
         .map_err(|error| session.reporter.error(format!("writing {}: {error}", module.display())))?;
     let failed = |error: kbuild::BuildError| session.reporter.fail(&error, &error.notes());
-    if let Some(keys) = session.options.signing_keys().map_err(failed)? {
+    if let Some(keys) = session.options.build.signing_keys().map_err(failed)? {
         kbuild::sign(build_dir, &keys, &module).map_err(failed)?;
     }
     Ok(module)
@@ -111,7 +111,7 @@ pub fn write(session: &mut Session, finished: &mut Finished, name: &Name, build_
 
 /// Copies the module to where `-p4` leaves it: there at once or not at all.
 pub fn deliver(session: &Session, module: &Path) -> Result<PathBuf, Failed> {
-    let place = session.options.module_directory.as_deref().unwrap_or(Path::new(""));
+    let place = session.options.build.module_directory.as_deref().unwrap_or(Path::new(""));
     let target = place.join(module.file_name().unwrap_or_default());
     let written = (|| {
         let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(Path::new(".").join(place))?;

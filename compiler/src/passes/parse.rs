@@ -30,8 +30,8 @@ pub fn environment(options: &Options, release: &str, kernel: Option<&Kernel>, ar
         kernel_release: kernel.map_or(release, Kernel::release).to_string(),
         arch: std::env::consts::ARCH.to_string(),
         config: kernel.map_or_else(HashMap::new, Kernel::config),
-        guru: options.guru,
-        compatible: options.compatible.clone().unwrap_or_else(|| syntax::LANGUAGE_VERSION.into()),
+        guru: options.script.guru,
+        compatible: options.script.compatible.clone().unwrap_or_else(|| syntax::LANGUAGE_VERSION.into()),
         arguments,
         privilege: "stapdev".into(),
         runtime: "kernel".into(),
@@ -41,7 +41,7 @@ pub fn environment(options: &Options, release: &str, kernel: Option<&Kernel>, ar
 /// Parses `script` and what `-E` adds to it, and selects library scripts.
 pub fn parse(session: &mut Session, script: &Script, environment: &Environment) -> Result<Parsed, Failed> {
     let mut files = vec![read(session, script)?];
-    for text in session.options.more.clone() {
+    for text in session.options.script.more.clone() {
         files.push(session.sources.add("<input>", text.into_bytes(), Origin::User));
     }
     let library = open_library(session, environment)?;
@@ -55,17 +55,17 @@ pub fn parse(session: &mut Session, script: &Script, environment: &Environment) 
         problems.extend(wrong);
         scripts.push(script);
     }
-    let points = session.options.listing().map_or_else(Vec::new, |listing| {
+    let points = session.options.ask.listing().map_or_else(Vec::new, |listing| {
         // Mistakes in it are reported when it is listed.
         let file = session.sources.add("<input>", listing.into_bytes(), Origin::User);
         syntax::parse_probe_points(&mut session.sources, file).0
     });
-    let wanted = library::Wanted { scripts: &scripts, points: &points, all: session.options.dumps_library() };
+    let wanted = library::Wanted { scripts: &scripts, points: &points, all: session.options.ask.dumps_library() };
     let selected = library.select(&mut session.sources, environment, &macros, wanted, &mut problems);
     scripts.extend(selected.map_err(|error| unreadable(session, &error))?);
     // A library script can read them for the user's: argv.
     problems.extend(syntax::unused_arguments(&scripts, environment));
-    problems.extend(globals::assign(&mut session.sources, &mut scripts, &session.options.globals));
+    problems.extend(globals::assign(&mut session.sources, &mut scripts, &session.options.script.globals));
     session.reporter.diagnose(&session.sources, "Pass 1: parse", &problems)?;
     Ok(Parsed { scripts, library: library.count() })
 }
@@ -115,10 +115,10 @@ fn open_library(session: &Session, environment: &Environment) -> Result<Library,
     let options = &session.options;
     let places = library::Places {
         instead: places::tapset(options),
-        further: options.library.clone(),
+        further: options.script.library.clone(),
         release: environment.kernel_release.clone(),
         arch: environment.arch.clone(),
-        syscall_style: if options.syscall_style == "strace" { Style::Strace } else { Style::SystemTap },
+        syscall_style: if options.script.syscall_style == "strace" { Style::Strace } else { Style::SystemTap },
     };
     Library::open(&places, &session.cache()).map_err(|error| unreadable(session, &error))
 }

@@ -18,7 +18,7 @@ pub fn plan(session: &mut Session, program: &Program, naming: Naming) -> Result<
 
 fn planned(session: &mut Session, program: &Program, mut naming: Naming) -> Plan {
     let plan = plan::plan(program, &session.sources, naming.clone());
-    let fixed = session.options.defines.iter().any(|define| define.split('=').next() == Some("MAXSTRINGLEN"));
+    let fixed = session.options.script.defines.iter().any(|define| define.split('=').next() == Some("MAXSTRINGLEN"));
     let Some(room) = plan::stacks::room(&plan, fixed) else { return plan };
     if room.cuts() {
         session.reporter.warn(&format!(

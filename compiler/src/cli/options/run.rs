@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! How the module runs.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use spilerun::account;
+use spilerun::options::{self as loader, SessionOptions, Task};
+
+use super::Options;
+
+/// How the module runs.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Run", mut_arg("bulk", |arg| arg.short('b')))]
+pub struct RunOptions {
+    /// What the loader takes too.
+    #[command(flatten)]
+    pub session: SessionOptions,
+
+    /// An account of every probe when the script ends
+    #[arg(short = 't')]
+    pub timing: bool,
+
+    /// Tell every SECONDS what became of every hit of every probe
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "detach")]
+    pub monitor: Option<u32>,
+
+    /// Load the module, start, and leave it running: spilerun -A NAME reads what it prints, -d NAME ends it; with -o, go on in the background and print the process's number
+    #[arg(short = 'F')]
+    pub detach: bool,
+
+    /// Run in a throw-away guest of an installed kernel; a FILE.ko for a script says whether it loads, arms and leaves cleanly
+    #[arg(long, conflicts_with_all = ["rotation", "bulk", "detach"])]
+    pub guest: bool,
+
+    /// Compile for the kernel of that host and run the script there, by ssh(1) and its spilerun: [USER@]HOST or ssh://[USER@]HOST[:PORT]; may be given more than once
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["last_pass", "release", "guest", "rotation", "bulk", "detach", "index"])]
+    pub remote: Vec<String>,
+
+    /// With --remote: the host's number before each line
+    #[arg(long, requires = "remote")]
+    pub remote_prefix: bool,
+}
+
+impl RunOptions {
+    /// An option that a session which is left running (`-F`) cannot have.
+    pub(super) fn not_detached(&self) -> Option<&'static str> {
+        let session = &self.session;
+        // With -o a process stays in the background.
+        let left = self.detach && session.output.is_none();
+        [
+            (self.detach && session.command.is_some(), "-c"),
+            (left && session.pid.is_some(), "-x"),
+            (left && session.timeout.is_some(), "-T"),
+            (left && session.bulk, "-b"),
+        ]
+        .into_iter()
+        .find_map(|(given, option)| given.then_some(option))
+    }
+}
+
+impl Options {
+    /// What the loader does with `module` in this process.
+    pub fn loader(&self, module: PathBuf) -> loader::Options {
+        let session = self.session();
+        loader::Options {
+            verbose: self.tells_account(),
+            monitor: self.run.monitor.map(|seconds| u64::from(seconds) * 1_000_000_000),
+            detach: self.run.detach && session.output.is_none(),
+            daemon: self.run.detach && session.output.is_some(),
+            color: loader::wants_color("auto"),
+            ..loader::Options::for_session(Task::Run(module), session)
+        }
+    }
+
+    /// The same for a loader in another process, in a guest or on another host: the words of its command line, without its
+    /// name and the module.
+    pub fn loader_words(&self) -> Vec<OsString> {
+        let session = self.session();
+        let mut words = session.words();
+        if let Some(seconds) = self.run.monitor {
+            words.extend(["-M".into(), seconds.to_string().into()]);
+        }
+        let detach = if session.output.is_some() { "-D" } else { "-L" };
+        for (given, option) in [(self.tells_account(), "-v"), (self.run.detach, detach)] {
+            words.extend(given.then(|| option.into()));
+        }
+        words
+    }
+
+    /// The options that both programs have. `-t`, and a script that only counts, print statistics too.
+    fn session(&self) -> SessionOptions {
+        let mut session = self.run.session.clone();
+        let counts_only = self.script.limits().is_ok_and(|(limits, _)| limits.counts_only);
+        if self.run.timing || counts_only {
+            session.stats = session.stats.or(Some(account::Form::Table));
+        }
+        session
+    }
+
+    /// Whether pass 5 prints more than `-v` has it print.
+    fn tells_account(&self) -> bool {
+        self.message.verbosity(5) > 1
+    }
+}

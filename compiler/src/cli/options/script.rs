@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The script, and the language it is in.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use spile_core::plan::Limits;
+
+use super::value::{assignment, language_version};
+use crate::cli::limits;
+
+/// The script, and the language it is in.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Script")]
+pub struct ScriptOptions {
+    /// The script: a file, or - for standard input; then its arguments ($1, @1, ...), behind -- where they begin with -
+    #[arg(value_name = "FILE", allow_negative_numbers = true)]
+    pub words: Vec<OsString>,
+
+    /// The script's text; of several, all together
+    #[arg(short = 'e', value_name = "SCRIPT", allow_hyphen_values = true)]
+    pub text: Vec<String>,
+
+    /// Further script text, beside the script
+    #[arg(short = 'E', value_name = "SCRIPT", allow_hyphen_values = true)]
+    pub more: Vec<String>,
+
+    /// FILE is the name of an example that is installed: below $XDG_DATA_DIRS (/usr/share), systemtap/examples and spile/examples
+    #[arg(long, conflicts_with_all = ["text", "list", "variables", "list_lines"])]
+    pub example: bool,
+
+    /// Guru mode: the script may write memory and hold C
+    #[arg(short = 'g')]
+    pub guru: bool,
+
+    /// Initial value of a global variable
+    #[arg(short = 'G', value_name = "NAME=VALUE", value_parser = assignment)]
+    pub globals: Vec<(String, String)>,
+
+    /// Set a limit: MAXACTION, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN, MAXTRYLOCK and more; or define NAME for embedded C
+    #[arg(short = 'D', value_name = "NAME=VALUE")]
+    pub defines: Vec<String>,
+
+    /// A further directory of library scripts
+    #[arg(short = 'I', value_name = "DIR")]
+    pub library: Vec<PathBuf>,
+
+    /// Use the library scripts from this directory
+    #[arg(long, value_name = "DIR")]
+    pub tapset: Option<PathBuf>,
+
+    /// Unoptimised: what nothing uses is checked and compiled too
+    #[arg(short = 'u')]
+    pub unoptimised: bool,
+
+    /// A context variable that is not there is 0
+    #[arg(long)]
+    pub skip_badvars: bool,
+
+    /// Run-time errors end the handler in silence, not the script
+    #[arg(long)]
+    pub suppress_handler_errors: bool,
+
+    /// No limit to the time that handlers take, and 2147483647 statements in one run of a handler (guru mode)
+    #[arg(long, requires = "guru")]
+    pub suppress_time_limits: bool,
+
+    /// Do not show globals at the end that are written and never read
+    #[arg(long)]
+    pub no_global_var_display: bool,
+
+    /// Speak the language as SystemTap VERSION did
+    #[arg(long, value_name = "VERSION", value_parser = language_version)]
+    pub compatible: Option<String>,
+
+    /// Whose form argstr of syscall.* has: SystemTap's library or strace
+    #[arg(long, value_name = "FORM", value_parser = ["systemtap", "strace"], default_value = "systemtap")]
+    pub syscall_style: String,
+}
+
+impl ScriptOptions {
+    /// The script and its arguments; None if there is none.
+    pub fn source(&self) -> Option<(Script, Vec<String>)> {
+        let mut words = self.words.iter();
+        let script = match self.text.is_empty() {
+            false => Script::Text(self.text.join("\n")),
+            true => match words.next()? {
+                word if word == "-" => Script::Stdin,
+                word => Script::File(PathBuf::from(word)),
+            },
+        };
+        Some((script, words.map(|word| word.to_string_lossy().into_owned()).collect()))
+    }
+
+    /// Limits after all `-D`, and what is defined for embedded C; the message says which one is wrong.
+    pub fn limits(&self) -> Result<(Limits, Vec<(String, String)>), String> {
+        let mut limits = Limits::default();
+        if self.suppress_handler_errors {
+            (limits.suppress_errors, limits.max_skipped) = (true, i32::MAX as u32);
+        }
+        if self.suppress_time_limits {
+            (limits.no_overload, limits.max_actions) = (true, i32::MAX as u32);
+        }
+        let others = limits::read(&self.defines, &mut limits)?;
+        Ok((limits, others))
+    }
+}
+
+/// Where the script's text comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Script {
+    File(PathBuf),
+    Stdin,
+    Text(String),
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Checks of options' values. Each gives the value as it was, or what is wrong with it.
+
+use spile_syntax::LANGUAGE_VERSION;
+
+/// `NAME=VALUE`, where the name is an identifier.
+pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a `=` and a value are missing")?;
+    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    if !starts || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Err(format!("{name:?} is no name: letters, digits and _, and no digit first"));
+    }
+    Ok((name.to_string(), value.to_string()))
+}
+
+/// What make takes on its command line, but for targets: they are the build's own.
+pub(super) fn make_word(text: &str) -> Result<String, String> {
+    match text.starts_with('-') {
+        true => Ok(text.to_string()),
+        false => assignment(text).map(|_| text.to_string()),
+    }
+}
+
+/// Five digits at the most.
+pub(super) fn pass_digits(text: &str) -> Result<String, String> {
+    let fits = !text.is_empty() && text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    fits.then(|| text.to_string()).ok_or("a digit for each pass, five at the most: --vp 02".to_string())
+}
+
+/// A version up to the one that is spoken here.
+pub(super) fn language_version(text: &str) -> Result<String, String> {
+    let parts = |text: &str| text.split('.').map(|part| part.parse::<u32>().ok()).collect::<Option<Vec<u32>>>();
+    match (parts(text), parts(LANGUAGE_VERSION)) {
+        (None, _) => Err("numbers with dots between them: --compatible=4.8".into()),
+        (Some(asked), Some(spoken)) if asked > spoken => {
+            Err(format!("the language spoken here is that of SystemTap {LANGUAGE_VERSION}"))
+        }
+        _ => Ok(text.to_string()),
+    }
+}
+
+/// Checks a module's name: letters, digits and `_`, not too long for the kernel.
+pub fn module_name(name: &str) -> Result<String, String> {
+    let name = name.strip_suffix(".ko").unwrap_or(name);
+    let fits =
+        !name.is_empty() && name.len() <= 55 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let starts = name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+    if fits && starts {
+        Ok(name.to_string())
+    } else {
+        Err(format!("-m {name}: a module's name has letters, digits and _, 55 at the most, and no digit first"))
+    }
+}
