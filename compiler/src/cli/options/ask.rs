@@ -10,35 +10,35 @@ use clap::Args;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Questions, for which nothing is compiled")]
 pub struct AskOptions {
-    /// List probe points that match; may be given more than once
+    /// List the probe points that match PROBE; may be repeated
     #[arg(short = 'l', value_name = "PROBE", conflicts_with_all = ["text", "more", "variables", "last_pass"])]
     pub list: Vec<String>,
 
-    /// List probe points that match, with their variables; may be given more than once
+    /// List the probe points that match PROBE, with their variables; may be repeated
     #[arg(short = 'L', value_name = "PROBE", conflicts_with_all = ["text", "more", "last_pass"])]
     pub variables: Vec<String>,
 
-    /// List the source lines of functions that match, those that can be probed marked, with the variables readable there
+    /// List the source lines of functions that match PROBE; marks lines that can be probed, and shows the variables there
     #[arg(long, value_name = "PROBE", conflicts_with_all = ["text", "more", "list", "variables", "last_pass"])]
     pub list_lines: Vec<String>,
 
-    /// With --list-lines: a directory that has the source text, of the kernel or of a module; may be given more than once
+    /// With --list-lines: directory of the source text of the kernel or of a module; may be repeated
     #[arg(long, value_name = "DIR", requires = "list_lines")]
     pub source: Vec<PathBuf>,
 
-    /// Say where each probe point of the script is, and each of its variables
+    /// Show where each probe point of the script is, and each of its variables
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table", conflicts_with_all = ["list", "variables", "list_lines"])]
     pub resolve: Option<Answer>,
 
-    /// Compare what the script's probe points and variables are on the kernels of --kernel; status 1: not all is well
+    /// Compare the script's probe points and variables on the kernels of --kernel; exit status 1: there are differences that matter
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table", requires = "kernels", conflicts_with_all = ["list", "variables", "list_lines", "resolve"])]
     pub check: Option<Answer>,
 
-    /// A kernel to compare with the first: a release, the path of a build tree, of a directory that holds a system's files, or of an index
+    /// Kernel for --check, compared with the first: a release, or the path of a build tree, of a system's root directory or of an index; may be repeated
     #[arg(long = "kernel", value_name = "KERNEL", requires = "check")]
     pub kernels: Vec<String>,
 
-    /// Write what -l, -L and --check need of the kernel's debug information to a file, and of the modules that are named
+    /// Write the debug information that -l, -L and --check need, of the kernel and of the modules named, to FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "list", "variables", "list_lines", "resolve", "check", "index"])]
     pub export_index: Option<PathBuf>,
 
@@ -46,7 +46,7 @@ pub struct AskOptions {
     #[arg(long)]
     pub dump_probe_types: bool,
 
-    /// List the names that the library gives to probe points
+    /// List the probe aliases of the library
     #[arg(long)]
     pub dump_probe_aliases: bool,
 

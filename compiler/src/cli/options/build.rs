@@ -19,11 +19,11 @@ pub struct BuildOptions {
     #[arg(short = 'p', value_name = "PASS", value_parser = clap::value_parser!(u8).range(1..=5))]
     pub last_pass: Option<u8>,
 
-    /// Name of the module; with -p4 the file NAME.ko is left in the current directory
+    /// Name of the module; with -p4, NAME.ko is written to the current directory
     #[arg(short = 'm', value_name = "NAME")]
     pub module: Option<String>,
 
-    /// Leave the module in the current directory, as NAME.ko, when it is run too
+    /// Write NAME.ko to the current directory also when the script is run
     #[arg(long)]
     pub save_module: bool,
 
@@ -31,11 +31,11 @@ pub struct BuildOptions {
     #[arg(long, value_name = "DIR", hide = true)]
     pub module_directory: Option<PathBuf>,
 
-    /// An entry of the module's own information, as modinfo(8) shows it
+    /// Add an entry to the module's information that modinfo(8) shows
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub modinfo: Vec<(String, String)>,
 
-    /// Sign the module with the keys in a directory; without one, with the machine owner's key (MOK)
+    /// Sign the module with the keys in DIR, or with the machine owner's key (MOK)
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, conflicts_with = "sign_key")]
     pub sign_module: Option<Option<PathBuf>>,
 
@@ -47,59 +47,59 @@ pub struct BuildOptions {
     #[arg(long, value_name = "FILE", requires = "sign_key")]
     pub sign_cert: Option<PathBuf>,
 
-    /// A directive for the kernel's build, or an option of make's: CONFIG_DEBUG_INFO=y, CROSS_COMPILE=prefix-
+    /// Pass a variable or an option to the kernel's make: CONFIG_DEBUG_INFO=y, CROSS_COMPILE=prefix-
     #[arg(short = 'B', value_name = "NAME=VALUE", value_parser = make_word, allow_hyphen_values = true)]
     pub make: Vec<String>,
 
-    /// Make the module by the kernel's own build alone, without the faster way learnt from it
+    /// Always use the kernel's build system (Kbuild), not the commands recorded from it
     #[arg(long)]
     pub kbuild: bool,
 
-    /// Use the kernel half of spile from this directory
+    /// Use the runtime (kernel half) of spile in DIR
     #[arg(short = 'R', value_name = "DIR")]
     pub runtime: Option<PathBuf>,
 
-    /// Architecture to compile for: this machine's
+    /// Architecture to compile for; only that of this machine
     #[arg(short = 'a', value_name = "ARCH")]
     pub architecture: Option<String>,
 
-    /// Where the script runs: in the kernel
+    /// Where the script runs; only kernel
     #[arg(long = "runtime", value_name = "MODE", value_parser = ["kernel", "dyninst", "bpf"])]
     pub mode: Option<String>,
 
-    /// The rights that the script needs on the host: stapdev
+    /// Privilege that the script needs; only stapdev
     #[arg(long, value_name = "LEVEL", value_parser = ["stapdev", "stapsys", "stapusr"], num_args = 0..=1, require_equals = true, default_missing_value = "stapdev")]
     pub privilege: Option<String>,
 
-    /// Keep the temporary directory, and say where it is
+    /// Keep the temporary directory, and print its name
     #[arg(short = 'k')]
     pub keep: bool,
 
-    /// The directory to work in, kept
+    /// Use DIR for temporary files, and keep them
     #[arg(long, value_name = "DIR")]
     pub tmpdir: Option<PathBuf>,
 
-    /// Bytes of memory that compiling may take
+    /// Limit the memory of the compilation
     #[arg(long, value_name = "BYTES")]
     pub rlimit_as: Option<u64>,
 
-    /// Seconds of processor time that compiling may take
+    /// Limit the CPU time of the compilation
     #[arg(long, value_name = "SECONDS")]
     pub rlimit_cpu: Option<u64>,
 
-    /// Processes of this user while compiling
+    /// Limit the number of processes during the compilation
     #[arg(long, value_name = "NUMBER")]
     pub rlimit_nproc: Option<u64>,
 
-    /// Bytes of stack while compiling
+    /// Limit the stack during the compilation
     #[arg(long, value_name = "BYTES")]
     pub rlimit_stack: Option<u64>,
 
-    /// Bytes of the largest file that compiling may write
+    /// Limit the size of files that the compilation writes
     #[arg(long, value_name = "BYTES")]
     pub rlimit_fsize: Option<u64>,
 
-    /// Look at what is kept from earlier runs, or remove it
+    /// Show or clear the cache of modules, debug information and builds
     #[arg(long, value_name = "ACTION", value_enum)]
     pub cache: Option<cache::Action>,
 
@@ -111,7 +111,7 @@ pub struct BuildOptions {
     #[arg(long)]
     pub disable_cache: bool,
 
-    /// Write the cache, but do not read what is there
+    /// Write the cache, but do not read it
     #[arg(long)]
     pub poison_cache: bool,
 }

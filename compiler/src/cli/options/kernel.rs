@@ -10,31 +10,31 @@ use clap::Args;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Kernel")]
 pub struct KernelOptions {
-    /// Kernel release to compile for, or the path of its build tree
+    /// Compile for this kernel release; or the path of a kernel's build tree
     #[arg(short = 'r', value_name = "RELEASE")]
     pub release: Option<String>,
 
-    /// A directory that holds the target's files as / does
+    /// Directory that has the target system's files, laid out as below /
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
 
-    /// Know the kernel by such a file alone: for -l, -L, --list-lines, --resolve and -p2; --kernel takes one too
+    /// Use only an index file written by --export-index for the kernel (with -l, -L, --list-lines, --resolve, -p2); --kernel takes one too
     #[arg(long, value_name = "FILE", conflicts_with_all = ["release", "sysroot", "check"])]
     pub index: Option<PathBuf>,
 
-    /// A module's file, beside the kernel's own modules: module("NAME") finds it
+    /// File of a module that is not one of the kernel's own; module("NAME") finds it
     #[arg(short = 'd', value_name = "FILE")]
     pub objects: Vec<PathBuf>,
 
-    /// Fetch debug information from the servers in $DEBUGINFOD_URLS: yes, if there are any, or no
+    /// Fetch debug information from the servers in $DEBUGINFOD_URLS: yes or no (by default yes if there are any)
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "yes")]
     pub download_debuginfo: Option<String>,
 
-    /// Look for parameters behind a function's prologue: never; auto and always are the same here
+    /// Accepted for compatibility: parameters are read where debug information says they are
     #[arg(long, value_name = "WHEN", value_parser = ["never", "auto", "always"], num_args = 0..=1, require_equals = true, default_missing_value = "always")]
     pub prologue_searching: Option<String>,
 
-    /// Symbols of all modules, for backtraces: the kernel's own table has them, so this is always so
+    /// Accepted for compatibility: backtraces always have the symbols of all modules
     #[arg(long)]
     pub all_modules: bool,
 }

@@ -11,39 +11,39 @@ use crate::cli::report;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Messages and help")]
 pub struct MessageOptions {
-    /// Say more; again for more
+    /// Print more messages; may be repeated
     #[arg(short = 'v', action = ArgAction::Count)]
     pub verbose: u8,
 
-    /// Say more in single passes: a digit for each of the five
+    /// Print more messages of single passes: a digit for each of the five
     #[arg(long = "vp", value_name = "DIGITS", value_parser = pass_digits)]
     pub verbose_passes: Option<String>,
 
-    /// Warnings are errors
+    /// Treat warnings as errors
     #[arg(short = 'W')]
     pub strict: bool,
 
-    /// Colours in messages
+    /// Use colours in messages
     #[arg(long, alias = "colour", value_name = "WHEN", value_parser = ["auto", "always", "never"], default_value = "auto", default_missing_value = "auto", num_args = 0..=1, require_equals = true)]
     pub color: String,
 
-    /// Messages as text, or as one JSON object a line
+    /// Print messages as text, or as one JSON object per line
     #[arg(long, value_name = "FORM", value_enum, default_value = "text")]
     pub diagnostics: Form,
 
-    /// Say at the end where the time went
+    /// Print at the end how long each stage took
     #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "table")]
     pub time_report: Option<report::Form>,
 
-    /// What the code of a message means
+    /// Explain the code of a message
     #[arg(long, value_name = "CODE")]
     pub explain: Option<String>,
 
-    /// Print the script with its lines indented and its blanks put right
+    /// Print the script with its indentation and spacing corrected
     #[arg(long)]
     pub fmt: bool,
 
-    /// Print what a shell needs to complete these options
+    /// Print a completion script for a shell
     #[arg(long, value_name = "SHELL", value_enum)]
     pub completion: Option<clap_complete::Shell>,
 
@@ -51,7 +51,7 @@ pub struct MessageOptions {
     #[arg(long)]
     pub man_page: bool,
 
-    /// Version
+    /// Print the version
     #[arg(short = 'V', long)]
     pub version: bool,
 }

@@ -19,27 +19,27 @@ pub struct RunOptions {
     #[command(flatten)]
     pub session: SessionOptions,
 
-    /// An account of every probe when the script ends
+    /// Print statistics of every probe when the script ends
     #[arg(short = 't')]
     pub timing: bool,
 
-    /// Tell every SECONDS what became of every hit of every probe
+    /// Print statistics of every probe every SECONDS
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "detach")]
     pub monitor: Option<u32>,
 
-    /// Load the module, start, and leave it running: spilerun -A NAME reads what it prints, -d NAME ends it; with -o, go on in the background and print the process's number
+    /// Start the script and leave it running: spilerun -A NAME reads its output, spilerun -d NAME ends it. With -o: go to the background, and print the process's id
     #[arg(short = 'F')]
     pub detach: bool,
 
-    /// Run in a throw-away guest of an installed kernel; a FILE.ko for a script says whether it loads, arms and leaves cleanly
+    /// Run in a disposable virtual machine of an installed kernel; for a FILE.ko: report whether it loads, arms its probes and unloads there
     #[arg(long, conflicts_with_all = ["rotation", "bulk", "detach"])]
     pub guest: bool,
 
-    /// Compile for the kernel of that host and run the script there, by ssh(1) and its spilerun: [USER@]HOST or ssh://[USER@]HOST[:PORT]; may be given more than once
+    /// Run the script on HOST, [USER@]HOST or ssh://[USER@]HOST[:PORT], by ssh(1) and spilerun there; may be repeated
     #[arg(long, value_name = "HOST", conflicts_with_all = ["last_pass", "release", "guest", "rotation", "bulk", "detach", "index"])]
     pub remote: Vec<String>,
 
-    /// With --remote: the host's number before each line
+    /// With --remote: print the host's number before each line
     #[arg(long, requires = "remote")]
     pub remote_prefix: bool,
 }

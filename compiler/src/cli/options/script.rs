@@ -15,67 +15,67 @@ use crate::cli::limits;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Script")]
 pub struct ScriptOptions {
-    /// The script: a file, or - for standard input; then its arguments ($1, @1, ...), behind -- where they begin with -
+    /// The script, a file or - for standard input, and its arguments ($1, @1, ...); put -- before arguments that begin with -
     #[arg(value_name = "FILE", allow_negative_numbers = true)]
     pub words: Vec<OsString>,
 
-    /// The script's text; of several, all together
+    /// Text of the script; several are joined, a line each
     #[arg(short = 'e', value_name = "SCRIPT", allow_hyphen_values = true)]
     pub text: Vec<String>,
 
-    /// Further script text, beside the script
+    /// Text of a further script, compiled together with the first
     #[arg(short = 'E', value_name = "SCRIPT", allow_hyphen_values = true)]
     pub more: Vec<String>,
 
-    /// FILE is the name of an example that is installed: below $XDG_DATA_DIRS (/usr/share), systemtap/examples and spile/examples
+    /// FILE is the name of an installed example (in spile/examples or systemtap/examples below $XDG_DATA_DIRS)
     #[arg(long, conflicts_with_all = ["text", "list", "variables", "list_lines"])]
     pub example: bool,
 
-    /// Guru mode: the script may write memory and hold C
+    /// Guru mode: the script may write kernel memory and contain C
     #[arg(short = 'g')]
     pub guru: bool,
 
-    /// Initial value of a global variable
+    /// Set the initial value of a global variable
     #[arg(short = 'G', value_name = "NAME=VALUE", value_parser = assignment)]
     pub globals: Vec<(String, String)>,
 
-    /// Set a limit: MAXACTION, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN, MAXTRYLOCK and more; or define NAME for embedded C
+    /// Set a limit (MAXACTION, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, MAXSTRINGLEN, MAXTRYLOCK and others), or define NAME for embedded C
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     pub defines: Vec<String>,
 
-    /// A further directory of library scripts
+    /// Add a directory of library scripts
     #[arg(short = 'I', value_name = "DIR")]
     pub library: Vec<PathBuf>,
 
-    /// Use the library scripts from this directory
+    /// Use the library scripts in DIR instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     pub tapset: Option<PathBuf>,
 
-    /// Unoptimised: what nothing uses is checked and compiled too
+    /// Do not optimise: check and compile unused code too
     #[arg(short = 'u')]
     pub unoptimised: bool,
 
-    /// A context variable that is not there is 0
+    /// Treat context variables that do not exist as 0
     #[arg(long)]
     pub skip_badvars: bool,
 
-    /// Run-time errors end the handler in silence, not the script
+    /// A run-time error ends the handler silently, and not the script
     #[arg(long)]
     pub suppress_handler_errors: bool,
 
-    /// No limit to the time that handlers take, and 2147483647 statements in one run of a handler (guru mode)
+    /// Do not limit the time that handlers take, and allow 2147483647 statements in one run of a handler (needs -g)
     #[arg(long, requires = "guru")]
     pub suppress_time_limits: bool,
 
-    /// Do not show globals at the end that are written and never read
+    /// Do not print at the end the globals that are written and never read
     #[arg(long)]
     pub no_global_var_display: bool,
 
-    /// Speak the language as SystemTap VERSION did
+    /// Accept the language as it was in SystemTap VERSION
     #[arg(long, value_name = "VERSION", value_parser = language_version)]
     pub compatible: Option<String>,
 
-    /// Whose form argstr of syscall.* has: SystemTap's library or strace
+    /// Format of argstr in syscall.*: as in SystemTap's library, or as strace prints it
     #[arg(long, value_name = "FORM", value_parser = ["systemtap", "strace"], default_value = "systemtap")]
     pub syscall_style: String,
 }
