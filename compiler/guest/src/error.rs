@@ -2,46 +2,70 @@
 
 //! What can keep a guest from running.
 
-use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-#[derive(Debug)]
+/// Why a guest did not run.
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A program or file that a guest is made of is not installed.
+    #[error("no {what} for the guest; looked at {}; try: apt-get install {package}", listed(looked))]
     Missing {
+        /// What it is.
         what: &'static str,
+        /// Where it was looked for.
         looked: Vec<PathBuf>,
+        /// The package that has it.
         package: String,
     },
-    /// No kernel of this release, or none at all, is installed as a whole; with what is there.
+    /// No kernel of this release, or none at all, is installed completely.
+    #[error("{}", no_kernel(wanted.as_deref(), lacking))]
     NoKernel {
+        /// The release; None: any.
         wanted: Option<String>,
+        /// Releases that are there, and what each lacks.
         lacking: Vec<(String, &'static str)>,
     },
-    /// A kernel module that was asked for, or that it depends on, is not in the release's directory.
+    /// A kernel module that was asked for, or that one depends on, is not in the release's directory.
+    #[error("there is no module {name} in /lib/modules/{release}")]
     NoModule {
+        /// The module.
         name: String,
+        /// The kernel's release.
         release: String,
     },
-    /// A shared library that a program needs was found in none of the loader's directories.
+    /// A shared library that a program needs was found in none of the directories of ld.so.
+    #[error("{} needs the shared library {name}, which is in none of the directories of ld.so", program.display())]
     NoLibrary {
+        /// The library.
         name: String,
+        /// The program.
         program: PathBuf,
     },
+    /// A file could not be read or written.
+    #[error("{doing} {}: {error}", path.display())]
     File {
+        /// `reading`, for instance.
         doing: &'static str,
+        /// The file.
         path: PathBuf,
+        /// The system's error.
+        #[source]
         error: io::Error,
     },
-    /// qemu ended before the guest could be spoken to; with what it said.
+    /// qemu ended before the guest could be reached.
+    #[error("qemu did not start: {}", said.trim())]
     Start {
+        /// Its messages.
         said: String,
     },
-    /// The guest did not reach its script within this time; with the end of its console.
+    /// The guest did not reach its script within this time.
+    #[error("the guest did not come up within {} s{}", limit.as_secs(), end_of(console))]
     Boot {
+        /// How long was waited.
         limit: Duration,
+        /// The end of its console.
         console: String,
     },
 }
@@ -53,62 +77,24 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Error::Missing { what, looked, package } => {
-                write!(f, "no {what} for the guest; looked at ")?;
-                for (index, path) in looked.iter().enumerate() {
-                    write!(f, "{}{}", if index > 0 { ", " } else { "" }, path.display())?;
-                }
-                write!(f, "; try: apt-get install {package}")
-            }
-            Error::NoKernel { wanted: Some(release), lacking } => {
-                write!(f, "kernel {release} is not installed completely")?;
-                lacks(f, lacking)?;
-                write!(
-                    f,
-                    "; try: apt-get install linux-image-{release} linux-headers-{release} linux-image-{release}-dbg"
-                )
-            }
-            Error::NoKernel { wanted: None, lacking } => {
-                write!(f, "no kernel with image, headers and debug information is installed for the guest")?;
-                lacks(f, lacking)?;
-                write!(
-                    f,
-                    "; try: apt-get install linux-image-cloud-amd64 linux-headers-cloud-amd64 linux-image-cloud-amd64-dbg"
-                )
-            }
-            Error::NoModule { name, release } => {
-                write!(f, "there is no module {name} in /lib/modules/{release}")
-            }
-            Error::NoLibrary { name, program } => {
-                write!(
-                    f,
-                    "{} needs the shared library {name}, which is in none of the directories of ld.so",
-                    program.display()
-                )
-            }
-            Error::File { doing, path, error } => write!(f, "{doing} {}: {error}", path.display()),
-            Error::Start { said } => write!(f, "qemu did not start: {}", said.trim()),
-            Error::Boot { limit, console } => {
-                let shown: Vec<&str> = console.lines().rev().take(15).collect();
-                write!(f, "the guest did not come up within {} s", limit.as_secs())?;
-                shown.iter().rev().try_for_each(|line| write!(f, "\n  {line}"))
-            }
-        }
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| Path::display(path).to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn no_kernel(wanted: Option<&str>, lacking: &[(String, &'static str)]) -> String {
+    let lacking: String = lacking.iter().map(|(release, what)| format!("; {release} lacks its {what}")).collect();
+    match wanted {
+        Some(release) => format!(
+            "kernel {release} is not installed completely{lacking}; try: apt-get install linux-image-{release} linux-headers-{release} linux-image-{release}-dbg"
+        ),
+        None => format!(
+            "no kernel with image, headers and debug information is installed for the guest{lacking}; try: apt-get install linux-image-cloud-amd64 linux-headers-cloud-amd64 linux-image-cloud-amd64-dbg"
+        ),
     }
 }
 
-fn lacks(f: &mut fmt::Formatter, lacking: &[(String, &'static str)]) -> fmt::Result {
-    lacking.iter().try_for_each(|(release, what)| write!(f, "; {release} lacks its {what}"))
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::File { error, .. } => Some(error),
-            _ => None,
-        }
-    }
+/// The last lines of a console, each on a line of its own behind a line end.
+fn end_of(console: &str) -> String {
+    let lines: Vec<&str> = console.lines().rev().take(15).collect();
+    lines.iter().rev().map(|line| format!("\n  {line}")).collect()
 }

@@ -114,23 +114,28 @@ impl Tree {
             directories.extend(directory.ancestors().map(Path::to_path_buf));
         }
         let mut archive = Archive::default();
-        for directory in directories.iter().filter(|directory| directory.parent().is_some()) {
-            archive.directory(&name_in(directory), 0o755);
-        }
-        archive.directory("tmp", 0o1777);
-        // The kernel opens the console for init before anything is mounted on /dev.
-        archive.device("dev/console", 0o600, (5, 1));
-        archive.device("dev/null", 0o666, (1, 3));
+        let mut add = || {
+            for directory in directories.iter().filter(|directory| directory.parent().is_some()) {
+                archive.directory(&name_in(directory), 0o755)?;
+            }
+            archive.directory("tmp", 0o1777)?;
+            // The kernel opens the console for init before anything is mounted on /dev.
+            archive.device("dev/console", 0o600, (5, 1))?;
+            archive.device("dev/null", 0o666, (1, 3))
+        };
+        let failed = || Error::file("writing", "the guest's file system");
+        add().map_err(failed())?;
         for (path, (content, mode)) in &self.files {
-            match content {
+            let added = match content {
                 Content::Bytes(bytes) => archive.file(&name_in(path), *mode, bytes),
                 Content::Copy(host) => {
                     let bytes = fs::read(host).map_err(Error::file("reading", host))?;
-                    archive.file(&name_in(path), *mode, &bytes);
+                    archive.file(&name_in(path), *mode, &bytes)
                 }
-            }
+            };
+            added.map_err(failed())?;
         }
-        Ok(archive.finish())
+        archive.finish().map_err(failed())
     }
 }
 

@@ -41,13 +41,13 @@ pub(super) struct Ports {
 /// Where qemu is, by PATH and then where distributions put it.
 pub(super) fn find() -> Result<PathBuf, Error> {
     let names = ["qemu-system-x86_64", "qemu-kvm"];
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let directories = std::env::split_paths(&path).chain(["/usr/bin", "/usr/libexec"].map(PathBuf::from));
-    let looked: Vec<PathBuf> = directories.flat_map(|directory| names.map(|name| directory.join(name))).collect();
-    match looked.iter().find(|file| file.is_file()) {
-        Some(file) => Ok(file.clone()),
-        None => Err(Error::Missing { what: "qemu", looked, package: "qemu-system-x86".to_string() }),
-    }
+    let elsewhere: Vec<PathBuf> =
+        ["/usr/bin", "/usr/libexec"].iter().flat_map(|place| names.map(|name| Path::new(place).join(name))).collect();
+    let found = names.iter().find_map(|name| which::which(name).ok());
+    found.or_else(|| elsewhere.iter().find(|file| file.is_file()).cloned()).ok_or_else(|| {
+        let looked = names.map(|name| Path::new("$PATH").join(name)).into_iter().chain(elsewhere).collect();
+        Error::Missing { what: "qemu", looked, package: "qemu-system-x86".to_string() }
+    })
 }
 
 /// First line of `qemu --version`, empty when it does not tell.

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
+use shell_words::quote;
+
 use super::error::Error;
 use super::{End, Guest, Interrupter, Kernel, Outcome, Streams};
 
@@ -104,14 +106,14 @@ impl Session {
         for module in &self.extra_modules {
             guest.extra_module(module);
             let name = super::module_name(&module.to_string_lossy());
-            script.push_str(&format!("modprobe {} || exit 1\n", quoted(&name)));
+            script.push_str(&format!("modprobe {} || exit 1\n", quote(&name)));
         }
         if let Some(program) = self.command.as_deref().and_then(first_program) {
             guest.program(&program, &program)?;
         }
-        let arguments: String = self.arguments.iter().map(|argument| format!(" {}", quoted(argument))).collect();
+        let arguments: String = self.arguments.iter().map(|argument| format!(" {}", quote(argument))).collect();
         match self.rehearsal {
-            false => script.push_str(&format!("exec {LOADER} {}{arguments}\n", quoted(&self.module_path()))),
+            false => script.push_str(&format!("exec {LOADER} {}{arguments}\n", quote(&self.module_path()))),
             true => {
                 // What does not end by itself has been looked at long enough.
                 let seconds =
@@ -119,8 +121,8 @@ impl Session {
                 let name = super::module_name(&self.module_path());
                 script.push_str(&format!(
                     "name={} seconds={seconds}\nset -- {}{arguments}\n",
-                    quoted(&name),
-                    quoted(&self.module_path())
+                    quote(&name),
+                    quote(&self.module_path())
                 ));
                 script.push_str(REHEARSAL);
             }
@@ -150,9 +152,10 @@ fn ended(outcome: Outcome) -> Ended {
 
 /// The host's program that a command begins with: by its path, else by PATH unless the guest's busybox has one.
 fn first_program(command: &str) -> Option<PathBuf> {
-    let word = command.split_whitespace().next()?;
+    // What the shell in the guest does with other words, it says itself.
+    let word = shell_words::split(command).ok()?.into_iter().next()?;
     if word.contains('/') {
-        return Some(PathBuf::from(word)).filter(|path| path.is_absolute() && path.is_file());
+        return Some(PathBuf::from(&word)).filter(|path| path.is_absolute() && path.is_file());
     }
     let is_applet = || {
         std::process::Command::new("/bin/busybox")
@@ -160,17 +163,11 @@ fn first_program(command: &str) -> Option<PathBuf> {
             .output()
             .is_ok_and(|output| String::from_utf8_lossy(&output.stdout).lines().any(|applet| applet == word))
     };
-    let path = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&path).map(|directory| directory.join(word)).find(|path| path.is_file())?;
+    let found = which::which(&word).ok()?;
     let guest_looks_there = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
     let reachable =
         found.parent().is_some_and(|parent| guest_looks_there.iter().any(|known| parent == Path::new(known)));
     (reachable && !is_applet()).then_some(found)
-}
-
-/// One word for a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Signals that came and were not yet passed on, by their place in [`CAUGHT`].

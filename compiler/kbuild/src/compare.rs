@@ -114,7 +114,9 @@ fn strings(data: &[u8]) -> BTreeSet<String> {
 
 fn digest(data: &[u8]) -> String {
     use sha2::Digest;
-    sha2::Sha256::digest(data).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let mut text = hex::encode(sha2::Sha256::digest(data));
+    text.truncate(16);
+    text
 }
 
 fn diff(lines: &mut Vec<String>, what: &str, one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) {

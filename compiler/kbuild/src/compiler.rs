@@ -4,7 +4,7 @@
 //!
 //! `CROSS_COMPILE` stands before the names of a GNU toolchain's programs; `ARCH` is the kernel's Makefile's own business.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -122,11 +122,7 @@ fn variables(wanted: Wanted, command: &str, there: &dyn Fn(&str) -> Option<PathB
 }
 
 fn on_path(command: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let executable = |file: &PathBuf| {
-        std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(&path).map(|directory| directory.join(command)).find(executable)
+    which::which(command).ok()
 }
 
 /// The program's file, by what an upgrade changes.

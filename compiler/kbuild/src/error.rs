@@ -4,40 +4,62 @@
 
 use std::path::PathBuf;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a module was not built. Displayed as one line; [`BuildError::notes`] are the lines below it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
+    /// The kernel's build directory is not installed.
+    #[error("no headers of kernel {release} to build modules with")]
     NoHeaders {
+        /// The kernel's release.
         release: String,
+        /// The directory that is missing.
         looked: PathBuf,
     },
+    /// make is not installed.
+    #[error("no make to build modules with")]
     NoMake,
-    /// `wanted` is a command, `gcc-12`.
+    /// Neither the kernel's compiler nor one of a near version is installed.
+    #[error("no compiler: the kernel was built with {wanted}")]
     NoCompiler {
+        /// The command, `gcc-12`.
         wanted: String,
     },
-    /// The C compiler refused; the lines that say why.
+    /// The C compiler refused the module.
+    #[error("the C compiler refused the module")]
     Compile {
+        /// Its messages.
         lines: Vec<String>,
     },
     /// make failed for another reason.
+    #[error("the kernel's Kbuild failed")]
     Failed {
+        /// The end of its output.
         log: String,
     },
     /// The headers have no scripts/sign-file.
+    #[error("no sign-file to sign the module with")]
     NoSigner {
+        /// Where it was looked for.
         looked: PathBuf,
     },
-    /// Keys were to be where they usually are.
+    /// There are no keys in the usual places.
+    #[error("no key to sign the module with")]
     NoKeys {
+        /// Where they were looked for.
         looked: Vec<PathBuf>,
     },
-    /// sign-file refused.
+    /// sign-file failed.
+    #[error("the module could not be signed")]
     Sign {
+        /// Its output.
         log: String,
     },
     /// A file could not be read or written.
+    #[error("{}: {error}", path.display())]
     File {
+        /// The file.
         path: PathBuf,
+        /// The system's message.
         error: String,
     },
 }
@@ -64,21 +86,3 @@ impl BuildError {
         }
     }
 }
-
-impl std::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BuildError::NoHeaders { release, .. } => write!(f, "no headers of kernel {release} to build modules with"),
-            BuildError::NoMake => write!(f, "no make to build modules with"),
-            BuildError::NoCompiler { wanted } => write!(f, "no compiler: the kernel was built with {wanted}"),
-            BuildError::Compile { .. } => write!(f, "the C compiler refused the module"),
-            BuildError::Failed { .. } => write!(f, "the kernel's Kbuild failed"),
-            BuildError::NoSigner { .. } => write!(f, "no sign-file to sign the module with"),
-            BuildError::NoKeys { .. } => write!(f, "no key to sign the module with"),
-            BuildError::Sign { .. } => write!(f, "the module could not be signed"),
-            BuildError::File { path, error } => write!(f, "{}: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {}

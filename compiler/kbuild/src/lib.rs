@@ -162,7 +162,7 @@ fn stack_usage(directory: &Path) -> Option<String> {
 pub fn identity(build_dir: &Path, runtime: Option<&Path>) -> Result<String, BuildError> {
     let compiler = compiler::choose(build_dir)?;
     let digest = sha2::Digest::finalize(Runtime::read(runtime)?.digest());
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex::encode(digest);
     Ok(format!("{}\n{:?}\n{digest}\n{}", compiler.identity, compiler.make, tree(build_dir)))
 }
 

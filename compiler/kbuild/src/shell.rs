@@ -4,6 +4,8 @@
 //!
 //! A `.cmd` file has the commands of one target as make would run them, by a shell. What comes out here is run without
 //! one; a command that needs more of a shell than quotes and `;` gives None, and the module is then left to Kbuild.
+//!
+//! The crate `shell-words` would take a redirection or a pipe for words, and has no `;`.
 
 /// The programs that follow one another, each as its words. `text` is what a `.cmd` file has after `:=`.
 pub(super) fn commands(text: &str) -> Option<Vec<Vec<String>>> {

@@ -3,9 +3,15 @@
 //! Packages for Red Hat's distributions and their kin: rpm's file format, version 3 (docs/manual/format.md of rpm: lead,
 //! signature, header, payload), with the digests that rpm 4.14 and later verify.
 //!
+//! Not by the crate `rpm`: with its compression by gzip alone it brings 51 crates (0.30.2), among them older versions of sha2
+//! and syn beside ours, for what is two tables of tagged values here.
+//!
 //! A header is a list of tagged values in network order: an index of 16 bytes for each, then their bytes. The tag of a
 //! "region" frames all of them: its value are 16 bytes that point back to the index's start.
 
+use std::io::Write;
+
+use cpio::newc;
 use sha2::{Digest, Sha256};
 
 use super::{Entry, Kind, Package, gzip};
@@ -43,7 +49,7 @@ pub fn write(package: &Package) -> Result<Vec<u8>, String> {
     let size = header.len() + payload.len();
     signature.numbers(1000, INT32, &[size as u32]);
     signature.numbers(1007, INT32, &[archive.len() as u32]);
-    signature.text(273, STRING, &[&hex(&header)]);
+    signature.text(273, STRING, &[&sha256(&header)]);
     let mut signature = signature.finish(REGION_SIGNATURE);
     signature.resize(signature.len().next_multiple_of(8), 0);
     Ok([lead(package), signature, header, payload].concat())
@@ -141,7 +147,7 @@ fn header(package: &Package, payload: &[u8]) -> Header {
     header.text(1125, STRING, &["gzip"]);
     header.text(1126, STRING, &["9"]);
     header.text(5062, STRING, &["utf-8"]);
-    header.text(5092, STRING_ARRAY, &[&hex(payload)]);
+    header.text(5092, STRING_ARRAY, &[&sha256(payload)]);
     header.numbers(5093, INT32, &[SHA256]);
     scripts(&mut header, package);
     relations(&mut header, package, &full);
@@ -245,39 +251,33 @@ fn mode(kind: &Kind) -> u32 {
 
 fn digest(kind: &Kind) -> String {
     match kind {
-        Kind::File { contents, .. } => hex(contents),
+        Kind::File { contents, .. } => sha256(contents),
         Kind::Link(_) | Kind::Directory => String::new(),
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+/// SHA-256 as text.
+fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
 }
 
 /// cpio in the "newc" form, names with `./`; other directories belong to others.
 fn payload(package: &Package) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let mut put = |name: &str, inode: usize, mode: u32, contents: &[u8]| -> Result<(), String> {
-        let size = u32::try_from(contents.len()).map_err(|_| format!("{name}: too large for a package"))?;
-        let fields = [inode as u32, mode, 0, 0, 1, package.time as u32, size, 0, 1, 0, 0, name.len() as u32 + 1, 0];
-        bytes.extend(b"070701");
-        fields.iter().for_each(|field| bytes.extend(format!("{field:08x}").bytes()));
-        bytes.extend(name.bytes().chain([0]));
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes.extend(contents);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        Ok(())
-    };
     for (index, entry) in package.entries.iter().enumerate() {
         let contents: &[u8] = match &entry.kind {
             Kind::File { contents, .. } => contents,
             Kind::Link(target) => target.as_bytes(),
             Kind::Directory => &[],
         };
-        put(&format!("./{}", entry.path), index + 1, mode(&entry.kind), contents)?;
+        let name = format!("./{}", entry.path);
+        let size = u32::try_from(contents.len()).map_err(|_| format!("{name}: too large for a package"))?;
+        let builder = newc::Builder::new(&name).ino(index as u32 + 1).mode(mode(&entry.kind));
+        let mut writer = builder.mtime(package.time as u32).dev_minor(1).write(&mut bytes, size);
+        let written = writer.write_all(contents).and_then(|()| writer.finish());
+        written.map_err(|error| format!("{name}: {error}"))?;
     }
-    put("TRAILER!!!", 0, 0, &[])?;
-    Ok(bytes)
+    newc::trailer(bytes).map_err(|error| format!("writing an archive: {error}"))
 }
 
 #[cfg(test)]
@@ -324,7 +324,7 @@ mod tests {
         }
         assert_eq!(rpm(&["-qpc"]), "/etc/spile/fix.conf\n");
         let dump = rpm(&["-qp", "--dump"]);
-        assert!(dump.contains("0100644 root root 1 0 0 X") && dump.contains(&hex(b"module")), "{dump}");
+        assert!(dump.contains("0100644 root root 1 0 0 X") && dump.contains(&sha256(b"module")), "{dump}");
         let files = std::process::Command::new("sh")
             .args(["-c", "rpm2cpio \"$1\" | cpio -t 2>&1", "sh"])
             .arg(&path)

@@ -1,69 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Writes archives in the form of tar (POSIX.1-2008, pax, "ustar Interchange Format") and ar (deb(5)).
+//! Writes archives: tar (POSIX.1-2008, pax, "ustar Interchange Format") and ar (deb(5)).
+//!
+//! `ar` is written here and not by the crate of that name: a package has three members with fixed names, and the format is
+//! a line of text before each.
+
+use tar::{Builder, EntryType, Header};
 
 use super::{Entry, Kind};
 
-const BLOCK: usize = 512;
-
 /// Entries with all the directories above them, owned by root, named `./PATH`. `time`: of every entry, seconds since 1970.
-/// A path that is too long for the format is told.
+/// Nothing else of this host is in the archive, so that the same entries give the same bytes. The error names a path that is
+/// too long for the format.
 pub fn tar(entries: &[Entry], time: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
+    let mut archive = Builder::new(Vec::new());
+    let mut add = |name: String, kind: EntryType, mode: u32, contents: &[u8], target: Option<&str>| {
+        let failed = |error| format!("{name}: {error}");
+        let mut header = Header::new_ustar();
+        set_path(&mut header, &name)?;
+        if let Some(target) = target {
+            header.set_link_name_literal(target).map_err(failed)?;
+        }
+        header.set_entry_type(kind);
+        header.set_mode(mode);
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_username("root").and_then(|()| header.set_groupname("root")).map_err(failed)?;
+        header.set_size(contents.len() as u64);
+        header.set_mtime(time);
+        header.set_cksum();
+        archive.append(&header, contents).map_err(failed)
+    };
     for directory in super::directories(entries) {
-        header(&mut bytes, &format!("./{directory}/"), b'5', 0o755, 0, "", time)?;
+        add(format!("./{directory}/"), EntryType::Directory, 0o755, &[], None)?;
     }
     for entry in entries {
         let name = format!("./{}", entry.path);
         match &entry.kind {
-            Kind::File { contents, mode, .. } => {
-                header(&mut bytes, &name, b'0', *mode, contents.len(), "", time)?;
-                bytes.extend_from_slice(contents);
-                bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
-            }
-            Kind::Link(target) => header(&mut bytes, &name, b'2', 0o777, 0, target, time)?,
+            Kind::File { contents, mode, .. } => add(name, EntryType::Regular, *mode, contents, None)?,
+            Kind::Link(target) => add(name, EntryType::Symlink, 0o777, &[], Some(target))?,
             // It has come above.
             Kind::Directory => {}
         }
     }
-    bytes.resize(bytes.len() + 2 * BLOCK, 0);
-    Ok(bytes)
+    archive.into_inner().map_err(|error| format!("writing an archive: {error}"))
 }
 
-fn header(
-    bytes: &mut Vec<u8>,
-    name: &str,
-    kind: u8,
-    mode: u32,
-    size: usize,
-    link: &str,
-    time: u64,
-) -> Result<(), String> {
-    let mut block = [0u8; BLOCK];
-    let mut put = |at: usize, room: usize, text: &str| match text.len() <= room {
-        true => {
-            block.iter_mut().skip(at).zip(text.bytes()).for_each(|(to, from)| *to = from);
-            Ok(())
-        }
-        false => Err(format!("{name}: too long for a package")),
-    };
-    put(0, 100, name)?;
-    put(100, 7, &format!("{mode:07o}"))?;
-    put(108, 7, "0000000")?;
-    put(116, 7, "0000000")?;
-    put(124, 11, &format!("{size:011o}"))?;
-    put(136, 11, &format!("{time:011o}"))?;
-    // The checksum counts itself as blanks.
-    put(148, 8, "        ")?;
-    put(157, 100, link)?;
-    put(257, 8, "ustar\x0000")?;
-    put(265, 32, "root")?;
-    put(297, 32, "root")?;
-    block[156] = kind;
-    let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
-    let digits = format!("{sum:06o}\0 ");
-    block.iter_mut().skip(148).zip(digits.bytes()).for_each(|(to, from)| *to = from);
-    bytes.extend_from_slice(&block);
+/// Puts the name into the header as it is: `Header::set_path` leaves out the `./` that dpkg's own archives have.
+fn set_path(header: &mut Header, name: &str) -> Result<(), String> {
+    let too_long = || format!("{name}: too long for a package");
+    let header = header.as_ustar_mut().ok_or_else(too_long)?;
+    let field = header.name.get_mut(..name.len()).ok_or_else(too_long)?;
+    field.copy_from_slice(name.as_bytes());
     Ok(())
 }
 
@@ -90,7 +78,7 @@ mod tests {
         let file = Entry::file("usr/lib/x", 0o640, b"text\n".to_vec());
         let link = Entry { path: "usr/y".into(), kind: Kind::Link("lib/x".into()) };
         let bytes = tar(&[file, link], 86_400).unwrap();
-        assert_eq!(bytes.len() % BLOCK, 0);
+        assert_eq!(bytes.len() % 512, 0);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.tar");
         std::fs::write(&path, bytes).unwrap();
@@ -104,7 +92,8 @@ mod tests {
             "{listing}"
         );
         assert!(lines[3].ends_with("./usr/y -> lib/x"), "{listing}");
-        assert!(tar(&[Entry::file(&"x".repeat(101), 0o644, Vec::new())], 0).is_err());
+        let long = tar(&[Entry::file(&"x".repeat(101), 0o644, Vec::new())], 0);
+        assert!(long.unwrap_err().ends_with("too long for a package"));
     }
 
     #[test]

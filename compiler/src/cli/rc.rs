@@ -38,7 +38,9 @@ pub fn with_words(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String>
     Ok(arguments)
 }
 
-/// The words of a line.
+/// The words of a line. `variable` gives the value of `$NAME`. The error says what is not finished.
+///
+/// The crate `shell-words` knows neither variables nor `~`, which rc files use.
 pub fn split(line: &str, variable: &dyn Fn(&str) -> String) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

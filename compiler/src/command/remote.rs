@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nix::libc;
+use shell_words::quote;
 use spile_abi::escape;
 use spilerun::signals::Signals;
 
@@ -289,18 +290,17 @@ fn without_remotes(words: &[OsString]) -> Vec<OsString> {
 
 /// What a shell does there: takes the module, runs it until it ends or nobody holds our end any more, and leaves nothing.
 fn far_script(module: &Path, bytes: usize, number: usize, host: &Host, arguments: &[String]) -> String {
-    let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
     let name = module.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let words: String = arguments.iter().map(|word| format!("{} ", quoted(word))).collect();
+    let words: String = arguments.iter().map(|word| format!("{} ", quote(word))).collect();
     let script = format!(
         "d=$(mktemp -d) || exit 1; trap 'rm -rf \"$d\"' EXIT; head -c {bytes} >\"$d/\"{name} || exit 1; exec 3<&0; PATH=$PATH:/usr/sbin:/sbin; \
          spilerun {words}-r {remote} \"$d/\"{name} 3<&- </dev/null & p=$!; \
          {{ cat <&3; kill -TERM $p; }} >/dev/null 2>&1 & w=$!; exec 3<&-; wait $p; s=$?; kill $w 2>/dev/null; exit $s",
-        name = quoted(&name),
-        remote = quoted(&format!("{number}:{}", host.uri)),
+        name = quote(&name),
+        remote = quote(&format!("{number}:{}", host.uri)),
     );
     // The user's own shell there may be another one.
-    format!("exec sh -c {}", quoted(&script))
+    format!("exec sh -c {}", quote(&script))
 }
 
 #[cfg(test)]

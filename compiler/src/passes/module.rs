@@ -44,7 +44,8 @@ impl Name {
         for script in scripts {
             hash.update(&session.sources.file(script.file).bytes);
         }
-        let digest: String = hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let mut digest = hex::encode(hash.finalize());
+        digest.truncate(12);
         // Tools that look for SystemTap's modules know them by this prefix.
         let stem = format!("{}_{digest}", if session.options.as_stap { "stap" } else { "spile" });
         Name { compiled: if numbered { finished::numbered(&stem, 0) } else { stem }, numbered }

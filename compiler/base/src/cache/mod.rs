@@ -66,8 +66,11 @@ impl Kind {
 pub struct Key(String);
 
 impl Key {
+    /// The key for what `hash` was fed with.
     pub fn new(hash: Sha256) -> Key {
-        Key(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+        let mut text = hex::encode(hash.finalize());
+        text.truncate(32);
+        Key(text)
     }
 
     pub fn text(&self) -> &str {
