@@ -15,6 +15,7 @@ use tempfile::TempDir;
 const PREFIX: &str = "spile-";
 const LOCK: &str = ".lock";
 
+/// A private directory for temporary files; dropping it removes it.
 pub struct Scratch {
     // Dropped in this order: nobody may find the directory unlocked while it is there.
     directory: TempDir,
@@ -31,6 +32,7 @@ impl Scratch {
         Ok(Scratch { directory, _lock: lock })
     }
 
+    /// The directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -15,9 +15,12 @@ use super::{End, Guest, Kernel, Streams, qemu};
 /// A guest under KVM is up in less than two seconds.
 const TRIAL: Duration = Duration::from_secs(10);
 
+/// Who executes the guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceleration {
+    /// The CPU, by the host's KVM.
     Kvm,
+    /// qemu, by translating them.
     Tcg,
     /// By translation, with a clock that goes on by 1 ns for each instruction executed: costs can be counted. One CPU.
     Counting,

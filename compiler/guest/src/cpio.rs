@@ -16,9 +16,9 @@ pub struct Archive {
     inode: u32,
 }
 
-const DIRECTORY: u32 = 0o040000;
-const REGULAR: u32 = 0o100000;
-const CHARACTER: u32 = 0o020000;
+const DIRECTORY: u32 = 0o040_000;
+const REGULAR: u32 = 0o100_000;
+const CHARACTER: u32 = 0o020_000;
 
 impl Archive {
     /// Adds a directory. `mode`: permission bits only, here and below. An error: the entry is larger than 4 GiB, here too.

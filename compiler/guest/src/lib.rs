@@ -82,6 +82,7 @@ impl Guest {
         }
     }
 
+    /// The kernel that it boots.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
@@ -137,11 +138,13 @@ impl Guest {
         self
     }
 
+    /// Sets the size of its memory, in MiB.
     pub fn memory_mib(&mut self, memory_mib: u32) -> &mut Guest {
         self.memory_mib = memory_mib;
         self
     }
 
+    /// Sets the number of its CPUs.
     pub fn cpus(&mut self, cpus: u32) -> &mut Guest {
         self.cpus = cpus.max(1);
         self
@@ -216,6 +219,7 @@ pub enum End {
 /// What is left of a guest.
 #[derive(Debug)]
 pub struct Outcome {
+    /// How it ended.
     pub end: End,
     /// What the kernel wrote to its console; the messages above "notice" only, as long as it does not panic.
     pub console: String,
@@ -252,6 +256,7 @@ impl Interrupter {
 }
 
 impl Running {
+    /// What other threads can reach into the guest with.
     pub fn interrupter(&self) -> Interrupter {
         Interrupter(self.control.clone())
     }

@@ -80,12 +80,12 @@ fn read_needs(bytes: &[u8]) -> Option<Needs> {
     let text = |offset: u64| {
         let address = strings.checked_add(offset)?;
         let in_segment = segments.iter().find_map(|segment| {
-            let start = address.checked_sub(segment.p_vaddr(endian).into())?;
+            let start = address.checked_sub(segment.p_vaddr(endian))?;
             let data = segment.data(endian, bytes).ok()?;
             data.get(usize::try_from(start).ok()?..).filter(|_| segment.p_type(endian) == elf::PT_LOAD)
         })?;
         let end = in_segment.iter().position(|byte| *byte == 0)?;
-        Some(String::from_utf8_lossy(&in_segment[..end]).into_owned())
+        Some(String::from_utf8_lossy(in_segment.get(..end)?).into_owned())
     };
     for (tag, value) in entries {
         if tag == elf::DT_NEEDED {

@@ -17,6 +17,7 @@ use super::{End, Guest, Interrupter, Kernel, Outcome, Streams};
 /// A compiled script and what it needs in its guest.
 #[derive(Clone, Debug)]
 pub struct Session {
+    /// The kernel to boot.
     pub kernel: Kernel,
     /// The script's `.ko`.
     pub module: PathBuf,
@@ -40,7 +41,10 @@ pub enum Ended {
     /// The loader's exit status.
     Exited(i32),
     /// The kernel died, or was ended by the third signal; with the end of its console.
-    Died { console: String },
+    Died {
+        /// The last lines of its console.
+        console: String,
+    },
 }
 
 const MODULE: &str = "/root/script.ko";
@@ -145,7 +149,8 @@ fn ended(outcome: Outcome) -> Ended {
         End::Exited(status) => Ended::Exited(status),
         End::Died | End::Killed => {
             let lines: Vec<&str> = outcome.console.lines().collect();
-            Ended::Died { console: lines[lines.len().saturating_sub(40)..].join("\n") }
+            let skipped = lines.len().saturating_sub(40);
+            Ended::Died { console: lines.into_iter().skip(skipped).collect::<Vec<_>>().join("\n") }
         }
     }
 }

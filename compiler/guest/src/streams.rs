@@ -15,15 +15,19 @@ use super::send_signal;
 /// A file of this size cannot come out of a guest; a larger one in a header is a broken header.
 const LARGEST_FILE: u64 = 1 << 30;
 
+/// Takes a file by its name and contents.
+pub type TakeFile = Box<dyn FnMut(&str, &[u8]) + Send>;
+
 /// Where the guest's output goes.
 pub struct Streams {
     /// The script's standard output, as it comes.
     pub stdout: Box<dyn Write + Send>,
+    /// The script's standard error, as it comes.
     pub stderr: Box<dyn Write + Send>,
     /// The console, as it comes; it is kept in the outcome anyway.
     pub console: Box<dyn Write + Send>,
     /// Told each file when the guest has handed it over; they are kept in the outcome anyway.
-    pub file: Box<dyn FnMut(&str, &[u8]) + Send>,
+    pub file: TakeFile,
     /// Told, a line at a time, what takes long.
     pub notice: Box<dyn FnMut(&str) + Send>,
 }
@@ -131,7 +135,7 @@ fn each_chunk(mut port: UnixStream, mut take: impl FnMut(&[u8])) {
     loop {
         match port.read(&mut buffer) {
             Ok(0) => return,
-            Ok(size) => take(&buffer[..size]),
+            Ok(size) => take(buffer.get(..size).unwrap_or(&buffer)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return,
         }

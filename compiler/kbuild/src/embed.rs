@@ -53,10 +53,10 @@ impl Runtime {
                 let path = entry.map_err(|error| failed(&next, error))?.path();
                 if path.is_dir() {
                     open.push(path);
-                } else if let Ok(inner) = path.strip_prefix(directory) {
-                    if is_source(inner) {
-                        files.insert(inner.to_path_buf(), std::fs::read(&path).map_err(|error| failed(&path, error))?);
-                    }
+                } else if let Ok(inner) = path.strip_prefix(directory)
+                    && is_source(inner)
+                {
+                    files.insert(inner.to_path_buf(), std::fs::read(&path).map_err(|error| failed(&path, error))?);
                 }
             }
         }

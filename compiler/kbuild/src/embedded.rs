@@ -12,7 +12,7 @@ use object::{Object, ObjectSection};
 use sha2::Digest;
 
 use super::recipe::Steps;
-use super::replay::{Complaint, Failure, Shelf, Shop, run_all};
+use super::replay::{Complaint, Failure, ObjectCache, Workplace, run_all};
 use super::{BuildError, make};
 use spile_base::cache::{Entry, Inputs, Key, Kind};
 
@@ -28,19 +28,20 @@ pub(super) struct Made {
     pub(super) headers: Vec<PathBuf>,
 }
 
-/// Makes `embedded.o` in the shop's work directory, from the shelf if it is there and no header changed since.
+/// Makes `embedded.o` in the workplace's work directory, from the objects_cache if it is there and no header changed since.
 pub(super) fn make(
     steps: &Steps,
     text: &[u8],
     name: &str,
-    shop: &Shop,
-    shelf: Option<&Shelf>,
+    workplace: &Workplace,
+    objects_cache: Option<&ObjectCache>,
 ) -> Result<Made, Failure> {
-    let source = shop.work.join("embedded.c");
-    let object = shop.work.join("embedded.o");
+    let source = workplace.work.join("embedded.c");
+    let object = workplace.work.join("embedded.o");
     make::write(&source, text)?;
-    let key = shelf.map(|shelf| key(shelf, text));
-    let kept = shelf.zip(key.as_ref()).and_then(|(shelf, key)| shelf.cache.get(Kind::Embedded, key));
+    let key = objects_cache.map(|objects_cache| key(objects_cache, text));
+    let kept =
+        objects_cache.zip(key.as_ref()).and_then(|(objects_cache, key)| objects_cache.cache.get(Kind::Embedded, key));
     let kept =
         kept.and_then(|entry| Some((Inputs::from_text(entry.text("headers")?), entry.part("o").map(<[u8]>::to_vec))));
     let kept = kept.filter(|(headers, _)| headers.is_unchanged());
@@ -53,26 +54,26 @@ pub(super) fn make(
         compile.push(format!("-Wp,-MMD,\u{1}/{HEADERS}"));
     }
     // An entry without object: it is known that the name gets into it.
-    let named = kept.is_some() || shelf.is_none();
-    run_all(&commands, if named { name } else { ANY_MODULE }, &[], shop).map_err(refused)?;
-    let headers = read_headers(shop);
+    let named = kept.is_some() || objects_cache.is_none();
+    run_all(&commands, if named { name } else { ANY_MODULE }, &[], workplace).map_err(refused)?;
+    let headers = read_headers(workplace);
     let mut bytes = make::read(&object)?;
     let anonymous = !named && !has_name(&bytes);
-    if let (Some(shelf), Some(key), false) = (shelf, &key, named) {
+    if let (Some(objects_cache), Some(key), false) = (objects_cache, &key, named) {
         let first = String::from_utf8_lossy(text).lines().next().unwrap_or_default().to_string();
         let entry = Entry::new(&first).with("headers", Inputs::of(headers.clone()).to_text());
         let entry = if anonymous { entry.with("o", std::mem::take(&mut bytes)) } else { entry };
-        shelf.cache.put(Kind::Embedded, key, &entry);
+        objects_cache.cache.put(Kind::Embedded, key, &entry);
     }
     if !named && !anonymous {
-        run_all(&commands, name, &[], shop).map_err(refused)?;
+        run_all(&commands, name, &[], workplace).map_err(refused)?;
     }
     Ok(Made { cached: false, headers })
 }
 
-fn key(shelf: &Shelf, text: &[u8]) -> Key {
+fn key(objects_cache: &ObjectCache, text: &[u8]) -> Key {
     let mut hash = sha2::Sha256::new();
-    hash.update(shelf.key.text());
+    hash.update(objects_cache.key.text());
     hash.update(text);
     Key::new(hash)
 }
@@ -98,10 +99,10 @@ fn has_name(bytes: &[u8]) -> bool {
 
 /// From a rule for make: `embedded.o: a.h \` and so on. A path with a space is one that is never found again, which makes
 /// the object again each time.
-fn read_headers(shop: &Shop) -> Vec<PathBuf> {
-    let text = std::fs::read_to_string(shop.work.join(HEADERS)).unwrap_or_default();
+fn read_headers(workplace: &Workplace) -> Vec<PathBuf> {
+    let text = std::fs::read_to_string(workplace.work.join(HEADERS)).unwrap_or_default();
     let words = text.split_whitespace().filter(|word| *word != "\\" && !word.ends_with(':'));
-    words.map(|word| shop.directory.join(word)).filter(|path| !path.starts_with(shop.work)).collect()
+    words.map(|word| workplace.directory.join(word)).filter(|path| !path.starts_with(workplace.work)).collect()
 }
 
 #[cfg(test)]
@@ -112,7 +113,7 @@ mod tests {
     fn headers_of_a_rule() {
         let directory = tempfile::tempdir().unwrap();
         let work = directory.path();
-        let shop = Shop {
+        let workplace = Workplace {
             work,
             directory: Path::new("/k"),
             environment: Vec::new(),
@@ -124,7 +125,7 @@ mod tests {
             work.display()
         );
         std::fs::write(work.join(HEADERS), text).unwrap();
-        assert_eq!(read_headers(&shop), [Path::new("/usr/h.h"), Path::new("/k/./include/a.h")]);
+        assert_eq!(read_headers(&workplace), [Path::new("/usr/h.h"), Path::new("/k/./include/a.h")]);
     }
 
     #[test]

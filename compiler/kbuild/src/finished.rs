@@ -35,6 +35,7 @@ pub struct Facts<'a> {
     pub options: &'a str,
     /// All that pass 1 read.
     pub sources: &'a SourceMap,
+    /// Release of the kernel that it is for.
     pub release: &'a str,
     /// From [`crate::identity`].
     pub build: &'a str,
@@ -121,7 +122,8 @@ pub fn rename(module: &mut [u8], from: &str, to: &str) {
     let mut at = 0;
     while let Some(rest) = module.get(at..) {
         let Some(found) = find_bytes(rest, from.as_bytes()) else { return };
-        module[at + found..at + found + to.len()].copy_from_slice(to.as_bytes());
+        let place = module.iter_mut().skip(at + found);
+        place.zip(to.bytes()).for_each(|(byte, new)| *byte = new);
         at += found + to.len();
     }
 }
@@ -132,7 +134,7 @@ fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
         at += bytes.get(at..)?.iter().position(|byte| byte == first)?;
-        if bytes[at + 1..].starts_with(rest) {
+        if bytes.get(at + 1..)?.starts_with(rest) {
             return Some(at);
         }
         at += 1;

@@ -39,18 +39,22 @@ use spile_base::cache::{Cache, Key, Kind};
 /// The C of one module.
 #[derive(Clone, Debug)]
 pub struct Sources {
+    /// The script's C, which includes `script.h` alone.
     pub script: String,
+    /// Embedded C, which includes kernel headers; None if the script has none.
     pub embedded: Option<String>,
 }
 
 /// What is to be built.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// Release of the kernel to build for.
     pub release: String,
     /// Headers and Makefiles of the kernel.
     pub build_dir: PathBuf,
     /// Module name.
     pub module: String,
+    /// The C text.
     pub sources: Sources,
     /// Instead of the runtime that is part of this program; its Makefile.kbuild stands beside the directory.
     pub runtime: Option<PathBuf>,
@@ -58,6 +62,7 @@ pub struct Request {
     pub kbuild: bool,
     /// `NAME=VALUE` for make.
     pub make: Vec<String>,
+    /// How many `-v` pass 4 got.
     pub verbosity: u8,
 }
 
@@ -74,6 +79,7 @@ pub struct Built {
     pub module: PathBuf,
     /// For people, with `-v`.
     pub notes: Vec<String>,
+    /// Warnings for the user, a line each.
     pub warnings: Vec<String>,
     /// Files outside that went into it and that were only known then.
     pub inputs: Vec<PathBuf>,
@@ -120,8 +126,9 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
                     script: request.sources.script.as_bytes(),
                     embedded: request.sources.embedded.as_ref().map(String::as_bytes),
                 };
-                let shelf = replay::Shelf { cache, key: &key };
-                match replay::follow_with(steps, &recipe.plain, &source, &runtime, request, work, Some(&shelf)) {
+                let objects_cache = replay::ObjectCache { cache, key: &key };
+                match replay::follow_with(steps, &recipe.plain, &source, &runtime, request, work, Some(&objects_cache))
+                {
                     Ok(made) => {
                         if made.embedded_cached {
                             built.notes.push("embedded C: cached".into());
@@ -134,12 +141,12 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
                     }
                     Err(replay::Failure::Refused(error)) => return Err(error),
                     Err(replay::Failure::Unable(reason)) => {
-                        built.notes.push(format!("left to Kbuild: {}", first_lines(&reason)))
+                        built.notes.push(format!("left to Kbuild: {}", first_lines(&reason)));
                     }
                 }
             }
             Err(ref why) => {
-                built.notes.push(format!("modules for this kernel are left to Kbuild: {}", first_lines(why)))
+                built.notes.push(format!("modules for this kernel are left to Kbuild: {}", first_lines(why)));
             }
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn describe(info: &[u8], reference: &str, module: &Module, symvers: &
         Builder::read64(info).map_err(|error| format!("reading the reference module's description: {error}"))?;
     builder.sections.iter_mut().filter(|section| is_debug(&section.name)).for_each(|section| section.delete = true);
     let find = |builder: &Builder, name: &str| {
-        builder.sections.iter().find(|section| *section.name == *name.as_bytes()).map(|section| section.id())
+        builder.sections.iter().find(|section| *section.name == *name.as_bytes()).map(object::build::elf::Section::id)
     };
     if find(&builder, "__version_ext_crcs").is_some() {
         return Err("the kernel has extended module versions".into());
@@ -68,7 +68,7 @@ pub(super) fn describe(info: &[u8], reference: &str, module: &Module, symvers: &
     })?;
     let this = find(&builder, ".gnu.linkonce.this_module").ok_or("the reference module has no struct module")?;
     rename(data(&mut builder, this)?, reference, module.name)?;
-    for symbol in builder.symbols.iter_mut() {
+    for symbol in &mut builder.symbols {
         let name = String::from_utf8_lossy(&symbol.name).into_owned();
         if let Some(rest) = name.strip_prefix(reference).filter(|rest| rest.starts_with('.')) {
             symbol.name = format!("{}{rest}", module.name).into_bytes().into();
@@ -132,12 +132,11 @@ impl Used {
     }
 }
 
+/// A symbol, and the checksum of what it is declared as.
+type Version = (String, u64);
+
 /// The table of versions, those of `old` in their order, and the names of the modules that others come from.
-fn choose_versions(
-    old: &[(String, u64)],
-    used: &Used,
-    symvers: &Path,
-) -> Result<(Vec<(String, u64)>, Vec<String>), String> {
+fn choose_versions(old: &[Version], used: &Used, symvers: &Path) -> Result<(Vec<Version>, Vec<String>), String> {
     let is_used = |name: &str| name == LAYOUT || used.needed.contains(name) || used.weak.contains(name);
     let mut versions: Vec<(String, u64)> = old.iter().filter(|(name, _)| is_used(name)).cloned().collect();
     let known: BTreeSet<&str> = old.iter().map(|(name, _)| name.as_str()).collect();
@@ -177,7 +176,7 @@ fn parse_versions(bytes: &[u8]) -> Result<Vec<(String, u64)>, String> {
     };
     let entries: Option<Vec<_>> = bytes.chunks(VERSION_BYTES).map(entry).collect();
     entries
-        .filter(|_| bytes.len() % VERSION_BYTES == 0)
+        .filter(|_| bytes.len().is_multiple_of(VERSION_BYTES))
         .ok_or_else(|| "the table of versions has an unknown form".into())
 }
 
@@ -233,11 +232,11 @@ fn rename(bytes: &mut [u8], old: &str, new: &str) -> Result<(), String> {
     let [at] = places.as_slice() else { return Err("struct module does not have its name once".into()) };
     let length = old.len().max(new.len()) + 1;
     let room = bytes.get_mut(*at..*at + length).ok_or("struct module has no room for the name")?;
-    if room[old.len()..].iter().any(|byte| *byte != 0) {
+    if room.iter().skip(old.len()).any(|byte| *byte != 0) {
         return Err("struct module has no room for the name".into());
     }
-    room.fill(0);
-    room[..new.len()].copy_from_slice(new.as_bytes());
+    let padded = new.bytes().chain(std::iter::repeat(0));
+    room.iter_mut().zip(padded).for_each(|(byte, new)| *byte = new);
     Ok(())
 }
 

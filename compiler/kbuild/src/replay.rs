@@ -48,7 +48,7 @@ impl From<BuildError> for Failure {
 }
 
 /// Where and how commands run.
-pub(super) struct Shop<'a> {
+pub(super) struct Workplace<'a> {
     pub(super) work: &'a Path,
     pub(super) directory: &'a Path,
     /// `NAME=VALUE`
@@ -58,9 +58,9 @@ pub(super) struct Shop<'a> {
     pub(super) stages: Mutex<Vec<Stage>>,
 }
 
-impl Shop<'_> {
+impl Workplace<'_> {
     fn took(&self, what: &str, started: Instant) {
-        let mut stages = self.stages.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut stages = self.stages.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         stages.push((what.to_string(), started.elapsed()));
     }
 }
@@ -72,7 +72,7 @@ pub(super) struct Complaint {
 }
 
 /// Where an embedded unit's object may be kept.
-pub(super) struct Shelf<'a> {
+pub(super) struct ObjectCache<'a> {
     pub(super) cache: &'a Cache,
     /// Key of the recipe.
     pub(super) key: &'a Key,
@@ -100,7 +100,7 @@ pub(super) struct Made {
     pub(super) stages: Vec<Stage>,
 }
 
-/// As [`follow`]; the embedded unit's object is taken from the shelf, or put there.
+/// As [`follow`]; the embedded unit's object is taken from the objects_cache, or put there.
 pub(super) fn follow_with(
     steps: &Steps,
     plain: &[u8],
@@ -108,7 +108,7 @@ pub(super) fn follow_with(
     runtime: &Runtime,
     request: &Request,
     work: &Path,
-    shelf: Option<&Shelf>,
+    objects_cache: Option<&ObjectCache>,
 ) -> Result<Made, Failure> {
     runtime.unpack_headers(work)?;
     for (file, bytes) in &steps.files {
@@ -117,7 +117,7 @@ pub(super) fn follow_with(
     make::write(&work.join("spile_plain.o"), plain)?;
     make::write(&work.join("script.c"), source.script)?;
     let directory = if steps.in_work { work } else { &request.build_dir };
-    let shop = Shop {
+    let workplace = Workplace {
         work,
         directory,
         environment: recipe::specialize(&steps.environment, work, source.name, &[]),
@@ -125,9 +125,10 @@ pub(super) fn follow_with(
         stages: Mutex::default(),
     };
     let (script, embedded) = std::thread::scope(|scope| {
-        let embedded =
-            source.embedded.map(|text| scope.spawn(|| embedded::make(steps, text, source.name, &shop, shelf)));
-        let script = run_all(&steps.script, source.name, &[], &shop);
+        let embedded = source
+            .embedded
+            .map(|text| scope.spawn(|| embedded::make(steps, text, source.name, &workplace, objects_cache)));
+        let script = run_all(&steps.script, source.name, &[], &workplace);
         // SANITY: a panic there is a bug, and goes on here.
         (script, embedded.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
     });
@@ -142,7 +143,7 @@ pub(super) fn follow_with(
     let list: String = objects.iter().map(|object| format!("{object}\n")).collect();
     make::write(&work.join(format!("{}.mod", source.name)), list.as_bytes())?;
     let unable = |complaint: Complaint| Failure::Unable(format!("{}: {}", complaint.program, complaint.text));
-    run_all(&steps.module, source.name, &objects, &shop).map_err(unable)?;
+    run_all(&steps.module, source.name, &objects, &workplace).map_err(unable)?;
     let linked = make::read(&work.join(format!("{}.o", source.name)))?;
     let source_version = source_version(source);
     let module = modpost::Module { name: source.name, object: &linked, source_version: &source_version };
@@ -150,37 +151,43 @@ pub(super) fn follow_with(
     let info = modpost::describe(&steps.info, recipe::REFERENCE, &module, &request.build_dir.join("Module.symvers"))
         .map_err(Failure::Unable)?;
     make::write(&work.join(format!("{}.mod.o", source.name)), &info)?;
-    shop.took("versions and information", started);
-    run_all(&steps.last, source.name, &[], &shop).map_err(unable)?;
+    workplace.took("versions and information", started);
+    run_all(&steps.last, source.name, &[], &workplace).map_err(unable)?;
     let module = work.join(format!("{}.ko", source.name));
     if !module.is_file() {
         return Err(Failure::Unable("the last link made no module".into()));
     }
     let (embedded_cached, headers) = embedded.map_or((false, Vec::new()), |made| (made.cached, made.headers));
-    let stages = shop.stages.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let stages = workplace.stages.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     Ok(Made { module, embedded_cached, headers, stages })
 }
 
 /// Runs commands, one after the other, until one fails.
-pub(super) fn run_all(commands: &[Words], name: &str, objects: &[String], shop: &Shop) -> Result<(), Complaint> {
-    commands.iter().try_for_each(|words| run(&recipe::specialize(words, shop.work, name, objects), shop))
+pub(super) fn run_all(
+    commands: &[Words],
+    name: &str,
+    objects: &[String],
+    workplace: &Workplace,
+) -> Result<(), Complaint> {
+    commands.iter().try_for_each(|words| run(&recipe::specialize(words, workplace.work, name, objects), workplace))
 }
 
-fn run(words: &[String], shop: &Shop) -> Result<(), Complaint> {
+fn run(words: &[String], workplace: &Workplace) -> Result<(), Complaint> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-    let path = if program.contains('/') { shop.directory.join(program) } else { PathBuf::from(program) };
+    let path = if program.contains('/') { workplace.directory.join(program) } else { PathBuf::from(program) };
     let mut command = Command::new(path);
-    make::environment(&mut command, shop.work);
-    command.envs(shop.environment.iter().filter_map(|variable| variable.split_once('=')));
-    command.args(arguments).current_dir(shop.directory).stdin(Stdio::null());
+    make::environment(&mut command, workplace.work);
+    command.envs(workplace.environment.iter().filter_map(|variable| variable.split_once('=')));
+    command.args(arguments).current_dir(workplace.directory).stdin(Stdio::null());
     let complaint = |text: String| Complaint { program: program.clone(), text };
     let started = Instant::now();
     let output = command.output().map_err(|error| complaint(error.to_string()))?;
     let made = words.iter().skip_while(|word| *word != "-o").nth(1).or(words.last());
     let made = made.and_then(|path| Path::new(path).file_name()).unwrap_or_default().to_string_lossy();
-    shop.took(&format!("{} for {made}", Path::new(program).file_name().unwrap_or_default().to_string_lossy()), started);
+    workplace
+        .took(&format!("{} for {made}", Path::new(program).file_name().unwrap_or_default().to_string_lossy()), started);
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    if shop.verbosity >= 3 {
+    if workplace.verbosity >= 3 {
         eprintln!("  {}", spile_abi::escape::line(&words.join(" ")));
         eprint!("{}", spile_abi::escape::lines(&text));
     }

@@ -30,11 +30,15 @@ pub const LOADER: &str = "spile-loader";
 /// What one package is.
 #[derive(Clone, Debug)]
 pub struct Package {
+    /// The package's name.
     pub name: String,
+    /// Its version, without a revision of the package.
     pub version: String,
     /// One line, no full stop.
     pub summary: String,
+    /// What it is, in several lines.
     pub description: String,
+    /// `NAME <ADDRESS>` of whoever made it.
     pub maintainer: String,
     /// Names of packages.
     pub depends: Vec<String>,
@@ -42,6 +46,7 @@ pub struct Package {
     pub stands_for: Vec<(String, String)>,
     /// Sorted by path.
     pub entries: Vec<Entry>,
+    /// What the package manager runs.
     pub scripts: Scripts,
     /// Of its files; seconds since 1970.
     pub time: u64,
@@ -63,13 +68,22 @@ pub struct Scripts {
 pub struct Entry {
     /// Without a leading slash.
     pub path: String,
+    /// What it is.
     pub kind: Kind,
 }
 
+/// What an entry of a package can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Permission bits; `configuration`: what its owner changes stays.
-    File { contents: Vec<u8>, mode: u32, configuration: bool },
+    /// A regular file.
+    File {
+        /// Its bytes.
+        contents: Vec<u8>,
+        /// Permission bits.
+        mode: u32,
+        /// A file whose changes by the administrator are kept.
+        configuration: bool,
+    },
     /// To this path.
     Link(String),
     /// One of the package's own: it goes with it, if nothing else is in it. Archives of tar have all of them anyway.
@@ -77,10 +91,12 @@ pub enum Kind {
 }
 
 impl Entry {
+    /// A file with these permission bits.
     pub fn file(path: &str, mode: u32, contents: Vec<u8>) -> Entry {
         Entry { path: path.to_string(), kind: Kind::File { contents, mode, configuration: false } }
     }
 
+    /// A configuration file.
     pub fn configuration(path: &str, contents: Vec<u8>) -> Entry {
         Entry { path: path.to_string(), kind: Kind::File { contents, mode: 0o644, configuration: true } }
     }
@@ -177,7 +193,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(why) => {
-            eprintln!("ERROR: {}", spile_abi::escape::lines(&why.to_string()));
+            eprintln!("ERROR: {}", spile_abi::escape::lines(&why));
             ExitCode::FAILURE
         }
     }

@@ -243,9 +243,9 @@ fn split(path: &str) -> (String, &str) {
 
 fn mode(kind: &Kind) -> u32 {
     match kind {
-        Kind::File { mode, .. } => 0o100000 | mode,
-        Kind::Link(_) => 0o120777,
-        Kind::Directory => 0o040755,
+        Kind::File { mode, .. } => 0o100_000 | mode,
+        Kind::Link(_) => 0o120_777,
+        Kind::Directory => 0o040_755,
     }
 }
 

@@ -59,7 +59,7 @@ fn set_path(header: &mut Header, name: &str) -> Result<(), String> {
 pub fn ar(members: &[(&str, &[u8])], time: u64) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, contents) in members {
-        bytes.extend(format!("{name:<16}{time:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 100644, contents.len()).bytes());
+        bytes.extend(format!("{name:<16}{time:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 100_644, contents.len()).bytes());
         bytes.extend_from_slice(contents);
         // Each begins at an even place.
         if contents.len() % 2 == 1 {

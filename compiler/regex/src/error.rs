@@ -7,11 +7,15 @@ use std::fmt;
 /// A mistake in a pattern; `start..end` are bytes of the pattern's value, `end` after `start` unless at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
+    /// What is wrong.
     pub kind: ErrorKind,
+    /// Byte of the pattern where it begins.
     pub start: usize,
+    /// Byte of the pattern behind it.
     pub end: usize,
 }
 
+/// What can be wrong with a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// `(` without `)`.

@@ -16,14 +16,19 @@ use super::{Budget, MAX_TRANSITIONS};
 /// States are numbers; `next[state * classes + class]`. State [`DEAD`] cannot match any more, [`MATCHED`] has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plain {
+    /// Which bytes the automaton treats alike.
     pub classes: Classes,
+    /// `[state * classes + class]`: the state after a byte.
     pub next: Vec<u16>,
     /// By state: a string that ends here matches.
     pub at_end: Vec<bool>,
+    /// The state before the first byte.
     pub start: u16,
 }
 
+/// The state in which no match is possible any more.
 pub const DEAD: u16 = 0;
+/// The state in which the string has matched, whatever follows.
 pub const MATCHED: u16 = 1;
 
 pub fn build(nfa: &Nfa) -> Result<Plain, ErrorKind> {

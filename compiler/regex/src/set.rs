@@ -80,6 +80,7 @@ pub struct Classes {
 }
 
 impl Classes {
+    /// The classes of bytes that none of these sets tells apart.
     pub fn new<'s>(sets: impl IntoIterator<Item = &'s ByteSet>) -> Classes {
         let mut of = [0u16; 256];
         let mut count = 1;
@@ -102,6 +103,7 @@ impl Classes {
         Classes { of: of.map(|class| class as u8), samples }
     }
 
+    /// How many classes there are.
     pub fn count(&self) -> usize {
         self.samples.len()
     }

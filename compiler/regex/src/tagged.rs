@@ -35,6 +35,7 @@ const MAX_ALIKE: usize = 6;
 /// Tables of the module. States are numbers; in state 0 no match is under way, nor can one begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tagged {
+    /// Which bytes the automaton treats alike.
     pub classes: Classes,
     /// `[state * classes + class]`: the state after a byte.
     pub next: Vec<u16>,
@@ -44,10 +45,13 @@ pub struct Tagged {
     pub accept: Vec<u16>,
     /// The same at the string's end.
     pub at_end: Vec<u16>,
+    /// Moves of registers, and sources of tags: what `actions`, `accept` and `at_end` point into.
     pub moves: Vec<u16>,
+    /// The state before the first byte.
     pub start: u16,
     /// As `actions`, before the first byte.
     pub start_action: u16,
+    /// How many registers there are.
     pub registers: u16,
     /// 0: where the match begins; 2N - 1 and 2N: where group N begins and ends.
     pub tags: u16,
@@ -344,7 +348,7 @@ impl Closure {
                     self.offer(Path { step: next, height, least: path.least.min(height), ..path }, state, nfa, budget)?;
                 }
                 Step::Tag(_, next) | Step::Clear(_, _, next) => {
-                    self.offer(Path { step: next, ..path }, state, nfa, budget)?
+                    self.offer(Path { step: next, ..path }, state, nfa, budget)?;
                 }
                 Step::Start(next) if at_start => self.offer(Path { step: next, ..path }, state, nfa, budget)?,
                 Step::End(next) if at_end => self.offer(Path { step: next, ..path }, state, nfa, budget)?,

@@ -15,19 +15,25 @@ pub struct FileId(pub u32);
 pub struct ExpansionId(pub u32);
 
 impl ExpansionId {
+    /// The text stands in its file.
     pub const NONE: ExpansionId = ExpansionId(0);
 }
 
 /// Bytes `start..end` of `file`, reached through `via` if the text is a macro's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
+    /// The file.
     pub file: FileId,
+    /// The first byte.
     pub start: u32,
+    /// The byte behind the last.
     pub end: u32,
+    /// The macro call that the text came through.
     pub via: ExpansionId,
 }
 
 impl Span {
+    /// Bytes `start..end` of a file, as they stand there.
     pub fn new(file: FileId, start: usize, end: usize) -> Span {
         Span { file, start: start as u32, end: end as u32, via: ExpansionId::NONE }
     }
@@ -51,6 +57,7 @@ pub enum Origin {
     Tapset,
 }
 
+/// One source text.
 #[derive(Debug)]
 pub struct SourceFile {
     /// As messages show it: a path, or `<input>` for `-e` and `-`.
@@ -59,13 +66,16 @@ pub struct SourceFile {
     pub bytes: Vec<u8>,
     /// `bytes` for display, byte by byte (what is not UTF-8 is `?`): the same offsets hold in both.
     pub text: String,
+    /// Whose it is.
     pub origin: Origin,
 }
 
 /// A macro call or script argument: its name as written (`@foo`, `$1`) and where it was called.
 #[derive(Debug)]
 pub struct Expansion {
+    /// As it is written at the call.
     pub name: String,
+    /// Where it was called.
     pub call: Span,
 }
 
@@ -77,10 +87,12 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
+    /// A map without files.
     pub fn new() -> SourceMap {
         SourceMap::default()
     }
 
+    /// Adds a text. `name` is what messages call it.
     pub fn add(&mut self, name: impl Into<String>, bytes: Vec<u8>, origin: Origin) -> FileId {
         let text = displayable(&bytes);
         self.files.push(SourceFile { name: name.into(), bytes, text, origin });
@@ -92,6 +104,8 @@ impl SourceMap {
         self.files.iter()
     }
 
+    /// The file of an id that this map gave.
+    #[expect(clippy::indexing_slicing, reason = "ids are made by `add` alone; a map loses no file")]
     pub fn file(&self, id: FileId) -> &SourceFile {
         &self.files[id.0 as usize]
     }
@@ -102,6 +116,7 @@ impl SourceMap {
         ExpansionId(self.expansions.len() as u32)
     }
 
+    /// The expansion of an id; None for [`ExpansionId::NONE`].
     pub fn expansion(&self, id: ExpansionId) -> Option<&Expansion> {
         id.0.checked_sub(1).and_then(|index| self.expansions.get(index as usize))
     }
@@ -114,7 +129,7 @@ impl SourceMap {
     /// One-based line and column (in bytes) of a span's start.
     pub fn line_column(&self, span: Span) -> (usize, usize) {
         let bytes = &self.file(span.file).bytes;
-        let before = &bytes[..(span.start as usize).min(bytes.len())];
+        let before = bytes.get(..span.start as usize).unwrap_or(bytes);
         let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
         let column = before.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
         (line, column)

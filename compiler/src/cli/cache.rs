@@ -8,6 +8,7 @@ use clap::ValueEnum;
 
 use spile_base::cache::{Cache, Listed, size_text};
 
+/// What `--cache` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Action {
     /// List the entries, the last used first

@@ -30,11 +30,13 @@ fn processor_ms() -> (i64, i64) {
 }
 
 impl Clock {
+    /// Starts the clock.
     pub fn start() -> Clock {
         let (user, system) = processor_ms();
         Clock { started: Instant::now(), user, system }
     }
 
+    /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }

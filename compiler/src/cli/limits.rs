@@ -50,7 +50,7 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             "STRUCT_DEPTH" => limits.struct_depth = Some(small(1, most)?),
             "TRYLOCKDELAY" => delay = Some(small(1, 1_000_000)?),
             _ if is_name(name) && !value.contains(['\n', '\r', '\\']) => {
-                others.push((name.to_string(), value.to_string()))
+                others.push((name.to_string(), value.to_string()));
             }
             _ => return Err(format!("-D {define}: neither a limit ({NAMES}) nor what C can define")),
         }

@@ -9,7 +9,9 @@ use super::options::Options;
 /// Where a run works, and what the user has to know of the choice.
 #[derive(Debug, PartialEq)]
 pub struct Temporary {
+    /// The directory.
     pub place: PathBuf,
+    /// Why it is not the one that the environment names.
     pub warning: Option<String>,
 }
 

@@ -22,6 +22,7 @@ pub struct Progress {
 pub struct Speaker(Sender<Option<String>>);
 
 impl Speaker {
+    /// Replaces the text that is shown.
     pub fn say(&self, text: &str) {
         let _ = self.0.send(Some(text.to_string()));
     }

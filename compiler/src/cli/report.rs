@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
+/// How `--time-report` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// A table
@@ -21,6 +22,7 @@ pub struct Report {
 }
 
 impl Report {
+    /// Adds a stage, with the time that it took.
     pub fn add(&mut self, stage: impl Into<String>, took: Duration) {
         self.stages.push((stage.into(), took));
     }

@@ -76,14 +76,14 @@ impl Far {
     fn start(host: &Host, command: &str, image: Vec<u8>, piped: bool) -> std::io::Result<Far> {
         let mut ssh = host.ssh(command);
         ssh.stdin(Stdio::piped()).stdout(if piped { Stdio::piped() } else { Stdio::inherit() });
-        // SAFETY: signal(2) may be called between fork and exec. The session there is ended by its input's end, so that its
-        // report still comes.
-        unsafe {
-            ssh.pre_exec(|| {
-                libc::signal(libc::SIGINT, libc::SIG_IGN);
-                Ok(())
-            });
-        }
+        // ^C must not end ssh: the session there is ended by its input's end, so that its report still comes.
+        let ignore_interrupts = || {
+            // SAFETY: signal(2) may be called between fork and exec.
+            unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+            Ok(())
+        };
+        // SAFETY: the closure calls nothing but signal(2).
+        unsafe { ssh.pre_exec(ignore_interrupts) };
         let mut child = ssh.spawn()?;
         // A host that does not answer takes nothing: signals are heeded meanwhile.
         let (open, until) = channel::<()>();

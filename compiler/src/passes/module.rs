@@ -99,7 +99,7 @@ pub fn write(session: &mut Session, finished: &mut Finished, name: &Name, build_
     let own = name.own();
     finished::rename(&mut finished.module, &name.compiled, &own);
     spile_abi::seal::write(&mut finished.module);
-    let directory = session.directory.as_ref().map(Scratch::path).unwrap_or(Path::new("."));
+    let directory = session.directory.as_ref().map_or(Path::new("."), Scratch::path);
     let module = directory.join(format!("{own}.ko"));
     std::fs::write(&module, &finished.module)
         .map_err(|error| session.reporter.error(format!("writing {}: {error}", module.display())))?;

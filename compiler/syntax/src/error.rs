@@ -12,14 +12,19 @@ pub const MAX_PROBLEMS: usize = 100;
 /// Why some bytes are no token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LexicalError {
+    /// A string without its closing quote.
     UnclosedString,
+    /// `/*` without `*/`.
     UnclosedComment,
+    /// `%{` without `%}`.
     UnclosedEmbeddedC,
     /// `%}` without `%{`.
     StrayEmbeddedEnd,
+    /// A number that is malformed or too large.
     BadNumber(String),
     /// More than two behind a name.
     TooManyDollars,
+    /// A character that begins no token.
     Character(String),
 }
 
@@ -32,9 +37,13 @@ pub enum DefinitionProblem {
     Reserved,
     /// No `%(` follows the macro's name or parameters.
     Body(String),
+    /// A parameter that is no name.
     Parameter,
+    /// Two parameters of this name.
     ParameterTwice(String),
+    /// The parameters are not closed.
     ParametersUnclosed,
+    /// The body of this macro is not closed.
     Unclosed(String),
     /// Inside the body of another, or made by one.
     Nested,
@@ -43,14 +52,21 @@ pub enum DefinitionProblem {
 /// What is wrong with the condition of a `%( %? %)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionProblem {
+    /// What stands on the left can be compared with nothing.
     Left,
+    /// No comparison follows.
     Operator,
+    /// It can only be compared by `==` and `!=`.
     EqualityOnly,
+    /// A string must stand on the right.
     RightString,
+    /// A number must stand on the right.
     RightNumber,
+    /// A string or a number must stand on the right.
     RightConfig,
     /// `CONFIG_X > 5` of a configuration word that is no number.
     NoNumber,
+    /// A string with wildcards is compared by an order.
     PatternOrdered,
     /// `guru_mode` is 0 or 1.
     NotASwitch,
@@ -61,6 +77,7 @@ pub enum ConditionProblem {
 /// A word that the grammar did not expect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unexpected {
+    /// Where it stands.
     pub span: Span,
     /// As a message names it; `None` at the end of the script.
     pub found: Option<String>,
@@ -68,190 +85,314 @@ pub struct Unexpected {
     pub after: Option<(String, Span)>,
     /// "an expression", "`)`".
     pub expected: Vec<String>,
+    /// What the user may have meant.
     pub hint: Option<&'static str>,
 }
 
+/// A mistake in the text of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SyntaxError {
+    /// Some bytes are no token.
     Lexical {
+        /// What is wrong.
         error: LexicalError,
+        /// Where it stands.
         span: Span,
     },
+    /// The file is too long.
     TooLong {
+        /// Where it stands.
         span: Span,
     },
+    /// `$N` with fewer arguments.
     ArgumentOutOfRange {
+        /// Where it stands.
         span: Span,
+        /// The number.
         number: u32,
+        /// It is `@1`, not `$1`.
         quoted: bool,
+        /// How many are given.
         given: usize,
     },
+    /// A script argument refers to script arguments.
     ArgumentNested {
+        /// Where it stands.
         span: Span,
     },
+    /// No macro or operator of this name.
     UnknownMacro {
+        /// The name.
         name: String,
+        /// Where it stands.
         span: Span,
+        /// Names that there are.
         candidates: Vec<String>,
         /// It is an operator, of a later version than `--compatible` names.
         since: Option<&'static str>,
     },
     /// `given` is `None` without parentheses.
     MacroArguments {
+        /// The name.
         name: String,
+        /// Where it stands.
         span: Span,
+        /// Its parameters.
         parameters: Vec<String>,
+        /// How many are given.
         given: Option<usize>,
+        /// Where it is defined.
         defined: Span,
     },
+    /// The arguments of a macro call are not closed.
     MacroArgumentsUnclosed {
+        /// The name.
         name: String,
+        /// Where it stands.
         span: Span,
     },
+    /// A macro calls itself.
     MacroRecursion {
+        /// The name.
         name: String,
+        /// Where it stands.
         span: Span,
+        /// Where it is defined.
         defined: Span,
     },
+    /// A `@define` is malformed.
     MacroDefinition {
+        /// Where it stands.
         span: Span,
+        /// What is wrong.
         problem: DefinitionProblem,
     },
+    /// Two macros of one name.
     MacroRedefined {
+        /// The name.
         name: String,
+        /// Where it stands.
         span: Span,
+        /// Where the first one stands.
         first: Span,
     },
     /// A warning.
     MacroHidesOperator {
+        /// The name.
         name: String,
+        /// Where it stands.
         span: Span,
     },
+    /// Macros and arguments expand to too much text.
     ExpansionTooLarge {
+        /// Where it stands.
         span: Span,
     },
+    /// A macro library has something else.
     NotAMacro {
+        /// Where it stands.
         span: Span,
+        /// What stands there, as a message names it.
         found: String,
     },
+    /// A preprocessor condition is malformed.
     Condition {
+        /// Where it stands.
         span: Span,
+        /// What stands there, as a message names it.
         found: String,
+        /// What is wrong.
         problem: ConditionProblem,
+        /// Where it is opened.
         open: Span,
+        /// An operand stands before it.
         after_operand: bool,
     },
+    /// `%(` without `%)`.
     ConditionalUnclosed {
+        /// Where it stands.
         span: Span,
     },
+    /// `%?`, `%:` or `%)` without `%(`.
     ConditionalStray {
+        /// Where it stands.
         span: Span,
+        /// The operator.
         op: &'static str,
     },
+    /// What stands at the top level is no item.
     ExpectedItem {
+        /// Where it stands.
         span: Span,
+        /// What stands there, as a message names it.
         found: String,
     },
+    /// `}` without `{`.
     StrayBrace {
+        /// Where it stands.
         span: Span,
     },
     /// `stopped` is what stands where the brace is missing; `None` at the end of the script.
     UnclosedBody {
+        /// Where it is opened.
         open: Span,
+        /// What stands where it should be closed.
         stopped: Option<(Span, String)>,
     },
+    /// A word that the grammar did not expect.
     Unexpected(Unexpected),
+    /// Statements or expressions are nested too deeply.
     TooDeep {
+        /// Where it stands.
         span: Span,
+        /// The limit.
         limit: u16,
     },
+    /// Braces make too many probe points.
     TooManyPoints {
+        /// Where it stands.
         span: Span,
+        /// The limit.
         limit: usize,
     },
+    /// It cannot be the name of an alias.
     AliasName {
+        /// Where it stands.
         span: Span,
     },
+    /// An alias with two handlers of one kind.
     SecondHandler {
+        /// Where it stands.
         span: Span,
+        /// The alias is defined with `+=`.
         appends: bool,
     },
+    /// The size of an array is out of range.
     ArraySize {
+        /// Where it stands.
         span: Span,
+        /// The name.
         name: String,
     },
+    /// An array with an initial value.
     ArrayInitial {
+        /// Where it stands.
         span: Span,
+        /// The name.
         name: String,
     },
+    /// `foreach` with two orders.
     SortTwice {
+        /// Where it stands.
         span: Span,
+        /// Where the first one stands.
         first: Span,
     },
     /// `name` of the operator; it is no extractor, or the mark is missing.
     SortOperator {
+        /// Where it stands.
         span: Span,
+        /// The name.
         name: &'static str,
     },
+    /// `delete` of something that cannot be deleted.
     DeleteTarget {
+        /// Where it stands.
         span: Span,
     },
     /// A histogram that is neither printed alone nor indexed.
     HistogramValue {
+        /// Where it stands.
         span: Span,
     },
     /// Of an overload; not above 0.
     Priority {
+        /// Where it stands.
         span: Span,
     },
     /// `*` as an index where one element is meant.
     AnyIndex {
+        /// Where it stands.
         span: Span,
     },
+    /// An assignment to what is no variable.
     NotAssignable {
+        /// Where it stands.
         span: Span,
+        /// What stands there, as a message names it.
         place: &'static str,
     },
+    /// Something follows `$` or `$$`.
     AfterPretty {
+        /// Where it stands.
         span: Span,
     },
+    /// A print function without parentheses.
     PrintWithoutArguments {
+        /// Where it stands.
         span: Span,
+        /// The name.
         name: String,
     },
+    /// A format or delimiter that is no literal.
     PrintLiteral {
+        /// Where it stands.
         span: Span,
+        /// The name.
         name: String,
+        /// It is a format.
         format: bool,
     },
+    /// A print function with a wrong number of arguments.
     PrintCount {
+        /// Where it stands.
         span: Span,
+        /// The name.
         name: String,
+        /// The least number of arguments.
         least: usize,
+        /// The largest number of arguments.
         most: usize,
+        /// How many are given.
         given: usize,
     },
+    /// An `@` operator with wrong arguments.
     AtArguments {
+        /// Where it stands.
         span: Span,
+        /// The name.
         name: &'static str,
+        /// How it is written.
         usage: &'static str,
     },
+    /// An index behind what has no elements.
     NotIndexable {
+        /// Where it stands.
         span: Span,
+        /// The name.
         name: &'static str,
     },
+    /// Two declarations of one name.
     Redeclared {
+        /// What it is: a function, for instance.
         what: &'static str,
+        /// The name.
         name: String,
+        /// Where it stands.
         span: Span,
+        /// Where the first one stands.
         first: Span,
     },
+    /// `return` outside of a function.
     ReturnInProbe {
+        /// Where it stands.
         span: Span,
     },
     /// A warning: `given` script arguments, this one (1-based) is not used.
     UnusedArgument {
+        /// The number.
         number: usize,
+        /// Its text.
         text: String,
     },
 }

@@ -180,10 +180,10 @@ impl Writer {
                 let header = *op == Op::ParenOpen && head;
                 self.open.push(Open { op: *op, line: self.line, header, branch: None });
             }
-            Kind::Op(Op::BraceClose | Op::ParenClose | Op::BracketClose) => {
-                if self.open.last().is_some_and(|open| open.op != Op::IfOpen) {
-                    self.header = self.open.pop().is_some_and(|open| open.header);
-                }
+            Kind::Op(Op::BraceClose | Op::ParenClose | Op::BracketClose)
+                if self.open.last().is_some_and(|open| open.op != Op::IfOpen) =>
+            {
+                self.header = self.open.pop().is_some_and(|open| open.header);
             }
             Kind::Op(Op::IfElse) => {
                 if let Some(at) = self.open.iter().rposition(|open| open.op == Op::IfOpen) {

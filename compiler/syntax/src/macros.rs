@@ -11,13 +11,16 @@ use std::sync::Arc;
 use super::token::Token;
 use spile_source::Span;
 
+/// A macro: `@define name(parameters) %( body %)`.
 #[derive(Clone, Debug)]
 pub struct Macro {
+    /// The name.
     pub name: String,
     /// Of the name in the definition.
     pub span: Span,
     /// `None` without parentheses: then a `(` after the call is not the macro's.
     pub parameters: Option<Vec<String>>,
+    /// Its body.
     pub body: Arc<[Token]>,
 }
 
@@ -28,6 +31,7 @@ pub struct Macros {
 }
 
 impl Macros {
+    /// The macro of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Macro>> {
         self.by_name.get(name)
     }
@@ -41,14 +45,17 @@ impl Macros {
         Ok(())
     }
 
+    /// All names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
 
+    /// How many macros there are.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }

@@ -101,7 +101,7 @@ fn skip_to_body(tokens: &[Token], mut at: usize) -> usize {
                     Some(Kind::Op(Op::Comma | Op::Assign | Op::AddAssign) | Kind::Keyword(Keyword::Probe))
                 ) =>
             {
-                groups += 1
+                groups += 1;
             }
             Kind::Op(Op::BraceOpen) => return at,
             Kind::Op(Op::BraceClose) => groups = groups.saturating_sub(1),
@@ -144,7 +144,7 @@ fn globals(tokens: &[Token], mut at: usize, found: &mut Outline) -> usize {
         while let Some(token) = tokens.get(at) {
             match token.kind {
                 Kind::Op(Op::Percent | Op::BracketOpen | Op::BracketClose | Op::Assign | Op::Minus | Op::Plus) => {
-                    at += 1
+                    at += 1;
                 }
                 Kind::Number(_) | Kind::String(_) | Kind::Argument(_) => at += 1,
                 _ => break,

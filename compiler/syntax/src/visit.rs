@@ -141,7 +141,7 @@ pub fn children<'a>(expr: &'a Expr, each: &mut dyn FnMut(&'a Expr)) {
             indices.iter().for_each(|index| in_index(index, each));
             each(inner);
         }
-        ExprKind::Call(_, arguments) => arguments.iter().for_each(|argument| each(argument)),
-        ExprKind::Print(print) => print.arguments.iter().for_each(|argument| each(argument)),
+        ExprKind::Call(_, arguments) => arguments.iter().for_each(each),
+        ExprKind::Print(print) => print.arguments.iter().for_each(each),
     }
 }

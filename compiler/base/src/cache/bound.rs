@@ -11,12 +11,15 @@ use super::{Cache, Kind, LOCK, NEW, STRAY, entry};
 /// One entry, as `--cache show` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
+    /// What it is.
     pub kind: Kind,
+    /// Its file.
     pub path: PathBuf,
     /// Bytes.
     pub size: u64,
     /// Last use.
     pub used: SystemTime,
+    /// What its writer said about it, for people.
     pub about: String,
 }
 
@@ -53,6 +56,7 @@ impl Cache {
         self.entries().iter().map(|found| found.size).sum()
     }
 
+    /// The size in bytes that entries are removed to stay below.
     pub fn limit(&self) -> u64 {
         self.limit
     }

@@ -35,16 +35,19 @@ impl Entry {
         Entry { about: line[..end].to_string(), parts: BTreeMap::new() }
     }
 
+    /// Adds a part, which [`Entry::part`] finds by its name.
     #[must_use]
     pub fn with(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Entry {
         self.parts.insert(name.to_string(), bytes.into());
         self
     }
 
+    /// What the entry is, for people.
     pub fn about(&self) -> &str {
         &self.about
     }
 
+    /// The bytes of a part; None if there is none of this name.
     pub fn part(&self, name: &str) -> Option<&[u8]> {
         self.parts.get(name).map(Vec::as_slice)
     }

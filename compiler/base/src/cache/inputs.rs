@@ -17,10 +17,12 @@ impl Inputs {
         Inputs(paths.into_iter().map(|path| (path.clone(), state(&path))).collect())
     }
 
+    /// Whether all files are as they were when they were noted.
     pub fn is_unchanged(&self) -> bool {
         self.0.iter().all(|(path, known)| state(path) == *known)
     }
 
+    /// The files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.keys().map(PathBuf::as_path)
     }

@@ -46,6 +46,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds.
     pub const ALL: [Kind; 6] = [Kind::Runtime, Kind::Embedded, Kind::Module, Kind::Index, Kind::Library, Kind::Debug];
 
     /// Name of the directory, and in listings.
@@ -73,6 +74,7 @@ impl Key {
         Key(text)
     }
 
+    /// The key as 32 hexadecimal digits.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -85,6 +87,7 @@ const LOCK: &str = ".lock";
 /// What a writer or a lock's holder that was killed left is older than this.
 const STRAY: Duration = Duration::from_secs(3600);
 
+/// A user's cache; clones share it. Without a directory nothing is found and nothing is stored.
 pub struct Cache {
     /// None: there is none.
     directory: Option<PathBuf>,
@@ -98,6 +101,7 @@ pub struct Cache {
 }
 
 impl Cache {
+    /// Opens the cache in the directory of `settings`, and makes it if it is not there. What keeps it from being used is in [`Cache::take_notices`].
     pub fn open(settings: &Settings) -> Cache {
         let place::Usable { directory, refused, notices } = place::usable(settings);
         let notices = Mutex::new(notices);
@@ -109,6 +113,7 @@ impl Cache {
         Cache { directory: None, refused: Vec::new(), limit: 0, poisoned: false, notices: Mutex::default() }
     }
 
+    /// Where it is; None: there is no cache.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
@@ -235,7 +240,7 @@ impl Cache {
 
     /// A thread that panicked left them whole.
     fn notices(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
-        self.notices.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.notices.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn notice(&self, text: String) {

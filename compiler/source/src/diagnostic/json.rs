@@ -24,8 +24,11 @@ pub fn render(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
         .iter()
         .map(|label| {
             let mut span = place(sources, label.span);
-            span["primary"] = label.primary.into();
-            span["label"] = label.message.as_str().into();
+            #[expect(clippy::indexing_slicing, reason = "assigning to a member of an object adds it")]
+            {
+                span["primary"] = label.primary.into();
+                span["label"] = label.message.as_str().into();
+            }
             span
         })
         .collect();

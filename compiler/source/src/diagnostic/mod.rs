@@ -12,9 +12,12 @@ pub mod suggest;
 
 use crate::Span;
 
+/// How serious a diagnostic is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// The script can still be compiled.
     Warning,
+    /// The pass fails.
     Error,
 }
 
@@ -23,8 +26,10 @@ pub enum Severity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code(pub &'static str);
 
+/// A place in a source text, with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
+    /// The place.
     pub span: Span,
     /// May be empty: then only the place is marked.
     pub message: String,
@@ -35,16 +40,22 @@ pub struct Label {
 /// What to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggestion {
+    /// What is to be replaced.
     pub span: Span,
+    /// The text for it.
     pub replacement: String,
 }
 
+/// A mistake in a script, or something worth a warning, as it is shown to a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
+    /// How serious it is.
     pub severity: Severity,
+    /// Which kind of mistake it is.
     pub code: Code,
     /// One line, no full stop.
     pub message: String,
+    /// Places in the sources.
     pub labels: Vec<Label>,
     /// Further facts ("available there: $a, $b") and what to do ("try: apt-get install ..."), a line each.
     pub notes: Vec<String>,
@@ -53,6 +64,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// An error without a place.
     pub fn error(code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
@@ -64,20 +76,24 @@ impl Diagnostic {
         }
     }
 
+    /// A warning without a place.
     pub fn warning(code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, message) }
     }
 
+    /// Adds a place that it is about.
     pub fn at(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.labels.push(Label { span, message: message.into(), primary: true });
         self
     }
 
+    /// Adds a place that explains it.
     pub fn also(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.labels.push(Label { span, message: message.into(), primary: false });
         self
     }
 
+    /// Suggests other text for a place.
     pub fn replace(mut self, span: Span, replacement: impl Into<String>) -> Diagnostic {
         self.suggestion = Some(Suggestion { span, replacement: replacement.into() });
         self
@@ -90,6 +106,7 @@ impl Diagnostic {
         self.note(format!("did you mean {}?", names.join(", "))).replace(span, first.as_ref())
     }
 
+    /// Adds a note.
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
         self.notes.push(note.into());
         self

@@ -132,7 +132,7 @@ impl<'a> Files<'a> for Texts<'a> {
 
     fn line_index(&'a self, id: FileId, byte: usize) -> Result<usize, Error> {
         let text = self.0.file(id).text.as_bytes();
-        Ok(text[..byte.min(text.len())].iter().filter(|&&byte| byte == b'\n').count())
+        Ok(text.iter().take(byte).filter(|&&byte| byte == b'\n').count())
     }
 
     fn line_range(&'a self, id: FileId, line: usize) -> Result<Range<usize>, Error> {

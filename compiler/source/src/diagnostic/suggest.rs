@@ -31,7 +31,8 @@ pub fn hint(name: &str, candidates: &[&str], shown: usize) -> Option<String> {
         return None;
     }
     let more = if candidates.len() > shown { ", ..." } else { "" };
-    Some(format!("there is: {}{more}", candidates[..candidates.len().min(shown)].join(", ")))
+    let shown: Vec<&str> = candidates.iter().take(shown).map(AsRef::as_ref).collect();
+    Some(format!("there is: {}{more}", shown.join(", ")))
 }
 
 #[cfg(test)]

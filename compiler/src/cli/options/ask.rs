@@ -81,6 +81,8 @@ impl AskOptions {
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Answer {
+    /// A table
     Table,
+    /// JSON
     Json,
 }

@@ -77,6 +77,8 @@ impl MessageOptions {
 /// How messages are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
+    /// Text for people
     Text,
+    /// A JSON object per line
     Json,
 }

@@ -111,7 +111,10 @@ impl ScriptOptions {
 /// Where the script's text comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Script {
+    /// A file.
     File(PathBuf),
+    /// Standard input.
     Stdin,
+    /// The texts of `-e`.
     Text(String),
 }
