@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What a site offers to its handler: context variables, and where they are.
+
+use std::rc::Rc;
+
+use crate::program::{Attachment, Expr};
+use spile_debuginfo::target::Object;
+use spile_debuginfo::{Address, FunctionId, TypeId};
+
+/// One address, event or moment where a probe point landed.
+#[derive(Clone)]
+pub struct Site {
+    /// Canonical spelling, as `-l` lists it.
+    pub point: String,
+    /// Probed function and module (`kernel`), or empty.
+    pub function: String,
+    pub module: String,
+    pub attachment: Attachment,
+    pub context: Rc<dyn Context>,
+}
+
+/// A value or an object in the probed program, with its C type.
+#[derive(Clone)]
+pub struct Found {
+    pub object: Rc<Object>,
+    pub type_id: TypeId,
+    pub location: Location,
+}
+
+/// Where a context variable is, as an expression of the handler.
+#[derive(Clone, Debug)]
+pub enum Location {
+    /// In memory at this address; of a bit-field, these bits of the storage that begins there.
+    Memory { address: Expr, bits: Option<BitRange> },
+    /// In the low bytes of the word of struct pt_regs at this offset.
+    Register { offset: u32 },
+    /// Computed: it cannot be written.
+    Value(Expr),
+    /// In parts, the first at the least significant end.
+    Parts(Vec<Part>),
+    /// A pointer that has no value itself, and where what it points to is.
+    Pointer(Box<Location>),
+    /// There if one of the callers that are known has called; reading it fails if another one has.
+    Told(Box<Location>),
+}
+
+/// A part of an object; None: the compiler has optimised it out.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub location: Option<Location>,
+    pub bits: u64,
+}
+
+/// Bits from the least significant bit of the byte at the address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitRange {
+    pub first: u64,
+    pub bits: u8,
+}
+
+/// Why a context variable is not to be had.
+#[derive(Clone, Debug)]
+pub enum ContextError {
+    /// The probe has no context variables at all.
+    None,
+    /// No variable of that name is in scope there.
+    Unknown,
+    /// It is in scope and has no value at that address; a line for each thing known about why.
+    NoValue(Vec<String>),
+    /// The same, because the compiler has optimised it out: see [`Context::elsewhere`].
+    OptimizedOut,
+    NotReturn,
+    Void,
+    DebugInfo(String),
+}
+
+/// A context variable that holds text: names of the builtins that read it, set it, and append to it, where it may.
+#[derive(Clone, Copy, Debug)]
+pub struct TextVariable {
+    pub read: &'static str,
+    pub set: Option<&'static str>,
+    pub append: Option<&'static str>,
+}
+
+/// What a site offers to its handler.
+pub trait Context {
+    /// The variable `name` (without `$`), `return` among them.
+    fn variable(&self, _name: &str) -> Result<Found, ContextError> {
+        Err(ContextError::None)
+    }
+
+    /// Where a variable that has no value here has one: `line 451; available at lines 455-460`.
+    fn elsewhere(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// Parameters, in order, that have a place in `$$parms`.
+    fn parameters(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Local variables in scope.
+    fn locals(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The variable `name` (without `$`), if it is one that holds text.
+    fn text_variable(&self, _name: &str) -> Option<TextVariable> {
+        None
+    }
+
+    /// A `$$` word of this kind of probe alone (with its dollars) whose value is known while compiling: `$$name`.
+    fn text(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// What has to hold at a hit (of a return probe: at the entry), or it counts as filtered.
+    fn guard(&self) -> Option<Expr> {
+        None
+    }
+
+    /// A return probe: variables other than `$return` are captured at the function's entry.
+    fn is_return(&self) -> bool {
+        false
+    }
+
+    /// False: no `$` variable can be there.
+    fn has_variables(&self) -> bool {
+        false
+    }
+
+    /// The handler sees the registers of the code it is at.
+    fn has_registers(&self) -> bool {
+        false
+    }
+
+    /// The object whose types casts mean when they name no module.
+    fn object(&self) -> Option<Rc<Object>> {
+        None
+    }
+
+    /// For messages: `vfs_read (fs/read_write.c:450)`.
+    fn place(&self) -> String {
+        String::new()
+    }
+
+    /// The code that the handler stands at, where debug information knows it.
+    fn code(&self) -> Option<CodePlace> {
+        None
+    }
+}
+
+/// A place in a function's code.
+#[derive(Clone)]
+pub struct CodePlace {
+    pub object: Rc<Object>,
+    pub function: FunctionId,
+    pub address: Address,
+}
+
+/// The context of a probe without context variables.
+pub struct NoContext;
+
+impl Context for NoContext {}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Why a probe point has no site, as facts, and the diagnostic of each.
+
+use std::rc::Rc;
+
+use spile_debuginfo::target::TargetError;
+use spile_source::Span;
+use spile_source::diagnostic::{Code, Diagnostic, suggest};
+
+/// Why a probe point has no site.
+#[derive(Clone, Debug)]
+pub enum PointError {
+    /// No family has such a point; what the components known so far may be followed by.
+    Unknown {
+        component: Span,
+        follow: Vec<String>,
+        name: String,
+    },
+    /// An argument is missing, superfluous or of the wrong kind.
+    Argument {
+        component: Span,
+        expected: String,
+    },
+    /// A number outside its range.
+    Range {
+        component: Span,
+        low: i64,
+        high: i64,
+    },
+    NoKernel {
+        release: String,
+    },
+    /// vmlinux has no symbol register_kprobe: not a kernel that spile can use.
+    NoAnchor,
+    NoFunction {
+        component: Span,
+        name: String,
+        object: String,
+        near: Vec<String>,
+    },
+    NoTracepoint {
+        component: Span,
+        name: String,
+        object: String,
+        near: Vec<String>,
+    },
+    /// No statement begins on the line; `near`: lines that have one.
+    NoLine {
+        component: Span,
+        pattern: String,
+        near: Vec<u32>,
+    },
+    /// The pattern matched nothing.
+    NoMatch {
+        component: Span,
+        pattern: String,
+        object: String,
+    },
+    /// Only inlined copies are there, which do not return.
+    OnlyInlined {
+        component: Span,
+        name: String,
+        copies: usize,
+    },
+    /// The address cannot be named at run time.
+    NotProbeable {
+        component: Span,
+        name: String,
+        why: String,
+    },
+    /// Only guru mode may.
+    Guru {
+        component: Span,
+        what: &'static str,
+    },
+    Target {
+        component: Span,
+        error: Rc<TargetError>,
+    },
+    DebugInfo {
+        component: Span,
+        message: String,
+    },
+    Unsupported {
+        component: Span,
+        what: String,
+    },
+}
+
+impl PointError {
+    pub fn diagnostic(&self, point: Span) -> Diagnostic {
+        let error = |code, message: String| Diagnostic::error(Code(code), message);
+        match self {
+            PointError::Unknown { component, follow, name } => {
+                // Names in two underscores are the library's own.
+                let follow: Vec<&str> =
+                    follow.iter().map(String::as_str).filter(|name| !name.starts_with("__")).collect();
+                let diagnostic = error("E0201", "probe point mismatch".into()).at(*component, "not known here");
+                match suggest::hint(name, &follow, 30) {
+                    Some(hint) => diagnostic.note(hint),
+                    None => diagnostic.note("nothing may follow here"),
+                }
+            }
+            PointError::Argument { component, expected } => {
+                error("E0202", "wrong argument in a probe point".into()).at(*component, format!("write {expected}"))
+            }
+            PointError::Range { component, low, high } => {
+                error("E0203", format!("interval value out of range ({low}, {high})")).at(*component, "")
+            }
+            PointError::NoKernel { release } => error("E0501", format!("kernel {release} is not installed here"))
+                .at(point, "this probe needs to know the kernel")
+                .note("name an installed release with -r RELEASE"),
+            PointError::NoAnchor => error("E0301", "the kernel's symbol table has no register_kprobe".into())
+                .at(point, "")
+                .note("a kernel without CONFIG_KPROBES cannot be probed"),
+            PointError::NoFunction { component, name, object, near } => {
+                let diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(*component, "");
+                let diagnostic = if near.is_empty() {
+                    diagnostic
+                } else {
+                    diagnostic.note(format!("did you mean {}?", near.join(", ")))
+                };
+                if name.contains('{') {
+                    diagnostic.note("braces mean nothing inside of a string: `kernel.{function(\"a\"), function(\"b\")}` is two points")
+                } else {
+                    diagnostic
+                }
+            }
+            PointError::NoTracepoint { component, name, object, near } => {
+                let diagnostic = error("E0210", format!("no tracepoint `{name}` in {object}")).at(*component, "");
+                // perf and bpftrace list events of these names, which the kernel makes of two tracepoints.
+                let event = name.rsplit(':').next().unwrap_or(name);
+                let call = [("sys_enter_", ""), ("sys_exit_", ".return")]
+                    .into_iter()
+                    .find_map(|(prefix, suffix)| Some((event.strip_prefix(prefix)?, suffix)));
+                match call {
+                    Some((call, suffix)) => diagnostic.note(format!(
+                        "probe syscall.{call}{suffix}: the event is made of the tracepoint raw_syscalls:{}",
+                        &event[..event.len() - call.len() - 1]
+                    )),
+                    None if near.is_empty() => diagnostic,
+                    None => diagnostic.note(format!("did you mean {}?", near.join(", "))),
+                }
+            }
+            PointError::NoLine { component, pattern, near } => {
+                let diagnostic = error("E0212", format!("no statement begins at `{pattern}`")).at(*component, "");
+                let near: Vec<String> = near.iter().take(6).map(u32::to_string).collect();
+                match near.as_slice() {
+                    [] => diagnostic,
+                    near => diagnostic
+                        .note(format!("lines that have code: {}; .nearest takes the nearest", near.join(", "))),
+                }
+            }
+            PointError::NoMatch { component, pattern, object } => {
+                error("E0205", format!("no function in {object} matches `{pattern}`")).at(*component, "")
+            }
+            PointError::OnlyInlined { component, name, copies } => error(
+                "E0206",
+                format!("cannot probe the return of `{name}`: all {copies} copies of it are inlined"),
+            )
+            .at(*component, "")
+            .note(
+                "probe the entry of the copies with .function(...).inline, or the return of a function that calls it",
+            ),
+            PointError::NotProbeable { component, name, why } => {
+                error("E0207", format!("`{name}` cannot be probed")).at(*component, why.clone())
+            }
+            PointError::Guru { component, what } => error("E0401", format!("{what} needs guru mode"))
+                .at(*component, "")
+                .note("run with -g if you know what is there"),
+            PointError::Target { component, error: cause } => target_diagnostic(cause).at(*component, ""),
+            PointError::DebugInfo { component, message } => error("E0302", message.clone()).at(*component, ""),
+            PointError::Unsupported { component, what } => {
+                error("E0190", format!("not in this version: {what}")).at(*component, "")
+            }
+        }
+    }
+}
+
+/// A missing kernel, module or debug file, with where was looked and which package has it.
+pub fn target_diagnostic(error: &TargetError) -> Diagnostic {
+    let mut diagnostic = Diagnostic::error(Code("E0303"), error.to_string());
+    for note in error.notes() {
+        diagnostic = diagnostic.note(note);
+    }
+    diagnostic
+}

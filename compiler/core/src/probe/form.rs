@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The shapes of probe points, and how the components of a point fit them.
+
+use spile_source::Span;
+use spile_syntax::ast::{Component, Literal};
+
+/// One shape of probe point: `kernel.function(string).return`.
+pub struct Form {
+    /// Components with `(string)` or `(number)` where they take an argument.
+    pub spelling: &'static str,
+    pub doc: &'static str,
+}
+
+/// A probe point that fits a form.
+pub struct Point<'p> {
+    pub form: &'static Form,
+    pub components: &'p [Component],
+}
+
+impl Point<'_> {
+    pub(super) fn component(&self, name: &str) -> Option<&Component> {
+        self.components.iter().find(|component| component.name == name)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.component(name).is_some()
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<(i64, Span)> {
+        match self.component(name) {
+            Some(Component { argument: Some(Literal::Number(value)), span, .. }) => Some((*value, *span)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn string(&self, name: &str) -> Option<(String, Span)> {
+        match self.component(name) {
+            Some(Component { argument: Some(Literal::String(bytes)), span, .. }) => {
+                Some((String::from_utf8_lossy(bytes).into_owned(), *span))
+            }
+            _ => None,
+        }
+    }
+
+    /// As written: `module("x").function("f").return`.
+    pub fn spelling(&self) -> String {
+        spelling(self.components)
+    }
+}
+
+/// Components as a script writes them.
+pub fn spelling(components: &[Component]) -> String {
+    let parts: Vec<String> = components
+        .iter()
+        .map(|component| match &component.argument {
+            None => component.name.clone(),
+            Some(Literal::Number(value)) => format!("{}({value})", component.name),
+            Some(Literal::String(bytes)) => {
+                format!("{}(\"{}\")", component.name, String::from_utf8_lossy(bytes).escape_debug())
+            }
+        })
+        .collect();
+    parts.join(".")
+}
+
+/// How components fit a form.
+#[derive(PartialEq)]
+pub(super) enum Fit {
+    Whole,
+    /// The first components fit; the next one does not.
+    Until(usize),
+    /// Names fit, the argument of this component does not.
+    Argument(usize),
+}
+
+pub(super) fn fit(form: &Form, components: &[Component]) -> Fit {
+    let parts: Vec<&str> = form.spelling.split('.').collect();
+    for (index, component) in components.iter().enumerate() {
+        let Some(part) = parts.get(index) else { return Fit::Until(index) };
+        let (name, kind) = part.split_once('(').unwrap_or((part, ""));
+        if name != component.name {
+            return Fit::Until(index);
+        }
+        let fits = match (&component.argument, kind) {
+            (None, "") | (Some(Literal::Number(_)), "number)") | (Some(Literal::String(_)), "string)") => true,
+            _ => false,
+        };
+        if !fits {
+            return Fit::Argument(index);
+        }
+    }
+    if components.len() == parts.len() { Fit::Whole } else { Fit::Until(components.len()) }
+}
