@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::super::names::Names;
 use super::unused::unread_in;
 use crate::builtin;
-use spile_syntax::ast::{Expr, ExprKind, FunctionBody, PrintForm, Stmt, StmtKind};
+use spile_syntax::ast::{AssignOp, BinaryOp, Block, Expr, ExprKind, FunctionBody, PrintForm, Stmt, StmtKind};
 use spile_syntax::visit;
 
 /// What is known while looking at one body.
@@ -44,8 +44,10 @@ impl<'a> Effects<'_, 'a> {
             StmtKind::Foreach(foreach) => {
                 foreach.limit.as_ref().is_some_and(|limit| self.changes(limit)) || self.of(&foreach.body)
             }
-            // Nothing to catch where nothing happens.
-            StmtKind::Try { body, .. } => self.any(&body.statements),
+            // What the body does not need may still fail, and then the handler runs.
+            StmtKind::Try { body, handler, .. } => {
+                self.any(&body.statements) || (self.may_fail(body) && self.any(&handler.statements))
+            }
             // In a function they are all that it is for.
             StmtKind::Next => self.within.is_empty(),
             StmtKind::Return(value) => {
@@ -70,6 +72,34 @@ impl<'a> Effects<'_, 'a> {
                     ExprKind::Print(print) => !print.to_string || matches!(print.form, PrintForm::Char),
                     _ => false,
                 };
+        });
+        found
+    }
+
+    /// Whether a statement of the block may raise an error; true where that is not known.
+    fn may_fail(&self, block: &Block) -> bool {
+        let mut found = false;
+        visit::expressions(block, &mut |expr| {
+            found |= match &expr.kind {
+                ExprKind::Binary(op, ..) => matches!(op, BinaryOp::Divide | BinaryOp::Modulo),
+                ExprKind::Assign(AssignOp::Compound(op), ..) => matches!(op, BinaryOp::Divide | BinaryOp::Modulo),
+                ExprKind::Call(name, arguments) => {
+                    let arity = arguments.len();
+                    let own = !self.names.overloads(name.span.file, &name.text, arity).is_empty();
+                    own || builtin::find(&name.text, arity).is_none_or(|builtin| builtin.fails)
+                }
+                ExprKind::Target(_)
+                | ExprKind::Member(..)
+                | ExprKind::Index(..)
+                | ExprKind::Pretty(..)
+                | ExprKind::Cast { .. }
+                | ExprKind::Var { .. }
+                | ExprKind::Deref { .. }
+                | ExprKind::Extract { .. }
+                | ExprKind::EmbeddedC(_)
+                | ExprKind::Print(_) => true,
+                _ => false,
+            };
         });
         found
     }
