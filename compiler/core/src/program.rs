@@ -5,9 +5,11 @@
 //! Context variables are gone: `$x->f` has become fault-safe reads at computed addresses, `$return` a register,
 //! `$x` in a return probe a value saved at entry. A tree, consumed once by `plan`.
 
+mod attachment;
 pub mod uses;
 
 pub use crate::types::Type;
+pub use attachment::{Attachment, Label, Mechanism, Registers, Runs, Value};
 use spile_source::Span;
 pub use spile_syntax::ast::{BinaryOp, Extractor, SortBy};
 
@@ -215,94 +217,6 @@ pub struct Place {
     /// None for the kernel.
     pub symbol: Option<String>,
     pub address: u64,
-}
-
-/// How a probe is attached and when it runs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Attachment {
-    Begin {
-        order: i64,
-    },
-    End {
-        order: i64,
-    },
-    Error {
-        order: i64,
-    },
-    Never,
-    Kprobe(Place),
-    /// `maxactive`: instances, 0 for the runtime's default.
-    Kretprobe {
-        place: Place,
-        maxactive: u32,
-    },
-    /// Every `period` plus a random time up to `random`, in ns or, of `jiffies`, in ticks of the kernel's timer.
-    Timer {
-        period: u64,
-        random: u64,
-        jiffies: bool,
-    },
-    /// The tracepoint `name`, whose first `arguments` arguments the handler has for registers. The place has its target alone.
-    Tracepoint {
-        place: Place,
-        name: String,
-        arguments: u32,
-    },
-    /// A kprobe at a symbol (`NAME` or `MODULE:NAME`) or, without one, an address of the running kernel.
-    Symbol {
-        symbol: String,
-        address: u64,
-        returning: bool,
-        maxactive: u32,
-    },
-    /// A file below /proc/systemtap/MODULE; `most`: bytes of it, 0 for MAXSTRINGLEN.
-    Procfs {
-        path: String,
-        rights: u32,
-        writes: bool,
-        most: u64,
-    },
-    /// Packets at a hook of a protocol family (include/uapi/linux/netfilter.h), initial network namespace.
-    Netfilter {
-        family: u32,
-        hook: u32,
-        priority: i32,
-    },
-    /// `length` bytes of data that are written or, with `reads`, read or written; without a place at an address of the running kernel.
-    Watch {
-        place: Option<Place>,
-        address: u64,
-        length: u32,
-        reads: bool,
-    },
-    /// A system call by its numbers in 64-bit and 32-bit programs; all of them without `numbers`.
-    Syscall {
-        numbers: Option<(Option<u32>, Option<u32>)>,
-        returning: bool,
-    },
-    /// A perf event on each CPU, by the kernel's numbers (perf_event_open(2)).
-    Perf {
-        event: u32,
-        config: u64,
-        sample: Sample,
-    },
-    /// The same, only counted, for @perf("NAME"). The handler never runs.
-    Counter {
-        event: u32,
-        config: u64,
-        name: String,
-    },
-}
-
-/// How often a perf event runs the handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sample {
-    /// Once in so many events; of a clock, every so many ns.
-    Period(u64),
-    /// So many times a second on each CPU.
-    Frequency(u64),
-    /// Of a clock: at each tick of the kernel's timer.
-    Tick,
 }
 
 /// One probe site with its own copy of the handler.

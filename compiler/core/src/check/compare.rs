@@ -8,13 +8,13 @@ use super::types::{Typed, alike};
 use super::{Item, Kind, Outcome, Report, Verdict, rename};
 use crate::elaborate::survey::{Point, Survey, Surveyed, Target};
 use crate::probe::CodePlace;
-use crate::program::Attachment;
+use crate::program::Registers;
 use spile_debuginfo::target::Kernel;
 use spile_debuginfo::{DebugInfo, Function, FunctionPattern};
 use spile_source::SourceMap;
 use spile_source::diagnostic::Diagnostic;
 
-/// So many names are told of what differs.
+/// Names that a message lists at most.
 const NAMED: usize = 6;
 
 /// A kernel, and what it was found to have for the script.
@@ -97,8 +97,8 @@ fn not_asked() -> Outcome {
 /// What sites are put together by.
 fn key(surveyed: &Surveyed) -> String {
     let site = &surveyed.site;
-    match &site.attachment {
-        Attachment::Tracepoint { name, .. } => format!("tracepoint {name}"),
+    match site.attachment.mechanism.registers {
+        Registers::Arguments => format!("tracepoint {}", site.attachment.subject),
         _ if !site.function.is_empty() => site.function.clone(),
         _ => site.point.clone(),
     }
@@ -382,7 +382,7 @@ fn uses<'s>(sites: impl Iterator<Item = &'s Surveyed>, text: &str) -> BTreeMap<S
     uses
 }
 
-/// `unknown`: nobody knows whether the point is there.
+/// `unknown`: it is not known whether the point is there.
 fn compare_by_function(old: &BTreeMap<String, Vec<Use>>, new: &BTreeMap<String, Vec<Use>>, unknown: bool) -> Outcome {
     let both: Vec<(String, Outcome)> =
         old.iter().filter_map(|(name, old)| Some((name.clone(), compare_targets(old, new.get(name)?)))).collect();

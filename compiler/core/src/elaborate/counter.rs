@@ -10,7 +10,7 @@ use super::error::Error;
 use super::lookup::value::long;
 use super::unit::Handler;
 use crate::builtin;
-use crate::program::{Attachment, Expr, ExprKind, Type};
+use crate::program::{Expr, ExprKind, Type};
 use spile_source::Span;
 
 /// The script's counters. By name: the index of the probe.
@@ -22,7 +22,11 @@ impl Counters {
     pub fn find(env: &mut Environment, handlers: &[Handler]) -> Counters {
         let mut counters = HashMap::new();
         for (index, handler) in handlers.iter().enumerate() {
-            let Attachment::Counter { name, .. } = &handler.site.attachment else { continue };
+            let attachment = &handler.site.attachment;
+            if !attachment.mechanism.counts {
+                continue;
+            }
+            let name = &attachment.subject;
             if let Some(first) = counters.insert(name.clone(), index) {
                 let first = handlers[first].span;
                 env.report(Error::Redeclared { what: "counter", name: name.clone(), span: handler.span, first });

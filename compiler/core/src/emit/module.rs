@@ -5,8 +5,8 @@
 use serde::Serialize;
 
 use super::{embedded, regex, routine, text};
-use crate::plan::{LockMode, Map, ModuleSymbol, Plan, Probe, Storage, place_of};
-use crate::program::{Attachment, Constant, Histogram, Holds, Imprint, Sample, Type};
+use crate::plan::{LockMode, Map, ModuleSymbol, Plan, Probe, Storage};
+use crate::program::{Constant, Histogram, Holds, Imprint, Registers, Type, Value};
 
 const TEMPLATE: &str = include_str!("templates/script.c.tera");
 
@@ -202,87 +202,15 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
         format!(".module = {}", string(&probe.module)),
         format!(".handler = {}", probe.handler),
     ];
-    let kind = match &probe.attachment {
-        Attachment::Begin { order } => {
-            fields.push(format!(".order = {}", long(*order)));
-            "SPILE_PROBE_BEGIN"
-        }
-        Attachment::End { order } => {
-            fields.push(format!(".order = {}", long(*order)));
-            "SPILE_PROBE_END"
-        }
-        Attachment::Error { order } => {
-            fields.push(format!(".order = {}", long(*order)));
-            "SPILE_PROBE_ERROR"
-        }
-        Attachment::Never => "SPILE_PROBE_NEVER",
-        Attachment::Kprobe(_) => "SPILE_PROBE_KPROBE",
-        Attachment::Kretprobe { maxactive, .. } => {
-            fields.push(format!(".maxactive = {maxactive}"));
-            "SPILE_PROBE_KRETPROBE"
-        }
-        Attachment::Timer { period, random, jiffies } => {
-            fields.push(format!(".timer = {{ {period}ULL, {random}ULL }}"));
-            if *jiffies { "SPILE_PROBE_JIFFIES" } else { "SPILE_PROBE_TIMER" }
-        }
-        Attachment::Tracepoint { name, arguments, .. } => {
-            fields.push(format!(".tracepoint = {{ {}, {arguments} }}", string(name)));
-            "SPILE_PROBE_TRACEPOINT"
-        }
-        Attachment::Symbol { symbol, address, returning, maxactive } => {
-            if !symbol.is_empty() {
-                fields.push(format!(".symbol = {}", string(symbol)));
-            }
-            fields.push(format!(".address = {address:#x}UL"));
-            fields.push(format!(".maxactive = {maxactive}"));
-            if *returning { "SPILE_PROBE_KRETPROBE" } else { "SPILE_PROBE_KPROBE" }
-        }
-        Attachment::Procfs { path, rights, writes, most } => {
-            let writes = u8::from(*writes);
-            fields.push(format!(".procfs = {{ {}, 0{rights:o}, {writes}, {most} }}", string(path)));
-            "SPILE_PROBE_PROCFS"
-        }
-        Attachment::Netfilter { family, hook, priority } => {
-            fields.push(format!(".netfilter = {{ {family}, {hook}, {} }}", long((*priority).into())));
-            "SPILE_PROBE_NETFILTER"
-        }
-        Attachment::Watch { place, address, length, reads } => {
-            if place.is_none() {
-                fields.push(format!(".address = {address:#x}UL"));
-            }
-            fields.push(format!(".watch = {{ {length}, {} }}", u8::from(*reads)));
-            "SPILE_PROBE_WATCH"
-        }
-        Attachment::Syscall { numbers, returning } => {
-            let number =
-                |number: Option<u32>| number.map_or("SPILE_NO_SYSCALL".to_string(), |number| number.to_string());
-            let (native, compat) = match numbers {
-                None => ("SPILE_ANY_SYSCALL".to_string(), "SPILE_ANY_SYSCALL".to_string()),
-                Some((native, compat)) => (number(*native), number(*compat)),
-            };
-            fields.push(format!(".syscall = {{ {native}, {compat}, {} }}", u8::from(*returning)));
-            "SPILE_PROBE_SYSCALL"
-        }
-        Attachment::Counter { event, config, .. } => {
-            fields.push(format!(".perf = {{ {event}, {config}ULL, SPILE_SAMPLE_COUNTER, 0 }}"));
-            "SPILE_PROBE_PERF"
-        }
-        Attachment::Perf { event, config, sample } => {
-            let (sample, value) = match sample {
-                Sample::Period(value) => ("PERIOD", *value),
-                Sample::Frequency(value) => ("FREQUENCY", *value),
-                Sample::Tick => ("TICK", 0),
-            };
-            fields.push(format!(".perf = {{ {event}, {config}ULL, SPILE_SAMPLE_{sample}, {value}ULL }}"));
-            "SPILE_PROBE_PERF"
-        }
-    };
-    fields.insert(0, format!(".kind = {kind}"));
+    let attachment = &probe.attachment;
+    let members = attachment.members.iter().map(|(member, value)| format!(".{member} = {}", member_value(value)));
+    fields.extend(members);
+    fields.insert(0, format!(".kind = {}", attachment.mechanism.kind));
     if let Some(entry) = &probe.entry_handler {
         fields.push(format!(".entry_handler = {entry}"));
         fields.push(format!(".entry_bytes = {}", probe.entry_bytes));
     }
-    match place_of(&probe.attachment) {
+    match &attachment.place {
         Some(place) => {
             fields.push(format!(".target = {}", place.target.0));
             if let Some(symbol) = &place.symbol {
@@ -299,13 +227,7 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
     if probe.counts_only {
         fields.push(".counts_only = 1".into());
     }
-    if matches!(
-        probe.attachment,
-        Attachment::Kprobe(_)
-            | Attachment::Kretprobe { .. }
-            | Attachment::Symbol { .. }
-            | Attachment::Tracepoint { .. }
-    ) {
+    if attachment.mechanism.registers != Registers::None {
         fields.push(format!(".registers = {:#x}ULL", probe.registers));
     }
     if !probe.locks.is_empty() {
@@ -323,6 +245,22 @@ fn probe_entry(index: usize, probe: &Probe) -> Entry {
         fields.push(format!(".constants = constants_{index}"));
     }
     Entry { fields }
+}
+
+/// The initial value of a member of `struct spile_probe`.
+fn member_value(value: &Value) -> String {
+    match value {
+        Value::Signed(value) => long(*value),
+        Value::Unsigned(value) => format!("{value}ULL"),
+        Value::Number(value) => value.to_string(),
+        Value::Octal(value) => format!("0{value:o}"),
+        Value::Address(value) => format!("{value:#x}UL"),
+        Value::Text(text) => string(text),
+        Value::Constant(name) => name.to_string(),
+        Value::List(values) => {
+            format!("{{ {} }}", values.iter().map(member_value).collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 /// What a routine that several probes run finds with each.

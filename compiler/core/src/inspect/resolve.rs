@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::location;
 use crate::elaborate::survey::{Survey, Surveyed, Target};
-use crate::program::Attachment;
+use crate::program::Registers;
 use spile_source::SourceMap;
 
 /// One site.
@@ -66,7 +66,7 @@ pub fn resolved(sources: &SourceMap, survey: &Survey) -> Vec<Resolved> {
 }
 
 fn is_tracepoint(site: &Surveyed) -> bool {
-    matches!(site.site.attachment, Attachment::Tracepoint { .. })
+    site.site.attachment.mechanism.registers == Registers::Arguments
 }
 
 fn code(site: &Surveyed) -> Option<CodePlace> {

@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use crate::program::uses::{Access, Touches, Uses, Walk};
-use crate::program::{Attachment, Global, GlobalId, Holds, Program, Type};
+use crate::program::{Attachment, Global, GlobalId, Holds, Program, Runs, Type};
 
 /// How a handler takes a lock (script.h, enum spile_lock_mode).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,10 +36,7 @@ pub(super) fn mode(global: &Global, counter: Option<u32>, access: Access) -> Loc
 
 /// Whether the probe runs beside no other: before any is armed, or after all are disarmed.
 fn is_serial(attachment: &Attachment) -> bool {
-    matches!(
-        attachment,
-        Attachment::Begin { .. } | Attachment::End { .. } | Attachment::Error { .. } | Attachment::Never
-    )
+    attachment.mechanism.runs == Runs::Alone
 }
 
 /// By global: its number among the counters, None where it is none. A counter is kept on each CPU by itself; reading one
@@ -52,7 +49,7 @@ pub(super) fn counters(program: &Program, handlers: &[Uses]) -> Vec<Option<u32>>
             match access {
                 _ if is_serial(&probe.attachment) => {}
                 Access::Feed => counted[global.index()] = true,
-                _ if matches!(probe.attachment, Attachment::Timer { .. } | Attachment::Procfs { .. }) => {}
+                _ if probe.attachment.mechanism.runs == Runs::Rarely => {}
                 _ => other[global.index()] = true,
             }
         }
@@ -140,7 +137,7 @@ pub(super) fn locks(contended: &[bool], lone: &[bool]) -> Vec<Option<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Place, Probe, Target, TargetId};
+    use crate::program::{Label, Mechanism, Place, Probe, Target, TargetId};
     use spile_source::{FileId, Span};
 
     fn span() -> Span {
@@ -215,20 +212,22 @@ mod tests {
         (counters[0].is_some(), locks[0].is_some())
     }
 
+    static ENTRY: Mechanism = Mechanism::new("SPILE_PROBE_KPROBE", Label::Function);
+    static TIMER: Mechanism =
+        Mechanism { runs: Runs::Rarely, ..Mechanism::new("SPILE_PROBE_TIMER", Label::Word("timer")) };
+    static END: Mechanism = Mechanism { runs: Runs::Alone, ..Mechanism::new("SPILE_PROBE_END", Label::Word("end")) };
+
     fn entry() -> Attachment {
-        Attachment::Kprobe(Place { target: TargetId(0), symbol: None, address: 16 })
+        Attachment::new(&ENTRY).at(Place { target: TargetId(0), symbol: None, address: 16 })
     }
 
     fn timer() -> Attachment {
-        Attachment::Timer { period: 1000, random: 0, jiffies: false }
+        Attachment::new(&TIMER)
     }
 
     #[test]
     fn what_is_only_added_to_is_a_counter() {
-        assert_eq!(
-            planned(vec![(entry(), Access::Feed), (Attachment::End { order: 0 }, Access::Write)]),
-            (true, false)
-        );
+        assert_eq!(planned(vec![(entry(), Access::Feed), (Attachment::new(&END), Access::Write)]), (true, false));
         // A timer that prints it, or sets it back, waits for those that add.
         assert_eq!(planned(vec![(entry(), Access::Feed), (timer(), Access::Read)]), (true, true));
         assert_eq!(planned(vec![(entry(), Access::Feed), (timer(), Access::Write)]), (true, true));

@@ -25,7 +25,9 @@ use tables::Tables;
 pub use tables::{EmbeddedExpression, ModuleSymbol};
 
 use crate::program::uses::{self, Touches, Uses, Walk};
-use crate::program::{Attachment, Automaton, Constant, EmbeddedC, FunctionBody, Holds, Place, Program, Type};
+use crate::program::{
+    Attachment, Automaton, Constant, EmbeddedC, FunctionBody, Holds, Label, Program, Registers, Type,
+};
 use spile_abi::meta::{self, Meta};
 use spile_source::{Origin, SourceMap};
 
@@ -532,23 +534,12 @@ fn function_names(program: &Program) -> Vec<(String, bool)> {
 
 /// `probe_7_vfs_read_return`.
 fn routine_name(index: usize, probe: &crate::program::Probe) -> String {
-    let what = match &probe.attachment {
-        Attachment::Begin { .. } => "begin".to_string(),
-        Attachment::End { .. } => "end".to_string(),
-        Attachment::Error { .. } => "error".to_string(),
-        Attachment::Never => "never".to_string(),
-        Attachment::Timer { .. } => "timer".to_string(),
-        Attachment::Kprobe(_) => c_name(&probe.function),
-        Attachment::Kretprobe { .. } => format!("{}_return", c_name(&probe.function)),
-        Attachment::Tracepoint { name, .. } => c_name(name),
-        Attachment::Symbol { returning, .. } => {
-            format!("{}{}", c_name(&probe.function), if *returning { "_return" } else { "" })
-        }
-        Attachment::Procfs { .. } => "procfs".to_string(),
-        Attachment::Netfilter { .. } => "netfilter".to_string(),
-        Attachment::Watch { .. } => "watch".to_string(),
-        Attachment::Syscall { .. } => "syscall".to_string(),
-        Attachment::Perf { .. } | Attachment::Counter { .. } => "perf".to_string(),
+    let mechanism = probe.attachment.mechanism;
+    let what = match mechanism.label {
+        Label::Word(word) => word.to_string(),
+        Label::Subject => c_name(&probe.attachment.subject),
+        Label::Function if mechanism.registers == Registers::Return => format!("{}_return", c_name(&probe.function)),
+        Label::Function => c_name(&probe.function),
     };
     format!("probe_{index}_{what}")
 }
@@ -560,10 +551,8 @@ struct Saved {
 
 /// What is looked at where the probed registers are the attachment's to fetch: at a return they are all there.
 fn seen_registers(probe: &crate::program::Probe, handler: &Walk, functions: &[Walk]) -> u64 {
-    match probe.attachment {
-        Attachment::Kretprobe { .. } | Attachment::Symbol { returning: true, .. } => {
-            Walk::of_values(&probe.saved).registers_with_calls(functions)
-        }
+    match probe.attachment.mechanism.registers {
+        Registers::Return => Walk::of_values(&probe.saved).registers_with_calls(functions),
         _ => handler.registers_with_calls(functions),
     }
 }
@@ -644,16 +633,5 @@ impl Plan {
     /// Globals in the order of [`Meta::settings`].
     pub fn settings(&self) -> impl Iterator<Item = &Global> {
         settable(&self.globals)
-    }
-}
-
-/// The place of a site within its target, for the emitted table.
-pub fn place_of(attachment: &Attachment) -> Option<&Place> {
-    match attachment {
-        Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. } | Attachment::Tracepoint { place, .. } => {
-            Some(place)
-        }
-        Attachment::Watch { place, .. } => place.as_ref(),
-        _ => None,
     }
 }

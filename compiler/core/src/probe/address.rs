@@ -5,15 +5,15 @@
 
 use std::rc::Rc;
 
+use super::code;
 use super::function::{FunctionContext, described, objects, owner_of, place_in};
 use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::Attachment;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, Function, FunctionId};
 use spile_source::Span;
 
-pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
+pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
+    &[
         Form {
             spelling: "kernel.function(number)",
             doc: "entry of the kernel function that has the link-time address",
@@ -47,18 +47,17 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         },
     ],
     resolve,
-};
+);
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let (number, component) =
         point.number("statement").or_else(|| point.number("function")).unwrap_or((0, point.components[0].span));
     if point.has("absolute") {
-        // Nothing tells whether an instruction begins there: a probe in the middle of one breaks the kernel.
+        // It is not known whether an instruction begins there, and a probe in the middle of one breaks the kernel.
         if !resolver.is_guru() {
             return Err(PointError::Guru { component, what: "a probe at an absolute address" });
         }
-        let attachment =
-            Attachment::Symbol { symbol: String::new(), address: number as u64, returning: false, maxactive: 0 };
+        let attachment = code::at_address(number as u64);
         let (point, module) = (format!("kernel.statement({number:#x}).absolute"), "kernel".to_string());
         return Ok(vec![Site { point, function: String::new(), module, attachment, context: Rc::new(NoContext) }]);
     }
@@ -105,7 +104,7 @@ fn resolve_in(
     let place = place_in(object, target, at).map_err(|why| refused(why.into()))?;
     let returning = point.has("return");
     let (name, file, line) = (function.name, function.file, function.line);
-    let attachment = if returning { Attachment::Kretprobe { place, maxactive } } else { Attachment::Kprobe(place) };
+    let attachment = if returning { code::kretprobe(place, maxactive) } else { code::kprobe(place) };
     let suffix = match () {
         () if returning => ".return",
         () if point.has("call") => ".call",

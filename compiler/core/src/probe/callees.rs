@@ -16,6 +16,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::code;
 use super::function::{FunctionContext, owner_of, place_in};
 use super::inside::Failed;
 use super::location::{before_call, called_from, locate, unavailable};
@@ -225,7 +226,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             CalleeContext { at: self.context(path, call.callee, callee, address), before_call: !inlined, guard };
         let place = self.place(call.address, &context.at)?;
         let called = if self.wanted.only_calls { ".call" } else { "" };
-        self.add(path, callee, called, place.map(Attachment::Kprobe), context)
+        self.add(path, callee, called, place.map(code::kprobe), context)
     }
 
     /// The callee whoever calls it.
@@ -244,8 +245,8 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             at.returning = returning;
             let context = CalleeContext { at, before_call: false, guard: None };
             let attachment = self.place(body.entry, &context.at)?.map(|place| match returning {
-                true => Attachment::Kretprobe { place, maxactive: 0 },
-                false => Attachment::Kprobe(place),
+                true => code::kretprobe(place, 0),
+                false => code::kprobe(place),
             });
             self.add(path, callee, suffix, attachment, context)?;
         }
@@ -273,8 +274,8 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             at.returning = returning;
             let context = CalleeContext { at, before_call: false, guard: Some(guard) };
             let attachment = self.place(body.entry, &context.at)?.map(|place| match returning {
-                true => Attachment::Kretprobe { place, maxactive: 0 },
-                false => Attachment::Kprobe(place),
+                true => code::kretprobe(place, 0),
+                false => code::kprobe(place),
             });
             self.add(path, callee, suffix, attachment, context)?;
         }
@@ -286,7 +287,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         FunctionContext { object: self.object.clone(), function: id, place, address, returning: false }
     }
 
-    /// None, and that is told: no probe can be there.
+    /// Where a probe can be; None and a line for `-v` where it cannot.
     fn place(&mut self, address: Address, at: &FunctionContext) -> Result<Option<crate::program::Place>, Failed> {
         let target = self.resolver.target(self.object).map_err(Failed::Point)?;
         match place_in(self.object, target, address) {

@@ -41,8 +41,8 @@ pub enum Location {
     Parts(Vec<Part>),
     /// A pointer that has no value itself, and where what it points to is.
     Pointer(Box<Location>),
-    /// There if one of the callers that are known has called; reading it fails if another one has.
-    Told(Box<Location>),
+    /// Known for some callers of the function: reading it is a run-time error if another one has called.
+    KnownCallers(Box<Location>),
 }
 
 /// A part of an object; None: the compiler has optimised it out.

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use super::code;
 use super::lines::{Beginnings, Lines, covers, parse};
 use super::location::{self, locate};
 use super::{
@@ -17,8 +18,8 @@ use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern,
 use spile_source::diagnostic::suggest;
 use spile_source::{FileId, Span};
 
-pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
+pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
+    &[
         Form { spelling: "kernel.function(string)", doc: "entry of a kernel function, inlined copies included" },
         Form { spelling: "kernel.function(string).call", doc: "entry of a kernel function, inlined copies left out" },
         Form { spelling: "kernel.function(string).inline", doc: "inlined copies of a kernel function" },
@@ -48,7 +49,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         },
     ],
     resolve,
-};
+);
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let first = point.components[0].span;
@@ -258,11 +259,7 @@ impl Finder<'_> {
                 return;
             }
         };
-        let attachment = if returning {
-            Attachment::Kretprobe { place, maxactive: self.maxactive }
-        } else {
-            Attachment::Kprobe(place)
-        };
+        let attachment = if returning { code::kretprobe(place, self.maxactive) } else { code::kprobe(place) };
         self.push(id, function, address, attachment, inlined);
     }
 
@@ -270,7 +267,7 @@ impl Finder<'_> {
     fn add_named(&mut self, id: FunctionId, function: &Function) {
         let returning = self.wanted == Wanted::Return;
         let (symbol, maxactive) = (function.name.clone(), self.maxactive);
-        let attachment = Attachment::Symbol { symbol, address: 0, returning, maxactive };
+        let attachment = code::at_symbol(symbol, returning, maxactive);
         self.push(id, function, Address { section: None, offset: 0 }, attachment, false);
     }
 

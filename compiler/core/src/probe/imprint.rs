@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::program::{Attachment, Imprint, Place, Program, Target};
+use crate::program::{Imprint, Place, Program, Target};
 use spile_debuginfo::Address;
 use spile_debuginfo::target::{Kernel, Object};
 
@@ -29,7 +29,7 @@ pub fn imprints(program: &Program, kernel: &Kernel) -> Imprints {
     let (mut seen, mut room) = (HashSet::new(), MOST);
     let mut found = Imprints { taken: Vec::new(), left_out: 0 };
     for probe in &program.probes {
-        let (Attachment::Kprobe(place) | Attachment::Kretprobe { place, .. }) = &probe.attachment else { continue };
+        let Some(place) = probe.attachment.code() else { continue };
         let object = objects.get(place.target.index()).and_then(Option::as_ref);
         let Some(imprint) = object.and_then(|object| object.imprint(address(place, object)?)) else { continue };
         // An anchor may stand behind the function's start: the runtime adds with the same overflow.
@@ -96,7 +96,7 @@ mod tests {
             script_point: String::new(),
             function: String::new(),
             module: String::new(),
-            attachment: Attachment::Kprobe(Place { target: TargetId(0), symbol: None, address }),
+            attachment: crate::probe::code::kprobe(Place { target: TargetId(0), symbol: None, address }),
             locals: Vec::new(),
             saved: Vec::new(),
             body: Vec::new(),

@@ -5,17 +5,17 @@
 use std::rc::Rc;
 
 use super::callees::{Callees, Wanted};
+use super::code;
 use super::function::{FunctionContext, described, no_place, nothing, objects, owner_of, place_in};
 use super::lines::parse;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::Attachment;
 use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Function, FunctionId};
 use spile_source::Span;
 
-pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
+pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
+    &[
         Form {
             spelling: "kernel.function(string).callee(string)",
             doc: "a function, where the other one calls it or has it inlined",
@@ -71,7 +71,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         Form { spelling: "module(string).function(string).label(string)", doc: "a label in a module's function" },
     ],
     resolve,
-};
+);
 
 /// Calls within calls that are followed: the guard asks for as many frames.
 const MAX_DEPTH: i64 = 16;
@@ -209,7 +209,7 @@ impl Labels<'_, '_, '_> {
                 }
             };
             let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
-            let (point, attachment) = (format!("{}.{suffix}", owner_of(self.object)), Attachment::Kprobe(place));
+            let (point, attachment) = (format!("{}.{suffix}", owner_of(self.object)), code::kprobe(place));
             self.sites.push(Site { point, function: name.clone(), module, attachment, context: Rc::new(context) });
         }
         Ok(())

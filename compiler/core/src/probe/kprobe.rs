@@ -7,15 +7,16 @@
 
 use std::rc::Rc;
 
+use super::code;
 use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::Attachment;
+use crate::program::{Attachment, Registers};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_source::Span;
 use spile_source::diagnostic::suggest;
 
-pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
+pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
+    &[
         Form { spelling: "kprobe.function(string)", doc: "entry of a kernel function, by its symbol" },
         Form { spelling: "kprobe.function(string).call", doc: "the same" },
         Form { spelling: "kprobe.function(string).return", doc: "return of a kernel function, by its symbol" },
@@ -39,7 +40,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         },
     ],
     resolve,
-};
+);
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let maxactive = match point.number("maxactive") {
@@ -49,12 +50,11 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     };
     let returning = point.has("return");
     if let Some((address, component)) = point.number("statement") {
-        // As kernel.statement(N).absolute: nothing tells whether an instruction begins there.
+        // As kernel.statement(N).absolute: it is not known whether an instruction begins there.
         if !resolver.is_guru() {
             return Err(PointError::Guru { component, what: "a probe at an absolute address" });
         }
-        let attachment =
-            Attachment::Symbol { symbol: String::new(), address: address as u64, returning: false, maxactive: 0 };
+        let attachment = code::at_address(address as u64);
         return Ok(vec![site(point.spelling(), "", "kernel", attachment)]);
     }
     let (pattern, component) = point.string("function").unwrap_or((String::new(), point.components[0].span));
@@ -68,14 +68,14 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let names = names(&pattern, object.as_deref(), component)?;
     let sites = names.into_iter().map(|name| {
         let symbol = module.as_ref().map_or(name.clone(), |module| format!("{module}:{name}"));
-        let attachment = Attachment::Symbol { symbol, address: 0, returning, maxactive };
+        let attachment = code::at_symbol(symbol, returning, maxactive);
         site(format!("{owner}.function(\"{name}\"){suffix}"), &name, module.as_deref().unwrap_or("kernel"), attachment)
     });
     Ok(sites.collect())
 }
 
 fn site(point: String, function: &str, module: &str, attachment: Attachment) -> Site {
-    let returning = matches!(attachment, Attachment::Symbol { returning: true, .. });
+    let returning = attachment.mechanism.registers == Registers::Return;
     let context = Rc::new(SymbolContext { returning });
     Site { point, function: function.into(), module: module.into(), attachment, context }
 }

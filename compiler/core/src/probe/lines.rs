@@ -9,7 +9,7 @@ use spile_debuginfo::{self as debuginfo, DebugInfo, Function, FunctionPattern, S
 /// Which lines of a function are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lines {
-    /// Not said: the function's first.
+    /// Not given: the function's first.
     First,
     All,
     /// Counted from the function's line.

@@ -74,7 +74,7 @@ fn long(value: i64) -> Expr {
     expr(ExprKind::Long(value))
 }
 
-/// The location as an expression; the message says what cannot be had.
+/// The location as an expression, or a message that names what cannot be read.
 pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Location, String> {
     match location {
         debuginfo::Location::Register(number) => match registers::pt_regs_offset(*number) {
@@ -114,7 +114,7 @@ pub fn locate(location: &debuginfo::Location, object: &Object) -> Result<Locatio
     }
 }
 
-/// What the caller makes of it that the return address tells; an error at run time where it tells of none of them.
+/// The location for the caller that the return address shows; a run-time error where it is none of those known.
 fn by_caller(
     return_address: &[Op],
     cases: &[(Vec<Address>, debuginfo::Location)],
@@ -125,17 +125,17 @@ fn by_caller(
     let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
     let unknown = builtin::find("__untold_by_caller", 0).ok_or("its value is only known at the function's entry")?;
     let mut value = expr(ExprKind::Builtin(unknown, Vec::new()));
-    let mut told = false;
+    let mut known = false;
     for (places, location) in cases.iter().rev() {
         let (debuginfo::Location::Memory(ops) | debuginfo::Location::Value(ops)) = location else { continue };
         let places = places.iter().filter_map(|place| code(*place, object)).collect();
         let (Some(here), Ok(there)) = (one_of(&word, places), evaluate(ops, object)) else { continue };
         value = expr(ExprKind::Conditional(Box::new(here), Box::new(there), Box::new(value)));
-        told = true;
+        known = true;
     }
-    match told {
-        true if in_memory => Ok(Location::Told(Box::new(Location::Memory { address: value, bits: None }))),
-        true => Ok(Location::Told(Box::new(Location::Value(value)))),
+    match known {
+        true if in_memory => Ok(Location::KnownCallers(Box::new(Location::Memory { address: value, bits: None }))),
+        true => Ok(Location::KnownCallers(Box::new(Location::Value(value)))),
         false => Err("its value is only known at the function's entry".into()),
     }
 }

@@ -7,6 +7,7 @@
 
 mod address;
 mod callees;
+mod code;
 mod context;
 mod error;
 mod form;
@@ -35,16 +36,36 @@ pub use form::{Form, Point, spelling};
 pub use location::{locate, why_unavailable};
 pub use parts::{beyond, joined};
 pub use resolver::Resolver;
+pub(crate) use session::end;
 
+use crate::program::Attachment;
 use form::{Fit, fit};
 use spile_base::glob;
 use spile_source::Span;
+use spile_source::diagnostic::Diagnostic;
 use spile_syntax::ast::Component;
 
+/// All that is known of one family of probes. A family is a record in its own file and a line in [`FAMILIES`]; how its
+/// probes are attached is in the [`Mechanism`](crate::program::Mechanism) of the attachments that `resolve` gives.
 pub struct ProbeFamily {
+    /// The points of the family, with a line of documentation for each.
     pub forms: &'static [Form],
+    /// Its probes are reached whatever happens: a handler that does nothing learns nothing from that.
+    pub unconditional: bool,
     /// Sites of a point that matched the form of that index.
     pub resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
+    /// What is wrong with several sites of a script together, each given with where its point is written.
+    pub check: fn(&[(&Attachment, Span)]) -> Vec<Diagnostic>,
+}
+
+impl ProbeFamily {
+    /// A family whose probes are reached only if something happens, and have nothing to do with each other.
+    const fn new(
+        forms: &'static [Form],
+        resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
+    ) -> ProbeFamily {
+        ProbeFamily { forms, unconditional: false, resolve, check: |_| Vec::new() }
+    }
 }
 
 static FAMILIES: &[&ProbeFamily] = &[
@@ -87,6 +108,19 @@ pub fn matching(components: &[Component]) -> Vec<Vec<Component>> {
         matches!(fit(form, &named), Fit::Whole).then_some(named)
     };
     forms().filter_map(spelled).collect()
+}
+
+/// Whether a probe at the point is reached whatever happens, as `begin` and timers are.
+pub fn is_unconditional(components: &[Component]) -> bool {
+    let first = |form: &Form| form.spelling.split(['.', '(']).next().unwrap_or_default();
+    let Some(component) = components.first() else { return false };
+    let families = FAMILIES.iter().filter(|family| family.unconditional);
+    families.flat_map(|family| family.forms).any(|form| first(form) == component.name)
+}
+
+/// What is wrong with the sites of a script together, each given with where its point is written.
+pub fn check(sites: &[(&Attachment, Span)]) -> Vec<Diagnostic> {
+    FAMILIES.iter().flat_map(|family| (family.check)(sites)).collect()
 }
 
 /// The sites of a probe point that is no alias. `aliases`: further first components, for suggestions.

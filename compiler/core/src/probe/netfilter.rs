@@ -5,14 +5,14 @@
 use std::rc::Rc;
 
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::Attachment;
+use crate::program::{Attachment, Label, Mechanism, Value};
 use spile_debuginfo::TypeId;
 use spile_debuginfo::target::Object;
 use spile_source::Span;
 use spile_source::diagnostic::suggest;
 
-pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
+pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
+    &[
         Form {
             spelling: "netfilter.hook(string).pf(string)",
             doc: "packets at a hook of a protocol family: $skb, $in, $out, $hooknum, $verdict",
@@ -25,7 +25,10 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         Form { spelling: "netfilter.pf(string).hook(string).priority(string)", doc: "the same" },
     ],
     resolve,
-};
+);
+
+/// Packets at a hook of a protocol family (include/uapi/linux/netfilter.h), in the initial network namespace.
+static MECHANISM: Mechanism = Mechanism::new("SPILE_PROBE_NETFILTER", Label::Word("netfilter"));
 
 /// include/uapi/linux/netfilter.h; the numbers are the kernel's ABI.
 const FAMILIES: [(&str, i64); 11] = [
@@ -106,7 +109,10 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         point: point.spelling(),
         function: String::new(),
         module: "kernel".into(),
-        attachment: Attachment::Netfilter { family: family as u32, hook: hook as u32, priority: priority as i32 },
+        attachment: Attachment::new(&MECHANISM).with(
+            "netfilter",
+            Value::List(vec![Value::Number(family as u32), Value::Number(hook as u32), Value::Signed(priority)]),
+        ),
         context: Rc::new(context),
     }])
 }

@@ -18,7 +18,7 @@ pub fn beyond(location: &Location, bit: u64) -> Option<Location> {
             Location::Memory { address: binary(BinaryOp::Add, address.clone(), bytes), bits: None }
         }
         Location::Memory { .. } | Location::Pointer(_) => return None,
-        Location::Told(location) => Location::Told(Box::new(beyond(location, bit)?)),
+        Location::KnownCallers(location) => Location::KnownCallers(Box::new(beyond(location, bit)?)),
         Location::Register { offset } => {
             let word = Expr { kind: ExprKind::Register { offset: *offset }, ty: Type::Long, span: nowhere() };
             Location::Value(shifted(word, bit)?)
@@ -54,7 +54,7 @@ pub fn joined(location: &Location, bits: u64) -> Option<Expr> {
             Some(low(Expr { kind: ExprKind::Register { offset: *offset }, ty: Type::Long, span: nowhere() }, taken))
         }
         Location::Value(value) => Some(low(value.clone(), taken)),
-        Location::Told(location) => joined(location, bits),
+        Location::KnownCallers(location) => joined(location, bits),
         Location::Memory { address, bits: None } => {
             let size = taken.div_ceil(8).next_power_of_two();
             let read = ExprKind::Read { address: Box::new(address.clone()), size, user: false };

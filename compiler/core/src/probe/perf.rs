@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::{Attachment, Sample};
+use crate::program::{Attachment, Label, Mechanism, Value};
 
 /// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK of include/uapi/linux/perf_event.h.
 pub(super) const TYPE_SOFTWARE: u32 = 1;
@@ -17,11 +17,45 @@ const MOST_TYPES: i64 = i32::MAX as i64;
 /// kernel.perf_event_max_sample_rate as it is by default.
 pub(super) const HIGHEST_FREQUENCY: i64 = 100_000;
 
+static EVENT: Mechanism = Mechanism::new("SPILE_PROBE_PERF", Label::Word("perf"));
+
+/// The same, only counted, for @perf("NAME"). The handler never runs.
+static COUNTER: Mechanism = Mechanism { counts: true, ..Mechanism::new("SPILE_PROBE_PERF", Label::Word("perf")) };
+
+/// How often an event runs the handler.
+#[derive(Clone, Copy)]
+pub(super) enum Sample {
+    /// Once in so many events; of a clock, every so many ns.
+    Period(u64),
+    /// So many times a second on each CPU.
+    Frequency(u64),
+    /// Of a clock: at each tick of the kernel's timer.
+    Tick,
+}
+
+/// An event on each CPU, by the kernel's numbers (perf_event_open(2)).
+pub(super) fn event(event: u32, config: u64, sample: Sample) -> Attachment {
+    let (sample, value) = match sample {
+        Sample::Period(value) => ("SPILE_SAMPLE_PERIOD", value),
+        Sample::Frequency(value) => ("SPILE_SAMPLE_FREQUENCY", value),
+        Sample::Tick => ("SPILE_SAMPLE_TICK", 0),
+    };
+    let (event, config) = (Value::Number(event), Value::Unsigned(config));
+    let value = Value::List(vec![event, config, Value::Constant(sample), Value::Unsigned(value)]);
+    Attachment::new(&EVENT).with("perf", value)
+}
+
+fn counter(event: u32, config: u64, name: String) -> Attachment {
+    let (event, config) = (Value::Number(event), Value::Unsigned(config));
+    let value = Value::List(vec![event, config, Value::Constant("SPILE_SAMPLE_COUNTER"), Value::Number(0)]);
+    Attachment::new(&COUNTER).of(name).with("perf", value)
+}
+
 /// Events between two runs when the script does not say.
 const DEFAULT_PERIOD: u64 = 1_000_000;
 
-pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
+pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
+    &[
         Form {
             spelling: "perf.type(number).config(number)",
             doc: "once in 1000000 events of that kind on a CPU (perf_event_open(2) has the numbers)",
@@ -40,25 +74,25 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         },
     ],
     resolve,
-};
+);
 
 fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let in_range = |name: &str, low: i64, high: i64| match point.number(name) {
         Some((value, component)) if !(low..=high).contains(&value) => Err(PointError::Range { component, low, high }),
         found => Ok(found.map(|(value, _)| value)),
     };
-    let event = in_range("type", 0, MOST_TYPES)?.unwrap_or(0);
+    let event_type = in_range("type", 0, MOST_TYPES)?.unwrap_or(0);
     // All 64 bits of a config have a meaning.
     let config = point.number("config").map_or(0, |(value, _)| value as u64);
     if let Some((name, _)) = point.string("counter") {
-        return Ok(vec![site(point, Attachment::Counter { event: event as u32, config, name: name.to_string() })]);
+        return Ok(vec![site(point, counter(event_type as u32, config, name))]);
     }
     let sample = match (in_range("sample", 1, i64::MAX)?, in_range("hz", 1, HIGHEST_FREQUENCY)?) {
         (Some(period), _) => Sample::Period(period as u64),
         (None, Some(frequency)) => Sample::Frequency(frequency as u64),
         (None, None) => Sample::Period(DEFAULT_PERIOD),
     };
-    Ok(vec![site(point, Attachment::Perf { event: event as u32, config, sample })])
+    Ok(vec![site(point, event(event_type as u32, config, sample))])
 }
 
 fn site(point: &Point, attachment: Attachment) -> Site {

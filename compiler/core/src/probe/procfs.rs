@@ -5,28 +5,49 @@
 use std::rc::Rc;
 
 use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site, TextVariable};
-use crate::program::Attachment;
+use crate::program::{Attachment, Label, Mechanism, Runs, Value};
+use spile_source::Span;
+use spile_source::diagnostic::{Code, Diagnostic};
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
-        Form { spelling: "procfs.read", doc: "/proc/systemtap/MODULE/command is read: $value is what the reader gets" },
-        Form { spelling: "procfs.read.maxsize(number)", doc: "the same, of at most N bytes" },
-        Form { spelling: "procfs.umask(number).read", doc: "the same, without those rights" },
-        Form { spelling: "procfs.umask(number).read.maxsize(number)", doc: "the same, both" },
-        Form { spelling: "procfs.write", doc: "/proc/systemtap/MODULE/command is written: $value is the text" },
-        Form { spelling: "procfs.umask(number).write", doc: "the same, without those rights" },
-        Form {
-            spelling: "procfs(string).read",
-            doc: "/proc/systemtap/MODULE/PATH is read: $value is what the reader gets",
-        },
-        Form { spelling: "procfs(string).read.maxsize(number)", doc: "the same, of at most N bytes" },
-        Form { spelling: "procfs(string).umask(number).read", doc: "the same, without those rights" },
-        Form { spelling: "procfs(string).umask(number).read.maxsize(number)", doc: "the same, both" },
-        Form { spelling: "procfs(string).write", doc: "/proc/systemtap/MODULE/PATH is written: $value is the text" },
-        Form { spelling: "procfs(string).umask(number).write", doc: "the same, without those rights" },
-    ],
-    resolve,
+    check,
+    ..ProbeFamily::new(
+        &[
+            Form {
+                spelling: "procfs.read",
+                doc: "/proc/systemtap/MODULE/command is read: $value is what the reader gets",
+            },
+            Form { spelling: "procfs.read.maxsize(number)", doc: "the same, of at most N bytes" },
+            Form { spelling: "procfs.umask(number).read", doc: "the same, without those rights" },
+            Form { spelling: "procfs.umask(number).read.maxsize(number)", doc: "the same, both" },
+            Form { spelling: "procfs.write", doc: "/proc/systemtap/MODULE/command is written: $value is the text" },
+            Form { spelling: "procfs.umask(number).write", doc: "the same, without those rights" },
+            Form {
+                spelling: "procfs(string).read",
+                doc: "/proc/systemtap/MODULE/PATH is read: $value is what the reader gets",
+            },
+            Form { spelling: "procfs(string).read.maxsize(number)", doc: "the same, of at most N bytes" },
+            Form { spelling: "procfs(string).umask(number).read", doc: "the same, without those rights" },
+            Form { spelling: "procfs(string).umask(number).read.maxsize(number)", doc: "the same, both" },
+            Form {
+                spelling: "procfs(string).write",
+                doc: "/proc/systemtap/MODULE/PATH is written: $value is the text",
+            },
+            Form { spelling: "procfs(string).umask(number).write", doc: "the same, without those rights" },
+        ],
+        resolve,
+    )
 };
+
+static MECHANISM: Mechanism =
+    Mechanism { runs: Runs::Rarely, ..Mechanism::new("SPILE_PROBE_PROCFS", Label::Word("procfs")) };
+
+/// A file below /proc/systemtap/MODULE; `most`: bytes of it, 0 for MAXSTRINGLEN.
+fn attachment(path: String, rights: u32, writes: bool, most: u32) -> Attachment {
+    let file = Value::Text(path.clone());
+    let value = Value::List(vec![file, Value::Octal(rights), writes.into(), Value::Number(most)]);
+    Attachment::new(&MECHANISM).of(path).with("procfs", value)
+}
 
 /// Files are their owner's alone where a point does not say otherwise: 0400 and 0200.
 const DEFAULT_UMASK: i64 = 0o077;
@@ -54,9 +75,26 @@ fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
         point: point.spelling(),
         function: String::new(),
         module: String::new(),
-        attachment: Attachment::Procfs { path, rights: rights as u32, writes, most: most as u64 },
+        attachment: attachment(path, rights as u32, writes, most as u32),
         context: Rc::new(ProcfsContext { writes }),
     }])
+}
+
+/// The file of one probe is no directory of another's.
+fn check(sites: &[(&Attachment, Span)]) -> Vec<Diagnostic> {
+    let of_family = |(attachment, _): &&(&Attachment, Span)| attachment.mechanism == &MECHANISM;
+    let files: Vec<(&str, Span)> =
+        sites.iter().filter(of_family).map(|(attachment, span)| (attachment.subject.as_str(), *span)).collect();
+    let mut wrong = Vec::new();
+    for (path, span) in &files {
+        let is_below = |other: &str| path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+        if let Some((other, other_span)) = files.iter().find(|(other, _)| is_below(other)) {
+            let message = format!("`{path}` cannot be below `{other}`, which is a file");
+            let diagnostic = Diagnostic::error(Code("E0202"), message).at(*span, "give one of them another name");
+            wrong.push(diagnostic.also(*other_span, "this probe makes it a file"));
+        }
+    }
+    wrong
 }
 
 struct ProcfsContext {

@@ -19,7 +19,7 @@ pub struct Resolver<'k> {
     objects: Vec<PathBuf>,
     targets: Vec<Target>,
     anchor_address: Option<u64>,
-    /// Places that nothing is known of may be probed.
+    /// Addresses without debug information may be probed.
     guru: bool,
     /// Files with the types of headers that casts name, by the names as they are written: `<sys/time.h>`.
     headers: HashMap<String, PathBuf>,
@@ -137,7 +137,7 @@ impl<'k> Resolver<'k> {
     }
 
     /// Source lines of the kernel and of the modules that are targets, by the targets' names. What has none is left out:
-    /// its addresses are told as numbers.
+    /// its addresses are shown as numbers.
     pub fn line_tables(&mut self) -> Vec<(String, Vec<u8>)> {
         let Some(kernel) = self.kernel else { return Vec::new() };
         let mut tables = Vec::new();
@@ -154,7 +154,7 @@ impl<'k> Resolver<'k> {
         tables
     }
 
-    /// No probe can be at `what`; told with -v.
+    /// No probe can be at `what`: a line for `-v`.
     pub(in crate::probe) fn leave_out(&mut self, what: &str, why: &str) {
         self.left_out.push(format!("{what}: {why}"));
     }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::code;
 use super::function::{FunctionContext, described, no_place, nothing, objects, place_in};
 use super::lines::{Beginnings, Lines, asked_line, parse, wanted_lines};
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
@@ -16,8 +17,8 @@ use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, Function, FunctionId, FunctionPattern, Statement};
 use spile_source::Span;
 
-pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
+pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
+    &[
         Form { spelling: "kernel.statement(string)", doc: "a source line of the kernel" },
         Form { spelling: "kernel.statement(string).nearest", doc: "the source line nearest to it that has code" },
         Form { spelling: "module(string).statement(string)", doc: "a source line of a module" },
@@ -27,7 +28,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         },
     ],
     resolve,
-};
+);
 
 /// So many lines with code are named where there is none.
 const NEAR: usize = 4;
@@ -76,7 +77,7 @@ fn resolve_in(
         let wanted = wanted_lines(lines, &function, &statements, point.has("nearest"), &mut near);
         for (line, address) in first_addresses(object, &function, &statements, &wanted) {
             match place_in(object, target, address) {
-                Ok(place) => sites.push(site(object, id, &function, line, address, Attachment::Kprobe(place))),
+                Ok(place) => sites.push(site(object, id, &function, line, address, code::kprobe(place))),
                 Err(why) => {
                     resolver.leave_out(&format!("{} ({}:{line})", function.name, function.file), why);
                     refused = Some(why);

@@ -11,14 +11,14 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::{Attachment, Expr, ExprKind, Type};
+use crate::program::{Attachment, Expr, ExprKind, Label, Mechanism, Type, Value};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{FunctionPattern, TypeId, Variable};
 use spile_source::diagnostic::suggest;
 use spile_source::{FileId, Span};
 
-pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
+pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
+    &[
         Form { spelling: "__syscall", doc: "every system call; arguments by longlong_arg()" },
         Form { spelling: "__syscall.return", doc: "the return of every system call; the result by returnval()" },
         Form {
@@ -36,7 +36,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         },
     ],
     resolve,
-};
+);
 
 /// Numbers by name, of 64-bit and of 32-bit programs.
 fn numbers() -> &'static HashMap<&'static str, (Option<u32>, Option<u32>)> {
@@ -99,9 +99,22 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         point: point.spelling(),
         function: String::new(),
         module: "kernel".into(),
-        attachment: Attachment::Syscall { numbers, returning },
+        attachment: attachment(numbers, returning),
         context: Rc::new(CallContext { returning, kernel, name, prototype: OnceCell::new() }),
     }])
+}
+
+static MECHANISM: Mechanism = Mechanism::new("SPILE_PROBE_SYSCALL", Label::Word("syscall"));
+
+/// A system call by its numbers in 64-bit and 32-bit programs; all of them without `numbers`.
+fn attachment(numbers: Option<(Option<u32>, Option<u32>)>, returning: bool) -> Attachment {
+    let number = |number: Option<u32>| number.map_or(Value::Constant("SPILE_NO_SYSCALL"), Value::Number);
+    let any = || Value::Constant("SPILE_ANY_SYSCALL");
+    let (native, compat) = match numbers {
+        None => (any(), any()),
+        Some((native, compat)) => (number(native), number(compat)),
+    };
+    Attachment::new(&MECHANISM).with("syscall", Value::List(vec![native, compat, returning.into()]))
 }
 
 /// Names that the function with a call's parameters may have, the likeliest first (include/linux/syscalls.h and

@@ -4,44 +4,66 @@
 
 use std::rc::Rc;
 
-use super::perf::{self, HIGHEST_FREQUENCY};
+use super::perf::{self, HIGHEST_FREQUENCY, Sample};
 use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::{Attachment, Sample};
+use crate::program::{Attachment, Label, Mechanism, Runs, Value};
 use spile_source::Span;
 
 pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
-        Form { spelling: "timer.s(number)", doc: "every N seconds" },
-        Form { spelling: "timer.sec(number)", doc: "every N seconds" },
-        Form { spelling: "timer.ms(number)", doc: "every N milliseconds" },
-        Form { spelling: "timer.msec(number)", doc: "every N milliseconds" },
-        Form { spelling: "timer.us(number)", doc: "every N microseconds, 100 at least" },
-        Form { spelling: "timer.usec(number)", doc: "every N microseconds, 100 at least" },
-        Form { spelling: "timer.ns(number)", doc: "every N nanoseconds, 100000 at least" },
-        Form { spelling: "timer.nsec(number)", doc: "every N nanoseconds, 100000 at least" },
-        Form { spelling: "timer.hz(number)", doc: "N times a second" },
-        Form { spelling: "timer.jiffies(number)", doc: "every N ticks of the kernel's timer" },
-        Form { spelling: "timer.jiffies(number).randomize(number)", doc: "every N ticks, give or take up to M" },
-        Form {
-            spelling: "timer.profile",
-            doc: "on every CPU, at each tick of the kernel's timer; the interrupted registers",
-        },
-        Form { spelling: "timer.profile.tick", doc: "on every CPU, at each tick of the kernel's timer" },
-        Form {
-            spelling: "timer.profile.freq.hz(number)",
-            doc: "on every CPU, N times a second; the interrupted registers",
-        },
-        Form { spelling: "timer.s(number).randomize(number)", doc: "every N seconds, give or take up to M" },
-        Form { spelling: "timer.sec(number).randomize(number)", doc: "every N seconds, give or take up to M" },
-        Form { spelling: "timer.ms(number).randomize(number)", doc: "every N milliseconds, give or take up to M" },
-        Form { spelling: "timer.msec(number).randomize(number)", doc: "every N milliseconds, give or take up to M" },
-        Form { spelling: "timer.us(number).randomize(number)", doc: "every N microseconds, give or take up to M" },
-        Form { spelling: "timer.usec(number).randomize(number)", doc: "every N microseconds, give or take up to M" },
-        Form { spelling: "timer.ns(number).randomize(number)", doc: "every N nanoseconds, give or take up to M" },
-        Form { spelling: "timer.nsec(number).randomize(number)", doc: "every N nanoseconds, give or take up to M" },
-    ],
-    resolve,
+    unconditional: true,
+    ..ProbeFamily::new(
+        &[
+            Form { spelling: "timer.s(number)", doc: "every N seconds" },
+            Form { spelling: "timer.sec(number)", doc: "every N seconds" },
+            Form { spelling: "timer.ms(number)", doc: "every N milliseconds" },
+            Form { spelling: "timer.msec(number)", doc: "every N milliseconds" },
+            Form { spelling: "timer.us(number)", doc: "every N microseconds, 100 at least" },
+            Form { spelling: "timer.usec(number)", doc: "every N microseconds, 100 at least" },
+            Form { spelling: "timer.ns(number)", doc: "every N nanoseconds, 100000 at least" },
+            Form { spelling: "timer.nsec(number)", doc: "every N nanoseconds, 100000 at least" },
+            Form { spelling: "timer.hz(number)", doc: "N times a second" },
+            Form { spelling: "timer.jiffies(number)", doc: "every N ticks of the kernel's timer" },
+            Form { spelling: "timer.jiffies(number).randomize(number)", doc: "every N ticks, give or take up to M" },
+            Form {
+                spelling: "timer.profile",
+                doc: "on every CPU, at each tick of the kernel's timer; the interrupted registers",
+            },
+            Form { spelling: "timer.profile.tick", doc: "on every CPU, at each tick of the kernel's timer" },
+            Form {
+                spelling: "timer.profile.freq.hz(number)",
+                doc: "on every CPU, N times a second; the interrupted registers",
+            },
+            Form { spelling: "timer.s(number).randomize(number)", doc: "every N seconds, give or take up to M" },
+            Form { spelling: "timer.sec(number).randomize(number)", doc: "every N seconds, give or take up to M" },
+            Form { spelling: "timer.ms(number).randomize(number)", doc: "every N milliseconds, give or take up to M" },
+            Form {
+                spelling: "timer.msec(number).randomize(number)",
+                doc: "every N milliseconds, give or take up to M",
+            },
+            Form { spelling: "timer.us(number).randomize(number)", doc: "every N microseconds, give or take up to M" },
+            Form {
+                spelling: "timer.usec(number).randomize(number)",
+                doc: "every N microseconds, give or take up to M",
+            },
+            Form { spelling: "timer.ns(number).randomize(number)", doc: "every N nanoseconds, give or take up to M" },
+            Form { spelling: "timer.nsec(number).randomize(number)", doc: "every N nanoseconds, give or take up to M" },
+        ],
+        resolve,
+    )
 };
+
+/// Intervals in ns.
+static TIMER: Mechanism = Mechanism { runs: Runs::Rarely, ..Mechanism::new("SPILE_PROBE_TIMER", Label::Word("timer")) };
+
+/// Intervals in ticks of the kernel's timer.
+static JIFFIES: Mechanism =
+    Mechanism { runs: Runs::Rarely, ..Mechanism::new("SPILE_PROBE_JIFFIES", Label::Word("timer")) };
+
+/// Every `period` plus a random time up to `random`.
+fn interval_of(mechanism: &'static Mechanism, period: u64, random: u64) -> Attachment {
+    let value = Value::List(vec![Value::Unsigned(period), Value::Unsigned(random)]);
+    Attachment::new(mechanism).with("timer", value)
+}
 
 /// Shortest and longest interval, in ns: 100 us and a day.
 const RANGE: (i64, i64) = (100_000, 86_400_000_000_000);
@@ -59,7 +81,7 @@ fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
         "ns" | "nsec" => 1,
         "jiffies" => {
             let (period, random) = interval(point, value, span, TICKS)?;
-            return Ok(site(point, Attachment::Timer { period: period as u64, random: random as u64, jiffies: true }));
+            return Ok(site(point, interval_of(&JIFFIES, period as u64, random as u64)));
         }
         "profile" => return profile(point),
         _ => return hz(point, value, span),
@@ -95,11 +117,11 @@ fn profile(point: &Point) -> Result<Vec<Site>, PointError> {
         Some((value, _)) if (1..=HIGHEST_FREQUENCY).contains(&value) => Sample::Frequency(value as u64),
         Some((_, component)) => return Err(PointError::Range { component, low: 1, high: HIGHEST_FREQUENCY }),
     };
-    Ok(site(point, Attachment::Perf { event: perf::TYPE_SOFTWARE, config: perf::CPU_CLOCK, sample }))
+    Ok(site(point, perf::event(perf::TYPE_SOFTWARE, perf::CPU_CLOCK, sample)))
 }
 
 fn timer(point: &Point, period: u64, random: u64) -> Vec<Site> {
-    site(point, Attachment::Timer { period, random, jiffies: false })
+    site(point, interval_of(&TIMER, period, random))
 }
 
 fn site(point: &Point, attachment: Attachment) -> Vec<Site> {

@@ -10,15 +10,15 @@
 use std::rc::Rc;
 
 use super::{Context, ContextError, Form, Found, Location, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::{Attachment, Expr, ExprKind, Place, TargetId, Type};
+use crate::program::{Attachment, Expr, ExprKind, Label, Mechanism, Place, Registers, TargetId, Type, Value};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{DebugInfo, FunctionPattern, Type as CType, TypeId, Variable};
 use spile_source::diagnostic::suggest;
 use spile_source::{FileId, Span};
 
-pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
+pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
+    &[
         Form { spelling: "kernel.trace(string)", doc: "a tracepoint, NAME or SYSTEM:NAME; its arguments by name" },
         Form { spelling: "module(string).trace(string)", doc: "a tracepoint of a module; its arguments by name" },
         Form { spelling: "kernel.tracepoint(string)", doc: "a tracepoint; its arguments are $arg1, $arg2, ..." },
@@ -28,7 +28,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         },
     ],
     resolve,
-};
+);
 
 /// What precedes a tracepoint's name in that of its function.
 const PREFIX: &str = "__traceiter_";
@@ -167,9 +167,19 @@ fn site(
         point,
         function: String::new(),
         module: if object.is_kernel() { "kernel".into() } else { object.name().to_string() },
-        attachment: Attachment::Tracepoint { place, name: name.to_string(), arguments: count as u32 },
+        attachment: attachment(place, name, count as u32),
         context: Rc::new(context),
     }
+}
+
+static MECHANISM: Mechanism =
+    Mechanism { registers: Registers::Arguments, ..Mechanism::new("SPILE_PROBE_TRACEPOINT", Label::Subject) };
+
+/// The tracepoint `name`, whose first `arguments` arguments the handler has for registers. Of the place only the target
+/// counts.
+fn attachment(place: Place, name: &str, arguments: u32) -> Attachment {
+    let value = Value::List(vec![Value::Text(name.to_string()), Value::Number(arguments)]);
+    Attachment::new(&MECHANISM).at(place).of(name).with("tracepoint", value)
 }
 
 /// The trace system by the path of its header, which defines TRACE_SYSTEM: most often the file's name, or for a

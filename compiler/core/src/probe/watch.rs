@@ -5,12 +5,12 @@
 use std::rc::Rc;
 
 use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site};
-use crate::program::{Attachment, Place};
+use crate::program::{Attachment, Label, Mechanism, Place, Value};
 use spile_debuginfo::Address;
 use spile_debuginfo::target::Object;
 
-pub(super) static FAMILY: ProbeFamily = ProbeFamily {
-    forms: &[
+pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
+    &[
         Form { spelling: "kernel.data(string).write", doc: "a global variable of the kernel is written" },
         Form { spelling: "kernel.data(string).rw", doc: "a global variable of the kernel is read or written" },
         Form { spelling: "kernel.data(string).length(number).write", doc: "its first 1, 2, 4 or 8 bytes are written" },
@@ -30,7 +30,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily {
         },
     ],
     resolve,
-};
+);
 
 /// Bytes that a debug register can watch.
 const LENGTHS: [u64; 4] = [8, 4, 2, 1];
@@ -84,12 +84,24 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         point: point.spelling(),
         function: String::new(),
         module: "kernel".into(),
-        attachment: Attachment::Watch { place, address, length: length as u32, reads },
+        attachment: attachment(place, address, length as u32, reads),
         context: Rc::new(WatchContext),
     }])
 }
 
-/// Bytes of the variable, where debug information tells.
+static MECHANISM: Mechanism = Mechanism::new("SPILE_PROBE_WATCH", Label::Word("watch"));
+
+/// `length` bytes of data that are written or, with `reads`, read or written; without a place at an address of the running
+/// kernel.
+fn attachment(place: Option<Place>, address: u64, length: u32, reads: bool) -> Attachment {
+    let attachment = match place {
+        Some(place) => Attachment::new(&MECHANISM).at(place),
+        None => Attachment::new(&MECHANISM).with("address", Value::Address(address)),
+    };
+    attachment.with("watch", Value::List(vec![Value::Number(length), reads.into()]))
+}
+
+/// Bytes of the variable, where debug information has it.
 fn size_of(kernel: &Object, name: &str) -> Option<u64> {
     let debug = kernel.debug().ok()?;
     let found = debug.global(name, None).ok()?.ok()?;

@@ -11,7 +11,6 @@ use super::names::Names;
 use super::unit::{Handler, Surroundings, Unit};
 use super::unneeded;
 use crate::probe::{self, PointError, Site};
-use crate::program::Attachment;
 use spile_base::glob;
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
@@ -56,27 +55,9 @@ pub(super) fn expand<'a>(env: &mut Environment<'a>, names: &Names<'a>, scripts: 
             }
         }
     }
-    check_files(env, &handlers);
+    let sites: Vec<_> = handlers.iter().map(|handler| (&handler.site.attachment, handler.span)).collect();
+    probe::check(&sites).into_iter().for_each(|problem| env.add(problem));
     handlers
-}
-
-/// The file of one probe is no directory of another's.
-fn check_files(env: &mut Environment, handlers: &[Handler]) {
-    let path = |handler: &Handler| match &handler.site.attachment {
-        Attachment::Procfs { path, .. } => Some((path.clone(), handler.span)),
-        _ => None,
-    };
-    let files: Vec<(String, Span)> = handlers.iter().filter_map(path).collect();
-    for (path, span) in &files {
-        let is_below = |other: &str| path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
-        if let Some((other, other_span)) = files.iter().find(|(other, _)| is_below(other)) {
-            let diagnostic =
-                Diagnostic::error(Code("E0202"), format!("`{path}` cannot be below `{other}`, which is a file"));
-            env.add(
-                diagnostic.at(*span, "give one of them another name").also(*other_span, "this probe makes it a file"),
-            );
-        }
-    }
 }
 
 /// Sites of points that stand for themselves (`-l`).

@@ -132,9 +132,9 @@ impl<'l, 'a> Lookup<'l, 'a> {
             return Err(Error::NoContext { name: name.into(), point: None, span });
         };
         let asked = self.only_asked;
-        // Whoever asks for this one by its name has it, or an error that says so.
+        // Asked for by its name, it has a value, or reading it is a run-time error.
         let settled = |mut found: Found| {
-            if let Location::Told(location) = found.location {
+            if let Location::KnownCallers(location) = found.location {
                 found.location = *location;
             }
             if let Location::Value(value) | Location::Memory { address: value, .. } = &mut found.location {

@@ -34,7 +34,7 @@ pub(in crate::elaborate) fn load(found: &Found, span: Span) -> Result<Expr, Erro
     let debug = found.object.debug().map_err(|error| debug_error(error, span))?;
     let shape = scalar(debug, found.type_id, span)?;
     let value = match (&found.location, &shape) {
-        (Location::Told(location), _) => {
+        (Location::KnownCallers(location), _) => {
             let found = Found { object: found.object.clone(), type_id: found.type_id, location: (**location).clone() };
             return load(&found, span);
         }
@@ -85,7 +85,7 @@ pub(in crate::elaborate) fn place_of(found: &Found, span: Span) -> Result<LValue
             let (skip, field, size) = storage(*range).ok_or(Error::NotAssignable { span })?;
             Ok(LValue::Memory { address: add(address.clone(), skip), size, field: Some(field), signed })
         }
-        Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::Told(_) => {
+        Location::Value(_) | Location::Parts(_) | Location::Pointer(_) | Location::KnownCallers(_) => {
             Err(Error::NotAssignable { span })
         }
     }
@@ -97,7 +97,7 @@ pub(in crate::elaborate) fn address_of(found: &Found, span: Span) -> Result<Expr
         Location::Memory { address, bits: None } => Ok(address.clone()),
         Location::Memory { bits: Some(_), .. } => Err(Error::NoAddress { span, why: "a bit-field" }),
         Location::Register { .. } => Err(Error::NoAddress { span, why: "it is held in a register" }),
-        Location::Value(_) | Location::Told(_) => Err(Error::NoAddress { span, why: "it is a computed value" }),
+        Location::Value(_) | Location::KnownCallers(_) => Err(Error::NoAddress { span, why: "it is a computed value" }),
         Location::Parts(_) => Err(Error::NoAddress { span, why: "it is in several places" }),
         Location::Pointer(_) => Err(Error::NoAddress { span, why: "the compiler has optimised it out" }),
     }

@@ -4,9 +4,10 @@
 
 use super::Lowering;
 use super::print::plain;
+use crate::probe;
 use crate::program::{
-    Attachment, Element, Expr, ExprKind, Extractor, Foreach, Global, GlobalId, Holds, Iterated, Local, LocalId, Order,
-    Print, PrintPiece, Probe, SortBy, Stmt, StmtKind, Type, Variable,
+    Element, Expr, ExprKind, Extractor, Foreach, Global, GlobalId, Holds, Iterated, Local, LocalId, Order, Print,
+    PrintPiece, Probe, SortBy, Stmt, StmtKind, Type, Variable,
 };
 use spile_source::{Origin, Span};
 
@@ -31,7 +32,7 @@ impl Lowering<'_, '_> {
             script_point: "end".into(),
             function: String::new(),
             module: String::new(),
-            attachment: Attachment::End { order: i64::MAX },
+            attachment: probe::end(i64::MAX),
             locals,
             saved: Vec::new(),
             body,

@@ -151,7 +151,7 @@ impl Lowering<'_, '_> {
             pieces.push(PrintPiece::Literal(format!("{space}{variable}=").into_bytes()));
             let value = match context.variable(variable) {
                 // A list of all is no reason for a handler to fail.
-                Ok(Found { location: Location::Told(_), .. }) => Ok(PrintPiece::Literal(b"?".to_vec())),
+                Ok(Found { location: Location::KnownCallers(_), .. }) => Ok(PrintPiece::Literal(b"?".to_vec())),
                 Ok(found) if dollars > 0 => self.pretty(&found, dollars, span).map(plain),
                 Ok(found) => load(&found, span).map(|argument| {
                     let mut directive = directive(b'x');

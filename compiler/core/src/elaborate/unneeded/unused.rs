@@ -3,7 +3,7 @@
 //! Warnings about what has no effect in the user's scripts: assignments that nothing reads, expressions whose value
 //! nothing uses, probes that do nothing. `-u` leaves them out.
 //!
-//! Looks at the trees as they are written, so that one mistake is told once for all sites of a probe.
+//! Looks at the trees as they are written, so that one mistake is reported once for all sites of a probe.
 
 use std::collections::HashSet;
 
@@ -12,6 +12,7 @@ use super::super::error::Error;
 use super::super::lower::embedded::names_argument;
 use super::super::names::Names;
 use super::effect::Effects;
+use crate::probe;
 use spile_source::{Origin, Span};
 use spile_syntax::ast::{self, Block, Expr, ExprKind, Index, Item, PrintForm, Stmt, StmtKind};
 use spile_syntax::{print, visit};
@@ -32,7 +33,8 @@ pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a
                     warn_of_body(env, names, &probe.body, Some(&shared.read));
                     let unread = unread_in(names, &probe.body, Some(&shared.read));
                     let acts = Effects { names, unread, within: Vec::new() }.any(&probe.body.statements);
-                    does_something |= acts || !probe.points.iter().all(happens_anyway);
+                    does_something |=
+                        acts || !probe.points.iter().all(|point| probe::is_unconditional(&point.components));
                     first.get_or_insert(probe.span);
                     if !acts && !probe.points.iter().all(is_counter) {
                         let points: Vec<String> = probe.points.iter().map(print::point).collect();
@@ -127,14 +129,6 @@ fn read_by_c(block: &Block, name: &str) -> bool {
     named
 }
 
-/// Whether nothing is learnt from the point being reached.
-fn happens_anyway(point: &ast::ProbePoint) -> bool {
-    point
-        .components
-        .first()
-        .is_some_and(|first| matches!(first.name.as_str(), "begin" | "end" | "error" | "never" | "timer"))
-}
-
 /// Whether the probe is there for others, which read its counter.
 fn is_counter(point: &ast::ProbePoint) -> bool {
     point.components.last().is_some_and(|last| last.name == "counter")
@@ -154,7 +148,7 @@ impl<'a> Accesses<'a> {
         block.statements.iter().for_each(|statement| self.statement(statement, &|_| false));
     }
 
-    /// Adds those of a statement, without what `skip` says inside it.
+    /// Adds those of a statement, without the statements inside it that `skip` selects.
     pub fn statement(&mut self, statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool) {
         // What an assignment stores into is met once as its place and once by itself: the second is no reading.
         let mut places: HashSet<*const Expr> = HashSet::new();
@@ -184,7 +178,7 @@ impl<'a> Accesses<'a> {
 }
 
 /// Calls `visit` with every expression of a statement, and whether its value is used; without the statements inside it
-/// that `skip` says.
+/// that `skip` selects.
 fn each_value<'a>(statement: &'a Stmt, skip: &dyn Fn(&Stmt) -> bool, visit: &mut dyn FnMut(&'a Expr, bool)) {
     if skip(statement) {
         return;

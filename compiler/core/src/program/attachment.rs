@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! How a site is attached and when it runs: what the plan goes by, and what the emitted table holds.
+//!
+//! Neither of them knows a probe family. A family describes its [`Mechanism`] once, in its own file, and gives each site
+//! an [`Attachment`] of it.
+
+use super::Place;
+
+/// One way of attaching probes: a kind of runtime-c with what the plan has to know of it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mechanism {
+    /// The constant of `enum spile_probe_kind` in runtime-c/script.h.
+    pub kind: &'static str,
+    /// What the names of handlers in C say.
+    pub label: Label,
+    /// What the handler has for registers.
+    pub registers: Registers,
+    /// Which other handlers may run at the same time.
+    pub runs: Runs,
+    /// The handler never runs: `@perf` reads the attachment by its subject.
+    pub counts: bool,
+}
+
+impl Mechanism {
+    /// A mechanism whose handlers have no registers and may run beside all others.
+    pub const fn new(kind: &'static str, label: Label) -> Mechanism {
+        Mechanism { kind, label, registers: Registers::None, runs: Runs::Anytime, counts: false }
+    }
+}
+
+/// What the name of a handler in C says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// This word.
+    Word(&'static str),
+    /// The probed function; of a return probe with `_return`.
+    Function,
+    /// The attachment's subject.
+    Subject,
+}
+
+/// What a handler has for registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registers {
+    /// None that the plan has to name; those that there are, are there always.
+    None,
+    /// Those of the code that it is at: the mechanism fetches what is named.
+    Code,
+    /// All of them at the function's return, and at its entry what is named.
+    Return,
+    /// The arguments of an event, a word each.
+    Arguments,
+}
+
+/// Which other handlers may run at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// None: before any probe is armed, or after all are disarmed.
+    Alone,
+    /// All; and so rarely that it may look at the values of every CPU.
+    Rarely,
+    /// All.
+    Anytime,
+}
+
+/// How one site is attached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attachment {
+    pub mechanism: &'static Mechanism,
+    /// Where in a target; None: runtime-c finds it by the members, or it has no place.
+    pub place: Option<Place>,
+    /// What is probed, by its own name: a tracepoint, a file, a counter. Empty where nothing has one.
+    pub subject: String,
+    /// Members of `struct spile_probe` (runtime-c/script.h) that this kind has, in the order of the table.
+    pub members: Vec<(&'static str, Value)>,
+}
+
+impl Attachment {
+    /// An attachment without a place, a subject or members.
+    pub fn new(mechanism: &'static Mechanism) -> Attachment {
+        Attachment { mechanism, place: None, subject: String::new(), members: Vec::new() }
+    }
+
+    /// The same at a place.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Attachment {
+        self.place = Some(place);
+        self
+    }
+
+    /// The same of what has this name.
+    #[must_use]
+    pub fn of(mut self, subject: impl Into<String>) -> Attachment {
+        self.subject = subject.into();
+        self
+    }
+
+    /// The same with a member of `struct spile_probe`.
+    #[must_use]
+    pub fn with(mut self, member: &'static str, value: Value) -> Attachment {
+        self.members.push((member, value));
+        self
+    }
+
+    /// Where in the code of a target the site is; None for what is not attached to an instruction there.
+    pub fn code(&self) -> Option<&Place> {
+        let in_code = matches!(self.mechanism.registers, Registers::Code | Registers::Return);
+        self.place.as_ref().filter(|_| in_code)
+    }
+}
+
+/// The value of a member, as C spells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// `-5LL`.
+    Signed(i64),
+    /// `5ULL`.
+    Unsigned(u64),
+    /// `5`.
+    Number(u32),
+    /// `0400`.
+    Octal(u32),
+    /// `0xffffffff81000000UL`.
+    Address(u64),
+    /// A string literal.
+    Text(String),
+    /// A constant of runtime-c's headers.
+    Constant(&'static str),
+    /// `{ ..., ... }`: a struct's members in order.
+    List(Vec<Value>),
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Value::Number(u32::from(value))
+    }
+}
