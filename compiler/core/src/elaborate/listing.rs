@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What `-l` and `-L` say: the probe points that patterns stand for, each under the name that a script would use.
+//! The lines of `-l` and `-L`: the probe points that patterns stand for, each under the name that a script would use.
 //!
 //! A point of the kernel is listed in its canonical spelling, an alias by its own name if it leads anywhere on this kernel.
 //! With variables, `name:type` of those that the alias sets come first, then `$name:type` of the point itself.

@@ -42,7 +42,7 @@ use spile_source::SourceMap;
 use spile_source::diagnostic::Diagnostic;
 use spile_syntax::ast;
 
-/// What the command line says about the language.
+/// Options of the command line that change what a script means.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub guru: bool,

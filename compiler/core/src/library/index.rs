@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the files of library directories may define, kept from one run to the next.
+//! What the files of library directories may define, stored between runs.
 //!
 //! A line for each file: what tells a changed one, the outline, the path. A file that changed is read again.
 

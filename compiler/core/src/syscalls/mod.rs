@@ -11,7 +11,7 @@
 //! | `d` `ud` `ui` `xi` `i16` `u` `l` `x` `o` | NAME: int, unsigned, 16 or 64 bits, shown in decimal, hexadecimal, octal |
 //! | `p` `out` | NAME_uaddr: an address in user space |
 //! | `s` `sp` | NAME: the text in quotes; NAME_uaddr; NAME_unquoted |
-//! | `buffer` `name` | NAME_uaddr; NAME_str: the bytes in quotes, as many as the next argument says |
+//! | `buffer` `name` | NAME_uaddr; NAME_str: the bytes in quotes, as many as the next argument gives |
 //! | `argv` `envp` | args, env_str: the texts; NAME_uaddr |
 //! | `sig` | NAME; NAME_name |
 //! | `sockaddr` | NAME_uaddr; uaddr_af, uaddr_ip, uaddr_ip_port, uaddr_ipv6_flowinfo, uaddr_ipv6_scope_id: the address, whose length follows |

@@ -18,7 +18,7 @@ use spile_source::Span;
 pub enum Error {
     /// Two uses disagree about a type.
     Types(Conflict),
-    /// Nothing says whether this is a long or a string.
+    /// No use decides whether this is a long or a string.
     Unresolved {
         name: String,
         span: Span,
@@ -90,7 +90,7 @@ pub enum Error {
         available: Vec<String>,
         span: Span,
     },
-    /// The variable exists and has no value at the address; `why` says more, a line each.
+    /// The variable exists and has no value at the address; `why`: what is known about the reason, a line each.
     NoValueThere {
         name: String,
         place: String,
@@ -240,7 +240,7 @@ pub enum Error {
         given: usize,
         span: Span,
     },
-    /// `->` or `[` on a value of which nobody knows what it points to.
+    /// `->` or `[` on a value whose C type is not known.
     NoPointee {
         text: String,
         span: Span,

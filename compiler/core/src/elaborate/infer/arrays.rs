@@ -3,7 +3,7 @@
 //! Types of arrays and aggregates.
 //!
 //! Only globals can be either. What a global is (a scalar, an array of so many keys, an aggregate) is seen from its uses,
-//! as its types are; every use notes what it says, and [`Inference::check_globals`] reports what disagrees.
+//! as its types are; every use is noted, and [`Inference::check_globals`] reports what disagrees.
 
 use super::types::TypeVar;
 use super::{Inference, Use};
@@ -16,7 +16,7 @@ use spile_syntax::ast::{self, Index};
 /// Keys of an array at the most, as in SystemTap.
 pub(in crate::elaborate) const MAX_KEYS: usize = 9;
 
-/// What the uses of a global say about its shape, with the first place that said it.
+/// What the uses of a global show of its shape, each with the first place that shows it.
 #[derive(Default)]
 pub(in crate::elaborate) struct Shape {
     /// Used as a plain value.

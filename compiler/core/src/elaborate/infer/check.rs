@@ -49,8 +49,8 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// What a library file keeps for itself and a script makes it only forget (`delete_stopwatch` and nothing else of its file)
-    /// holds nothing: its type is open and does not matter, and the user could not say it.
+    /// Gives a type to private globals of the library that a script only has deleted (`delete_stopwatch` and nothing else
+    /// of its file): they hold nothing, so that any type will do, and the user could not declare one.
     fn settle_library_globals(&mut self) {
         for index in 0..self.typed.globals.len() {
             let global = &self.typed.globals[index];
@@ -85,7 +85,7 @@ impl<'a> Inference<'_, 'a> {
         all.into_iter().any(|var| self.typed.types.get(var).is_none())
     }
 
-    /// Everything must have a type now; says so where it has none.
+    /// Reports everything that has no type.
     pub(super) fn check_types(&mut self, handlers: &mut [Handler<'a>]) {
         self.settle_library_globals();
         if !self.env.failed() && self.has_untyped(handlers) {

@@ -148,7 +148,7 @@ impl<'a> Typed<'a> {
         contextual
     }
 
-    /// The type of the result of a call, for who knows that it resolves.
+    /// The type of the result of a call; None for a builtin, or a name without a function.
     pub fn result_type(&mut self, names: &Names<'a>, unit: &Unit, name: &ast::Name, arity: usize) -> Option<TypeVar> {
         match self.find_callee(names, &unit.at, name, arity) {
             Ok(Callee::Function(index)) => Some(self.functions[index].returns),
@@ -302,7 +302,7 @@ fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
     Error::UnknownFunction { name: name.text.clone(), span: name.span, near }
 }
 
-/// Whether a function's C sets its result: of which type is left to those who call it.
+/// Whether a function's C sets its result. The calls decide its type.
 fn embedded_gives_value(function: &ast::Function) -> bool {
     match &function.body {
         ast::FunctionBody::EmbeddedC(code) => {

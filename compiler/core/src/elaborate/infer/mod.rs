@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The third phase: types. Walks every handler and every function they reach, and notes what each use says about types.
+//! The third phase: types. Walks every handler and every function they reach, and takes from each use what follows for types.
 
 mod arrays;
 mod check;
@@ -86,7 +86,7 @@ impl<'a> Typed<'a> {
         typed
     }
 
-    /// The type of a variable or result; `long` where nothing tells.
+    /// The type of a variable or result; `long` where no use decides it.
     pub fn type_of(&mut self, var: TypeVar) -> Type {
         self.types.get(var).unwrap_or(Type::Long)
     }
@@ -613,7 +613,7 @@ impl<'e, 'a> Inference<'e, 'a> {
         }
     }
 
-    /// Whether `left . right` was meant as a member in C's own spelling; says so.
+    /// Whether `left . right` was meant as a member in C's own spelling; reports it.
     fn is_dot_member(&mut self, unit: &mut Unit, left: &'a ast::Expr, right: &'a ast::Expr) -> bool {
         let mut head = right;
         while let ExprKind::Member(base, _) | ExprKind::Index(base, _) | ExprKind::Pretty(base, _) = &head.kind {
@@ -728,7 +728,7 @@ impl<'e, 'a> Inference<'e, 'a> {
         }
     }
 
-    /// Notes which globals the C uses, as it says.
+    /// Marks the globals that comments in the C declare as used.
     fn infer_embedded(&mut self, code: &ast::EmbeddedC) {
         for (name, access) in embedded::pragmas(code) {
             match self.names.find_global(code.span.file, name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the comments in embedded C tell the compiler: `/* string */`, `/* guru */`, `/* unmangled */`, `/* pragma:read:v */`.
+//! Embedded C, and what comments in it declare: `/* string */`, `/* guru */`, `/* unmangled */`, `/* pragma:read:v */`.
 
 use super::Lowering;
 use crate::elaborate::unit::Unit;
@@ -60,7 +60,7 @@ pub(in crate::elaborate) fn names_argument(text: &str, name: &str) -> bool {
     })
 }
 
-/// Globals that the C says it reads or writes: `/* pragma:read:v */`, `/* pragma:write:v */`.
+/// Globals that comments in the C declare as read or written: `/* pragma:read:v */`, `/* pragma:write:v */`.
 pub(in crate::elaborate) fn pragmas(code: &ast::EmbeddedC) -> impl Iterator<Item = (&str, Access)> {
     marks(&code.text).filter_map(|mark| {
         let pragma = mark.strip_prefix("pragma:")?;

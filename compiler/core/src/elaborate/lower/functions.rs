@@ -58,7 +58,7 @@ impl Lowering<'_, '_> {
             ast::FunctionBody::EmbeddedC(code) => FunctionBody::EmbeddedC(self.lower_embedded(code)),
         };
         let returns = self.typed.functions[index].returns;
-        // By recursion alone nothing may say which type: nobody uses the value then.
+        // A function that returns only what it calls itself for has no type, and its value is not used.
         let returns = self.typed.gives_value(index).then(|| self.typed.type_of(returns));
         program::Function {
             name: ast.name.text.clone(),
@@ -71,7 +71,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The overload after one that says `next` gets the arguments of the call, whatever was assigned to them since.
+    /// The overload after one with `next` gets the arguments of the call, whatever was assigned to them since.
     fn keep_arguments(&mut self, unit: &mut Unit, ast: &ast::Function, body: &ast::Block) -> Vec<Stmt> {
         if !visit::any_statement(body, &|statement| matches!(statement.kind, ast::StmtKind::Next)) {
             return Vec::new();
@@ -154,7 +154,7 @@ impl Lowering<'_, '_> {
         let arguments: Vec<Expr> =
             types.iter().enumerate().map(|(id, &ty)| read(LocalId(id as u32), ty, span)).collect();
         let returns = self.typed.functions[index].returns;
-        // By recursion alone nothing may say which type: nobody uses the value then.
+        // A function that returns only what it calls itself for has no type, and its value is not used.
         let returns = self.typed.gives_value(index).then(|| self.typed.type_of(returns));
         let id = self.typed.functions[index].id.unwrap_or(FunctionId(0));
         let call = Expr { kind: ExprKind::Call(id, arguments.clone()), ty: returns.unwrap_or(Type::Long), span };

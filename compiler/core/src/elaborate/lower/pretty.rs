@@ -15,7 +15,7 @@ use spile_source::Span;
 /// Largest object that is printed: more fits into no record of the default ring.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// Of one description: C types of a kernel nest far less, and what is longer nobody reads.
+/// Limits of one description: C types of a kernel nest far less.
 const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 64, work: 1 << 16, ..USUAL };
 
 /// The description of an object of the type, with structs and arrays within each other shown `levels` deep: 1 for one dollar.

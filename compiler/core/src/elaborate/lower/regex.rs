@@ -15,7 +15,7 @@ use spile_syntax::ast;
 /// The patterns met so far.
 #[derive(Default)]
 pub(super) struct Regexes {
-    /// By pattern, and whether it tells where it matches.
+    /// By pattern, and whether it has groups.
     ids: HashMap<(Vec<u8>, bool), RegexId>,
     pub(super) compiled: Vec<Regex>,
 }

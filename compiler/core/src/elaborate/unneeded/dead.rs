@@ -32,7 +32,8 @@ impl<'a> Inference<'_, 'a> {
         self.without_effect(unit, condition.span, |this, unit| this.want(unit, condition, Type::Long));
     }
 
-    /// Types that only statements tell which are left out. What is wrong with these hurts nobody.
+    /// Infers types from statements that are left out, where nothing else decides them. What is wrong with these
+    /// statements is not reported.
     pub(in crate::elaborate) fn ask_elided(&mut self, handlers: &mut [Handler<'a>]) {
         let before = self.env.mark();
         let uses: Vec<(bool, bool)> = self.typed.globals.iter().map(|global| (global.read, global.written)).collect();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Statements that nobody would miss: assignments to local variables that nothing reads, expressions that do nothing but
+//! Statements without effect: assignments to local variables that nothing reads, expressions that do nothing but
 //! have a value, conditions between such. Like SystemTap, elaboration leaves them out before it looks at what they ask
-//! for: a variable of a script's alias that another kernel does not have hurts only the probes that use it, a read
-//! that nobody needs cannot fail. `-u` keeps them, and so does `try`.
+//! for: a variable of a script's alias that a kernel does not have is an error only in the probes that use it, a read
+//! that nothing needs cannot fail. With `-u`, and in the body of `try`, they stay.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

@@ -5,7 +5,7 @@
 //! In the order of the phases:
 //!
 //! 1. [`needed`], while points are expanded: a library alias sets all its variables, and a handler takes only those
-//!    that it uses. This comes first, since every site would otherwise resolve variables that nobody asked for.
+//!    that it uses. This comes first, since every site would otherwise resolve variables that nothing uses.
 //! 2. [`elided`], before types are inferred: statements whose results nothing uses. Before inference, so that what
 //!    they ask of the target need not be there.
 //! 3. [`dead`], during inference: arms of conditions whose value is known. Only then, because `@defined` is among the

@@ -3,7 +3,7 @@
 //! What of an alias's prologue a handler needs: a library alias sets all its variables, a script most often uses one.
 //!
 //! What is not used is neither resolved nor run. So a variable costs nothing until it is asked for, and a member that
-//! another kernel calls otherwise hurts only those who ask for it.
+//! has another name on some kernel is an error only where it is used.
 
 use std::collections::HashSet;
 
