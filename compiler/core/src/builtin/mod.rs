@@ -20,11 +20,15 @@ mod time;
 use crate::types::Type;
 
 #[derive(Debug)]
+/// One builtin: what the language has of it, and what elaboration, plan and emit go by.
 pub struct Builtin {
+    /// Its name in scripts.
     pub name: &'static str,
     /// Part of the C function's name after `spile_fn_`; differs from `name` for a second arity.
     pub symbol: &'static str,
+    /// Names and types, in order.
     pub parameters: &'static [(&'static str, Type)],
+    /// The type of the result; None: it gives nothing.
     pub returns: Option<Type>,
     /// May set the context's error: the caller checks.
     pub fails: bool,

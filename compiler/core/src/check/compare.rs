@@ -21,7 +21,9 @@ const NAMED: usize = 6;
 pub struct Subject {
     /// As the command line names it.
     pub name: String,
+    /// What answers for it.
     pub kernel: Kernel,
+    /// What the script asks of it, and its answers.
     pub survey: Survey,
 }
 

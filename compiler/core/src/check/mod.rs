@@ -18,6 +18,7 @@ pub use compare::{Subject, compare};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
+    /// There, and no different.
     Same,
     /// Not on the first kernel.
     New,
@@ -25,14 +26,18 @@ pub enum Verdict {
     Moved,
     /// No copy that is called is left.
     Inlined,
+    /// There, under another name.
     Renamed,
+    /// There, with another type.
     TypeChanged,
+    /// Not there.
     Gone,
     /// An exported index does not have it, or BTF, which is all that there is, cannot tell.
     Unknown,
 }
 
 impl Verdict {
+    /// The verdict as reports show it.
     pub fn text(self) -> &'static str {
         match self {
             Verdict::Same => "same",
@@ -50,6 +55,7 @@ impl Verdict {
 /// On one kernel, against the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
+    /// What became of it there.
     pub verdict: Verdict,
     /// From what to what, or why.
     pub detail: String,
@@ -83,6 +89,7 @@ impl Outcome {
 /// One line of the answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Item {
+    /// What the line is about.
     pub kind: Kind,
     /// The probe point or expression, as the script has it.
     pub text: String,
@@ -99,8 +106,11 @@ pub struct Item {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+/// What a line of a report is about.
 pub enum Kind {
+    /// A probe point.
     Probe,
+    /// A target expression: a context variable, a cast.
     Variable,
 }
 
@@ -109,6 +119,8 @@ pub enum Kind {
 pub struct Report {
     /// The first is what the others are compared with.
     pub kernels: Vec<String>,
+    /// In the order of the script.
     pub items: Vec<Item>,
+    /// The script works on all kernels as it does on the first, as far as this goes.
     pub well: bool,
 }

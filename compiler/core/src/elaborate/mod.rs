@@ -17,7 +17,7 @@
 
 mod counter;
 mod environment;
-pub mod error;
+mod error;
 mod expand;
 mod format;
 mod guru;
@@ -45,6 +45,7 @@ use spile_syntax::ast;
 /// Options of the command line that change what a script means.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// `-g`: embedded C, and writes to the kernel, are allowed.
     pub guru: bool,
     /// Show globals that are written and never read when the session ends.
     pub display_globals: bool,

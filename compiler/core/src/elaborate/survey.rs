@@ -32,31 +32,43 @@ pub struct Survey {
 
 /// One probe point as the script has it.
 pub struct Point {
+    /// Its components as written.
     pub text: String,
+    /// Where it is written.
     pub span: Span,
     /// `?` or `!`: its absence is no error.
     pub optional: bool,
     /// Empty where it has none, for the reasons in `problems`, or where one before it was sufficient.
     pub sites: Vec<Surveyed>,
+    /// Why it has no sites.
     pub problems: Vec<Diagnostic>,
 }
 
+/// A site with what its handler asks for.
 pub struct Surveyed {
+    /// Where the point landed.
     pub site: Site,
+    /// Each spelling once, in the order of the handler.
     pub targets: Vec<Target>,
 }
 
+/// A function with target expressions.
 pub struct Function {
+    /// Its name.
     pub name: String,
     /// Of its name where it is declared.
     pub span: Span,
+    /// Each spelling once, in the order of the body.
     pub targets: Vec<Target>,
 }
 
 /// A target expression: `$file->f_path->dentry`, `@cast(p, "inode")->i_ino`, `@var("jiffies")`.
 pub struct Target {
+    /// Its spelling.
     pub text: String,
+    /// Where it is written.
     pub span: Span,
+    /// The object that it names there, or why there is none.
     pub found: Result<Found, Diagnostic>,
     /// The members on the way, as far as they are there, outermost struct first.
     pub members: Vec<Member>,
@@ -64,7 +76,9 @@ pub struct Target {
 
 /// One `->member`.
 pub struct Member {
+    /// The member's name.
     pub name: String,
+    /// The object whose debug information has the type.
     pub object: Rc<Object>,
     /// The struct or union that it is asked of.
     pub container: TypeId,

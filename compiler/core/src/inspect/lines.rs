@@ -18,7 +18,9 @@ pub struct Sources {
 }
 
 #[derive(Default)]
+/// The lines of a listing, and the files that were missing for it.
 pub struct Listing {
+    /// In the order of the sources.
     pub lines: Vec<String>,
     /// Files whose text was not found, as the debug information names them.
     pub without_text: BTreeSet<String>,

@@ -15,36 +15,47 @@ use spile_source::SourceMap;
 pub struct Resolved {
     /// As the script has it, and where.
     pub written: String,
+    /// `FILE:LINE:COLUMN` of the script.
     pub place: String,
     /// Canonical spelling.
     pub point: String,
     /// Where its code is; None of what is attached otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<CodePlace>,
+    /// The target expressions of the handler.
     pub variables: Vec<ResolvedVariable>,
 }
 
 #[derive(Debug, Serialize)]
+/// The place of a site in the code of an object.
 pub struct CodePlace {
     /// `kernel` or a module's name.
     pub object: String,
+    /// GNU build-id of the object in lower-case hex; empty if it has none.
     pub build_id: String,
+    /// Name of the symbol before the place.
     pub symbol: String,
     /// Bytes from the symbol.
     pub offset: u64,
+    /// Name of the ELF section.
     pub section: String,
     /// Link-time address, or in a module the offset in the section.
     pub address: u64,
+    /// In an inlined copy of the function.
     pub inlined: bool,
 }
 
 #[derive(Debug, Serialize)]
+/// A target expression and what it is at a site.
 pub struct ResolvedVariable {
+    /// Its spelling.
     pub text: String,
     #[serde(skip_serializing_if = "String::is_empty")]
+    /// C type; empty where it is not there.
     pub r#type: String,
     /// Or why there is none.
     pub location: String,
+    /// It is there.
     pub found: bool,
 }
 

@@ -33,7 +33,9 @@ use uses::Uses;
 /// Reading the library failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
+    /// The file.
     pub path: PathBuf,
+    /// Why it could not be read.
     pub error: String,
 }
 
@@ -80,9 +82,11 @@ pub struct Places {
     pub instead: Option<PathBuf>,
     /// `-I`.
     pub further: Vec<PathBuf>,
+    /// Kernel release that directories are chosen by: `6.1.0-56-amd64`.
     pub release: String,
     /// The kernel's word: x86_64.
     pub arch: String,
+    /// Which values `argstr` of system calls shows, and how.
     pub syscall_style: syscalls::Style,
 }
 
@@ -207,9 +211,11 @@ const SYSCALLS: &str = "tapset/syscalls.stp";
 /// What a run asks of the library.
 #[derive(Clone, Copy, Default)]
 pub struct Wanted<'a> {
+    /// The user's scripts.
     pub scripts: &'a [Script],
     /// Of `-l` and `-L`.
     pub points: &'a [ProbePoint],
+    /// All files, whatever is used.
     pub all: bool,
 }
 

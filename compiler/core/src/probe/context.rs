@@ -13,18 +13,24 @@ use spile_debuginfo::{Address, FunctionId, TypeId};
 pub struct Site {
     /// Canonical spelling, as `-l` lists it.
     pub point: String,
-    /// Probed function and module (`kernel`), or empty.
+    /// Probed function, or empty.
     pub function: String,
+    /// Probed module, `kernel`, or empty.
     pub module: String,
+    /// How the probe is attached there.
     pub attachment: Attachment,
+    /// What the handler has there.
     pub context: Rc<dyn Context>,
 }
 
 /// A value or an object in the probed program, with its C type.
 #[derive(Clone)]
 pub struct Found {
+    /// The object whose debug information has the type.
     pub object: Rc<Object>,
+    /// Its C type, in that object.
     pub type_id: TypeId,
+    /// Where it is.
     pub location: Location,
 }
 
@@ -32,9 +38,17 @@ pub struct Found {
 #[derive(Clone, Debug)]
 pub enum Location {
     /// In memory at this address; of a bit-field, these bits of the storage that begins there.
-    Memory { address: Expr, bits: Option<BitRange> },
+    Memory {
+        /// Where it begins.
+        address: Expr,
+        /// None: all of it.
+        bits: Option<BitRange>,
+    },
     /// In the low bytes of the word of struct pt_regs at this offset.
-    Register { offset: u32 },
+    Register {
+        /// In bytes.
+        offset: u32,
+    },
     /// Computed: it cannot be written.
     Value(Expr),
     /// In parts, the first at the least significant end.
@@ -48,14 +62,18 @@ pub enum Location {
 /// A part of an object; None: the compiler has optimised it out.
 #[derive(Clone, Debug)]
 pub struct Part {
+    /// Where the part is.
     pub location: Option<Location>,
+    /// Its length.
     pub bits: u64,
 }
 
 /// Bits from the least significant bit of the byte at the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitRange {
+    /// The first bit, from the start of the storage.
     pub first: u64,
+    /// How many.
     pub bits: u8,
 }
 
@@ -70,16 +88,22 @@ pub enum ContextError {
     NoValue(Vec<String>),
     /// The same, because the compiler has optimised it out: see [`Context::elsewhere`].
     OptimizedOut,
+    /// `$return` where nothing returns.
     NotReturn,
+    /// `$return` of a function that returns nothing.
     Void,
+    /// Debug information could not be read.
     DebugInfo(String),
 }
 
 /// A context variable that holds text: names of the builtins that read it, set it, and append to it, where it may.
 #[derive(Clone, Copy, Debug)]
 pub struct TextVariable {
+    /// The builtin that gives the text.
     pub read: &'static str,
+    /// The builtin that replaces it; None: it cannot be written.
     pub set: Option<&'static str>,
+    /// The builtin that appends to it; None: it cannot be written.
     pub append: Option<&'static str>,
 }
 
@@ -154,8 +178,11 @@ pub trait Context {
 /// A place in a function's code.
 #[derive(Clone)]
 pub struct CodePlace {
+    /// The object that the code is in.
     pub object: Rc<Object>,
+    /// The function in that object.
     pub function: FunctionId,
+    /// Where in the object.
     pub address: Address,
 }
 

@@ -13,82 +13,126 @@ use spile_source::diagnostic::{Code, Diagnostic, suggest};
 pub enum PointError {
     /// No family has such a point; what the components known so far may be followed by.
     Unknown {
+        /// The component that it is about.
         component: Span,
+        /// Components that may follow.
         follow: Vec<String>,
+        /// The name asked for.
         name: String,
     },
     /// An argument is missing, superfluous or of the wrong kind.
     Argument {
+        /// The component that it is about.
         component: Span,
+        /// What should stand there.
         expected: String,
     },
     /// A number outside its range.
     Range {
+        /// The component that it is about.
         component: Span,
+        /// Least value.
         low: i64,
+        /// Greatest value.
         high: i64,
     },
+    /// There is no kernel to ask.
     NoKernel {
+        /// The release asked for.
         release: String,
     },
     /// vmlinux has no symbol register_kprobe: not a kernel that spile can use.
     NoAnchor,
+    /// No function of that name.
     NoFunction {
+        /// The component that it is about.
         component: Span,
+        /// The name asked for.
         name: String,
+        /// `kernel` or the module, as messages name it.
         object: String,
+        /// Names like it.
         near: Vec<String>,
     },
+    /// No tracepoint of that name.
     NoTracepoint {
+        /// The component that it is about.
         component: Span,
+        /// The name asked for.
         name: String,
+        /// `kernel` or the module, as messages name it.
         object: String,
+        /// Names like it.
         near: Vec<String>,
     },
-    /// No statement begins on the line; `near`: lines that have one.
+    /// No statement begins on the line.
     NoLine {
+        /// The component that it is about.
         component: Span,
+        /// The pattern as written.
         pattern: String,
+        /// Lines that have code.
         near: Vec<u32>,
     },
     /// The pattern matched nothing.
     NoMatch {
+        /// The component that it is about.
         component: Span,
+        /// The pattern as written.
         pattern: String,
+        /// `kernel` or the module, as messages name it.
         object: String,
     },
     /// Only inlined copies are there, which do not return.
     OnlyInlined {
+        /// The component that it is about.
         component: Span,
+        /// The name asked for.
         name: String,
+        /// How many there are.
         copies: usize,
     },
     /// The address cannot be named at run time.
     NotProbeable {
+        /// The component that it is about.
         component: Span,
+        /// The name asked for.
         name: String,
+        /// The reason, for a label.
         why: String,
     },
     /// Only guru mode may.
     Guru {
+        /// The component that it is about.
         component: Span,
+        /// What needs it, for a message.
         what: &'static str,
     },
+    /// The object could not be found or read.
     Target {
+        /// The component that it is about.
         component: Span,
+        /// What failed.
         error: Rc<TargetError>,
     },
+    /// Debug information could not be read.
     DebugInfo {
+        /// The component that it is about.
         component: Span,
+        /// What failed, for a message.
         message: String,
     },
+    /// Known from SystemTap, and not supported.
     Unsupported {
+        /// The component that it is about.
         component: Span,
+        /// What is not supported.
         what: String,
     },
 }
 
 impl PointError {
+    /// The diagnostic; `point` is where the whole point is written.
     pub fn diagnostic(&self, point: Span) -> Diagnostic {
         let error = |code, message: String| Diagnostic::error(Code(code), message);
         match self {

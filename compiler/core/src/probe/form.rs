@@ -9,12 +9,15 @@ use spile_syntax::ast::{Component, Literal};
 pub struct Form {
     /// Components with `(string)` or `(number)` where they take an argument.
     pub spelling: &'static str,
+    /// One line for listings and the manual.
     pub doc: &'static str,
 }
 
 /// A probe point that fits a form.
 pub struct Point<'p> {
+    /// The form that the point fits.
     pub form: &'static Form,
+    /// The point's components, as many as the form has.
     pub components: &'p [Component],
 }
 

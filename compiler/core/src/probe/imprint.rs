@@ -19,11 +19,13 @@ pub const MOST: usize = 1 << 20;
 /// The functions of a program's probes, each once, in the order of the probes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Imprints {
+    /// Each function once, in the order of the probes.
     pub taken: Vec<Imprint>,
     /// So many more would have been more than [`MOST`] bytes.
     pub left_out: usize,
 }
 
+/// The code of the functions that probes are in, for the runtime to compare with what is in memory. At most [`MOST`] bytes.
 pub fn imprints(program: &Program, kernel: &Kernel) -> Imprints {
     let objects: Vec<_> = program.targets.iter().map(|target| object_of(target, kernel)).collect();
     let (mut seen, mut room) = (HashSet::new(), MOST);

@@ -112,6 +112,7 @@ impl<'k> Resolver<'k> {
         })
     }
 
+    /// The target kernel. An error without one.
     pub fn kernel(&self) -> Result<&'k Kernel, PointError> {
         self.kernel.ok_or_else(|| PointError::NoKernel { release: self.release.clone() })
     }

@@ -46,7 +46,9 @@ const WHOLE: &str = include_str!("whole.txt");
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     #[default]
+    /// The values that SystemTap's tapset shows.
     SystemTap,
+    /// The form of strace(1).
     Strace,
 }
 
