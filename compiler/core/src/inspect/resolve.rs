@@ -87,7 +87,7 @@ fn code(site: &Surveyed) -> Option<CodePlace> {
     let function = object.debug().ok()?.function(code.function).ok()?;
     Some(CodePlace {
         object: object.name().to_string(),
-        build_id: object.build_id().iter().map(|byte| format!("{byte:02x}")).collect(),
+        build_id: hex::encode(object.build_id()),
         symbol: near.as_ref().map_or_else(|| function.name.clone(), |near| near.symbol.clone()),
         offset: near.as_ref().map_or(0, |near| near.offset),
         section: object.section_name(code.address).unwrap_or_default().to_string(),
