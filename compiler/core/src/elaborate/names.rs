@@ -7,9 +7,11 @@ use std::collections::HashMap;
 use super::environment::{Environment, is_library};
 use super::error::Error;
 use super::guru;
-use crate::program::GlobalId;
+use crate::program::{GlobalId, id};
 use spile_source::{FileId, SourceMap};
 use spile_syntax::ast::{self, Index};
+
+id!(/** A declared function: index into [`Names::functions`]. */ DeclaredId);
 
 /// All declarations. Nothing is added after [`declare`].
 pub(super) struct Names<'a> {
@@ -18,8 +20,9 @@ pub(super) struct Names<'a> {
     pub globals: Vec<&'a ast::Global>,
     /// By name; private ones also by their file.
     global_names: HashMap<(Option<FileId>, &'a str), GlobalId>,
+    /// By [`DeclaredId`].
     pub functions: Vec<&'a ast::Function>,
-    function_names: HashMap<(Option<FileId>, &'a str), Vec<usize>>,
+    function_names: HashMap<(Option<FileId>, &'a str), Vec<DeclaredId>>,
     pub aliases: Vec<&'a ast::Alias>,
 }
 
@@ -67,7 +70,7 @@ impl<'a> Names<'a> {
             ast::FunctionBody::Script(block) => guru::check_block(env, block),
         }
         let key = (function.private.then_some(file), function.name.text.as_str());
-        self.function_names.entry(key).or_default().push(self.functions.len());
+        self.function_names.entry(key).or_default().push(DeclaredId(self.functions.len() as u32));
         self.functions.push(function);
     }
 
@@ -123,7 +126,7 @@ impl<'a> Names<'a> {
     }
 
     /// Declared functions that a name in `file` means, of any number of parameters.
-    pub fn functions_named<'n>(&'n self, file: FileId, name: &'n str) -> &'n [usize] {
+    pub fn functions_named<'n>(&'n self, file: FileId, name: &'n str) -> &'n [DeclaredId] {
         let private = self.function_names.get(&(Some(file), name));
         private.or_else(|| self.function_names.get(&(None, name))).map_or(&[], Vec::as_slice)
     }
@@ -134,20 +137,20 @@ impl<'a> Names<'a> {
     }
 
     /// Declared functions of that name and number of parameters, in the order in which they are tried.
-    pub fn overloads(&self, file: FileId, name: &str, arity: usize) -> Vec<usize> {
+    pub fn overloads(&self, file: FileId, name: &str, arity: usize) -> Vec<DeclaredId> {
         let mut found = self.functions_named(file, name).to_vec();
-        found.retain(|&index| self.functions[index].parameters.len() == arity);
+        found.retain(|&index| self.functions[index.index()].parameters.len() == arity);
         found.sort_by_key(|&index| {
-            let function = self.functions[index];
+            let function = self.functions[index.index()];
             function.priority.unwrap_or(i64::from(is_library(self.sources, function.span.file)))
         });
         found
     }
 
     /// The declared overload that is tried after this one.
-    pub fn overload_after(&self, function: &ast::Function) -> Option<usize> {
+    pub fn overload_after(&self, function: &ast::Function) -> Option<DeclaredId> {
         let overloads = self.overloads(function.name.span.file, &function.name.text, function.parameters.len());
-        let at = overloads.iter().position(|&other| std::ptr::eq(self.functions[other], function))?;
+        let at = overloads.iter().position(|&other| std::ptr::eq(self.functions[other.index()], function))?;
         overloads.get(at + 1).copied()
     }
 

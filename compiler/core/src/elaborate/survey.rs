@@ -176,9 +176,9 @@ impl<'a> Surveyor<'_, 'a> {
         let mut functions = Vec::new();
         for index in self.typed.reached.clone() {
             let (Reached::Function(index) | Reached::Wrapper(index)) = index;
-            let declared = self.typed.functions[index].ast;
+            let declared = self.typed.functions[index.index()].ast;
             let ast::FunctionBody::Script(block) = &declared.body else { continue };
-            let unit = self.typed.functions[index].unit.clone();
+            let unit = self.typed.functions[index.index()].unit.clone();
             let mut uses = Uses::default();
             for statement in &block.statements {
                 self.collect_in(&unit, statement, &mut uses);

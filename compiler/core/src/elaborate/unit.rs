@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::infer::functions::InstanceId;
 use super::infer::types::TypeVar;
 use super::names::Names;
 use super::unneeded::Elided;
@@ -56,7 +57,7 @@ pub(super) struct Unit {
     pub names: HashMap<String, LocalId>,
     pub locals: Vec<Local>,
     /// The function that this is.
-    pub function: Option<usize>,
+    pub function: Option<InstanceId>,
     /// Names that the user's own body of the probe assigns to (`@probewrite`).
     pub user_writes: Vec<String>,
     /// Statements that nothing is made of.

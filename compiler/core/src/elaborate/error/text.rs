@@ -52,7 +52,7 @@ impl Error {
                 error("E0102", format!("unresolved type of `{name}`")).at(*span, "neither a long nor a string by any of its uses").note(note)
             }
             Error::NoProbes { span } => error("E0165", "no probes found".to_string())
-                .at(*span, "this does nothing, and nor does any other probe")
+                .at(*span, "neither this probe nor any other has an effect")
                 .note("print something, or read a variable that it sets"),
             Error::UnknownFunction { name, span, near } => {
                 let known: Vec<&str> = near.iter().map(String::as_str).collect();
@@ -218,7 +218,7 @@ impl Error {
                 error("E0150", message)
                     .at(*span, if function.is_some() { "called in the loop" } else { "changed here" })
                     .also(*foreach, "in this loop")
-                    .note("note in another array what to change, and change it after the loop")
+                    .note("collect the changes in another array, and make them after the loop")
             }
             Error::LinearHistogram { low, high, width, buckets, span } => {
                 let diagnostic = error("E0151", "no such linear histogram".into()).at(*span, "");
@@ -239,9 +239,9 @@ impl Error {
             }
             Error::NoPointee { text, span } => error("E0156", format!("it is not known what `{text}` points to"))
                 .at(*span, "")
-                .note(format!("say it: @cast({text}, \"struct ...\", \"kernel\")")),
+                .note(format!("give its type: @cast({text}, \"struct ...\", \"kernel\")")),
             Error::UnknownGlobal { name, objects, span } => {
-                error("E0157", format!("no variable `{name}` in {objects}")).at(*span, "").note("a file tells those of one name apart: @var(\"name@file.c\")")
+                error("E0157", format!("no variable `{name}` in {objects}")).at(*span, "").note("name the file where several have the name: @var(\"name@file.c\")")
             }
             Error::DerefSize { given, span } => {
                 let given = given.map_or("this is no number".into(), |given| format!("{given} is none of them"));
@@ -292,7 +292,7 @@ impl Error {
             Error::NeverReached { name, number, span, before } => {
                 Diagnostic::warning(Code("W0105"), format!("instance {number} of overloaded function '{name}' will never be reached"))
                     .at(*span, "")
-                    .also(*before, "this one never says `next`")
+                    .also(*before, "this one has no `next`")
             }
             Error::IdleProbe { points, span } => Diagnostic::warning(Code("W0104"), format!("side-effect-free probe '{points}'"))
                 .at(*span, "its handler does nothing"),

@@ -120,7 +120,7 @@ impl<'a> Expansion<'_, 'a> {
         }
         if wild && !present && !quiet {
             let diagnostic = Diagnostic::error(Code("E0209"), "probe point mismatch: didn't find any wildcard matches");
-            self.env.add(diagnostic.at(point.span, "nothing that it names is there on this kernel"));
+            self.env.add(diagnostic.at(point.span, "this kernel has nothing that matches"));
         }
         present
     }

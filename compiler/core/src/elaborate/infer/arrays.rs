@@ -194,13 +194,7 @@ impl<'a> Inference<'_, 'a> {
         true
     }
 
-    pub(super) fn infer_foreach(
-        &mut self,
-        unit: &mut Unit,
-        foreach: &'a ast::Foreach,
-        function: Option<usize>,
-        span: Span,
-    ) {
+    pub(super) fn infer_foreach(&mut self, unit: &mut Unit, foreach: &'a ast::Foreach, span: Span) {
         if let ast::ExprKind::Histogram { .. } = &foreach.array.kind {
             self.infer_histogram(unit, &foreach.array);
             for name in foreach.keys.iter().chain(&foreach.value) {
@@ -237,7 +231,7 @@ impl<'a> Inference<'_, 'a> {
         if let Some(limit) = &foreach.limit {
             self.want(unit, limit, Type::Long);
         }
-        self.infer_loop(unit, &foreach.body, function);
+        self.infer_loop(unit, &foreach.body);
     }
 }
 

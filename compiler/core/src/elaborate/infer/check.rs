@@ -3,7 +3,7 @@
 //! The end of inference: globals whose uses disagree, and what has no type.
 
 use super::Inference;
-use super::functions::Reached;
+use super::functions::{InstanceId, Reached};
 use super::types::TypeVar;
 use crate::elaborate::error::Error;
 use crate::elaborate::unit::Handler;
@@ -99,22 +99,24 @@ impl<'a> Inference<'_, 'a> {
             }
         }
         let mut unassigned: Vec<(String, Vec<String>, Span)> = Vec::new();
-        let reached: Vec<usize> = self
+        let reached: Vec<InstanceId> = self
             .typed
             .reached
             .iter()
             .filter_map(|reached| if let Reached::Function(index) = reached { Some(*index) } else { None })
             .collect();
         for &index in &reached {
-            let returns = self.typed.functions[index].returns;
-            if let (Some(span), Some(ty)) = (self.typed.functions[index].bare_return, self.typed.types.get(returns)) {
+            let returns = self.typed.functions[index.index()].returns;
+            if let (Some(span), Some(ty)) =
+                (self.typed.functions[index.index()].bare_return, self.typed.types.get(returns))
+            {
                 self.env.report(Error::BareReturn { ty, span });
             }
         }
         for unit in handlers
             .iter()
             .map(|handler| &handler.unit)
-            .chain(reached.iter().map(|&index| &self.typed.functions[index].unit))
+            .chain(reached.iter().map(|&index| &self.typed.functions[index.index()].unit))
         {
             for local in &unit.locals {
                 if self.typed.types.get(local.ty).is_none() && local.read {

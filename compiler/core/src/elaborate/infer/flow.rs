@@ -6,6 +6,7 @@
 //! values' types are found and spread until nothing changes. Where two places disagree, the variable has no such type.
 
 use super::Inference;
+use super::functions::InstanceId;
 use super::types::TypeVar;
 use crate::elaborate::unit::{Handler, Unit};
 use spile_syntax::ast::{self, ExprKind};
@@ -14,7 +15,7 @@ use spile_syntax::ast::{self, ExprKind};
 #[derive(Clone, Copy)]
 enum Owner {
     Handler(u32),
-    Function(usize),
+    Function(InstanceId),
 }
 
 /// A value that goes somewhere.
@@ -53,9 +54,9 @@ impl<'a> Inference<'_, 'a> {
                         None => None,
                     },
                     Owner::Function(index) => {
-                        let unit = std::mem::take(&mut self.typed.functions[index].unit);
+                        let unit = std::mem::take(&mut self.typed.functions[index.index()].unit);
                         let found = self.lookup().pointee(&unit, flow.value);
-                        self.typed.functions[index].unit = unit;
+                        self.typed.functions[index.index()].unit = unit;
                         found
                     }
                 };

@@ -11,12 +11,14 @@ use super::types::{TypeVar, Types};
 use super::{Inference, Typed};
 use crate::builtin::{self, Builtin};
 use crate::elaborate::error::Error;
-use crate::elaborate::names::Names;
+use crate::elaborate::names::{DeclaredId, Names};
 use crate::elaborate::unit::{Local, Surroundings, Unit};
 use crate::elaborate::{guru, unneeded};
-use crate::program::{FunctionId, Type};
+use crate::program::{FunctionId, Type, id};
 use spile_source::Span;
 use spile_syntax::{ast, visit};
+
+id!(/** A declared function, or a copy of one for a probe site: index into [`Typed::functions`]. */ InstanceId);
 
 /// A declared function, or a copy of one for a probe.
 pub(in crate::elaborate) struct Function<'a> {
@@ -31,7 +33,7 @@ pub(in crate::elaborate) struct Function<'a> {
     /// Reached from a probe; numbered in the order in which it was reached.
     pub id: Option<FunctionId>,
     /// What `next` leads to, once that was asked.
-    pub next: Option<usize>,
+    pub next: Option<InstanceId>,
     /// It is embedded C that can ask for the next overload: calls go to a script function around it, with this number.
     pub wrapper: Option<FunctionId>,
     /// It uses context variables, itself or by what it calls; None: not asked yet.
@@ -41,21 +43,20 @@ pub(in crate::elaborate) struct Function<'a> {
 /// What has a number among the functions of the program.
 #[derive(Clone, Copy)]
 pub(in crate::elaborate) enum Reached {
-    Function(usize),
+    Function(InstanceId),
     /// The script function around embedded C with `STAP_NEXT`.
-    Wrapper(usize),
+    Wrapper(InstanceId),
 }
 
 /// What a name called with some arguments is.
 pub(in crate::elaborate) enum Callee {
-    /// Index into [`Typed::functions`].
-    Function(usize),
+    Function(InstanceId),
     Builtin(&'static Builtin),
 }
 
 impl<'a> Typed<'a> {
     /// Adds a function with the text of `ast`; `unit` has its surroundings.
-    pub(super) fn copy_function(&mut self, ast: &'a ast::Function, mut unit: Unit) -> usize {
+    pub(super) fn copy_function(&mut self, ast: &'a ast::Function, mut unit: Unit) -> InstanceId {
         let returns = declared(&mut self.types, ast.returns, ast.name.span);
         let mut parameters = Vec::new();
         for parameter in &ast.parameters {
@@ -76,7 +77,7 @@ impl<'a> Typed<'a> {
             wrapper: None,
             contextual: None,
         });
-        self.functions.len() - 1
+        InstanceId(self.functions.len() as u32 - 1)
     }
 
     /// What a call means. A script's own function wins over a builtin of its name.
@@ -97,28 +98,30 @@ impl<'a> Typed<'a> {
     }
 
     /// The function as it is called from there: itself, or its copy for the probe.
-    fn in_context(&mut self, names: &Names<'a>, index: usize, at: &Surroundings) -> usize {
-        let Some(site) = at.site else { return index };
-        if !self.is_contextual(names, index) {
-            return index;
+    fn in_context(&mut self, names: &Names<'a>, declared: DeclaredId, at: &Surroundings) -> InstanceId {
+        // The declared functions come first, in their order.
+        let itself = InstanceId(declared.0);
+        let Some(site) = at.site else { return itself };
+        if !self.is_contextual(names, declared) {
+            return itself;
         }
-        if let Some(&copy) = self.copies.get(&(index, site)) {
+        if let Some(&copy) = self.copies.get(&(declared, site)) {
             return copy;
         }
-        let copy = self.copy_function(self.functions[index].ast, Unit::new(at.clone()));
-        self.copies.insert((index, site), copy);
+        let copy = self.copy_function(names.functions[declared.index()], Unit::new(at.clone()));
+        self.copies.insert((declared, site), copy);
         copy
     }
 
     /// Whether a declared function uses context variables, itself or by what it calls.
-    fn is_contextual(&mut self, names: &Names<'a>, index: usize) -> bool {
-        if let Some(known) = self.functions[index].contextual {
+    fn is_contextual(&mut self, names: &Names<'a>, declared: DeclaredId) -> bool {
+        if let Some(known) = self.functions[declared.index()].contextual {
             return known;
         }
         // Of functions that call each other in circles, any one that uses a variable itself settles it: what was asked
         // first is answered last.
-        self.functions[index].contextual = Some(false);
-        let ast = self.functions[index].ast;
+        self.functions[declared.index()].contextual = Some(false);
+        let ast = self.functions[declared.index()].ast;
         let ast::FunctionBody::Script(body) = &ast.body else { return false };
         let mut calls = Vec::new();
         let mut contextual = false;
@@ -144,26 +147,26 @@ impl<'a> Typed<'a> {
                 contextual |= self.is_contextual(names, next);
             }
         }
-        self.functions[index].contextual = Some(contextual);
+        self.functions[declared.index()].contextual = Some(contextual);
         contextual
     }
 
     /// The type of the result of a call; None for a builtin, or a name without a function.
     pub fn result_type(&mut self, names: &Names<'a>, unit: &Unit, name: &ast::Name, arity: usize) -> Option<TypeVar> {
         match self.find_callee(names, &unit.at, name, arity) {
-            Ok(Callee::Function(index)) => Some(self.functions[index].returns),
+            Ok(Callee::Function(index)) => Some(self.functions[index.index()].returns),
             _ => None,
         }
     }
 
     /// Whether the function gives a value, itself or by the overloads it goes on with.
-    pub fn gives_value(&self, index: usize) -> bool {
+    pub fn gives_value(&self, index: InstanceId) -> bool {
         let mut at = Some(index);
         while let Some(index) = at {
-            if self.functions[index].has_value {
+            if self.functions[index.index()].has_value {
                 return true;
             }
-            at = self.functions[index].next;
+            at = self.functions[index.index()].next;
         }
         false
     }
@@ -171,29 +174,29 @@ impl<'a> Typed<'a> {
 
 impl<'a> Inference<'_, 'a> {
     /// Notes that a function is called.
-    fn reach(&mut self, index: usize) {
-        if self.typed.functions[index].id.is_some() {
+    fn reach(&mut self, index: InstanceId) {
+        if self.typed.functions[index.index()].id.is_some() {
             return;
         }
-        self.typed.functions[index].id = Some(FunctionId(self.typed.reached.len() as u32));
+        self.typed.functions[index.index()].id = Some(FunctionId(self.typed.reached.len() as u32));
         self.typed.reached.push(Reached::Function(index));
         // All of one name agree on their types, whether or not they are ever tried.
         self.reach_next(index);
-        if let ast::FunctionBody::EmbeddedC(code) = &self.typed.functions[index].ast.body {
+        if let ast::FunctionBody::EmbeddedC(code) = &self.typed.functions[index.index()].ast.body {
             if code.text.contains("STAP_NEXT") {
-                self.typed.functions[index].wrapper = Some(FunctionId(self.typed.reached.len() as u32));
+                self.typed.functions[index.index()].wrapper = Some(FunctionId(self.typed.reached.len() as u32));
                 self.typed.reached.push(Reached::Wrapper(index));
             }
         }
     }
 
     /// Notes that a function goes on with the next overload.
-    fn reach_next(&mut self, index: usize) {
-        let Some(next) = self.names.overload_after(self.typed.functions[index].ast) else { return };
-        let at = self.typed.functions[index].unit.at.clone();
+    fn reach_next(&mut self, index: InstanceId) {
+        let Some(next) = self.names.overload_after(self.typed.functions[index.index()].ast) else { return };
+        let at = self.typed.functions[index.index()].unit.at.clone();
         let next = self.typed.in_context(self.names, next, &at);
-        self.typed.functions[index].next = Some(next);
-        let (from, to) = (&self.typed.functions[index], &self.typed.functions[next]);
+        self.typed.functions[index.index()].next = Some(next);
+        let (from, to) = (&self.typed.functions[index.index()], &self.typed.functions[next.index()]);
         let mut pairs: Vec<(TypeVar, TypeVar)> =
             from.parameters.iter().copied().zip(to.parameters.iter().copied()).collect();
         pairs.push((from.returns, to.returns));
@@ -214,34 +217,34 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    fn infer_function(&mut self, index: usize) {
-        let ast = self.typed.functions[index].ast;
+    fn infer_function(&mut self, index: InstanceId) {
+        let ast = self.typed.functions[index.index()].ast;
         if let ast::FunctionBody::EmbeddedC(code) = &ast.body {
             self.infer_embedded(code);
         }
         if let ast::FunctionBody::Script(block) = &ast.body {
-            let mut unit = std::mem::take(&mut self.typed.functions[index].unit);
+            let mut unit = std::mem::take(&mut self.typed.functions[index.index()].unit);
             unit.function = Some(index);
             unit.elided = unneeded::elided_of_function(self.env, self.names, block);
             // What `next` asks of the function's surroundings while its unit is being worked on.
-            self.typed.functions[index].unit = Unit::new(unit.at.clone());
-            self.infer_statements(&mut unit, &block.statements, Some(index));
-            self.typed.functions[index].unit = unit;
+            self.typed.functions[index.index()].unit = Unit::new(unit.at.clone());
+            self.infer_statements(&mut unit, &block.statements);
+            self.typed.functions[index.index()].unit = unit;
         }
     }
 
-    pub(super) fn infer_return(&mut self, unit: &mut Unit, function: usize, value: &'a ast::Expr) {
+    pub(super) fn infer_return(&mut self, unit: &mut Unit, function: InstanceId, value: &'a ast::Expr) {
         let ty = self.infer(unit, value);
-        self.typed.functions[function].has_value = true;
-        let returns = self.typed.functions[function].returns;
+        self.typed.functions[function.index()].has_value = true;
+        let returns = self.typed.functions[function.index()].returns;
         self.note_flow(unit, value, returns);
         self.equate_at(returns, ty, value.span);
     }
 
     /// A `return` without a value, in a function that gives one elsewhere or is asked for one.
-    pub(super) fn infer_bare_return(&mut self, function: usize, span: Span) {
+    pub(super) fn infer_bare_return(&mut self, function: InstanceId, span: Span) {
         if self.dead == 0 {
-            self.typed.functions[function].bare_return.get_or_insert(span);
+            self.typed.functions[function.index()].bare_return.get_or_insert(span);
         }
     }
 
@@ -268,17 +271,17 @@ impl<'a> Inference<'_, 'a> {
                 self.typed.types.known(builtin.returns.unwrap_or(Type::Long), name.span)
             }
             Ok(Callee::Function(index)) => {
-                guru::check_call(self.env, self.typed.functions[index].ast, name.span);
+                guru::check_call(self.env, self.typed.functions[index.index()].ast, name.span);
                 if self.dead == 0 {
                     self.reach(index);
                 }
                 for (number, argument) in arguments.iter().enumerate() {
                     let given = self.infer(unit, argument);
-                    let parameter = self.typed.functions[index].parameters[number];
+                    let parameter = self.typed.functions[index.index()].parameters[number];
                     self.note_flow(unit, argument, parameter);
                     self.equate_at(parameter, given, argument.span);
                 }
-                self.typed.functions[index].returns
+                self.typed.functions[index.index()].returns
             }
         }
     }
@@ -287,8 +290,9 @@ impl<'a> Inference<'_, 'a> {
 /// Why a call means nothing: another number of arguments, or no function of the name.
 fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
     let functions = names.functions_named(name.span.file, &name.text);
-    let declared = functions.first().map(|&index| names.functions[index].name.span);
-    let mut takes: Vec<usize> = functions.iter().map(|&index| names.functions[index].parameters.len()).collect();
+    let declared = functions.first().map(|&index| names.functions[index.index()].name.span);
+    let mut takes: Vec<usize> =
+        functions.iter().map(|&index| names.functions[index.index()].parameters.len()).collect();
     takes.extend(builtin::arities(&name.text));
     if !takes.is_empty() {
         takes.sort_unstable();

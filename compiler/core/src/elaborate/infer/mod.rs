@@ -16,7 +16,7 @@ use super::guru;
 use super::lookup::pointee::Pointees;
 use super::lookup::{Lookup, is_text};
 use super::lower::embedded;
-use super::names::Names;
+use super::names::{DeclaredId, Names};
 use super::unit::{Handler, Local, Unit};
 use super::unneeded::{self, Elided};
 use crate::program::uses::Access;
@@ -24,7 +24,7 @@ use crate::program::{GlobalId, Holds, Type};
 pub(super) use arrays::MAX_KEYS;
 use arrays::Shape;
 use flow::Flow;
-use functions::Function;
+use functions::{Function, InstanceId};
 use spile_abi::format::Size;
 use spile_source::Span;
 use spile_syntax::ast::{self, AssignOp, BinaryOp, ExprKind, PrintForm, StmtKind};
@@ -40,7 +40,7 @@ pub(super) struct Typed<'a> {
     /// Those of [`Names::functions`] in their order, and copies for probe sites.
     pub functions: Vec<Function<'a>>,
     /// By declared function and site.
-    copies: HashMap<(usize, u32), usize>,
+    copies: HashMap<(DeclaredId, u32), InstanceId>,
     /// Functions reached, in order; those not yet inferred come last.
     pub reached: Vec<functions::Reached>,
     pub pointees: Pointees,
@@ -187,7 +187,7 @@ impl<'e, 'a> Inference<'e, 'a> {
                 self.want(&mut handler.unit, condition, Type::Long);
             }
             for statement in &handler.body {
-                self.infer_statement(&mut handler.unit, statement, None);
+                self.infer_statement(&mut handler.unit, statement);
             }
         }
         self.infer_functions();
@@ -214,48 +214,48 @@ impl<'e, 'a> Inference<'e, 'a> {
         guru::check_condition(self.env, condition);
     }
 
-    pub(super) fn infer_statements(&mut self, unit: &mut Unit, statements: &'a [ast::Stmt], function: Option<usize>) {
+    pub(super) fn infer_statements(&mut self, unit: &mut Unit, statements: &'a [ast::Stmt]) {
         for statement in statements {
-            self.infer_statement(unit, statement, function);
+            self.infer_statement(unit, statement);
         }
     }
 
-    pub fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt, function: Option<usize>) {
+    pub fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt) {
         if unit.elided.has(statement) {
             return;
         }
         match &statement.kind {
             StmtKind::Empty | StmtKind::Next => {}
-            StmtKind::Block(block) => self.infer_statements(unit, &block.statements, function),
+            StmtKind::Block(block) => self.infer_statements(unit, &block.statements),
             StmtKind::Expr(expr) => {
                 self.infer_any(unit, expr);
             }
             StmtKind::If { condition, then, otherwise } => match self.lookup().fold(unit, condition) {
                 Some(0) => {
                     self.infer_dead_condition(unit, condition);
-                    self.infer_dead_statement(unit, then, function);
+                    self.infer_dead_statement(unit, then);
                     if let Some(otherwise) = otherwise {
-                        self.infer_statement(unit, otherwise, function);
+                        self.infer_statement(unit, otherwise);
                     }
                 }
                 Some(_) => {
                     self.infer_dead_condition(unit, condition);
-                    self.infer_statement(unit, then, function);
+                    self.infer_statement(unit, then);
                     if let Some(otherwise) = otherwise {
-                        self.infer_dead_statement(unit, otherwise, function);
+                        self.infer_dead_statement(unit, otherwise);
                     }
                 }
                 None => {
                     self.want(unit, condition, Type::Long);
-                    self.infer_statement(unit, then, function);
+                    self.infer_statement(unit, then);
                     if let Some(otherwise) = otherwise {
-                        self.infer_statement(unit, otherwise, function);
+                        self.infer_statement(unit, otherwise);
                     }
                 }
             },
             StmtKind::While { condition, body } => {
                 self.want(unit, condition, Type::Long);
-                self.infer_loop(unit, body, function);
+                self.infer_loop(unit, body);
             }
             StmtKind::For { init, condition, step, body } => {
                 if let Some(init) = init {
@@ -267,12 +267,12 @@ impl<'e, 'a> Inference<'e, 'a> {
                 if let Some(step) = step {
                     self.infer_any(unit, step);
                 }
-                self.infer_loop(unit, body, function);
+                self.infer_loop(unit, body);
             }
-            StmtKind::Foreach(foreach) => self.infer_foreach(unit, foreach, function, statement.span),
+            StmtKind::Foreach(foreach) => self.infer_foreach(unit, foreach, statement.span),
             StmtKind::Break => self.in_loop("break", statement.span),
             StmtKind::Continue => self.in_loop("continue", statement.span),
-            StmtKind::Return(value) => match (function, value) {
+            StmtKind::Return(value) => match (unit.function, value) {
                 // Refused when the text was read.
                 (None, _) => {}
                 (Some(index), None) => self.infer_bare_return(index, statement.span),
@@ -289,19 +289,19 @@ impl<'e, 'a> Inference<'e, 'a> {
                 }
             }
             StmtKind::Try { body, message, handler } => {
-                self.infer_statements(unit, &body.statements, function);
+                self.infer_statements(unit, &body.statements);
                 if let Some(name) = message {
                     let ty = self.variable(unit, name, Use::Written);
                     self.set(ty, Type::String, name.span);
                 }
-                self.infer_statements(unit, &handler.statements, function);
+                self.infer_statements(unit, &handler.statements);
             }
         }
     }
 
-    pub(super) fn infer_loop(&mut self, unit: &mut Unit, body: &'a ast::Stmt, function: Option<usize>) {
+    pub(super) fn infer_loop(&mut self, unit: &mut Unit, body: &'a ast::Stmt) {
         self.loops += 1;
-        self.infer_statement(unit, body, function);
+        self.infer_statement(unit, body);
         self.loops -= 1;
     }
 

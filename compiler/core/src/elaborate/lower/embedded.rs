@@ -42,7 +42,7 @@ impl Lowering<'_, '_> {
         let mut lowered = self.lower_embedded(code);
         if let Some(index) = unit.function {
             let parameters =
-                self.typed.functions[index].ast.parameters.iter().map(|parameter| parameter.name.text.as_str());
+                self.typed.functions[index.index()].ast.parameters.iter().map(|parameter| parameter.name.text.as_str());
             let named = parameters.filter(|name| names_argument(&code.text, name));
             lowered.arguments = named.filter_map(|name| Some((name.to_string(), *unit.names.get(name)?))).collect();
         }

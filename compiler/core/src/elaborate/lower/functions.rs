@@ -5,7 +5,7 @@
 use super::Lowering;
 use crate::builtin;
 use crate::elaborate::error::Error;
-use crate::elaborate::infer::functions::{Callee, Reached};
+use crate::elaborate::infer::functions::{Callee, InstanceId, Reached};
 use crate::elaborate::unit::{Local, Unit};
 use crate::program::{self, Expr, ExprKind, FunctionBody, FunctionId, LValue, LocalId, Stmt, StmtKind, Type, Variable};
 use spile_source::Span;
@@ -29,8 +29,8 @@ impl Lowering<'_, '_> {
     }
 
     /// None for a function that inference did not reach.
-    fn call(&mut self, index: usize, arguments: Vec<Expr>, span: Span) -> Option<Expr> {
-        let function = &self.typed.functions[index];
+    fn call(&mut self, index: InstanceId, arguments: Vec<Expr>, span: Span) -> Option<Expr> {
+        let function = &self.typed.functions[index.index()];
         let id = function.wrapper.or(function.id)?;
         let returns = function.returns;
         let ty = self.typed.type_of(returns);
@@ -44,9 +44,9 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn lower_function(&mut self, index: usize) -> program::Function {
-        let mut unit = std::mem::take(&mut self.typed.functions[index].unit);
-        let ast = self.typed.functions[index].ast;
+    fn lower_function(&mut self, index: InstanceId) -> program::Function {
+        let mut unit = std::mem::take(&mut self.typed.functions[index.index()].unit);
+        let ast = self.typed.functions[index.index()].ast;
         let body = match &ast.body {
             ast::FunctionBody::Script(block) => {
                 unit.function = Some(index);
@@ -57,7 +57,7 @@ impl Lowering<'_, '_> {
             }
             ast::FunctionBody::EmbeddedC(code) => FunctionBody::EmbeddedC(self.lower_embedded(code)),
         };
-        let returns = self.typed.functions[index].returns;
+        let returns = self.typed.functions[index.index()].returns;
         // A function that returns only what it calls itself for has no type, and its value is not used.
         let returns = self.typed.gives_value(index).then(|| self.typed.type_of(returns));
         program::Function {
@@ -110,15 +110,15 @@ impl Lowering<'_, '_> {
     }
 
     /// `next` in a function.
-    pub(super) fn lower_next(&mut self, function: usize, span: Span) -> StmtKind {
+    pub(super) fn lower_next(&mut self, function: InstanceId, span: Span) -> StmtKind {
         let arguments = self.arguments.clone();
         let arguments = arguments.into_iter().map(|(id, ty)| read(id, self.typed.type_of(ty), span)).collect();
         self.go_on(function, arguments, span)
     }
 
     /// Ends a function with what the next overload gives, or with an error where there is none.
-    fn go_on(&mut self, function: usize, arguments: Vec<Expr>, span: Span) -> StmtKind {
-        let next = self.typed.functions[function].next;
+    fn go_on(&mut self, function: InstanceId, arguments: Vec<Expr>, span: Span) -> StmtKind {
+        let next = self.typed.functions[function.index()].next;
         let ending = |value: Expr, returned: bool| {
             let statement = |kind| Stmt { kind, span };
             if returned {
@@ -140,10 +140,10 @@ impl Lowering<'_, '_> {
     }
 
     /// A function around embedded C: calls it, and goes on with the next overload if it asked for that.
-    fn lower_wrapper(&mut self, index: usize) -> program::Function {
-        let ast = self.typed.functions[index].ast;
+    fn lower_wrapper(&mut self, index: InstanceId) -> program::Function {
+        let ast = self.typed.functions[index.index()].ast;
         let span = ast.span;
-        let vars = self.typed.functions[index].parameters.clone();
+        let vars = self.typed.functions[index.index()].parameters.clone();
         let types: Vec<Type> = vars.iter().map(|&var| self.typed.type_of(var)).collect();
         let mut locals: Vec<program::Local> = ast
             .parameters
@@ -153,13 +153,13 @@ impl Lowering<'_, '_> {
             .collect();
         let arguments: Vec<Expr> =
             types.iter().enumerate().map(|(id, &ty)| read(LocalId(id as u32), ty, span)).collect();
-        let returns = self.typed.functions[index].returns;
+        let returns = self.typed.functions[index.index()].returns;
         // A function that returns only what it calls itself for has no type, and its value is not used.
         let returns = self.typed.gives_value(index).then(|| self.typed.type_of(returns));
-        let id = self.typed.functions[index].id.unwrap_or(FunctionId(0));
+        let id = self.typed.functions[index.index()].id.unwrap_or(FunctionId(0));
         let call = Expr { kind: ExprKind::Call(id, arguments.clone()), ty: returns.unwrap_or(Type::Long), span };
         let mut statements = Vec::new();
-        let result = returns.filter(|_| self.typed.functions[index].has_value).map(|ty| {
+        let result = returns.filter(|_| self.typed.functions[index.index()].has_value).map(|ty| {
             locals.push(program::Local { name: "result".into(), ty });
             LocalId(locals.len() as u32 - 1)
         });

@@ -5,21 +5,16 @@
 //!
 //! The library's own is not looked at: it has arms for functions and types of every kernel.
 
-use super::super::infer::Inference;
-use super::super::infer::types::TypeVar;
-use super::super::unit::{Handler, Unit};
+use crate::elaborate::infer::Inference;
+use crate::elaborate::infer::types::TypeVar;
+use crate::elaborate::unit::{Handler, Unit};
 use crate::program::Type;
 use spile_source::Span;
 use spile_syntax::ast;
 
 impl<'a> Inference<'_, 'a> {
-    pub(in crate::elaborate) fn infer_dead_statement(
-        &mut self,
-        unit: &mut Unit,
-        statement: &'a ast::Stmt,
-        function: Option<usize>,
-    ) {
-        self.without_effect(unit, statement.span, |this, unit| this.infer_statement(unit, statement, function));
+    pub(in crate::elaborate) fn infer_dead_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt) {
+        self.without_effect(unit, statement.span, |this, unit| this.infer_statement(unit, statement));
     }
 
     /// The type of an expression that is not evaluated; None in the library.
@@ -39,13 +34,13 @@ impl<'a> Inference<'_, 'a> {
         let uses: Vec<(bool, bool)> = self.typed.globals.iter().map(|global| (global.read, global.written)).collect();
         for handler in handlers {
             let body = handler.body.clone();
-            self.ask_all(&mut handler.unit, &body, None);
+            self.ask_all(&mut handler.unit, &body);
         }
         for index in 0..self.typed.functions.len() {
             let ast::FunctionBody::Script(block) = &self.typed.functions[index].ast.body else { continue };
             let mut unit = std::mem::take(&mut self.typed.functions[index].unit);
             if unit.function.is_some() {
-                self.ask_all(&mut unit, &block.statements.iter().collect::<Vec<_>>(), Some(index));
+                self.ask_all(&mut unit, &block.statements.iter().collect::<Vec<_>>());
             }
             self.typed.functions[index].unit = unit;
         }
@@ -55,12 +50,12 @@ impl<'a> Inference<'_, 'a> {
         self.env.forget(before);
     }
 
-    fn ask_all(&mut self, unit: &mut Unit, statements: &[&'a ast::Stmt], function: Option<usize>) {
+    fn ask_all(&mut self, unit: &mut Unit, statements: &[&'a ast::Stmt]) {
         let names = self.names;
         let elided = std::mem::take(&mut unit.elided);
         self.dead += 1;
         for statement in statements.iter().filter(|statement| !names.is_library(statement.span.file)) {
-            self.infer_statement(unit, statement, function);
+            self.infer_statement(unit, statement);
         }
         self.dead -= 1;
         unit.elided = elided;

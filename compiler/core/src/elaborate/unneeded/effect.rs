@@ -6,9 +6,9 @@
 
 use std::collections::HashSet;
 
-use super::super::names::Names;
 use super::unused::unread_in;
 use crate::builtin;
+use crate::elaborate::names::{DeclaredId, Names};
 use spile_syntax::ast::{AssignOp, BinaryOp, Block, Expr, ExprKind, FunctionBody, PrintForm, Stmt, StmtKind};
 use spile_syntax::visit;
 
@@ -18,7 +18,7 @@ pub(super) struct Effects<'e, 'a> {
     /// Variables that are assigned and never read.
     pub unread: HashSet<&'a str>,
     /// Functions being looked at, each once.
-    pub within: Vec<usize>,
+    pub within: Vec<DeclaredId>,
 }
 
 impl<'a> Effects<'_, 'a> {
@@ -117,7 +117,7 @@ impl<'a> Effects<'_, 'a> {
             if self.within.contains(&index) {
                 return false;
             }
-            match &self.names.functions[index].body {
+            match &self.names.functions[index.index()].body {
                 FunctionBody::EmbeddedC(code) => !code.text.contains("/* pure */"),
                 FunctionBody::Script(block) => {
                     self.within.push(index);

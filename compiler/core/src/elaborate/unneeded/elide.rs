@@ -8,10 +8,10 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::super::environment::Environment;
-use super::super::names::Names;
 use super::effect::Effects;
 use super::unused::Accesses;
+use crate::elaborate::environment::Environment;
+use crate::elaborate::names::Names;
 use spile_syntax::ast::{Block, Expr, ExprKind, Stmt, StmtKind};
 use spile_syntax::visit;
 

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::super::names::Names;
+use crate::elaborate::names::Names;
 use spile_syntax::ast::{AssignOp, Block, Expr, ExprKind, Index, Stmt, StmtKind};
 use spile_syntax::visit;
 

@@ -7,11 +7,11 @@
 
 use std::collections::HashSet;
 
-use super::super::environment::Environment;
-use super::super::error::Error;
-use super::super::lower::embedded::names_argument;
-use super::super::names::Names;
 use super::effect::Effects;
+use crate::elaborate::environment::Environment;
+use crate::elaborate::error::Error;
+use crate::elaborate::lower::embedded::names_argument;
+use crate::elaborate::names::Names;
 use crate::probe;
 use spile_source::{Origin, Span};
 use spile_syntax::ast::{self, Block, Expr, ExprKind, Index, Item, PrintForm, Stmt, StmtKind};
@@ -63,7 +63,7 @@ pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a
 /// An overload behind one that never leaves it to the next.
 fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Function) {
     let overloads = names.overloads(function.name.span.file, &function.name.text, function.parameters.len());
-    let all: Vec<&ast::Function> = overloads.into_iter().map(|index| names.functions[index]).collect();
+    let all: Vec<&ast::Function> = overloads.into_iter().map(|index| names.functions[index.index()]).collect();
     let steps_aside = |function: &ast::Function| match &function.body {
         ast::FunctionBody::Script(block) => {
             visit::any_statement(block, &|statement| matches!(statement.kind, StmtKind::Next))
