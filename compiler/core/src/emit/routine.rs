@@ -65,8 +65,8 @@ enum Level {
 enum Number {
     /// On each CPU by itself, under this number among the counters.
     Counter(u32),
-    /// Used without a lock.
-    Lone,
+    /// Used without a lock, by single loads and stores.
+    SingleAccess,
     Plain,
 }
 
@@ -261,7 +261,7 @@ impl Speller<'_> {
     fn number(&self, id: GlobalId) -> Number {
         match self.plan.globals.iter().find(|global| global.id == id).map(|global| &global.storage) {
             Some(&Storage::Variable { counter: Some(counter), .. }) => Number::Counter(counter),
-            Some(Storage::Variable { lone: true, .. }) => Number::Lone,
+            Some(Storage::Variable { single_access: true, .. }) => Number::SingleAccess,
             _ => Number::Plain,
         }
     }
@@ -287,7 +287,7 @@ impl Speller<'_> {
                 let (name, value) = (self.global(*id), self.value(value));
                 self.line(&match self.number(*id) {
                     Number::Counter(counter) => format!("spile_counter_set({counter}, &{name}, {value});"),
-                    Number::Lone => format!("spile_lone({name}) = {value};"),
+                    Number::SingleAccess => format!("spile_lone({name}) = {value};"),
                     Number::Plain => format!("{name} = {value};"),
                 });
             }
@@ -296,7 +296,7 @@ impl Speller<'_> {
                 self.line(&match self.number(*id) {
                     Number::Counter(counter) => format!("spile_count(c, {counter}, {value});\t/* {name} */"),
                     // The plan counts in nothing but counters; of another it would be this.
-                    Number::Lone | Number::Plain => format!("{name} += {value};"),
+                    Number::SingleAccess | Number::Plain => format!("{name} += {value};"),
                 });
             }
             Instr::SetGlobalText(id, text) => {
@@ -699,7 +699,7 @@ impl Speller<'_> {
                 let name = self.global(*id);
                 return match self.number(*id) {
                     Number::Counter(counter) => format!("spile_counter({counter}, {name})"),
-                    Number::Lone => format!("spile_lone({name})"),
+                    Number::SingleAccess => format!("spile_lone({name})"),
                     Number::Plain => name.to_string(),
                 };
             }

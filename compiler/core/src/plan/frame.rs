@@ -2,6 +2,9 @@
 
 //! Frame memory: how deep calls nest, and how many bytes of strings can be alive at once.
 
+use std::collections::HashMap;
+
+use super::analysis::Analysis;
 use super::code::Routine;
 use crate::program::uses::Walk;
 use crate::program::{FunctionId, Program};
@@ -96,22 +99,19 @@ fn spilled(routine: &Routine) -> u64 {
     8 * (routine.longs.len() as u64 + 1) + 16 * routine.texts.len() as u64 + ITERATOR * routine.iterators.len() as u64
 }
 
-/// Bytes of frame memory for each CPU, whatever they are: the driver refuses more than [`MOST`].
-pub(super) fn bytes(
-    program: &Program,
-    routines: &[Routine],
-    names: &[(String, bool)],
-    function_count: usize,
-    max_nesting: u32,
-    string_bytes: u32,
-) -> u64 {
-    let size = |routine: &Routine| size(routine, string_bytes);
+/// Bytes of frame memory for each CPU, whatever they are: the driver refuses more than [`MOST`]. The first `function_count`
+/// routines are functions, the others are called by the runtime.
+pub(super) fn bytes(analysis: &Analysis, routines: &[Routine], function_count: usize) -> u64 {
+    let size = |routine: &Routine| size(routine, analysis.limits.string_bytes);
     let (functions, handlers) = routines.split_at(function_count);
-    let by_function = |index: usize| functions.iter().find(|routine| routine.symbol == names[index].0).map_or(0, size);
-    let sizes: Vec<u64> = (0..names.len()).map(by_function).collect();
-    let (length, circle) = longest(&graph(program), &|index| sizes[index]);
+    let by_symbol: HashMap<&str, u64> =
+        functions.iter().map(|routine| (routine.symbol.as_str(), size(routine))).collect();
+    // Embedded C has no frame memory.
+    let sizes: Vec<u64> =
+        analysis.functions.iter().map(|name| by_symbol.get(name.symbol.as_str()).copied().unwrap_or(0)).collect();
+    let (length, circle) = longest(&graph(analysis.program), &|index| sizes[index]);
     let calls = if circle {
-        u64::from(max_nesting).saturating_mul(sizes.iter().copied().max().unwrap_or(0))
+        u64::from(analysis.max_nesting).saturating_mul(sizes.iter().copied().max().unwrap_or(0))
     } else {
         length.into_iter().max().unwrap_or(0)
     };

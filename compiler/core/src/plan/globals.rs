@@ -5,7 +5,7 @@
 //! A global that no armed probe writes needs none: begin probes run before anything is armed, end probes after
 //! everything is disarmed. Nor does an aggregate, or an array of them, that armed probes only feed: each CPU has its own
 //! values, and making an element is safe by itself. So it is with a number that they only add to: a *counter*. Nor does a
-//! number that is *lone*: a flag, mostly, that one probe sets and another asks.
+//! number that each run accesses at most once (*single access*): a flag, mostly, that one probe sets and another reads.
 
 use std::collections::BTreeSet;
 
@@ -103,35 +103,39 @@ pub(super) fn contended(program: &Program, handlers: &[Uses], counters: &[Option
         .collect()
 }
 
-/// By global: whether it is lone: contended, but a number that is read or written by one load or store, such that no run
+/// By global: whether single accesses suffice for it, without a lock: contended, but a number that is read or written by one load or store, such that no run
 /// of an armed probe touches more than one of them, and that one once. Each such run has a moment at which it does, within
 /// the time for which it holds its locks; so all is as if runs came one after the other, in the order of these moments.
 /// `runs`: what each run touches, with its probe. `watched`: what conditions read, which take their locks when they look.
-pub(super) fn lone(
+pub(super) fn single_access(
     program: &Program,
     runs: &[(&Attachment, Touches)],
     contended: &[bool],
     watched: &BTreeSet<GlobalId>,
 ) -> Vec<bool> {
-    let mut lone: Vec<bool> = program.globals.iter().map(|global| global.scalar() == Some(Type::Long)).collect();
-    lone.iter_mut().zip(contended).for_each(|(lone, &contended)| *lone &= contended);
-    watched.iter().for_each(|global| lone[global.index()] = false);
+    let mut single: Vec<bool> = program.globals.iter().map(|global| global.scalar() == Some(Type::Long)).collect();
+    single.iter_mut().zip(contended).for_each(|(single, &contended)| *single &= contended);
+    watched.iter().for_each(|global| single[global.index()] = false);
     let armed = || runs.iter().filter(|(attachment, _)| !is_serial(attachment)).map(|(_, touches)| touches);
     for (global, _) in armed().flatten().filter(|(_, times)| **times > 1) {
-        lone[global.index()] = false;
+        single[global.index()] = false;
     }
     // Of two in one run the first stays.
     for touches in armed() {
-        let more: Vec<GlobalId> = touches.keys().copied().filter(|global| lone[global.index()]).skip(1).collect();
-        more.iter().for_each(|global| lone[global.index()] = false);
+        let more: Vec<GlobalId> = touches.keys().copied().filter(|global| single[global.index()]).skip(1).collect();
+        more.iter().for_each(|global| single[global.index()] = false);
     }
-    lone
+    single
 }
 
 /// By global: the index of its lock, None where it needs none.
-pub(super) fn locks(contended: &[bool], lone: &[bool]) -> Vec<Option<u32>> {
+pub(super) fn locks(contended: &[bool], single_access: &[bool]) -> Vec<Option<u32>> {
     let mut next = 0..;
-    contended.iter().zip(lone).map(|(&contended, &lone)| if contended && !lone { next.next() } else { None }).collect()
+    contended
+        .iter()
+        .zip(single_access)
+        .map(|(&contended, &single)| if contended && !single { next.next() } else { None })
+        .collect()
 }
 
 #[cfg(test)]
@@ -174,32 +178,32 @@ mod tests {
         }
     }
 
-    /// Whether the globals are lone that runs of armed probes touch so often.
-    fn alone(runs: &[&[(u32, u8)]], watched: &[u32]) -> Vec<bool> {
+    /// Which globals need no lock when runs of armed probes touch them so often.
+    fn single(runs: &[&[(u32, u8)]], watched: &[u32]) -> Vec<bool> {
         let mut program = program(Vec::new());
         program.globals = vec![program.globals[0].clone(); 3];
         let entry = entry();
         let runs: Vec<_> =
             runs.iter().map(|run| (&entry, run.iter().map(|&(id, times)| (GlobalId(id), times)).collect())).collect();
-        lone(&program, &runs, &[true; 3], &watched.iter().map(|&id| GlobalId(id)).collect())
+        single_access(&program, &runs, &[true; 3], &watched.iter().map(|&id| GlobalId(id)).collect())
     }
 
     #[test]
-    fn lone_ones_are_touched_once_and_one_in_a_run() {
-        assert_eq!(alone(&[&[(0, 1)], &[(0, 1)], &[(1, 1)], &[(2, 1)]], &[]), [true, true, true]);
-        assert_eq!(alone(&[&[(0, 1)], &[(0, 2)], &[(1, 1), (2, 1)]], &[]), [false, true, false]);
-        assert_eq!(alone(&[&[(0, 1)], &[(1, 1)]], &[1]), [true, false, true]);
+    fn each_run_touches_one_of_them_once() {
+        assert_eq!(single(&[&[(0, 1)], &[(0, 1)], &[(1, 1)], &[(2, 1)]], &[]), [true, true, true]);
+        assert_eq!(single(&[&[(0, 1)], &[(0, 2)], &[(1, 1), (2, 1)]], &[]), [false, true, false]);
+        assert_eq!(single(&[&[(0, 1)], &[(1, 1)]], &[1]), [true, false, true]);
     }
 
     #[test]
-    fn only_numbers_in_contention_are_lone() {
+    fn only_contended_numbers_are_accessed_singly() {
         let mut program = program(vec![entry()]);
         let run = || vec![(&program.probes[0].attachment, Touches::from([(GlobalId(0), 1)]))];
-        assert_eq!(lone(&program, &run(), &[false], &BTreeSet::new()), [false]);
-        assert_eq!(lone(&program, &run(), &[true], &BTreeSet::new()), [true]);
+        assert_eq!(single_access(&program, &run(), &[false], &BTreeSet::new()), [false]);
+        assert_eq!(single_access(&program, &run(), &[true], &BTreeSet::new()), [true]);
         program.globals[0].holds = Holds::Value(Type::String);
         let run = vec![(&program.probes[0].attachment, Touches::from([(GlobalId(0), 1)]))];
-        assert_eq!(lone(&program, &run, &[true], &BTreeSet::new()), [false]);
+        assert_eq!(single_access(&program, &run, &[true], &BTreeSet::new()), [false]);
     }
 
     /// Whether the one global is a counter, and whether it has a lock.

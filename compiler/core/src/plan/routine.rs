@@ -2,39 +2,23 @@
 
 //! Handlers and functions to [`Routine`]s: expressions taken apart where they have effects or can fail.
 
+use super::analysis::Analysis;
 use super::code::*;
 use super::deferred::{self, NamesOf};
 use super::map::key;
+use super::names::c_name;
 use super::tables::Tables;
 use crate::program::uses::counted;
 use crate::program::{self, BinaryOp, Expr, ExprKind, LValue, PrintPiece, Program, Stmt, StmtKind, Type};
 use spile_abi::format::{Directive, Piece, Size};
 use spile_source::Span;
 
-/// What a routine may ask of its surroundings.
-pub(super) struct Around<'p, 's> {
-    pub program: &'p Program,
-    pub tables: &'p mut Tables<'s>,
-    /// C names of functions by id, and whether they are embedded C.
-    pub functions: &'p [(String, bool)],
-    pub limits: &'p super::Limits,
-    /// Byte offsets of saved values in the instance's data.
-    pub saved: &'p [u32],
-    pub kept: Kept<'p>,
-}
-
-/// How globals are kept that need no lock of the usual kind.
-#[derive(Clone, Copy)]
-pub(super) struct Kept<'p> {
-    /// By global: its number among the counters.
-    pub counters: &'p [Option<u32>],
-    /// By global: whether it is lone.
-    pub lone: &'p [bool],
-}
-
 /// Builds one routine.
 pub(super) struct Builder<'p, 's> {
-    around: Around<'p, 's>,
+    analysis: &'p Analysis<'p>,
+    tables: &'p mut Tables<'s>,
+    /// Byte offsets of saved values in the instance's data.
+    saved: &'p [u32],
     longs: Vec<Variable>,
     texts: Vec<Variable>,
     buffers: Vec<String>,
@@ -82,9 +66,12 @@ impl Result {
 }
 
 impl<'p, 's> Builder<'p, 's> {
-    pub(super) fn new(around: Around<'p, 's>) -> Builder<'p, 's> {
+    /// `saved`: byte offsets of saved values in the instance's data.
+    pub(super) fn new(analysis: &'p Analysis<'p>, tables: &'p mut Tables<'s>, saved: &'p [u32]) -> Builder<'p, 's> {
         Builder {
-            around,
+            analysis,
+            tables,
+            saved,
             longs: Vec::new(),
             texts: Vec::new(),
             buffers: Vec::new(),
@@ -158,7 +145,7 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     pub(super) fn location(&mut self, span: Span) -> LocationId {
-        self.around.tables.location(span)
+        self.tables.location(span)
     }
 
     /// Runs `build` and returns what it pushed.
@@ -282,7 +269,7 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     pub(super) fn program(&self) -> &'p Program {
-        self.around.program
+        self.analysis.program
     }
 
     pub(super) fn iterator(&mut self, iterator: IteratorMemory) -> IteratorId {
@@ -292,7 +279,7 @@ impl<'p, 's> Builder<'p, 's> {
 
     /// Elements of an array at the most.
     pub(super) fn entries(&self, id: program::GlobalId) -> u32 {
-        self.around.program.globals[id.index()].size.unwrap_or(self.around.limits.map_entries)
+        self.analysis.program.globals[id.index()].size.unwrap_or(self.analysis.limits.map_entries)
     }
 
     fn script_try(&mut self, body: &[Stmt], message: Option<program::Variable>, handler: &[Stmt]) {
@@ -327,7 +314,7 @@ impl<'p, 's> Builder<'p, 's> {
 
     fn global_type(&self, id: program::GlobalId) -> Type {
         // SANITY: elaboration reads only scalars as variables.
-        self.around.program.globals[id.index()].scalar().unwrap_or(Type::Long)
+        self.analysis.program.globals[id.index()].scalar().unwrap_or(Type::Long)
     }
 
     pub(super) fn store_long(&mut self, variable: program::Variable, value: Value) {
@@ -362,7 +349,7 @@ impl<'p, 's> Builder<'p, 's> {
         match variable {
             program::Variable::Global(id) => match self.global_type(id) {
                 // What it is now, whatever other CPUs do.
-                Type::Long if self.around.kept.lone[id.index()] => Result::Long(self.keep(Value::Global(id))),
+                Type::Long if self.analysis.single_access[id.index()] => Result::Long(self.keep(Value::Global(id))),
                 Type::Long => Result::Long(Value::Global(id)),
                 Type::String => Result::Text(Text::Global(id)),
             },
@@ -405,7 +392,7 @@ impl<'p, 's> Builder<'p, 's> {
 
     /// Whether it does no more to a counter than add to it.
     fn is_count(&self, expr: &Expr) -> bool {
-        counted(expr).is_some_and(|(global, _)| self.around.kept.counters[global.index()].is_some())
+        counted(expr).is_some_and(|(global, _)| self.analysis.counters[global.index()].is_some())
     }
 
     fn count(&mut self, op: BinaryOp, expr: &Expr) {
@@ -506,12 +493,12 @@ impl<'p, 's> Builder<'p, 's> {
                 Value::KernelAddress { address: *address, per_cpu: *per_cpu }
             }
             ExprKind::ModuleAddress { module, symbol, offset, per_cpu } => {
-                let symbol = self.around.tables.module_symbol(module, symbol);
+                let symbol = self.tables.module_symbol(module, symbol);
                 Value::ModuleAddress { symbol, offset: *offset, per_cpu: *per_cpu }
             }
             ExprKind::Register { offset } => Value::Register(*offset),
             ExprKind::Saved(id) => {
-                let offset = self.around.saved.get(id.index()).copied().unwrap_or(0);
+                let offset = self.saved.get(id.index()).copied().unwrap_or(0);
                 return match expr.ty {
                     Type::Long => Result::Long(Value::Saved(offset)),
                     Type::String => Result::Text(Text::Saved(offset)),
@@ -542,7 +529,7 @@ impl<'p, 's> Builder<'p, 's> {
     fn literal(&self, bytes: &[u8]) -> Text {
         // A literal that does not fit is cut like every string, and at its first NUL.
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-        Text::Literal(bytes[..end.min(self.around.limits.string_bytes as usize - 1)].to_vec())
+        Text::Literal(bytes[..end.min(self.analysis.limits.string_bytes as usize - 1)].to_vec())
     }
 
     fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr, span: Span) -> Result {
@@ -631,7 +618,7 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     fn builtin(&mut self, builtin: &'static crate::builtin::Builtin, arguments: &[Expr], span: Span) -> Option<Result> {
-        self.around.tables.defers_names |= builtin.names;
+        self.tables.defers_names |= builtin.names;
         let arguments = self.arguments(arguments);
         let (outcome, result) = self.outcome(builtin.returns);
         let location = builtin.fails.then(|| self.location(span));
@@ -657,7 +644,8 @@ impl<'p, 's> Builder<'p, 's> {
     }
 
     fn call(&mut self, function: program::FunctionId, arguments: &[Expr], expr: &Expr) -> Result {
-        let (name, embedded) = self.around.functions[function.index()].clone();
+        let name = &self.analysis.functions[function.index()];
+        let (name, embedded) = (name.symbol.clone(), name.embedded);
         let mut arguments = self.arguments(arguments);
         for argument in &mut arguments {
             let Argument::Text(text) = argument else { continue };
@@ -668,7 +656,7 @@ impl<'p, 's> Builder<'p, 's> {
                 *argument = if embedded { Argument::Bytes(buffer) } else { Argument::Text(Text::Variable(to)) };
             }
         }
-        let returns = self.around.program.functions[function.index()].returns;
+        let returns = self.analysis.program.functions[function.index()].returns;
         let (outcome, result) = self.outcome(returns);
         let location = self.location(expr.span);
         let callee = if embedded { Callee::Embedded(name) } else { Callee::Routine(name) };
@@ -699,7 +687,7 @@ impl<'p, 's> Builder<'p, 's> {
             parameters.push((name.clone(), ty));
             arguments.push(argument);
         }
-        let symbol = self.around.tables.embedded_expression(code, parameters, ty);
+        let symbol = self.tables.embedded_expression(code, parameters, ty);
         let (outcome, result) = self.outcome(ty);
         let location = Some(self.location(span));
         self.push(Instr::Call { callee: Callee::Embedded(symbol), arguments, outcome, location });
@@ -711,7 +699,7 @@ impl<'p, 's> Builder<'p, 's> {
         match left {
             LValue::Variable(variable) => {
                 match self.result(value) {
-                    Result::Long(value) if self.is_lone(*variable) => {
+                    Result::Long(value) if self.is_single_access(*variable) => {
                         let value = self.keep(value);
                         self.store_long(*variable, value.clone());
                         return Result::Long(value);
@@ -742,8 +730,8 @@ impl<'p, 's> Builder<'p, 's> {
         }
     }
 
-    fn is_lone(&self, variable: program::Variable) -> bool {
-        matches!(variable, program::Variable::Global(id) if self.around.kept.lone[id.index()])
+    fn is_single_access(&self, variable: program::Variable) -> bool {
+        matches!(variable, program::Variable::Global(id) if self.analysis.single_access[id.index()])
     }
 
     /// The value in a variable of its own, unless it is a constant.
@@ -864,7 +852,7 @@ impl<'p, 's> Builder<'p, 's> {
         if pieces.is_empty() {
             return;
         }
-        let format = self.around.tables.format(&pieces);
+        let format = self.tables.format(&pieces);
         // Memory that cannot be read, an aggregate without values.
         let may_fail = parts.iter().any(|part| matches!(part, Part::Memory { .. } | Part::Histogram { .. }));
         let location = may_fail.then(|| self.location(span));
@@ -886,7 +874,7 @@ impl<'p, 's> Builder<'p, 's> {
             }
             _ => {}
         }
-        let table = self.around.tables.format_table(&pieces);
+        let table = self.tables.format_table(&pieces);
         let (buffer, to) = self.temporary_text();
         let location = self.location(span);
         self.push(Instr::Format { table, parts, buffer, to, location });
@@ -896,7 +884,7 @@ impl<'p, 's> Builder<'p, 's> {
 
     /// The bytecode's pieces and the payload's parts, nested formats and objects put in place.
     fn pieces(&mut self, print: &program::Print, reader: Reader) -> (Vec<Piece>, Vec<Part>) {
-        let program = self.around.program;
+        let program = self.analysis.program;
         let mut flat = Vec::new();
         deferred::flatten(program, &print.pieces, &mut flat);
         let named = |piece| if reader == Reader::Loader { deferred::names(program, piece) } else { None };
@@ -930,8 +918,8 @@ impl<'p, 's> Builder<'p, 's> {
                     if is_plain(piece) =>
                 {
                     let address = next().long();
-                    let most = description.max_payload(self.around.limits.string_bytes);
-                    let table = self.around.tables.pretty_table(description);
+                    let most = description.max_payload(self.analysis.limits.string_bytes);
+                    let table = self.tables.pretty_table(description);
                     pieces.push(Piece::Pretty((**description).clone()));
                     parts.push(Part::Pretty { table, address, most });
                 }
@@ -951,7 +939,7 @@ impl<'p, 's> Builder<'p, 's> {
                     let dynamic = precision.is_some().then(|| next().long());
                     parts.extend(dynamic.clone().map(Part::Long));
                     if let Some(names) = named(piece) {
-                        self.around.tables.defers_names = true;
+                        self.tables.defers_names = true;
                         pieces.push(Piece::Directive(Directive {
                             conversion: names.conversion as u8,
                             ..directive.clone()
@@ -1105,9 +1093,4 @@ fn statements_of(statement: &Stmt) -> u32 {
 
 fn statements_in(body: &Stmt) -> u32 {
     statements_of(body)
-}
-
-/// A name of the script in C: letters, digits and `_`.
-pub(super) fn c_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }

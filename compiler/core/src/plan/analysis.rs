@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What the program as a whole says of its parts: which globals need a lock and how each is accessed, how deep calls nest,
+//! what functions are called in C. Made once, before any routine is planned.
+
+use std::collections::BTreeSet;
+
+use super::frame::{self, Nesting};
+use super::globals::{self, LockMode};
+use super::names::{self, FunctionName};
+use super::{Limits, condition};
+use crate::program::uses::{self, Touches, Uses, Walk};
+use crate::program::{self, Attachment, GlobalId, Program, Registers, Stmt, Type};
+
+/// See the module's description.
+pub(super) struct Analysis<'p> {
+    pub program: &'p Program,
+    pub limits: &'p Limits,
+    /// What each function does by itself.
+    function_walks: Vec<Walk>,
+    /// What each function does with globals, with all that it calls.
+    function_uses: Vec<Uses>,
+    /// By probe: what its handler does by itself.
+    handler_walks: Vec<Walk>,
+    /// By probe: what its handler does with globals, with all that it calls.
+    handler_uses: Vec<Uses>,
+    /// What conditions of probe points read.
+    watched: BTreeSet<GlobalId>,
+    /// By global: its number among the counters.
+    pub counters: Vec<Option<u32>>,
+    /// By global: whether each run accesses it at most once, so that it needs no lock ([`globals::single_access`]).
+    pub single_access: Vec<bool>,
+    /// By global: the index of its lock.
+    locks: Vec<Option<u32>>,
+    pub nesting: Nesting,
+    /// MAXNESTING, or what the script needs.
+    pub max_nesting: u32,
+    /// By function.
+    pub functions: Vec<FunctionName>,
+    /// By probe: where the values lie that are saved at entry.
+    pub saved: Vec<SavedLayout>,
+}
+
+/// Where the values that a return probe saves at its function's entry lie in the data of a kretprobe instance.
+pub(super) struct SavedLayout {
+    /// In bytes, by [`program::SavedId`].
+    pub offsets: Vec<u32>,
+    /// Of all values.
+    pub bytes: u32,
+}
+
+impl<'p> Analysis<'p> {
+    pub fn of(program: &'p Program, limits: &'p Limits) -> Analysis<'p> {
+        let function_walks = Walk::of_functions(program);
+        let function_uses = uses::function_uses(&function_walks);
+        let handler_walks: Vec<Walk> = program.probes.iter().map(|probe| Walk::of(&probe.body)).collect();
+        let handler_uses: Vec<Uses> = handler_walks.iter().map(|walk| walk.with_calls(&function_uses)).collect();
+        let watched = condition::watched(program, &function_uses);
+        let counters = globals::counters(program, &handler_uses);
+        let contended = globals::contended(program, &handler_uses, &counters);
+        let runs = runs(program, &function_walks, &handler_walks);
+        let single_access = globals::single_access(program, &runs, &contended, &watched);
+        let locks = globals::locks(&contended, &single_access);
+        let nesting = frame::nesting(program);
+        Analysis {
+            max_nesting: limits.max_nesting.unwrap_or(nesting.needed),
+            functions: names::functions(program),
+            saved: program.probes.iter().map(|probe| SavedLayout::of(&probe.saved, limits.string_bytes)).collect(),
+            program,
+            limits,
+            function_walks,
+            function_uses,
+            handler_walks,
+            handler_uses,
+            watched,
+            counters,
+            single_access,
+            locks,
+            nesting,
+        }
+    }
+
+    /// Whether calls must be counted: a function can call itself, or the user has set MAXNESTING.
+    pub fn counts_nesting(&self) -> bool {
+        self.nesting.limited || self.limits.max_nesting.is_some()
+    }
+
+    /// Locks of the module.
+    pub fn lock_count(&self) -> u32 {
+        self.locks.iter().flatten().count() as u32
+    }
+
+    /// Counters of the module.
+    pub fn counter_count(&self) -> u32 {
+        self.counters.iter().flatten().count() as u32
+    }
+
+    /// The globals that handlers use, ascending.
+    pub fn used_globals(&self) -> BTreeSet<GlobalId> {
+        self.handler_uses.iter().flat_map(|uses| uses.keys().copied()).collect()
+    }
+
+    /// The locks of a probe's handler with their modes, ascending.
+    pub fn handler_locks(&self, probe: usize) -> Vec<(u32, LockMode)> {
+        self.locks_for(&self.handler_uses[probe])
+    }
+
+    /// The locks of a probe point's condition with their modes, ascending.
+    pub fn condition_locks(&self, condition: &[Stmt]) -> Vec<(u32, LockMode)> {
+        self.locks_for(&Walk::of(condition).with_calls(&self.function_uses))
+    }
+
+    fn locks_for(&self, uses: &Uses) -> Vec<(u32, LockMode)> {
+        let taken = uses.iter().filter_map(|(id, &access)| {
+            let global = &self.program.globals[id.index()];
+            Some((self.locks[id.index()]?, globals::mode(global, self.counters[id.index()], access)))
+        });
+        let mut taken: Vec<(u32, LockMode)> = taken.collect();
+        taken.sort_unstable();
+        taken
+    }
+
+    /// Whether a probe's handler may change what conditions of probe points say.
+    pub fn rearms(&self, probe: usize) -> bool {
+        condition::rearms(&self.watched, &self.handler_uses[probe])
+    }
+
+    /// The words of the probed registers that a probe's routines read where the attachment fetches them, bit N for word N. Of a
+    /// return probe those that are read at the function's entry: at its return all are there.
+    pub fn registers(&self, probe: usize) -> u64 {
+        let program::Probe { attachment, saved, .. } = &self.program.probes[probe];
+        match attachment.mechanism.registers {
+            Registers::Return => Walk::of_values(saved).registers_with_calls(&self.function_walks),
+            _ => self.handler_walks[probe].registers_with_calls(&self.function_walks),
+        }
+    }
+}
+
+impl SavedLayout {
+    /// Longs take 8 bytes, strings a length and MAXSTRINGLEN bytes.
+    fn of(saved: &[program::Expr], string_bytes: u32) -> SavedLayout {
+        let mut bytes: u32 = 0;
+        let offsets = saved
+            .iter()
+            .map(|expr| {
+                let offset = bytes;
+                // What is as much as this is refused (frame::MOST_SAVED).
+                bytes = bytes.saturating_add(match expr.ty {
+                    Type::Long => 8,
+                    Type::String => (4 + string_bytes).next_multiple_of(8),
+                });
+                offset
+            })
+            .collect();
+        SavedLayout { offsets, bytes }
+    }
+}
+
+/// What each run touches: of handlers, and of what return probes work out at their functions' entries.
+fn runs<'p>(program: &'p Program, functions: &[Walk], handlers: &[Walk]) -> Vec<(&'p Attachment, Touches)> {
+    let functions = uses::function_touches(functions);
+    let of = |(probe, handler): (&'p program::Probe, &Walk)| {
+        let entry = Walk::of_values(&probe.saved).touches_with_calls(&functions);
+        [(&probe.attachment, handler.touches_with_calls(&functions)), (&probe.attachment, entry)]
+    };
+    program.probes.iter().zip(handlers).flat_map(of).collect()
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The script's own C: a translation unit apart.
+
+use super::tables::EmbeddedExpression;
+use crate::program::{EmbeddedC, FunctionBody, GlobalId, Program, Type};
+use spile_source::{Origin, SourceMap};
+
+/// The translation unit with the script's own C.
+#[derive(Debug)]
+pub struct Embedded {
+    pub declarations: Vec<Located>,
+    pub functions: Vec<EmbeddedFunction>,
+    pub expressions: Vec<EmbeddedExpression>,
+    /// Globals that it uses: both units see them.
+    pub globals: Vec<GlobalId>,
+}
+
+impl Embedded {
+    /// `functions` and `expressions`: as planned.
+    pub(super) fn of(
+        program: &Program,
+        sources: &SourceMap,
+        functions: Vec<EmbeddedFunction>,
+        expressions: Vec<EmbeddedExpression>,
+    ) -> Embedded {
+        Embedded {
+            declarations: program.embedded.iter().map(|code| located(code, sources)).collect(),
+            functions,
+            globals: shared_globals(program, &expressions),
+            expressions,
+        }
+    }
+
+    /// Whether the module has no such unit.
+    pub fn is_empty(&self) -> bool {
+        self.declarations.is_empty() && self.functions.is_empty() && self.expressions.is_empty()
+    }
+}
+
+/// C text with the place it comes from, for `#line`.
+#[derive(Debug)]
+pub struct Located {
+    pub text: String,
+    pub file: String,
+    pub line: usize,
+}
+
+#[derive(Debug)]
+pub struct EmbeddedFunction {
+    pub symbol: String,
+    pub name: String,
+    pub parameters: Vec<(String, Type)>,
+    pub returns: Option<Type>,
+    pub code: Located,
+    pub unmangled: bool,
+}
+
+/// The text of embedded C with its place.
+pub(super) fn located(code: &EmbeddedC, sources: &SourceMap) -> Located {
+    Located {
+        text: code.text.clone(),
+        file: sources.file(code.span.file).name.clone(),
+        line: sources.line_column(code.span).0,
+    }
+}
+
+/// The embedded C of functions and expressions, in order.
+fn all<'p>(program: &'p Program, expressions: &'p [EmbeddedExpression]) -> impl Iterator<Item = &'p EmbeddedC> {
+    let functions = program.functions.iter().filter_map(|function| match &function.body {
+        FunctionBody::EmbeddedC(code) => Some(code),
+        FunctionBody::Script(_) => None,
+    });
+    functions.chain(expressions.iter().map(|expression| &expression.code))
+}
+
+/// The globals that embedded C says it uses, ascending.
+fn shared_globals(program: &Program, expressions: &[EmbeddedExpression]) -> Vec<GlobalId> {
+    let mut globals: Vec<GlobalId> =
+        all(program, expressions).flat_map(|code| code.globals.iter().map(|&(global, _)| global)).collect();
+    globals.sort_unstable();
+    globals.dedup();
+    globals
+}
+
+/// C of the script's own, not of the library, that does not say that it writes nothing.
+pub(super) fn ungated(program: &Program, sources: &SourceMap, expressions: &[EmbeddedExpression]) -> Vec<String> {
+    let writes = |code: &EmbeddedC| {
+        let is_own = sources.file(code.span.file).origin == Origin::User;
+        is_own && !code.text.contains("/* pure */")
+    };
+    let functions = program.functions.iter().filter_map(|function| match &function.body {
+        FunctionBody::EmbeddedC(code) if writes(code) => Some(function.name.clone()),
+        _ => None,
+    });
+    let others = expressions.iter().filter(|expression| writes(&expression.code));
+    functions.chain(others.map(|expression| format!("C at {}", sources.place(expression.code.span)))).collect()
+}

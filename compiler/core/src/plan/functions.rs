@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The script's functions as routines, and embedded C as functions of its unit.
+
+use super::analysis::Analysis;
+use super::code::{Frame, Routine};
+use super::embedded::{EmbeddedFunction, located};
+use super::routine::Builder;
+use super::tables::Tables;
+use crate::program::FunctionBody;
+use spile_source::SourceMap;
+
+pub(super) struct Functions {
+    pub routines: Vec<Routine>,
+    pub embedded: Vec<EmbeddedFunction>,
+}
+
+pub(super) fn plan(analysis: &Analysis, tables: &mut Tables, sources: &SourceMap) -> Functions {
+    let mut functions = Functions { routines: Vec::new(), embedded: Vec::new() };
+    for (function, name) in analysis.program.functions.iter().zip(&analysis.functions) {
+        let symbol = name.symbol.clone();
+        match &function.body {
+            FunctionBody::EmbeddedC(code) => functions.embedded.push(EmbeddedFunction {
+                symbol,
+                name: function.name.clone(),
+                parameters: function.locals[..function.parameters]
+                    .iter()
+                    .map(|local| (local.name.clone(), local.ty))
+                    .collect(),
+                returns: function.returns,
+                code: located(code, sources),
+                unmangled: code.unmangled,
+            }),
+            FunctionBody::Script(statements) => {
+                let comment = format!("function {} ({})", function.name, sources.place(function.span));
+                let saved = function.site.and_then(|site| analysis.saved.get(site as usize));
+                let offsets = saved.map_or(&[][..], |saved| &saved.offsets);
+                let mut builder = Builder::new(analysis, tables, offsets);
+                let parameters = builder.declare(&function.locals, function.parameters);
+                builder.charge(statements, function.span);
+                builder.statements(statements);
+                let mut routine = builder.finish(symbol, comment, parameters, function.returns, Frame::Checked);
+                if !routine.has_frame() && !analysis.counts_nesting() {
+                    routine.frame = Frame::None;
+                }
+                functions.routines.push(routine);
+            }
+        }
+    }
+    functions
+}

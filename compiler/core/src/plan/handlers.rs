@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What each probe runs: its handler, and routines for values at a function's entry and for the point's condition.
+
+use super::analysis::Analysis;
+use super::code::{self, Frame, Routine};
+use super::condition;
+use super::cost::Costs;
+use super::merge::{Identical, Run, Similar};
+use super::names;
+use super::routine::Builder;
+use super::tables::Tables;
+use super::{Condition, Probe};
+use crate::program::{self, Stmt};
+use spile_source::SourceMap;
+
+/// Adds the routines of all probes to `routines`; probes with the same behaviour share one.
+pub(super) fn plan(
+    analysis: &Analysis,
+    tables: &mut Tables,
+    sources: &SourceMap,
+    routines: &mut Vec<Routine>,
+) -> Vec<Probe> {
+    let mut planner =
+        Planner { analysis, tables, sources, routines, identical: Identical::default(), similar: Similar::default() };
+    let mut probes: Vec<Probe> =
+        analysis.program.probes.iter().enumerate().map(|(index, probe)| planner.probe(index, probe)).collect();
+    planner.merge(&mut probes);
+    let costs = Costs::of(routines);
+    for probe in &mut probes {
+        let entry = probe.entry_handler.as_deref().map_or(0, |name| costs.of_call(name));
+        probe.cost = costs.of_call(&probe.handler).saturating_add(entry);
+    }
+    probes
+}
+
+struct Planner<'a, 'p, 's> {
+    analysis: &'a Analysis<'p>,
+    tables: &'a mut Tables<'s>,
+    sources: &'a SourceMap,
+    routines: &'a mut Vec<Routine>,
+    /// Routines of which the runtime passes no constants of the probe.
+    identical: Identical,
+    /// Handlers.
+    similar: Similar,
+}
+
+impl Planner<'_, '_, '_> {
+    /// The probe; [`Planner::merge`] fills in its handler.
+    fn probe(&mut self, index: usize, probe: &program::Probe) -> Probe {
+        let name = names::handler(index, probe);
+        let comment = format!("probe {} ({})", probe.point, self.sources.place(probe.span));
+        let (condition, body) = probe.body.split_at(condition::filters(&probe.body));
+        let entry_handler = self.entry_handler(index, probe, &name, &comment);
+        let routine = self.handler(index, probe, condition, body, name.clone(), comment);
+        let only_counts = code::only_counts(&routine.code);
+        // One that only counts is called without what knows its probe.
+        let handler = if only_counts {
+            self.identical.add(self.routines, routine)
+        } else {
+            self.similar.add(index, routine);
+            String::new()
+        };
+        let locks = self.analysis.handler_locks(index);
+        Probe {
+            point: probe.point.clone(),
+            script_point: probe.script_point.clone(),
+            function: probe.function.clone(),
+            module: probe.module.clone(),
+            attachment: probe.attachment.clone(),
+            handler,
+            constants: Vec::new(),
+            entry_handler,
+            entry_bytes: self.analysis.saved[index].bytes,
+            counts_only: only_counts && locks.is_empty(),
+            cost: 0,
+            stack: 0,
+            registers: self.analysis.registers(index),
+            locks,
+            condition: self.condition(probe, condition, &name),
+        }
+    }
+
+    /// Saves values at the probed function's entry.
+    fn entry_handler(&mut self, index: usize, probe: &program::Probe, name: &str, comment: &str) -> Option<String> {
+        if probe.saved.is_empty() {
+            return None;
+        }
+        let offsets = &self.analysis.saved[index].offsets;
+        let mut builder = Builder::new(self.analysis, self.tables, offsets);
+        for (expr, &offset) in probe.saved.iter().zip(offsets) {
+            builder.save(offset, expr);
+        }
+        let comment = format!("{comment}: values at the function's entry");
+        let routine = builder.finish(format!("{name}_entry"), comment, Vec::new(), None, Frame::Handler);
+        Some(self.identical.add(self.routines, routine))
+    }
+
+    fn handler(
+        &mut self,
+        index: usize,
+        probe: &program::Probe,
+        condition: &[Stmt],
+        body: &[Stmt],
+        name: String,
+        comment: String,
+    ) -> Routine {
+        let mut builder = Builder::new(self.analysis, self.tables, &self.analysis.saved[index].offsets);
+        builder.declare(&probe.locals, 0);
+        builder.statements(condition);
+        if self.analysis.rearms(index) {
+            builder.rearm();
+        }
+        builder.statements(body);
+        builder.finish(name, comment, Vec::new(), None, Frame::Handler)
+    }
+
+    /// The condition of the probe point, asked for apart from a hit.
+    fn condition(&mut self, probe: &program::Probe, condition: &[Stmt], name: &str) -> Option<Condition> {
+        if condition.is_empty() {
+            return None;
+        }
+        let mut builder = Builder::new(self.analysis, self.tables, &[]);
+        builder.statements(condition);
+        let comment = format!("probe {}: its condition", probe.point);
+        let routine = builder.finish(format!("{name}_condition"), comment, Vec::new(), None, Frame::Handler);
+        let routine = self.identical.add(self.routines, routine);
+        Some(Condition { routine, locks: self.analysis.condition_locks(condition) })
+    }
+
+    /// Adds the handlers that remain, and notes what each probe runs.
+    fn merge(self, probes: &mut [Probe]) {
+        self.identical.comment(self.routines);
+        for (index, Run { symbol, constants }) in self.similar.finish(self.routines) {
+            probes[index].handler = symbol;
+            probes[index].constants = constants;
+        }
+    }
+}

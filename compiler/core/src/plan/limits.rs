@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Limits of a module, and their defaults.
+
+/// Limits of section 4.1 of the manual, each set by `-D NAME=VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// MAXSTRINGLEN: bytes of a string with its NUL.
+    pub string_bytes: u32,
+    /// MAXACTION_INTERRUPTIBLE, or MAXACTION where INTERRUPTIBLE is 0: statements of one handler run.
+    pub max_actions: u32,
+    /// MAXNESTING; None: what the script needs, 10 more if a function calls itself.
+    pub max_nesting: Option<u32>,
+    /// MAXERRORS: run-time errors borne before the session ends.
+    pub max_errors: u32,
+    /// MAXMAPENTRIES: elements of an array whose declaration gives no size.
+    pub map_entries: u32,
+    /// MAXSKIPPED: skipped handler runs borne before the session ends.
+    pub max_skipped: u32,
+    /// `--suppress-handler-errors`: a run-time error ends its handler and is counted, no more.
+    pub suppress_errors: bool,
+    /// STP_NO_OVERLOAD: the time that handlers may take of a CPU is not limited.
+    pub no_overload: bool,
+    /// STP_OVERLOAD_INTERVAL and STP_OVERLOAD_THRESHOLD, CPU cycles; 0: the runtime's.
+    pub overload_interval: u64,
+    pub overload_threshold: u64,
+    /// MAXTRYLOCK times TRYLOCKDELAY: ns that a handler waits for its locks before it is skipped.
+    pub lock_wait: u32,
+    /// MINSTACKSPACE: bytes of kernel stack that a handler needs, else it is skipped.
+    pub least_stack: u32,
+    /// KRETACTIVE: calls in flight that a .return probe without .maxactive follows; 0: the runtime's.
+    pub active_returns: u32,
+    /// STRUCT_DEPTH: structs and arrays within each other that `$x$$` shows; None: all.
+    pub struct_depth: Option<u32>,
+    /// STP_ALIBI: handlers do nothing, so that their hits alone are counted.
+    pub counts_only: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            string_bytes: 512,
+            max_actions: 10_000,
+            max_nesting: None,
+            max_errors: 0,
+            map_entries: 2048,
+            max_skipped: 100,
+            suppress_errors: false,
+            no_overload: false,
+            overload_interval: 0,
+            overload_threshold: 0,
+            lock_wait: 1_000_000,
+            // Twice SystemTap's: the kernel's own functions that a handler calls want some.
+            least_stack: 2048,
+            active_returns: 0,
+            struct_depth: None,
+            counts_only: false,
+        }
+    }
+}
