@@ -31,7 +31,7 @@ fn both(text: &str) -> String {
         modinfo: Vec::new(),
         defines: Vec::new(),
     };
-    let plan = plan::plan(&program, &sources, naming);
+    let plan = plan::plan(&program, &sources, naming).unwrap();
     let units = spile_core::emit::emit(&plan).unwrap();
     let code = units.script.split("static const struct spile_probe probes").next().unwrap_or_default();
     let embedded = units.embedded.map(|embedded| format!("\n==== embedded C\n{embedded}")).unwrap_or_default();

@@ -56,7 +56,7 @@ fn compile(text: &[u8]) -> bool {
         modinfo: Vec::new(),
         defines: Vec::new(),
     };
-    let plan = plan::plan(&program, &sources, naming);
+    let plan = plan::plan(&program, &sources, naming).expect("what elaboration lets through can be planned");
     spile_core::emit::emit(&plan).is_ok()
 }
 

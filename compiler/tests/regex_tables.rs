@@ -55,7 +55,7 @@ fn tables(groups: bool) -> String {
         modinfo: Vec::new(),
         defines: Vec::new(),
     };
-    let script = spile_core::emit::emit(&plan::plan(&program, &sources, naming)).unwrap().script;
+    let script = spile_core::emit::emit(&plan::plan(&program, &sources, naming).unwrap()).unwrap().script;
     let begin = script.find("/* =~").unwrap();
     script[begin..].split("static void probe_").next().unwrap().to_string()
 }

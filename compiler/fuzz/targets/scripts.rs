@@ -54,7 +54,7 @@ pub fn script(bytes: &[u8]) {
         modinfo: Vec::new(),
         defines: Vec::new(),
     };
-    let plan = plan::plan(&program, &sources, naming);
+    let plan = plan::plan(&program, &sources, naming).expect("what elaboration lets through can be planned");
     let _ = spile_core::emit::emit(&plan);
 }
 

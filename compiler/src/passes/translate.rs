@@ -11,15 +11,15 @@ use crate::session::Session;
 
 /// The plan. Where stacks are values, strings are as long as they need to be.
 pub fn plan(session: &mut Session, program: &Program, naming: Naming) -> Result<Plan, Failed> {
-    let plan = planned(session, program, naming);
+    let plan = planned(session, program, naming)?;
     refuse_too_large(&session.reporter, &plan)?;
     Ok(plan)
 }
 
-fn planned(session: &mut Session, program: &Program, mut naming: Naming) -> Plan {
-    let plan = plan::plan(program, &session.sources, naming.clone());
+fn planned(session: &mut Session, program: &Program, mut naming: Naming) -> Result<Plan, Failed> {
+    let plan = plan_once(session, program, naming.clone())?;
     let fixed = session.options.script.defines.iter().any(|define| define.split('=').next() == Some("MAXSTRINGLEN"));
-    let Some(room) = plan::stacks::room(&plan, fixed) else { return plan };
+    let Some(room) = plan::stacks::room(&plan, fixed) else { return Ok(plan) };
     if room.cuts() {
         session.reporter.warn(&format!(
             "a stack that is a key or a value has room for {} frames, deeper ones lose the outermost: -DMAXSTRINGLEN={} holds all, smaller arrays take less memory for it",
@@ -28,10 +28,18 @@ fn planned(session: &mut Session, program: &Program, mut naming: Naming) -> Plan
         ));
     }
     if room.string_bytes == naming.limits.string_bytes {
-        return plan;
+        return Ok(plan);
     }
     naming.limits.string_bytes = room.string_bytes;
-    plan::plan(program, &session.sources, naming)
+    plan_once(session, program, naming)
+}
+
+fn plan_once(session: &Session, program: &Program, naming: Naming) -> Result<Plan, Failed> {
+    plan::plan(program, &session.sources, naming).map_err(|error| {
+        let note = "this is a mistake in spile, not in the script: please report it with the script";
+        let message = format!("{error} at {}", session.sources.place(error.span));
+        session.reporter.fail(message, &[note.to_string()])
+    })
 }
 
 /// The C text of a plan.

@@ -99,10 +99,7 @@ pub(super) fn emit(plan: &Plan) -> Result<String, tera::Error> {
         &plan.probes.iter().enumerate().map(|(index, probe)| probe_entry(index, probe)).collect::<Vec<_>>(),
     );
     context.insert("targets", &plan.targets.iter().map(target_entry).collect::<Vec<_>>());
-    context.insert(
-        "module_symbols",
-        &plan.module_symbols.iter().map(|symbol| module_symbol(plan, symbol)).collect::<Vec<_>>(),
-    );
+    context.insert("module_symbols", &plan.module_symbols.iter().map(module_symbol).collect::<Vec<_>>());
     context.insert("imprints", &plan.imprints.iter().map(imprint).collect::<Vec<_>>());
     context.insert("lines", &plan.lines.iter().map(lines).collect::<Vec<_>>());
     context.insert("script", &script_entry(plan));
@@ -305,10 +302,8 @@ fn imprint(imprint: &Imprint) -> Code {
     Code { bytes: text::bytes(&imprint.bytes), patched: patched.join(", "), fields }
 }
 
-fn module_symbol(plan: &Plan, symbol: &ModuleSymbol) -> String {
-    let target = plan.targets.iter().position(|target| target.name == symbol.module);
-    // -1 would be a module that nothing has asked for: it is never found.
-    let target = target.map_or("-1".to_string(), |index| index.to_string());
+fn module_symbol(symbol: &ModuleSymbol) -> String {
+    let target = symbol.target.map_or("-1".to_string(), |target| target.0.to_string());
     format!("{{ .target = {target}, .name = {} }}", string(&symbol.name))
 }
 

@@ -3,13 +3,14 @@
 //! Routines as C functions.
 
 use super::text;
+use crate::plan::Plan;
 use crate::plan::code::{
-    Argument, BufferId, Callee, Frame, Instr, Key, LabelId, MapOp, OUT, Outcome, Parameter, Part, Routine, Text, Value,
+    Argument, BufferId, Callee, Frame, Instr, Key, LabelId, MapOp, MapRef, NumberAccess, NumberRef, OUT, Outcome,
+    Parameter, Part, Routine, Text, TextRef, Value,
 };
-use crate::plan::{Plan, Storage};
 use spile_abi::format::string_part;
 
-use crate::program::{Automaton, BinaryOp, Extractor, GlobalId, Type};
+use crate::program::{BinaryOp, Extractor, Type};
 
 /// Spells routines with the names of a plan.
 pub(super) struct Speller<'p> {
@@ -59,15 +60,6 @@ const MOST_RECORD: u64 = 1 << 30;
 enum Level {
     Any,
     Unary,
-}
-
-/// How a number that is a global is kept.
-enum Number {
-    /// On each CPU by itself, under this number among the counters.
-    Counter(u32),
-    /// Used without a lock, by single loads and stores.
-    SingleAccess,
-    Plain,
 }
 
 impl Speller<'_> {
@@ -254,18 +246,6 @@ impl Speller<'_> {
         &self.routine.texts[id.index()].name
     }
 
-    fn global(&self, id: GlobalId) -> &str {
-        self.plan.globals.iter().find(|global| global.id == id).map_or("spile_no_such_global", |global| &global.symbol)
-    }
-
-    fn number(&self, id: GlobalId) -> Number {
-        match self.plan.globals.iter().find(|global| global.id == id).map(|global| &global.storage) {
-            Some(&Storage::Variable { counter: Some(counter), .. }) => Number::Counter(counter),
-            Some(Storage::Variable { single_access: true, .. }) => Number::SingleAccess,
-            _ => Number::Plain,
-        }
-    }
-
     fn label(&self, label: LabelId) -> String {
         if label == OUT { "out".into() } else { format!("label_{}", label.0) }
     }
@@ -283,24 +263,20 @@ impl Speller<'_> {
                 let (left, right) = (self.text(left), self.text(right));
                 self.set_text(*to, *buffer, &format!("spile_string_concatenate({}, {left}, {right})", memory(*buffer)));
             }
-            Instr::SetGlobalLong(id, value) => {
-                let (name, value) = (self.global(*id), self.value(value));
-                self.line(&match self.number(*id) {
-                    Number::Counter(counter) => format!("spile_counter_set({counter}, &{name}, {value});"),
-                    Number::SingleAccess => format!("spile_lone({name}) = {value};"),
-                    Number::Plain => format!("{name} = {value};"),
+            Instr::SetGlobalLong(NumberRef { symbol: name, access, .. }, value) => {
+                let value = self.value(value);
+                self.line(&match access {
+                    NumberAccess::Counter(counter) => format!("spile_counter_set({counter}, &{name}, {value});"),
+                    NumberAccess::Single => format!("spile_lone({name}) = {value};"),
+                    NumberAccess::Plain => format!("{name} = {value};"),
                 });
             }
-            Instr::Count(id, value) => {
-                let (name, value) = (self.global(*id), self.value(value));
-                self.line(&match self.number(*id) {
-                    Number::Counter(counter) => format!("spile_count(c, {counter}, {value});\t/* {name} */"),
-                    // The plan counts in nothing but counters; of another it would be this.
-                    Number::SingleAccess | Number::Plain => format!("{name} += {value};"),
-                });
+            Instr::Count { counter, global, value } => {
+                let value = self.value(value);
+                self.line(&format!("spile_count(c, {counter}, {value});\t/* {} */", global.symbol));
             }
-            Instr::SetGlobalText(id, text) => {
-                let (name, text) = (self.global(*id), self.text(text));
+            Instr::SetGlobalText(TextRef { symbol: name, .. }, text) => {
+                let text = self.text(text);
                 self.line(&format!("{name}.length = spile_string_copy({name}.text, {text});"));
             }
             Instr::SaveLong(offset, value) => {
@@ -323,16 +299,11 @@ impl Speller<'_> {
                 let function = if *user { "spile_read_user" } else { "spile_read" };
                 self.line(&format!("{} = {function}(c, {}, {size});", self.long(*to), self.value(address)));
             }
-            Instr::Match { to, regex, text } => {
-                let tagged = self
-                    .plan
-                    .regexes
-                    .get(regex.index())
-                    .is_some_and(|regex| matches!(regex.automaton, Automaton::Tagged(_)));
-                let function = if tagged { "spile_regex_match(c, " } else { "spile_regex_test(" };
+            Instr::Match { to, regex, tagged, text } => {
+                let function = if *tagged { "spile_regex_match(c, " } else { "spile_regex_test(" };
                 let call = format!("{function}&regex_{}, {})", regex.0, self.text(text));
                 // A byte takes less where nothing is remembered.
-                self.line(&format!("spile_debit(c, {}{});", self.length(text), if tagged { "" } else { " / 8" }));
+                self.line(&format!("spile_debit(c, {}{});", self.length(text), if *tagged { "" } else { " / 8" }));
                 self.line(&format!("{} = {call};", self.long(*to)));
             }
             Instr::Write { address, size, value, location } => {
@@ -352,7 +323,7 @@ impl Speller<'_> {
                 if let Some(location) = location {
                     self.locate(*location);
                 }
-                self.map(*map, keys, op);
+                self.map(map, keys, op);
             }
             Instr::Foreach(foreach) => self.foreach(foreach),
             Instr::IteratorLong(to, iterator, key) => {
@@ -446,9 +417,9 @@ impl Speller<'_> {
         format!("{KEYS}{{ {} }}", spelled.join(", "))
     }
 
-    fn map(&mut self, map: GlobalId, keys: &[Key], op: &MapOp) {
+    fn map(&mut self, map: &MapRef, keys: &[Key], op: &MapOp) {
         let any = any_bits(keys);
-        let what = format!("c, &{}, {}", self.global(map), self.keys(keys));
+        let what = format!("c, &{}, {}", map.symbol, self.keys(keys));
         let line = match op {
             MapOp::Long(to) => format!("{} = spile_map_long({what});", self.long(*to)),
             MapOp::Text(buffer, to) => {
@@ -462,15 +433,15 @@ impl Speller<'_> {
                 let (to, value) = (self.long(*to), self.value(value));
                 match keys {
                     [Key::Long(key)] => {
-                        format!("{to} = spile_map_add_one(c, &{}, {}, {value});", self.global(map), self.value(key))
+                        format!("{to} = spile_map_add_one(c, &{}, {}, {value});", map.symbol, self.value(key))
                     }
                     _ => format!("{to} = spile_map_add({what}, {value});"),
                 }
             }
             MapOp::Delete => format!("spile_map_delete({what}, {any});"),
-            MapOp::Clear => format!("spile_map_clear(c, &{});", self.global(map)),
+            MapOp::Clear => format!("spile_map_clear(c, &{});", map.symbol),
             MapOp::Feed(value) => {
-                let (map, value) = (self.global(map), self.value(value));
+                let (map, value) = (&map.symbol, self.value(value));
                 match keys {
                     [] => format!("spile_stats_feed(c, &{map}, {value});"),
                     [Key::Long(key)] => format!("spile_stats_add_long(c, &{map}, {}, {value});", self.value(key)),
@@ -509,7 +480,7 @@ impl Speller<'_> {
         let iterator = self.routine.iterators[foreach.iterator.index()];
         let order = if iterator.order > 0 { format!("f->o{number}") } else { "SPILE_NONE".into() };
         self.locate(foreach.location);
-        let what = format!("c, &i{number}, &{}, {}", self.global(foreach.map), self.keys(&foreach.keys));
+        let what = format!("c, &i{number}, &{}, {}", foreach.map.symbol, self.keys(&foreach.keys));
         if foreach.histogram {
             self.line(&format!(
                 "spile_iterate_histogram({what}, {sort}, {descending}, {limit}, {order}, f->n{number});"
@@ -613,7 +584,7 @@ impl Speller<'_> {
                     format!("spile_put_stack(c, at, {user}, {}, {})", self.value(first), self.value(most))
                 }
                 Part::Histogram { map, keys, .. } => {
-                    format!("spile_put_histogram(c, at, &{}, {})", self.global(*map), self.keys(keys))
+                    format!("spile_put_histogram(c, at, &{}, {})", map.symbol, self.keys(keys))
                 }
                 Part::Pretty { table, address, .. } => {
                     let table = table.0;
@@ -665,7 +636,7 @@ impl Speller<'_> {
             Text::Literal(bytes) => bytes.len().to_string(),
             Text::Own(constant) => format!("SPILE_OWN({constant}).text.length"),
             Text::Variable(id) => format!("{}.length", self.text_name(*id)),
-            Text::Global(id) => format!("{}.length", self.global(*id)),
+            Text::Global(global) => format!("{}.length", global.symbol),
             Text::Saved(offset) => format!("SPILE_SAVED_LENGTH({offset})"),
         }
     }
@@ -675,8 +646,7 @@ impl Speller<'_> {
             Text::Literal(bytes) => format!("SPILE_LITERAL({})", text::literal(bytes)),
             Text::Own(constant) => format!("SPILE_OWN({constant}).text"),
             Text::Variable(id) => self.text_name(*id).to_string(),
-            Text::Global(id) => {
-                let name = self.global(*id);
+            Text::Global(TextRef { symbol: name, .. }) => {
                 format!("(struct spile_string){{ {name}.text, {name}.length }}")
             }
             Text::Saved(offset) => {
@@ -695,12 +665,11 @@ impl Speller<'_> {
             Value::Const(value) => return number(*value),
             Value::Own(constant) => return format!("SPILE_OWN({constant}).number"),
             Value::Long(id) => return self.long(*id).to_string(),
-            Value::Global(id) => {
-                let name = self.global(*id);
-                return match self.number(*id) {
-                    Number::Counter(counter) => format!("spile_counter({counter}, {name})"),
-                    Number::SingleAccess => format!("spile_lone({name})"),
-                    Number::Plain => name.to_string(),
+            Value::Global(NumberRef { symbol: name, access, .. }) => {
+                return match access {
+                    NumberAccess::Counter(counter) => format!("spile_counter({counter}, {name})"),
+                    NumberAccess::Single => format!("spile_lone({name})"),
+                    NumberAccess::Plain => name.to_string(),
                 };
             }
             Value::Negate(operand) => return format!("spile_negate({})", self.value(operand)),

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::frame::{self, Nesting};
 use super::globals::{self, LockMode};
 use super::names::{self, FunctionName};
+use super::storage::Globals;
 use super::{Limits, condition};
 use crate::program::uses::{self, Touches, Uses, Walk};
 use crate::program::{self, Attachment, GlobalId, Program, Registers, Stmt, Type};
@@ -27,14 +28,13 @@ pub(super) struct Analysis<'p> {
     /// What conditions of probe points read.
     watched: BTreeSet<GlobalId>,
     /// By global: its number among the counters.
-    pub counters: Vec<Option<u32>>,
-    /// By global: whether each run accesses it at most once, so that it needs no lock ([`globals::single_access`]).
-    pub single_access: Vec<bool>,
+    counters: Vec<Option<u32>>,
     /// By global: the index of its lock.
     locks: Vec<Option<u32>>,
     pub nesting: Nesting,
     /// MAXNESTING, or what the script needs.
     pub max_nesting: u32,
+    pub globals: Globals,
     /// By function.
     pub functions: Vec<FunctionName>,
     /// By probe: where the values lie that are saved at entry.
@@ -62,7 +62,10 @@ impl<'p> Analysis<'p> {
         let single_access = globals::single_access(program, &runs, &contended, &watched);
         let locks = globals::locks(&contended, &single_access);
         let nesting = frame::nesting(program);
+        let at_entry = program.probes.iter().map(|probe| Walk::of_values(&probe.saved).with_calls(&function_uses));
+        let used = handler_uses.iter().cloned().chain(at_entry).flat_map(Uses::into_keys).collect();
         Analysis {
+            globals: Globals::of(program, &used, &counters, &single_access, limits.map_entries),
             max_nesting: limits.max_nesting.unwrap_or(nesting.needed),
             functions: names::functions(program),
             saved: program.probes.iter().map(|probe| SavedLayout::of(&probe.saved, limits.string_bytes)).collect(),
@@ -74,7 +77,6 @@ impl<'p> Analysis<'p> {
             handler_uses,
             watched,
             counters,
-            single_access,
             locks,
             nesting,
         }
@@ -93,11 +95,6 @@ impl<'p> Analysis<'p> {
     /// Counters of the module.
     pub fn counter_count(&self) -> u32 {
         self.counters.iter().flatten().count() as u32
-    }
-
-    /// The globals that handlers use, ascending.
-    pub fn used_globals(&self) -> BTreeSet<GlobalId> {
-        self.handler_uses.iter().flat_map(|uses| uses.keys().copied()).collect()
     }
 
     /// The locks of a probe's handler with their modes, ascending.

@@ -64,7 +64,7 @@ impl<'r> Costs<'r> {
             Instr::SetLong(..)
             | Instr::SetText(..)
             | Instr::SetGlobalLong(..)
-            | Instr::Count(..)
+            | Instr::Count { .. }
             | Instr::SaveLong(..)
             | Instr::SetRegister(..)
             | Instr::IteratorLong(..)

@@ -5,6 +5,7 @@
 use super::analysis::Analysis;
 use super::code::{Frame, Routine};
 use super::embedded::{EmbeddedFunction, located};
+use super::error::Planned;
 use super::routine::Builder;
 use super::tables::Tables;
 use crate::program::FunctionBody;
@@ -15,7 +16,7 @@ pub(super) struct Functions {
     pub embedded: Vec<EmbeddedFunction>,
 }
 
-pub(super) fn plan(analysis: &Analysis, tables: &mut Tables, sources: &SourceMap) -> Functions {
+pub(super) fn plan(analysis: &Analysis, tables: &mut Tables, sources: &SourceMap) -> Planned<Functions> {
     let mut functions = Functions { routines: Vec::new(), embedded: Vec::new() };
     for (function, name) in analysis.program.functions.iter().zip(&analysis.functions) {
         let symbol = name.symbol.clone();
@@ -38,7 +39,7 @@ pub(super) fn plan(analysis: &Analysis, tables: &mut Tables, sources: &SourceMap
                 let mut builder = Builder::new(analysis, tables, offsets);
                 let parameters = builder.declare(&function.locals, function.parameters);
                 builder.charge(statements, function.span);
-                builder.statements(statements);
+                builder.statements(statements)?;
                 let mut routine = builder.finish(symbol, comment, parameters, function.returns, Frame::Checked);
                 if !routine.has_frame() && !analysis.counts_nesting() {
                     routine.frame = Frame::None;
@@ -47,5 +48,5 @@ pub(super) fn plan(analysis: &Analysis, tables: &mut Tables, sources: &SourceMap
             }
         }
     }
-    functions
+    Ok(functions)
 }

@@ -6,6 +6,7 @@ use super::analysis::Analysis;
 use super::code::{self, Frame, Routine};
 use super::condition;
 use super::cost::Costs;
+use super::error::Planned;
 use super::merge::{Identical, Run, Similar};
 use super::names;
 use super::routine::Builder;
@@ -20,18 +21,23 @@ pub(super) fn plan(
     tables: &mut Tables,
     sources: &SourceMap,
     routines: &mut Vec<Routine>,
-) -> Vec<Probe> {
+) -> Planned<Vec<Probe>> {
     let mut planner =
         Planner { analysis, tables, sources, routines, identical: Identical::default(), similar: Similar::default() };
-    let mut probes: Vec<Probe> =
-        analysis.program.probes.iter().enumerate().map(|(index, probe)| planner.probe(index, probe)).collect();
+    let mut probes = analysis
+        .program
+        .probes
+        .iter()
+        .enumerate()
+        .map(|(index, probe)| planner.probe(index, probe))
+        .collect::<Planned<Vec<Probe>>>()?;
     planner.merge(&mut probes);
     let costs = Costs::of(routines);
     for probe in &mut probes {
         let entry = probe.entry_handler.as_deref().map_or(0, |name| costs.of_call(name));
         probe.cost = costs.of_call(&probe.handler).saturating_add(entry);
     }
-    probes
+    Ok(probes)
 }
 
 struct Planner<'a, 'p, 's> {
@@ -47,12 +53,12 @@ struct Planner<'a, 'p, 's> {
 
 impl Planner<'_, '_, '_> {
     /// The probe; [`Planner::merge`] fills in its handler.
-    fn probe(&mut self, index: usize, probe: &program::Probe) -> Probe {
+    fn probe(&mut self, index: usize, probe: &program::Probe) -> Planned<Probe> {
         let name = names::handler(index, probe);
         let comment = format!("probe {} ({})", probe.point, self.sources.place(probe.span));
         let (condition, body) = probe.body.split_at(condition::filters(&probe.body));
-        let entry_handler = self.entry_handler(index, probe, &name, &comment);
-        let routine = self.handler(index, probe, condition, body, name.clone(), comment);
+        let entry_handler = self.entry_handler(index, probe, &name, &comment)?;
+        let routine = self.handler(index, probe, condition, body, name.clone(), comment)?;
         let only_counts = code::only_counts(&routine.code);
         // One that only counts is called without what knows its probe.
         let handler = if only_counts {
@@ -62,7 +68,8 @@ impl Planner<'_, '_, '_> {
             String::new()
         };
         let locks = self.analysis.handler_locks(index);
-        Probe {
+        let condition = self.condition(probe, condition, &name)?;
+        Ok(Probe {
             point: probe.point.clone(),
             script_point: probe.script_point.clone(),
             function: probe.function.clone(),
@@ -77,23 +84,29 @@ impl Planner<'_, '_, '_> {
             stack: 0,
             registers: self.analysis.registers(index),
             locks,
-            condition: self.condition(probe, condition, &name),
-        }
+            condition,
+        })
     }
 
     /// Saves values at the probed function's entry.
-    fn entry_handler(&mut self, index: usize, probe: &program::Probe, name: &str, comment: &str) -> Option<String> {
+    fn entry_handler(
+        &mut self,
+        index: usize,
+        probe: &program::Probe,
+        name: &str,
+        comment: &str,
+    ) -> Planned<Option<String>> {
         if probe.saved.is_empty() {
-            return None;
+            return Ok(None);
         }
         let offsets = &self.analysis.saved[index].offsets;
         let mut builder = Builder::new(self.analysis, self.tables, offsets);
         for (expr, &offset) in probe.saved.iter().zip(offsets) {
-            builder.save(offset, expr);
+            builder.save(offset, expr)?;
         }
         let comment = format!("{comment}: values at the function's entry");
         let routine = builder.finish(format!("{name}_entry"), comment, Vec::new(), None, Frame::Handler);
-        Some(self.identical.add(self.routines, routine))
+        Ok(Some(self.identical.add(self.routines, routine)))
     }
 
     fn handler(
@@ -104,28 +117,28 @@ impl Planner<'_, '_, '_> {
         body: &[Stmt],
         name: String,
         comment: String,
-    ) -> Routine {
+    ) -> Planned<Routine> {
         let mut builder = Builder::new(self.analysis, self.tables, &self.analysis.saved[index].offsets);
         builder.declare(&probe.locals, 0);
-        builder.statements(condition);
+        builder.statements(condition)?;
         if self.analysis.rearms(index) {
             builder.rearm();
         }
-        builder.statements(body);
-        builder.finish(name, comment, Vec::new(), None, Frame::Handler)
+        builder.statements(body)?;
+        Ok(builder.finish(name, comment, Vec::new(), None, Frame::Handler))
     }
 
     /// The condition of the probe point, asked for apart from a hit.
-    fn condition(&mut self, probe: &program::Probe, condition: &[Stmt], name: &str) -> Option<Condition> {
+    fn condition(&mut self, probe: &program::Probe, condition: &[Stmt], name: &str) -> Planned<Option<Condition>> {
         if condition.is_empty() {
-            return None;
+            return Ok(None);
         }
         let mut builder = Builder::new(self.analysis, self.tables, &[]);
-        builder.statements(condition);
+        builder.statements(condition)?;
         let comment = format!("probe {}: its condition", probe.point);
         let routine = builder.finish(format!("{name}_condition"), comment, Vec::new(), None, Frame::Handler);
         let routine = self.identical.add(self.routines, routine);
-        Some(Condition { routine, locks: self.analysis.condition_locks(condition) })
+        Ok(Some(Condition { routine, locks: self.analysis.condition_locks(condition) }))
     }
 
     /// Adds the handlers that remain, and notes what each probe runs.

@@ -10,12 +10,12 @@ mod condition;
 mod cost;
 mod deferred;
 mod embedded;
+mod error;
 pub mod frame;
 mod functions;
 mod globals;
 mod handlers;
 mod limits;
-mod map;
 mod merge;
 mod metadata;
 mod names;
@@ -28,6 +28,7 @@ mod tables;
 use analysis::Analysis;
 use code::{Routine, TableId};
 pub use embedded::{Embedded, EmbeddedFunction, Located};
+pub use error::InternalError;
 use functions::Functions;
 pub use globals::LockMode;
 pub use limits::Limits;
@@ -125,24 +126,27 @@ pub struct Condition {
 }
 
 /// Plans the module of a program.
-pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
+///
+/// # Errors
+///
+/// The program is not what elaboration promises.
+pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Plan, InternalError> {
     let analysis = Analysis::of(program, &naming.limits);
     let mut tables = Tables::new(sources, naming.limits.string_bytes);
-    let Functions { mut routines, embedded } = functions::plan(&analysis, &mut tables, sources);
+    let Functions { mut routines, embedded } = functions::plan(&analysis, &mut tables, sources)?;
     let function_count = routines.len();
-    let probes = handlers::plan(&analysis, &mut tables, sources, &mut routines);
+    let probes = handlers::plan(&analysis, &mut tables, sources, &mut routines)?;
     let frame_bytes = frame::bytes(&analysis, &routines, function_count);
     code::keep_called(&mut routines, roots(&probes));
-    let globals = storage::used(&analysis);
-    let meta = metadata::plan(program, sources, &naming, &mut tables, &globals);
-    Plan {
+    let meta = metadata::plan(program, sources, &naming, &mut tables, &analysis.globals.declared);
+    Ok(Plan {
         max_nesting: analysis.max_nesting,
         frame_bytes,
         scratch_bytes: tables.scratch_bytes,
         lock_count: analysis.lock_count(),
         counter_count: analysis.counter_count(),
         anchor_address: program.anchor_address.unwrap_or(0),
-        globals,
+        globals: analysis.globals.declared,
         targets: program.targets.clone(),
         module_symbols: std::mem::take(&mut tables.module_symbols),
         imprints: program.imprints.clone(),
@@ -157,7 +161,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Plan {
         embedded: Embedded::of(program, sources, embedded, std::mem::take(&mut tables.expressions)),
         meta,
         naming,
-    }
+    })
 }
 
 /// The routines that the runtime calls.

@@ -2,10 +2,13 @@
 
 //! The globals of a module and how each is stored.
 
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
 use super::Plan;
-use super::analysis::Analysis;
+use super::code::{MapRef, NumberAccess, NumberRef, TextRef};
 use super::names::{Numbered, c_name};
-use crate::program::{Constant, GlobalId, Holds, Type};
+use crate::program::{Constant, GlobalId, Holds, Program, Type};
 use spile_abi::meta;
 
 /// A global that the program uses.
@@ -21,14 +24,9 @@ pub struct Global {
 /// How a global is held.
 #[derive(Debug)]
 pub enum Storage {
-    /// `counter`: its number, if each CPU has its own share of the sum. `single_access`: it is used without a lock, by
-    /// single loads and stores.
-    Variable {
-        ty: Type,
-        initial: Option<Constant>,
-        counter: Option<u32>,
-        single_access: bool,
-    },
+    /// A number or a string, and its value before any probe ran; None: 0 or "".
+    Variable { ty: Type, initial: Option<Constant> },
+    /// A table.
     Map(Map),
 }
 
@@ -46,37 +44,80 @@ pub struct Map {
     pub wrap: bool,
 }
 
-/// The globals that the module has, in the order of their declarations.
-pub(super) fn used(analysis: &Analysis) -> Vec<Global> {
-    let mut numbered = Numbered::default();
-    let mut maps = 0;
-    let used = analysis.used_globals().into_iter();
-    used.map(|id| {
-        let global = &analysis.program.globals[id.index()];
-        let symbol = format!("global_{}{}", c_name(&global.name), numbered.suffix(&global.name));
-        let storage = match global.scalar() {
-            Some(ty) => Storage::Variable {
-                ty,
-                initial: global.initial.clone(),
-                counter: analysis.counters[id.index()],
-                single_access: analysis.single_access[id.index()],
-            },
-            None => {
-                maps += 1;
-                Storage::Map(Map {
-                    index: maps - 1,
+/// The globals of a program as the module has them.
+pub(super) struct Globals {
+    /// Those that the module declares, in the order of the script.
+    pub declared: Vec<Global>,
+    /// All of the program, by [`GlobalId`].
+    refs: Vec<GlobalRef>,
+}
+
+/// A global as instructions refer to it.
+#[derive(Clone, Debug)]
+pub(super) enum GlobalRef {
+    Number(NumberRef),
+    Text(TextRef),
+    Map(MapRef),
+}
+
+impl Globals {
+    /// `used`: what the probes use. `counters`, `single_access`: by global, as the analysis has them. `map_entries`: of an
+    /// array whose declaration gives no size.
+    pub fn of(
+        program: &Program,
+        used: &BTreeSet<GlobalId>,
+        counters: &[Option<u32>],
+        single_access: &[bool],
+        map_entries: u32,
+    ) -> Globals {
+        let mut numbered = Numbered::default();
+        let mut symbols: HashMap<GlobalId, Rc<str>> = HashMap::new();
+        let all = (0..program.globals.len()).map(|index| GlobalId(index as u32));
+        // Used ones first: what is not declared must not change their names.
+        for id in used.iter().copied().chain(all.clone().filter(|id| !used.contains(id))) {
+            let name = &program.globals[id.index()].name;
+            symbols.insert(id, format!("global_{}{}", c_name(name), numbered.suffix(name)).into());
+        }
+        let refs = all.map(|id| {
+            let symbol = symbols[&id].clone();
+            match program.globals[id.index()].scalar() {
+                Some(Type::Long) => {
+                    let access = match (counters[id.index()], single_access[id.index()]) {
+                        (Some(counter), _) => NumberAccess::Counter(counter),
+                        (None, true) => NumberAccess::Single,
+                        (None, false) => NumberAccess::Plain,
+                    };
+                    GlobalRef::Number(NumberRef { id, symbol, access })
+                }
+                Some(Type::String) => GlobalRef::Text(TextRef { id, symbol }),
+                None => GlobalRef::Map(MapRef { id, symbol }),
+            }
+        });
+        let refs = refs.collect();
+        let mut maps = 0..;
+        let declared = used.iter().map(|&id| {
+            let global = &program.globals[id.index()];
+            let storage = match global.scalar() {
+                Some(ty) => Storage::Variable { ty, initial: global.initial.clone() },
+                None => Storage::Map(Map {
+                    index: maps.next().unwrap_or(u32::MAX),
                     name: global.name.clone(),
                     keys: global.keys.clone(),
                     holds: global.holds,
-                    entries: if global.is_array() { global.size.unwrap_or(analysis.limits.map_entries) } else { 1 },
+                    entries: if global.is_array() { global.size.unwrap_or(map_entries) } else { 1 },
                     sized: global.size.is_some(),
                     wrap: global.wrap,
-                })
-            }
-        };
-        Global { id, name: global.name.clone(), symbol, storage }
-    })
-    .collect()
+                }),
+            };
+            Global { id, name: global.name.clone(), symbol: symbols[&id].to_string(), storage }
+        });
+        Globals { declared: declared.collect(), refs }
+    }
+
+    /// The global with that id.
+    pub fn get(&self, id: GlobalId) -> &GlobalRef {
+        &self.refs[id.index()]
+    }
 }
 
 /// Globals that may be set when the module is loaded: plain variables; not the library's private ones, and of several with

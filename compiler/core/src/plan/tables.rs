@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::code::{LocationId, TableId};
-use crate::program::{EmbeddedC, Type};
+use crate::program::{EmbeddedC, TargetId, Type};
 use spile_abi::format::{self, Directive, Flags, Piece, Pretty, Size};
 use spile_source::{SourceMap, Span};
 
@@ -28,7 +28,9 @@ pub struct EmbeddedExpression {
 /// A symbol of a module, by which its variables are found when it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleSymbol {
-    pub module: String,
+    /// None: no probe needs the module, so that it is never found.
+    pub target: Option<TargetId>,
+    /// As the module's symbol table has it.
     pub name: String,
 }
 
@@ -89,8 +91,8 @@ impl<'s> Tables<'s> {
     }
 
     /// The number of a module's symbol.
-    pub(super) fn module_symbol(&mut self, module: &str, name: &str) -> u32 {
-        let symbol = ModuleSymbol { module: module.to_string(), name: name.to_string() };
+    pub(super) fn module_symbol(&mut self, target: Option<TargetId>, name: &str) -> u32 {
+        let symbol = ModuleSymbol { target, name: name.to_string() };
         let known = self.module_symbols.iter().position(|known| *known == symbol);
         let index = known.unwrap_or_else(|| {
             self.module_symbols.push(symbol);

@@ -51,7 +51,7 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
     match instr {
         Instr::SetLong(_, value)
         | Instr::SetGlobalLong(_, value)
-        | Instr::Count(_, value)
+        | Instr::Count { value, .. }
         | Instr::SaveLong(_, value)
         | Instr::SetRegister(_, value)
         | Instr::ReturnLong(value) => visit_value(value, see),

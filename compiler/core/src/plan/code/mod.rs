@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What a handler or function does, step by step: all that is left is to write it as C.
+//!
+//! A [`Value`] (a number) or [`Text`] (a string) has no effect and cannot fail; whatever has or can is an [`Instr`] with its
+//! result in a variable. The order of instructions is the order of the language: left to right.
+//!
+//! Numbers, strings and arrays are different types throughout, so that an instruction cannot take one for the other.
+
+mod instr;
+mod value;
+mod walk;
+
+pub use instr::*;
+pub use value::*;
+pub use walk::*;
+
+use crate::program::{Type, id};
+
+id!(/** A long of the routine: index into [`Routine::longs`]. */ LongId);
+id!(/** A string reference of the routine: index into [`Routine::texts`]. */ TextId);
+id!(/** MAXSTRINGLEN bytes of the routine's frame: index into [`Routine::buffers`]; or [`BufferId::RESULT`]. */ BufferId);
+id!(/** A `foreach` of the routine: its iterator, and what that needs of the frame: index into [`Routine::iterators`]. */ IteratorId);
+id!(/** A jump target of the routine. */ LabelId);
+id!(/** A place that a run-time error names: index into the metadata's locations. */ LocationId);
+id!(/** Bytecode that the module itself interprets: index into [`super::Plan::tables`]. */ TableId);
+
+impl BufferId {
+    /// The caller's memory for the string that the routine returns.
+    pub const RESULT: BufferId = BufferId(u32::MAX);
+}
+
+impl LocationId {
+    const OWN: u32 = 1 << 31;
+
+    /// A place that each probe has of its own: the number of that constant of the probe.
+    pub fn own(constant: u32) -> LocationId {
+        LocationId(constant | LocationId::OWN)
+    }
+
+    /// The constant's number, if the place is the probe's own.
+    pub fn as_own(self) -> Option<u32> {
+        (self.0 & LocationId::OWN != 0).then_some(self.0 & !LocationId::OWN)
+    }
+}
+
+/// Leaves the routine: releases its frame and returns.
+pub const OUT: LabelId = LabelId(0);
+
+/// One C function.
+#[derive(Debug)]
+pub struct Routine {
+    /// Name in C.
+    pub symbol: String,
+    /// What it is, for the reader of the C text; may have several lines.
+    pub comment: String,
+    /// In the order of the call's arguments.
+    pub parameters: Vec<Parameter>,
+    /// None: nothing.
+    pub returns: Option<Type>,
+    /// All longs by [`LongId`], parameters included ([`Variable::parameter`]).
+    pub longs: Vec<Variable>,
+    /// All string references by [`TextId`], parameters included.
+    pub texts: Vec<Variable>,
+    /// By [`BufferId`]: the variable that the buffer is for, as comments name it.
+    pub buffers: Vec<String>,
+    /// By [`IteratorId`].
+    pub iterators: Vec<IteratorMemory>,
+    /// How it gets memory for its buffers.
+    pub frame: Frame,
+    /// Its variables are in frame memory too, because the stack has no room for them.
+    pub spilled: bool,
+    /// What it does, in order.
+    pub code: Vec<Instr>,
+}
+
+impl Routine {
+    /// It needs frame memory.
+    pub fn has_frame(&self) -> bool {
+        self.spilled || !self.buffers.is_empty() || self.iterators.iter().any(|iterator| iterator.bytes() > 0)
+    }
+}
+
+/// A variable of a routine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Variable {
+    /// Name in C.
+    pub name: String,
+    /// Declared as a parameter.
+    pub parameter: bool,
+}
+
+/// A parameter of a routine: one of its variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Parameter {
+    /// A number.
+    Long(LongId),
+    /// A string reference.
+    Text(TextId),
+}
+
+/// Memory that one `foreach` needs beside the iterator itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct IteratorMemory {
+    /// Element numbers that are sorted or picked out; 0: none.
+    pub order: u32,
+    /// A histogram's buckets are copied.
+    pub buckets: bool,
+}
+
+impl IteratorMemory {
+    /// Bytes of frame memory.
+    pub fn bytes(self) -> u64 {
+        let buckets = if self.buckets { u64::from(crate::program::MAX_BUCKETS) * 8 } else { 0 };
+        (u64::from(self.order) * 4).next_multiple_of(8) + buckets
+    }
+}
+
+/// How the routine gets memory for its buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Frame {
+    /// A handler: the first of the CPU's frame memory, always enough.
+    Handler,
+    /// A function: checked, and the nesting counted.
+    Checked,
+    /// A function without buffers that cannot be nested too deep.
+    None,
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A routine of which only its calls matter.
+    pub fn routine(symbol: &str, code: Vec<Instr>) -> Routine {
+        Routine {
+            symbol: symbol.into(),
+            comment: String::new(),
+            parameters: Vec::new(),
+            returns: None,
+            longs: Vec::new(),
+            texts: Vec::new(),
+            buffers: Vec::new(),
+            iterators: Vec::new(),
+            frame: Frame::None,
+            spilled: false,
+            code,
+        }
+    }
+}

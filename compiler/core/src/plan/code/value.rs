@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Numbers and strings as instructions use them, and references to globals.
+
+use std::rc::Rc;
+
+use super::{LongId, TextId};
+use crate::program::{BinaryOp, BitField, GlobalId};
+
+/// A global that holds a number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NumberRef {
+    /// Which of the program's.
+    pub id: GlobalId,
+    /// Name in C.
+    pub symbol: Rc<str>,
+    /// How it is read and written.
+    pub access: NumberAccess,
+}
+
+/// How a global number is read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NumberAccess {
+    /// Each CPU has its own share of the sum: the counter's number.
+    Counter(u32),
+    /// Without a lock, by single loads and stores.
+    Single,
+    /// As any variable: under its lock, if it needs one.
+    Plain,
+}
+
+/// A global that holds a string.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TextRef {
+    /// Which of the program's.
+    pub id: GlobalId,
+    /// Name in C.
+    pub symbol: Rc<str>,
+}
+
+/// An array or an aggregate.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MapRef {
+    /// Which of the program's.
+    pub id: GlobalId,
+    /// Name in C.
+    pub symbol: Rc<str>,
+}
+
+/// A number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Value {
+    /// A literal.
+    Const(i64),
+    /// A constant of the running probe's own.
+    Own(u32),
+    /// A variable of the routine.
+    Long(LongId),
+    /// A global that holds a number.
+    Global(NumberRef),
+    /// `-x`, wrapping.
+    Negate(Box<Value>),
+    /// `!x`: 1 or 0.
+    Not(Box<Value>),
+    /// `~x`.
+    Complement(Box<Value>),
+    /// No division, no concatenation.
+    Binary(BinaryOp, Box<Value>, Box<Value>),
+    /// Comparison of strings, bytewise.
+    Compare(BinaryOp, Box<Text>, Box<Text>),
+    /// `condition ? then : otherwise`.
+    Conditional(Box<Value>, Box<Value>, Box<Value>),
+    /// A link-time address of the kernel, moved to where it runs or to this CPU's copy.
+    KernelAddress { address: u64, per_cpu: bool },
+    /// So many bytes behind a symbol of a module: index into [`super::Plan::module_symbols`].
+    ModuleAddress { symbol: u32, offset: u64, per_cpu: bool },
+    /// Word of struct pt_regs at this byte offset.
+    Register(u32),
+    /// Saved at the probed function's entry, this many bytes into the instance's data.
+    Saved(u32),
+    /// The low bits, so many, as a signed number.
+    SignExtend(Box<Value>, u8),
+    /// Some bits, zero-extended.
+    Bits(Box<Value>, BitField),
+    /// Bytes of the string.
+    Length(Box<Text>),
+}
+
+/// A string.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Text {
+    /// These bytes, shorter than MAXSTRINGLEN.
+    Literal(Vec<u8>),
+    /// A constant of the running probe's own.
+    Own(u32),
+    /// A variable of the routine.
+    Variable(TextId),
+    /// A global that holds a string.
+    Global(TextRef),
+    /// As [`Value::Saved`]: an unsigned length, then the bytes.
+    Saved(u32),
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Questions about code: what it changes, calls and refers to.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Callee, Instr, LongId, Loop, MapOp, Outcome, Part, Routine, TableId, Text, TextId, Value};
+use crate::program::GlobalId;
+
+/// Whether running `code` can change what `value` reads.
+pub fn changes_value(code: &[Instr], value: &Value) -> bool {
+    match value {
+        Value::Const(_)
+        | Value::Own(_)
+        | Value::Saved(_)
+        | Value::KernelAddress { .. }
+        | Value::ModuleAddress { .. } => false,
+        Value::Long(id) => code.iter().any(|instr| sets_long(instr, *id)),
+        Value::Global(global) => code.iter().any(|instr| sets_global(instr, global.id)),
+        Value::Register(offset) => any(code, &|instr| matches!(instr, Instr::SetRegister(to, _) if to == offset)),
+        Value::Negate(inner)
+        | Value::Not(inner)
+        | Value::Complement(inner)
+        | Value::SignExtend(inner, _)
+        | Value::Bits(inner, _) => changes_value(code, inner),
+        Value::Binary(_, left, right) => changes_value(code, left) || changes_value(code, right),
+        Value::Compare(_, left, right) => changes_text(code, left) || changes_text(code, right),
+        Value::Conditional(a, b, c) => [a, b, c].iter().any(|value| changes_value(code, value)),
+        Value::Length(text) => changes_text(code, text),
+    }
+}
+
+/// Whether running `code` can change the bytes of `text`, or which ones it refers to.
+pub fn changes_text(code: &[Instr], text: &Text) -> bool {
+    match text {
+        Text::Literal(_) | Text::Own(_) | Text::Saved(_) => false,
+        Text::Variable(id) => code.iter().any(|instr| sets_text(instr, *id)),
+        Text::Global(global) => code.iter().any(|instr| sets_global(instr, global.id)),
+    }
+}
+
+/// Whether `test` holds for an instruction, nested ones included.
+fn any(code: &[Instr], test: &dyn Fn(&Instr) -> bool) -> bool {
+    code.iter().any(|instr| {
+        test(instr)
+            || match instr {
+                Instr::If { then, otherwise, .. } => any(then, test) || any(otherwise, test),
+                Instr::Loop(body) => any(body, test),
+                Instr::Foreach(foreach) => any(&foreach.body, test),
+                _ => false,
+            }
+    })
+}
+
+fn sets_long(instr: &Instr, id: LongId) -> bool {
+    any(std::slice::from_ref(instr), &|instr| match instr {
+        Instr::SetLong(to, _)
+        | Instr::Divide { to, .. }
+        | Instr::Read { to, .. }
+        | Instr::Match { to, .. }
+        | Instr::IteratorLong(to, ..)
+        | Instr::TakeNext(to) => *to == id,
+        Instr::Map { op, .. } => match op {
+            MapOp::Long(to) | MapOp::Has(to) | MapOp::Add(to, _) | MapOp::Extract(to, _) => *to == id,
+            MapOp::Bucket(to, _) | MapOp::HasBucket(to, _) => *to == id,
+            _ => false,
+        },
+        Instr::Call { outcome: Outcome::Long(to), .. } => *to == id,
+        _ => false,
+    })
+}
+
+fn sets_text(instr: &Instr, id: TextId) -> bool {
+    any(std::slice::from_ref(instr), &|instr| match instr {
+        Instr::SetText(to, _)
+        | Instr::Copy { to, .. }
+        | Instr::Concatenate { to, .. }
+        | Instr::Format { to, .. }
+        | Instr::Catch { to, .. }
+        | Instr::IteratorText(_, to, ..)
+        | Instr::Map { op: MapOp::Text(_, to), .. }
+        | Instr::Call { outcome: Outcome::Text(_, to), .. } => *to == id,
+        _ => false,
+    })
+}
+
+fn sets_global(instr: &Instr, id: GlobalId) -> bool {
+    any(std::slice::from_ref(instr), &|instr| match instr {
+        Instr::SetGlobalLong(to, _) | Instr::Count { global: to, .. } => to.id == id,
+        Instr::SetGlobalText(to, _) => to.id == id,
+        Instr::Call { callee: Callee::Routine(_) | Callee::Embedded(_), .. } => true,
+        _ => false,
+    })
+}
+
+/// Whether a handler does nothing but add to counters, depending on numbers alone: it cannot fail, ends soon, and needs
+/// nothing of the context but the registers.
+pub fn only_counts(code: &[Instr]) -> bool {
+    code.iter().all(|instr| match instr {
+        Instr::Comment(_) | Instr::Label(_) | Instr::Goto(_) => true,
+        Instr::SetLong(_, value) | Instr::Count { value, .. } => is_plain(value),
+        Instr::If { condition, then, otherwise } => is_plain(condition) && only_counts(then) && only_counts(otherwise),
+        Instr::Call { callee: Callee::Builtin(symbol), arguments, .. } => {
+            arguments.is_empty() && crate::builtin::all().any(|builtin| builtin.symbol == *symbol && builtin.plain)
+        }
+        _ => false,
+    })
+}
+
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::Const(_)
+        | Value::Long(_)
+        | Value::Global(_)
+        | Value::Register(_)
+        | Value::KernelAddress { per_cpu: false, .. } => true,
+        Value::Negate(inner)
+        | Value::Not(inner)
+        | Value::Complement(inner)
+        | Value::SignExtend(inner, _)
+        | Value::Bits(inner, _) => is_plain(inner),
+        Value::Binary(_, left, right) => is_plain(left) && is_plain(right),
+        Value::Conditional(a, b, c) => is_plain(a) && is_plain(b) && is_plain(c),
+        Value::Own(_)
+        | Value::KernelAddress { per_cpu: true, .. }
+        | Value::ModuleAddress { .. }
+        | Value::Compare(..)
+        | Value::Saved(_)
+        | Value::Length(_) => false,
+    }
+}
+
+/// The same code without [`Instr::Comment`], at any depth.
+pub fn without_comments(code: &[Instr]) -> Vec<Instr> {
+    let kept = code.iter().filter(|instr| !matches!(instr, Instr::Comment(_)));
+    kept.map(|instr| match instr {
+        Instr::If { condition, then, otherwise } => Instr::If {
+            condition: condition.clone(),
+            then: without_comments(then),
+            otherwise: without_comments(otherwise),
+        },
+        Instr::Loop(body) => Instr::Loop(without_comments(body)),
+        Instr::Foreach(foreach) => {
+            Instr::Foreach(Box::new(Loop { body: without_comments(&foreach.body), ..(**foreach).clone() }))
+        }
+        _ => instr.clone(),
+    })
+    .collect()
+}
+
+/// Shows each instruction, also those inside others.
+pub fn each<'c>(code: &'c [Instr], see: &mut dyn FnMut(&'c Instr)) {
+    for instr in code {
+        see(instr);
+        match instr {
+            Instr::If { then, otherwise, .. } => {
+                each(then, see);
+                each(otherwise, see);
+            }
+            Instr::Loop(body) => each(body, see),
+            Instr::Foreach(inner) => each(&inner.body, see),
+            _ => {}
+        }
+    }
+}
+
+/// Shows the symbols of the routines that the code calls, as often as it does.
+pub fn calls<'c>(code: &'c [Instr], see: &mut dyn FnMut(&'c str)) {
+    each(code, &mut |instr| {
+        if let Instr::Call { callee: Callee::Routine(symbol), .. } = instr {
+            see(symbol);
+        }
+    });
+}
+
+/// The bytecode that the routines have the module interpret.
+pub(in crate::plan) fn interpreted(routines: &[Routine]) -> HashSet<TableId> {
+    let mut found = HashSet::new();
+    for routine in routines {
+        each(&routine.code, &mut |instr| {
+            let (Instr::Record { parts, .. } | Instr::Format { parts, .. }) = instr else { return };
+            found.extend(
+                parts.iter().filter_map(|part| if let Part::Pretty { table, .. } = part { Some(*table) } else { None }),
+            );
+            if let Instr::Format { table, .. } = instr {
+                found.insert(*table);
+            }
+        });
+    }
+    found
+}
+
+/// Drops routines that none of the roots calls, itself or by others: those whose calls all became something else.
+pub(in crate::plan) fn keep_called(routines: &mut Vec<Routine>, roots: HashSet<String>) {
+    let by_symbol: HashMap<&str, &Routine> =
+        routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
+    let mut open: Vec<String> = roots.iter().cloned().collect();
+    let mut called = roots;
+    while let Some(symbol) = open.pop() {
+        let code = by_symbol.get(symbol.as_str()).map_or(&[][..], |routine| &routine.code);
+        calls(code, &mut |symbol| {
+            if called.insert(symbol.to_string()) {
+                open.push(symbol.to_string());
+            }
+        });
+    }
+    routines.retain(|routine| called.contains(&routine.symbol));
+}

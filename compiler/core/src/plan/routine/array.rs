@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Arrays, aggregates and `foreach`.
+
+use super::{Builder, Lowered, Scalar};
+use crate::plan::code::*;
+use crate::plan::error::{InternalError, Planned};
+use crate::program::{
+    self, BinaryOp, Element, Expr, Foreach, GlobalId, Holds, Iterated, Slice, SortBy, Type, Variable,
+};
+use spile_abi::format::Histogram;
+use spile_source::Span;
+
+/// The value as a key.
+pub(super) fn key(result: Lowered) -> Key {
+    match result {
+        Lowered::Long(value) => Key::Long(value),
+        Lowered::Text(text) => Key::Text(text),
+    }
+}
+
+impl Builder<'_, '_> {
+    /// The histogram that an aggregate has.
+    pub(super) fn histogram(&self, id: GlobalId, span: Span) -> Planned<Histogram> {
+        let histogram = match self.global(id).holds {
+            Holds::Stats(stats) => stats.histogram,
+            Holds::Value(_) => None,
+        };
+        match histogram {
+            Some(program::Histogram::Linear { low, high, width }) => Ok(Histogram::Linear { low, high, width }),
+            Some(program::Histogram::Log) => Ok(Histogram::Log),
+            None => Err(InternalError::new("an aggregate without the histogram that is asked for", span)),
+        }
+    }
+
+    /// The array or aggregate, whose keys these can be: none, or one for each key, of its type.
+    pub(super) fn map_of(&self, id: GlobalId, keys: &[Key], span: Span) -> Planned<MapRef> {
+        let types = &self.global(id).keys;
+        let fits = |(key, ty): (&Key, &Type)| match key {
+            Key::Long(_) => *ty == Type::Long,
+            Key::Text(_) => *ty == Type::String,
+            Key::Any => true,
+        };
+        if !keys.is_empty() && !(keys.len() == types.len() && keys.iter().zip(types).all(fits)) {
+            return Err(InternalError::new("keys of other types than the array has", span));
+        }
+        self.map_ref(id, span)
+    }
+
+    pub(super) fn keys(&mut self, keys: &[Expr]) -> Planned<Vec<Key>> {
+        let exprs: Vec<&Expr> = keys.iter().collect();
+        Ok(self.in_order(&exprs)?.into_iter().map(key).collect())
+    }
+
+    /// Keys, and an expression evaluated after them.
+    pub(super) fn keys_and(&mut self, keys: &[Expr], last: &Expr) -> Planned<(Vec<Key>, Lowered)> {
+        let exprs: Vec<&Expr> = keys.iter().chain([last]).collect();
+        let mut results = self.in_order(&exprs)?;
+        let last = results.pop().ok_or(InternalError::new("keys without a value behind them", last.span))?;
+        Ok((results.into_iter().map(key).collect(), last))
+    }
+
+    fn slice(&mut self, slice: &Slice) -> Planned<Vec<Key>> {
+        let exprs: Vec<&Expr> = slice.iter().flatten().collect();
+        let mut results = self.in_order(&exprs)?.into_iter();
+        let keys = slice.iter().map(|expr| expr.as_ref().and_then(|_| results.next()).map_or(Key::Any, key));
+        Ok(keys.collect())
+    }
+
+    /// One operation on an array or aggregate, which must have such values.
+    pub(super) fn map(&mut self, id: GlobalId, keys: Vec<Key>, op: MapOp, span: Span) -> Planned<()> {
+        if !fits(&op, self.global(id).holds) {
+            return Err(InternalError::new("an operation on values of another type than the array has", span));
+        }
+        let map = self.map_of(id, &keys, span)?;
+        let location = op.fails(&keys).then(|| self.location(span));
+        self.push(Instr::Map { map, keys, op, location });
+        if location.is_some() {
+            self.check();
+        }
+        Ok(())
+    }
+
+    pub(super) fn element(&mut self, element: &Element, expr: &Expr) -> Planned<Lowered> {
+        let keys = self.keys(&element.keys)?;
+        self.get(element.global, keys, expr.ty, expr.span)
+    }
+
+    fn get(&mut self, map: GlobalId, keys: Vec<Key>, ty: Type, span: Span) -> Planned<Lowered> {
+        Ok(match ty {
+            Type::Long => {
+                let to = self.temporary();
+                self.map(map, keys, MapOp::Long(to), span)?;
+                Lowered::Long(Value::Long(to))
+            }
+            Type::String => {
+                let (buffer, to) = self.temporary_text();
+                self.map(map, keys, MapOp::Text(buffer, to), span)?;
+                Lowered::Text(Text::Variable(to))
+            }
+        })
+    }
+
+    pub(super) fn contains(&mut self, map: GlobalId, keys: &Slice, span: Span) -> Planned<Value> {
+        let keys = self.slice(keys)?;
+        let to = self.temporary();
+        self.map(map, keys, MapOp::Has(to), span)?;
+        Ok(Value::Long(to))
+    }
+
+    /// `aggregate <<< value`: the value.
+    pub(super) fn feed(&mut self, aggregate: &Element, value: &Expr) -> Planned<Value> {
+        let (keys, value) = self.keys_and(&aggregate.keys, value)?;
+        let value = value.long(aggregate.span)?;
+        self.map(aggregate.global, keys, MapOp::Feed(value.clone()), aggregate.span)?;
+        Ok(value)
+    }
+
+    pub(super) fn set_element(
+        &mut self,
+        map: GlobalId,
+        keys: Vec<Key>,
+        value: Lowered,
+        span: Span,
+    ) -> Planned<Lowered> {
+        let op = match &value {
+            Lowered::Long(value) => MapOp::SetLong(value.clone()),
+            Lowered::Text(text) => MapOp::SetText(text.clone()),
+        };
+        self.map(map, keys, op, span)?;
+        Ok(value)
+    }
+
+    pub(super) fn update_element(
+        &mut self,
+        element: &Element,
+        op: BinaryOp,
+        value: &Expr,
+        old: bool,
+        span: Span,
+    ) -> Planned<Lowered> {
+        let (keys, value) = self.keys_and(&element.keys, value)?;
+        let map = element.global;
+        let delta = match (op, &value) {
+            (BinaryOp::Add, Lowered::Long(value)) => Some(value.clone()),
+            (BinaryOp::Subtract, Lowered::Long(value)) => Some(Value::Negate(Box::new(value.clone()))),
+            _ => None,
+        };
+        if let Some(delta) = delta {
+            let to = self.temporary();
+            self.map(map, keys, MapOp::Add(to, delta.clone()), element.span)?;
+            return Ok(Lowered::Long(if old {
+                Value::Binary(BinaryOp::Subtract, Box::new(Value::Long(to)), Box::new(delta))
+            } else {
+                Value::Long(to)
+            }));
+        }
+        let keys = self.kept_keys(keys);
+        let ty = if op == BinaryOp::Concatenate { Type::String } else { Type::Long };
+        let before = self.get(map, keys.clone(), ty, element.span)?;
+        let new = match (before.clone(), value) {
+            (Lowered::Text(before), value) => Lowered::Text(self.concatenate(before, value.text(span)?)),
+            (Lowered::Long(before), value) if matches!(op, BinaryOp::Divide | BinaryOp::Modulo) => {
+                Lowered::Long(self.divide(op == BinaryOp::Modulo, before, value.long(span)?, span))
+            }
+            (Lowered::Long(before), value) => {
+                let to = self.temporary();
+                let value = Value::Binary(op, Box::new(before), Box::new(value.long(span)?));
+                self.push(Instr::SetLong(to, value));
+                Lowered::Long(Value::Long(to))
+            }
+        };
+        let new = self.set_element(map, keys, new, element.span)?;
+        Ok(if old { before } else { new })
+    }
+
+    /// Keys that are used twice: each computed once.
+    fn kept_keys(&mut self, keys: Vec<Key>) -> Vec<Key> {
+        keys.into_iter()
+            .map(|key| match key {
+                Key::Long(value) => Key::Long(self.keep(value)),
+                other => other,
+            })
+            .collect()
+    }
+
+    pub(super) fn delete_elements(&mut self, map: GlobalId, keys: &Slice, span: Span) -> Planned<()> {
+        let keys = self.slice(keys)?;
+        self.map(map, keys, MapOp::Delete, span)
+    }
+
+    pub(super) fn clear(&mut self, map: GlobalId, span: Span) -> Planned<()> {
+        self.map(map, Vec::new(), MapOp::Clear, span)
+    }
+
+    pub(super) fn foreach(&mut self, foreach: &Foreach, span: Span) -> Planned<()> {
+        let (id, histogram) = match &foreach.over {
+            Iterated::Array(id) => (*id, false),
+            Iterated::Histogram(element) => (element.global, true),
+        };
+        let keys = match &foreach.over {
+            Iterated::Array(_) => self.slice(&foreach.slice)?,
+            Iterated::Histogram(element) => self.keys(&element.keys)?,
+        };
+        let map = self.map_of(id, &keys, span)?;
+        let limit = foreach.limit.as_ref().map(|limit| self.value(limit)).transpose()?;
+        let order = match foreach.sort {
+            _ if histogram => program::MAX_BUCKETS,
+            // Elements that a slice lets through are found first, as those that are sorted.
+            None if foreach.slice.is_empty() => 0,
+            _ => self.global(id).size.unwrap_or(self.analysis.limits.map_entries),
+        };
+        let iterator = self.new_iterator(IteratorMemory { order, buckets: histogram });
+        let sort = match foreach.sort {
+            Some((SortBy::Extractor(_), order)) if histogram => Some((SortBy::Value, order)),
+            sort => sort,
+        };
+        let (again, out) = (self.label(), self.label());
+        let location = self.location(span);
+        let ((), body) = self.apart(|builder| {
+            builder.charge_loop(&foreach.body, location);
+            for (number, &variable) in foreach.keys.iter().enumerate() {
+                builder.load(variable, iterator, Some(number as u32), span)?;
+            }
+            if let Some(variable) = foreach.value {
+                builder.load(variable, iterator, None, span)?;
+            }
+            builder.in_loop(again, out, &foreach.body)
+        })?;
+        self.push(Instr::Foreach(Box::new(Loop { iterator, map, histogram, keys, sort, limit, location, body })));
+        self.check();
+        self.push(Instr::Label(out));
+        Ok(())
+    }
+
+    /// A key of the iterator's element, or its value, into a variable.
+    fn load(&mut self, variable: Variable, iterator: IteratorId, key: Option<u32>, span: Span) -> Planned<()> {
+        match self.scalar(variable, span)? {
+            Scalar::LocalLong(_) | Scalar::Number(_) => {
+                let to = self.temporary();
+                self.push(Instr::IteratorLong(to, iterator, key));
+                self.store(variable, Lowered::Long(Value::Long(to)), span)
+            }
+            Scalar::LocalText(..) | Scalar::Text(_) => {
+                let (buffer, to) = self.temporary_text();
+                self.push(Instr::IteratorText(buffer, to, iterator, key));
+                self.store(variable, Lowered::Text(Text::Variable(to)), span)
+            }
+        }
+    }
+}
+
+/// Whether the operation can be done to what the array holds.
+fn fits(op: &MapOp, holds: Holds) -> bool {
+    match op {
+        MapOp::Long(_) | MapOp::SetLong(_) | MapOp::Add(..) => holds == Holds::Value(Type::Long),
+        MapOp::Text(..) | MapOp::SetText(_) => holds == Holds::Value(Type::String),
+        MapOp::Feed(_) | MapOp::Extract(..) | MapOp::Bucket(..) | MapOp::HasBucket(..) => {
+            matches!(holds, Holds::Stats(_))
+        }
+        MapOp::Has(_) | MapOp::Delete | MapOp::Clear => true,
+    }
+}

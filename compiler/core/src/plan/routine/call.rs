@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Calls: of builtins, of the script's functions, of embedded C.
+
+use super::{Builder, Lowered};
+use crate::plan::code::*;
+use crate::plan::error::Planned;
+use crate::program::{self, Expr, Type};
+use spile_source::Span;
+
+impl Builder<'_, '_> {
+    fn arguments(&mut self, arguments: &[Expr]) -> Planned<Vec<Argument>> {
+        let exprs: Vec<&Expr> = arguments.iter().collect();
+        let results = self.in_order(&exprs)?.into_iter();
+        let arguments = results.map(|result| match result {
+            Lowered::Long(value) => Argument::Long(value),
+            Lowered::Text(text) => Argument::Text(text),
+        });
+        Ok(arguments.collect())
+    }
+
+    /// Calls a builtin; gives its value if it has one.
+    pub(super) fn builtin(
+        &mut self,
+        builtin: &'static crate::builtin::Builtin,
+        arguments: &[Expr],
+        span: Span,
+    ) -> Planned<Option<Lowered>> {
+        self.tables.defers_names |= builtin.names;
+        let arguments = self.arguments(arguments)?;
+        let (outcome, result) = self.outcome(builtin.returns);
+        let location = builtin.fails.then(|| self.location(span));
+        self.push(Instr::Call { callee: Callee::Builtin(builtin.symbol), arguments, outcome, location });
+        if builtin.fails {
+            self.check();
+        }
+        Ok(result)
+    }
+
+    /// Where a result of that type goes, and how it is read there.
+    fn outcome(&mut self, returns: Option<Type>) -> (Outcome, Option<Lowered>) {
+        match returns {
+            None => (Outcome::None, None),
+            Some(Type::Long) => {
+                let to = self.temporary();
+                (Outcome::Long(to), Some(Lowered::Long(Value::Long(to))))
+            }
+            Some(Type::String) => {
+                let (buffer, to) = self.temporary_text();
+                (Outcome::Text(buffer, to), Some(Lowered::Text(Text::Variable(to))))
+            }
+        }
+    }
+
+    /// Calls a function of the script. One that returns nothing has the value 0 or "".
+    pub(super) fn call(&mut self, function: program::FunctionId, arguments: &[Expr], expr: &Expr) -> Planned<Lowered> {
+        let name = &self.analysis.functions[function.index()];
+        let (name, embedded) = (name.symbol.clone(), name.embedded);
+        let mut arguments = self.arguments(arguments)?;
+        for argument in &mut arguments {
+            let Argument::Text(text) = argument else { continue };
+            // The callee may change a global that it was given, or (embedded C) the bytes themselves.
+            if embedded || matches!(text, Text::Global(_)) {
+                let (buffer, to) = self.temporary_text();
+                self.push(Instr::Copy { from: text.clone(), buffer, to });
+                *argument = if embedded { Argument::Bytes(buffer) } else { Argument::Text(Text::Variable(to)) };
+            }
+        }
+        let returns = self.analysis.program.functions[function.index()].returns;
+        let (outcome, result) = self.outcome(returns);
+        let location = self.location(expr.span);
+        let callee = if embedded { Callee::Embedded(name) } else { Callee::Routine(name) };
+        self.push(Instr::Call { callee, arguments, outcome, location: Some(location) });
+        if !embedded {
+            self.push(Instr::CalledFrom(location));
+        }
+        self.check();
+        Ok(result.unwrap_or(Lowered::nothing(expr.ty)))
+    }
+
+    /// Embedded C in an expression, or as a statement (no type).
+    pub(super) fn embedded(
+        &mut self,
+        code: &program::EmbeddedC,
+        ty: Option<Type>,
+        span: Span,
+    ) -> Planned<Option<Lowered>> {
+        let mut parameters = Vec::new();
+        let mut arguments = Vec::new();
+        for (name, local) in &code.arguments {
+            let (argument, ty) = match self.read(program::Variable::Local(*local), span)? {
+                Lowered::Long(value) => (Argument::Long(value), Type::Long),
+                // The C may change the bytes.
+                Lowered::Text(text) => {
+                    let (buffer, to) = self.temporary_text();
+                    self.push(Instr::Copy { from: text, buffer, to });
+                    (Argument::Bytes(buffer), Type::String)
+                }
+            };
+            parameters.push((name.clone(), ty));
+            arguments.push(argument);
+        }
+        let symbol = self.tables.embedded_expression(code, parameters, ty);
+        let (outcome, result) = self.outcome(ty);
+        let location = Some(self.location(span));
+        self.push(Instr::Call { callee: Callee::Embedded(symbol), arguments, outcome, location });
+        self.check();
+        Ok(result)
+    }
+}

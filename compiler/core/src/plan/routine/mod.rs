@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Handlers and functions to [`Routine`]s: expressions are taken apart where they have effects or can fail.
+//!
+//! A number where a string belongs, or the like, is a mistake of the passes before: an [`InternalError`].
+
+mod array;
+mod assignment;
+mod call;
+mod expression;
+mod print;
+mod statement;
+
+pub(super) use print::is_plain;
+
+use super::analysis::Analysis;
+use super::code::*;
+use super::error::{InternalError, Planned};
+use super::names::c_name;
+use super::storage::GlobalRef;
+use super::tables::Tables;
+use crate::program::{self, Expr, GlobalId, LocalId, Stmt, Type};
+use spile_source::Span;
+
+/// Builds one routine.
+pub(super) struct Builder<'p, 's> {
+    analysis: &'p Analysis<'p>,
+    tables: &'p mut Tables<'s>,
+    /// Byte offsets of saved values in the instance's data.
+    saved: &'p [u32],
+    longs: Vec<Variable>,
+    texts: Vec<Variable>,
+    buffers: Vec<String>,
+    iterators: Vec<IteratorMemory>,
+    /// By local: where it is.
+    locals: Vec<Local>,
+    code: Vec<Instr>,
+    labels: u32,
+    /// Where an error goes.
+    failed: LabelId,
+    /// Targets of `continue` and `break` of the enclosing loops, innermost last.
+    loops: Vec<(LabelId, LabelId)>,
+}
+
+/// Where a local variable is.
+#[derive(Clone, Copy)]
+enum Local {
+    Long(LongId),
+    /// It has memory from the first time on that bytes are stored.
+    Text(TextId, Option<BufferId>),
+}
+
+/// A variable that is assigned to.
+enum Scalar {
+    LocalLong(LongId),
+    LocalText(LocalId, TextId),
+    Number(NumberRef),
+    Text(TextRef),
+}
+
+/// An expression that has been evaluated.
+#[derive(Clone, Debug)]
+enum Lowered {
+    Long(Value),
+    Text(Text),
+}
+
+impl Lowered {
+    /// The number that it must be.
+    fn long(self, span: Span) -> Planned<Value> {
+        match self {
+            Lowered::Long(value) => Ok(value),
+            Lowered::Text(_) => Err(InternalError::new("a string where a number belongs", span)),
+        }
+    }
+
+    /// The string that it must be.
+    fn text(self, span: Span) -> Planned<Text> {
+        match self {
+            Lowered::Text(text) => Ok(text),
+            Lowered::Long(_) => Err(InternalError::new("a number where a string belongs", span)),
+        }
+    }
+
+    /// What stands for the value of something that has none.
+    fn nothing(ty: Type) -> Lowered {
+        match ty {
+            Type::Long => Lowered::Long(Value::Const(0)),
+            Type::String => Lowered::Text(Text::Literal(Vec::new())),
+        }
+    }
+}
+
+impl<'p, 's> Builder<'p, 's> {
+    /// `saved`: byte offsets of saved values in the instance's data.
+    pub(super) fn new(analysis: &'p Analysis<'p>, tables: &'p mut Tables<'s>, saved: &'p [u32]) -> Builder<'p, 's> {
+        Builder {
+            analysis,
+            tables,
+            saved,
+            longs: Vec::new(),
+            texts: Vec::new(),
+            buffers: Vec::new(),
+            iterators: Vec::new(),
+            locals: Vec::new(),
+            code: Vec::new(),
+            labels: 1,
+            failed: OUT,
+            loops: Vec::new(),
+        }
+    }
+
+    /// Declares the locals; the first `parameters` of them are parameters, which are given back.
+    pub(super) fn declare(&mut self, locals: &[program::Local], parameters: usize) -> Vec<Parameter> {
+        let mut declared = Vec::new();
+        for (index, local) in locals.iter().enumerate() {
+            let parameter = index < parameters;
+            let name = c_name(&local.name);
+            match local.ty {
+                Type::Long => {
+                    let id = self.new_long(format!("l_{name}"), parameter);
+                    self.locals.push(Local::Long(id));
+                    declared.push(Parameter::Long(id));
+                }
+                Type::String => {
+                    let id = self.new_text(format!("s_{name}"), parameter);
+                    self.locals.push(Local::Text(id, None));
+                    declared.push(Parameter::Text(id));
+                }
+            }
+        }
+        declared.truncate(parameters);
+        declared
+    }
+
+    /// The finished routine.
+    pub(super) fn finish(
+        self,
+        symbol: String,
+        comment: String,
+        parameters: Vec<Parameter>,
+        returns: Option<Type>,
+        frame: Frame,
+    ) -> Routine {
+        Routine {
+            symbol,
+            comment,
+            parameters,
+            returns,
+            longs: self.longs,
+            texts: self.texts,
+            buffers: self.buffers,
+            iterators: self.iterators,
+            frame,
+            spilled: false,
+            code: self.code,
+        }
+    }
+
+    /// Stores a value computed at the probed function's entry.
+    pub(super) fn save(&mut self, offset: u32, expr: &Expr) -> Planned<()> {
+        match self.lower(expr)? {
+            Lowered::Long(value) => self.push(Instr::SaveLong(offset, value)),
+            Lowered::Text(text) => self.push(Instr::SaveText(offset, text)),
+        }
+        Ok(())
+    }
+
+    /// Charges a function's statements at its start.
+    pub(super) fn charge(&mut self, statements: &[Stmt], span: Span) {
+        let location = self.location(span);
+        self.push(Instr::Charge { statements: statement::count(statements).max(1), location });
+        self.check();
+    }
+
+    /// From here on the handler may change what conditions of probe points read.
+    pub(super) fn rearm(&mut self) {
+        self.push(Instr::Rearm);
+    }
+
+    fn new_long(&mut self, name: String, parameter: bool) -> LongId {
+        self.longs.push(Variable { name, parameter });
+        LongId(self.longs.len() as u32 - 1)
+    }
+
+    fn new_text(&mut self, name: String, parameter: bool) -> TextId {
+        self.texts.push(Variable { name, parameter });
+        TextId(self.texts.len() as u32 - 1)
+    }
+
+    fn new_buffer(&mut self, name: String) -> BufferId {
+        self.buffers.push(name);
+        BufferId(self.buffers.len() as u32 - 1)
+    }
+
+    fn new_iterator(&mut self, iterator: IteratorMemory) -> IteratorId {
+        self.iterators.push(iterator);
+        IteratorId(self.iterators.len() as u32 - 1)
+    }
+
+    fn temporary(&mut self) -> LongId {
+        self.new_long(format!("t{}", self.longs.len()), false)
+    }
+
+    fn temporary_text(&mut self) -> (BufferId, TextId) {
+        let name = format!("u{}", self.texts.len());
+        (self.new_buffer(name.clone()), self.new_text(name, false))
+    }
+
+    fn label(&mut self) -> LabelId {
+        self.labels += 1;
+        LabelId(self.labels - 1)
+    }
+
+    fn push(&mut self, instr: Instr) {
+        self.code.push(instr);
+    }
+
+    fn check(&mut self) {
+        self.push(Instr::Check(self.failed));
+    }
+
+    fn location(&mut self, span: Span) -> LocationId {
+        self.tables.location(span)
+    }
+
+    /// Runs `build` and returns what it pushed.
+    fn apart<T>(&mut self, build: impl FnOnce(&mut Self) -> Planned<T>) -> Planned<(T, Vec<Instr>)> {
+        let before = std::mem::take(&mut self.code);
+        let value = build(self);
+        let code = std::mem::replace(&mut self.code, before);
+        Ok((value?, code))
+    }
+
+    fn global(&self, id: GlobalId) -> &'p program::Global {
+        &self.analysis.program.globals[id.index()]
+    }
+
+    /// The array or aggregate with that id.
+    fn map_ref(&self, id: GlobalId, span: Span) -> Planned<MapRef> {
+        match self.analysis.globals.get(id) {
+            GlobalRef::Map(map) => Ok(map.clone()),
+            _ => Err(InternalError::new("a scalar where an array or an aggregate belongs", span)),
+        }
+    }
+
+    fn local(&self, id: LocalId, span: Span) -> Planned<Local> {
+        let missing = InternalError::new("a local variable that the routine does not have", span);
+        self.locals.get(id.index()).copied().ok_or(missing)
+    }
+
+    /// The scalar that the variable is.
+    fn scalar(&self, variable: program::Variable, span: Span) -> Planned<Scalar> {
+        Ok(match variable {
+            program::Variable::Local(id) => match self.local(id, span)? {
+                Local::Long(long) => Scalar::LocalLong(long),
+                Local::Text(text, _) => Scalar::LocalText(id, text),
+            },
+            program::Variable::Global(id) => match self.analysis.globals.get(id) {
+                GlobalRef::Number(number) => Scalar::Number(number.clone()),
+                GlobalRef::Text(text) => Scalar::Text(text.clone()),
+                GlobalRef::Map(_) => return Err(InternalError::new("an array where a variable belongs", span)),
+            },
+        })
+    }
+
+    /// The value in a variable of its own, unless it is a constant.
+    fn keep(&mut self, value: Value) -> Value {
+        if matches!(value, Value::Const(_)) {
+            return value;
+        }
+        let to = self.temporary();
+        self.push(Instr::SetLong(to, value));
+        Value::Long(to)
+    }
+}

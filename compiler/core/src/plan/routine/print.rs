@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Printing: records for the loader to format, and strings made in the module.
+
+use super::Builder;
+use super::array::key;
+use crate::plan::code::*;
+use crate::plan::deferred::{self, NamesOf};
+use crate::plan::error::{InternalError, Planned};
+use crate::plan::tables;
+use crate::program::{self, Expr, ExprKind, PrintPiece};
+use spile_abi::format::{Directive, Piece, Size};
+use spile_source::Span;
+
+/// Most bytes of one memory dump: a page.
+const MAX_DUMP: u32 = 4096;
+
+/// Who makes text of a format.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Loader,
+    Module,
+}
+
+/// `%s` with nothing else: its argument's text stands in the format as it is.
+pub(in crate::plan) fn is_plain(piece: &PrintPiece) -> bool {
+    matches!(piece, PrintPiece::Directive { directive, .. } if *directive == tables::plain_string())
+}
+
+impl Builder<'_, '_> {
+    pub(super) fn print(&mut self, print: &program::Print, span: Span) -> Planned<()> {
+        let (pieces, parts) = self.pieces(print, Reader::Loader, span)?;
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let format = self.tables.format(&pieces);
+        // Memory that cannot be read, an aggregate without values.
+        let may_fail = parts.iter().any(|part| matches!(part, Part::Memory { .. } | Part::Histogram { .. }));
+        let location = may_fail.then(|| self.location(span));
+        self.push(Instr::Record { format, parts, location });
+        if may_fail {
+            self.check();
+        }
+        Ok(())
+    }
+
+    /// The text of a format as a value.
+    pub(super) fn format(&mut self, print: &program::Print, span: Span) -> Planned<Text> {
+        let (pieces, parts) = self.pieces(print, Reader::Module, span)?;
+        match pieces.as_slice() {
+            [] => return Ok(Text::Literal(Vec::new())),
+            [Piece::Literal(bytes)] => return Ok(self.literal(bytes)),
+            [Piece::Directive(directive)] if *directive == tables::plain_string() => {
+                if let [Part::Text(text)] = parts.as_slice() {
+                    return Ok(text.clone());
+                }
+            }
+            _ => {}
+        }
+        let table = self.tables.format_table(&pieces);
+        let (buffer, to) = self.temporary_text();
+        let location = self.location(span);
+        self.push(Instr::Format { table, parts, buffer, to, location });
+        self.check();
+        Ok(Text::Variable(to))
+    }
+
+    /// The bytecode's pieces and the payload's parts, nested formats and objects put in place.
+    fn pieces(&mut self, print: &program::Print, reader: Reader, span: Span) -> Planned<(Vec<Piece>, Vec<Part>)> {
+        let program = self.analysis.program;
+        let mut flat = Vec::new();
+        deferred::flatten(program, &print.pieces, &mut flat);
+        let named = |piece| if reader == Reader::Loader { deferred::names(program, piece) } else { None };
+        let mut exprs: Vec<&Expr> = Vec::new();
+        for piece in &flat {
+            if let PrintPiece::Directive { width, precision, argument, .. } = piece {
+                exprs.extend(width);
+                exprs.extend(precision);
+                match &argument.kind {
+                    ExprKind::Pretty { address, .. } if is_plain(piece) => exprs.push(address),
+                    ExprKind::Chart(aggregate) if is_plain(piece) => exprs.extend(&aggregate.keys),
+                    _ => match named(piece) {
+                        Some(names) => exprs.extend(names.exprs),
+                        None => exprs.push(argument),
+                    },
+                }
+            }
+        }
+        let mut results = self.in_order(&exprs)?.into_iter();
+        let mut next = move || results.next().ok_or(InternalError::new("a print without an argument", span));
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut parts = Vec::new();
+        for piece in &flat {
+            match piece {
+                PrintPiece::Literal(bytes) => match pieces.last_mut() {
+                    Some(Piece::Literal(before)) => before.extend_from_slice(bytes),
+                    _ if bytes.is_empty() => {}
+                    _ => pieces.push(Piece::Literal(bytes.clone())),
+                },
+                PrintPiece::Directive { argument: Expr { kind: ExprKind::Pretty { description, .. }, .. }, .. }
+                    if is_plain(piece) =>
+                {
+                    let address = next()?.long(span)?;
+                    let most = description.max_payload(self.analysis.limits.string_bytes);
+                    let table = self.tables.pretty_table(description);
+                    pieces.push(Piece::Pretty((**description).clone()));
+                    parts.push(Part::Pretty { table, address, most });
+                }
+                PrintPiece::Directive { argument: Expr { kind: ExprKind::Chart(aggregate), .. }, .. }
+                    if is_plain(piece) =>
+                {
+                    let keys = aggregate.keys.iter().map(|_| Ok(key(next()?))).collect::<Planned<Vec<Key>>>()?;
+                    let map = self.map_of(aggregate.global, &keys, span)?;
+                    let histogram = self.histogram(aggregate.global, span)?;
+                    let buckets = histogram.buckets();
+                    pieces.push(Piece::Histogram(histogram));
+                    parts.push(Part::Histogram { map, keys, buckets });
+                }
+                PrintPiece::Directive { directive, width, precision, .. } => {
+                    if width.is_some() {
+                        parts.push(Part::Long(next()?.long(span)?));
+                    }
+                    let dynamic = precision.is_some().then(|| next()?.long(span)).transpose()?;
+                    parts.extend(dynamic.clone().map(Part::Long));
+                    if let Some(names) = named(piece) {
+                        self.tables.defers_names = true;
+                        pieces.push(Piece::Directive(Directive {
+                            conversion: names.conversion as u8,
+                            ..directive.clone()
+                        }));
+                        parts.push(match names.of {
+                            NamesOf::Address => Part::Long(next()?.long(span)?),
+                            NamesOf::Stack { user, whole: true } => {
+                                Part::Stack { user, first: Value::Const(0), most: Value::Const(-1) }
+                            }
+                            NamesOf::Stack { user, whole: false } => {
+                                Part::Stack { user, first: next()?.long(span)?, most: next()?.long(span)? }
+                            }
+                        });
+                        continue;
+                    }
+                    let value = next()?;
+                    pieces.push(Piece::Directive(directive.clone()));
+                    parts.push(match directive.conversion {
+                        b's' => Part::Text(value.text(span)?),
+                        b'm' | b'M' => {
+                            let (bytes, most) = match (dynamic, directive.precision) {
+                                (Some(bytes), _) => (bytes, MAX_DUMP),
+                                (None, Size::Fixed(bytes)) => (Value::Const(i64::from(bytes)), bytes.min(MAX_DUMP)),
+                                _ => (Value::Const(1), 1),
+                            };
+                            Part::Memory { address: value.long(span)?, bytes, most, user: directive.flags.sharp }
+                        }
+                        _ => Part::Long(value.long(span)?),
+                    });
+                }
+            }
+        }
+        Ok((pieces, parts))
+    }
+}
