@@ -48,6 +48,37 @@ fn order_of_effects() {
     insta::assert_snapshot!(both("global g\nprobe timer.s(1) { y = g + g++ * (g = 3) print(y) }"));
 }
 
+/// Bytes of scripts stand in comments.
+#[test]
+fn nothing_of_a_script_leaves_its_comment() {
+    for hostile in ["*/ evil() /*", "*??/", "\\", "/*/ ***/", "??/??/", "\u{202e}*/"] {
+        // In a comment of the script, before and behind the statement, and at the end of the line.
+        for script in [
+            format!("probe never {{ print(1) // {hostile}\n print(2) # {hostile}\n print(3) }}"),
+            format!("global g\nprobe never {{ s = \"{}\" g = s\nprint(g) }}", hostile.replace('\\', "\\\\")),
+        ] {
+            let text = both(&script);
+            let code = text.split("==== C").nth(1).unwrap_or_default();
+            // Where a string or a comment begins first, it is one.
+            let apart = regex::Regex::new(r#""(\\.|[^"\\])*"|/\*(?s:.*?)\*/"#).unwrap();
+            for comment in apart.find_iter(code).map(|found| found.as_str()).filter(|found| found.starts_with("/*")) {
+                assert!(!comment.contains(['\n', '\u{202e}']) && !comment.contains("??"), "{comment}");
+            }
+            let left = apart.replace_all(code, " ");
+            assert!(!["evil", "*/", "//", "\\"].iter().any(|part| left.contains(part)), "{left}");
+        }
+    }
+}
+
+#[test]
+fn lines_stand_over_their_statements() {
+    let text = both("global n\nprobe timer.s(1) {\n    x = 8\n    if (pid())\n        n = x / tid()  # why\n}");
+    let at = |part: &str| text.rfind(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    assert!(at("/* sample.stp:3: x = 8 */") < at("l_x = 8;"), "{text}");
+    assert!(at("/* sample.stp:4: if (pid()) */") < at("/* sample.stp:5: n = x / tid()  # why */"), "{text}");
+    assert!(text.contains("c->location = 0;\t/* operator '/' at sample.stp:5:15 */"), "{text}");
+}
+
 #[test]
 fn loops_are_charged() {
     insta::assert_snapshot!(both("probe never { for (i = 0; i < 3; i++) { if (i == 1) continue; print(i) } }"));

@@ -351,16 +351,18 @@ impl Speller<'_> {
             Instr::Filter => self.line("c->filtered = 1;"),
             Instr::Rearm => self.line("c->stale |= SPILE_STALE_CONDITIONS;"),
             Instr::Goto(label) => self.line(&format!("goto {};", self.label(*label))),
-            Instr::CalledFrom(location) => {
-                self.line("if (spile_unlikely(c->error))");
-                self.line(&format!("\tspile_called_from(c, {});", place(*location)));
+            Instr::CheckCall { location, failed } => {
+                self.line("if (spile_unlikely(c->error)) {");
+                self.line(&format!("\tspile_called_from(c, {});{}", place(*location), self.named(*location)));
+                self.line(&format!("\tgoto {};", self.label(*failed)));
+                self.line("}");
             }
             Instr::Check(label) => {
                 self.line("if (spile_unlikely(c->error))");
                 self.line(&format!("\tgoto {};", self.label(*label)));
             }
             Instr::Charge { statements, location } => {
-                self.line(&format!("SPILE_CHARGE(c, {statements}, {});", place(*location)))
+                self.line(&format!("SPILE_CHARGE(c, {statements}, {});{}", place(*location), self.named(*location)))
             }
             Instr::Catch { buffer, to, uncaught } => {
                 let name = self.text_name(*to).to_string();
@@ -502,7 +504,15 @@ impl Speller<'_> {
     }
 
     fn locate(&mut self, location: crate::plan::code::LocationId) {
-        self.line(&format!("c->location = {};", place(location)));
+        self.line(&format!("c->location = {};{}", place(location), self.named(location)));
+    }
+
+    /// A comment with what the loader prints for the location; none where each probe has its own.
+    fn named(&self, location: crate::plan::code::LocationId) -> String {
+        match self.plan.meta.locations.get(location.index()) {
+            Some(text) if location.as_own().is_none() => format!("\t/* {} */", text::comment(text)),
+            _ => String::new(),
+        }
     }
 
     /// `call` writes the buffer and gives the length.

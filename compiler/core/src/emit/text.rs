@@ -28,9 +28,22 @@ fn octal(byte: u8) -> char {
     char::from(b'0' + (byte & 7))
 }
 
-/// Text that cannot end the comment it stands in.
+/// Text for one line of a comment: it cannot end the comment, nor begin another, nor continue the line. Characters that
+/// compilers warn of, such as those that turn the direction of text, become `?`.
 pub(super) fn comment(text: &str) -> String {
-    text.replace("*/", "* /").replace("/*", "/ *")
+    let shown = |c: char| match c {
+        _ if c.is_whitespace() || c.is_control() => ' ',
+        _ if c.is_ascii_graphic() || c.is_alphanumeric() => c,
+        _ => '?',
+    };
+    let text: String = text.chars().map(shown).collect();
+    // `??/` is a backslash to compilers that know trigraphs.
+    let mut text = text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("??", "? ?");
+    // Nothing but a blank may follow a backslash.
+    if text.ends_with('\\') {
+        text.push(' ');
+    }
+    text
 }
 
 /// Bytes as the initialiser of an array, some to a line.
@@ -59,5 +72,10 @@ mod tests {
     #[test]
     fn comments_stay_comments() {
         assert_eq!(comment("a */ b /* c"), "a * / b / * c");
+        assert_eq!(comment("/*/ **/"), "/ * / ** /");
+        assert_eq!(comment("*\\\n/ x"), "*\\ / x");
+        assert_eq!(comment("*??/\r\n/ ???/"), "*? ?/  / ? ? ?/");
+        assert_eq!(comment("end\\"), "end\\ ");
+        assert_eq!(comment("\u{202e}x\0\u{2028}\u{e9}"), "?x  \u{e9}");
     }
 }

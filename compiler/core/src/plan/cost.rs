@@ -60,7 +60,7 @@ impl<'r> Costs<'r> {
 
     fn instr(&self, instr: &Instr, depth: u32) -> u64 {
         match instr {
-            Instr::Comment(_) | Instr::Label(_) | Instr::Goto(_) | Instr::Filter | Instr::CalledFrom(_) => 0,
+            Instr::Comment(_) | Instr::Label(_) | Instr::Goto(_) | Instr::Filter => 0,
             Instr::SetLong(..)
             | Instr::SetText(..)
             | Instr::SetGlobalLong(..)
@@ -70,6 +70,7 @@ impl<'r> Costs<'r> {
             | Instr::IteratorLong(..)
             | Instr::Rearm
             | Instr::Check(_)
+            | Instr::CheckCall { .. }
             | Instr::Charge { .. }
             | Instr::TakeNext(_)
             | Instr::ReturnLong(_)

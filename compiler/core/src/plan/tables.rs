@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::code::{LocationId, TableId};
 use crate::program::{EmbeddedC, TargetId, Type};
 use spile_abi::format::{self, Directive, Flags, Piece, Pretty, Size};
-use spile_source::{SourceMap, Span};
+use spile_source::{FileId, SourceMap, Span};
 
 /// `%s` and nothing else.
 pub(super) fn plain_string() -> Directive {
@@ -34,8 +34,20 @@ pub struct ModuleSymbol {
     pub name: String,
 }
 
+/// A line of a source file, from 0 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    file: FileId,
+    number: usize,
+}
+
+/// Characters of a script's line that comments show.
+const SHOWN: usize = 100;
+
 pub(super) struct Tables<'s> {
     sources: &'s SourceMap,
+    /// Of each file that was asked for: where its lines begin.
+    line_starts: HashMap<FileId, Vec<usize>>,
     pub(super) module_symbols: Vec<ModuleSymbol>,
     pub(super) formats: Vec<Vec<u8>>,
     format_ids: HashMap<Vec<u8>, u32>,
@@ -55,6 +67,7 @@ impl<'s> Tables<'s> {
     pub(super) fn new(sources: &'s SourceMap, string_bytes: u32) -> Tables<'s> {
         Tables {
             sources,
+            line_starts: HashMap::new(),
             module_symbols: Vec::new(),
             formats: Vec::new(),
             format_ids: HashMap::new(),
@@ -108,6 +121,30 @@ impl<'s> Tables<'s> {
             self.tables.push(bytes);
         }
         id
+    }
+
+    /// The line that the span begins on.
+    pub(super) fn line(&mut self, span: Span) -> Line {
+        let starts = self.line_starts.entry(span.file).or_insert_with(|| {
+            let text = &self.sources.file(span.file).text;
+            std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
+        });
+        Line {
+            file: span.file,
+            number: starts.partition_point(|&start| start <= span.start as usize).saturating_sub(1),
+        }
+    }
+
+    /// `FILE:LINE: TEXT`, for the reader of the C text: the file without its directories, a long line cut.
+    pub(super) fn line_text(&self, line: Line) -> String {
+        let file = self.sources.file(line.file);
+        let name = file.name.rsplit('/').next().unwrap_or(&file.name);
+        let starts = self.line_starts.get(&line.file).and_then(|starts| starts.get(line.number)).copied();
+        let rest = file.text.get(starts.unwrap_or(0)..).unwrap_or("");
+        let text = rest.lines().next().unwrap_or("").trim();
+        let shown: String = text.chars().take(SHOWN).collect();
+        let more = if shown.len() < text.len() { " ..." } else { "" };
+        format!("{name}:{}: {shown}{more}", line.number + 1)
     }
 
     /// `operator '/' at FILE:LINE:COLUMN`.

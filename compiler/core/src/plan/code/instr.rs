@@ -199,10 +199,10 @@ pub enum Instr {
     Filter,
     /// What conditions of probe points read may be changed by this run.
     Rearm,
-    /// An error that is set has come out of the call here.
-    CalledFrom(LocationId),
     /// To the label if an error is set.
     Check(LabelId),
+    /// The same after a call of a script's function: the error's trace gets this place, too.
+    CheckCall { location: LocationId, failed: LabelId },
     /// Statements that count against MAXACTION.
     Charge { statements: u32, location: LocationId },
     /// Takes the error out, its message to the variable; to the label if it cannot be caught.

@@ -129,7 +129,7 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
             visit(&mut foreach.body, see);
         }
         Instr::Loop(body) => visit(body, see),
-        Instr::CalledFrom(location) | Instr::Charge { location, .. } => see(Hole::Location(location)),
+        Instr::CheckCall { location, .. } | Instr::Charge { location, .. } => see(Hole::Location(location)),
         Instr::Comment(_)
         | Instr::IteratorLong(..)
         | Instr::IteratorText(..)

@@ -71,10 +71,10 @@ impl Builder<'_, '_> {
         let location = self.location(expr.span);
         let callee = if embedded { Callee::Embedded(name) } else { Callee::Routine(name) };
         self.push(Instr::Call { callee, arguments, outcome, location: Some(location) });
-        if !embedded {
-            self.push(Instr::CalledFrom(location));
+        match embedded {
+            true => self.check(),
+            false => self.push(Instr::CheckCall { location, failed: self.failed }),
         }
-        self.check();
         Ok(result.unwrap_or(Lowered::nothing(expr.ty)))
     }
 

@@ -18,7 +18,7 @@ use super::code::*;
 use super::error::{InternalError, Planned};
 use super::names::c_name;
 use super::storage::GlobalRef;
-use super::tables::Tables;
+use super::tables::{Line, Tables};
 use crate::program::{self, Expr, GlobalId, LocalId, Stmt, Type};
 use spile_source::Span;
 
@@ -40,6 +40,8 @@ pub(super) struct Builder<'p, 's> {
     failed: LabelId,
     /// Targets of `continue` and `break` of the enclosing loops, innermost last.
     loops: Vec<(LabelId, LabelId)>,
+    /// The line of the script that the last comment shows.
+    line: Option<Line>,
 }
 
 /// Where a local variable is.
@@ -107,6 +109,7 @@ impl<'p, 's> Builder<'p, 's> {
             labels: 1,
             failed: OUT,
             loops: Vec::new(),
+            line: None,
         }
     }
 

@@ -15,6 +15,9 @@ impl Builder<'_, '_> {
 
     fn statement(&mut self, statement: &Stmt) -> Planned<()> {
         let span = statement.span;
+        if !matches!(statement.kind, StmtKind::Block(_)) {
+            self.comment(span);
+        }
         match &statement.kind {
             StmtKind::Block(statements) => self.statements(statements)?,
             StmtKind::Expr(expr) => self.effect(expr)?,
@@ -58,6 +61,16 @@ impl Builder<'_, '_> {
             StmtKind::Try { body, message, handler } => self.script_try(body, *message, handler, span)?,
         }
         Ok(())
+    }
+
+    /// Notes the script's line, unless the statement before it is on the same.
+    fn comment(&mut self, span: Span) {
+        let line = self.tables.line(span);
+        if self.line != Some(line) {
+            self.line = Some(line);
+            let text = self.tables.line_text(line);
+            self.push(Instr::Comment(text));
+        }
     }
 
     /// Targets of `continue` and `break`.
@@ -153,7 +166,7 @@ impl Builder<'_, '_> {
 
 /// Where the last instruction writes its string, if it is that one: a place for each branch.
 fn written(code: &mut [Instr], string: (BufferId, TextId)) -> Option<Vec<&mut BufferId>> {
-    let end = code.iter().rposition(|instr| !matches!(instr, Instr::CalledFrom(_) | Instr::Check(_)))?;
+    let end = code.iter().rposition(|instr| !matches!(instr, Instr::CheckCall { .. } | Instr::Check(_)))?;
     match code.get_mut(end)? {
         Instr::Copy { buffer, to, .. }
         | Instr::Concatenate { buffer, to, .. }
