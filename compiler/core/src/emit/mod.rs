@@ -5,6 +5,7 @@
 //! The module's skeleton is a template ([`module`]); expressions and statements are functions ([`routine`]). The same
 //! plan gives the same bytes.
 
+mod attachment;
 mod embedded;
 mod module;
 mod regex;

@@ -2,6 +2,10 @@
 
 //! Script text in C: the one way in which bytes of a script get into string literals and comments.
 
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+
 /// A C string literal with these bytes.
 pub(super) fn literal(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() + 2);
@@ -56,6 +60,74 @@ pub(super) fn bytes(bytes: &[u8]) -> String {
         text.push_str(&format!("{byte:#04x},"));
     }
     text
+}
+
+/// A number of 64 bits, as an initialiser.
+pub(super) fn long(value: i64) -> String {
+    if value == i64::MIN { "-9223372036854775807LL - 1".into() } else { format!("{value}LL") }
+}
+
+/// A number for a template: [`long`], or `0` where a variable has no initial value.
+pub(super) enum Long {
+    Suffixed(i64),
+    Zero,
+}
+
+impl Serialize for Long {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Long::Suffixed(value) => serializer.serialize_str(&long(*value)),
+            Long::Zero => serializer.serialize_str("0"),
+        }
+    }
+}
+
+/// A string literal for a template: [`literal`].
+pub(super) struct Literal<'p>(Cow<'p, [u8]>);
+
+impl<'p, T: Into<Cow<'p, [u8]>>> From<T> for Literal<'p> {
+    fn from(bytes: T) -> Literal<'p> {
+        Literal(bytes.into())
+    }
+}
+
+impl Serialize for Literal<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&literal(&self.0))
+    }
+}
+
+/// An array's bytes for a template: [`bytes`].
+pub(super) struct Bytes<'p>(Cow<'p, [u8]>);
+
+impl<'p, T: Into<Cow<'p, [u8]>>> From<T> for Bytes<'p> {
+    fn from(bytes: T) -> Bytes<'p> {
+        Bytes(bytes.into())
+    }
+}
+
+impl Serialize for Bytes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&bytes(&self.0))
+    }
+}
+
+/// Text in a comment of a template: [`comment`].
+pub(super) struct Comment<'p>(pub &'p str);
+
+impl Serialize for Comment<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&comment(self.0))
+    }
+}
+
+/// An address or a set of bits for a template, in hex.
+pub(super) struct Hex(pub u64);
+
+impl Serialize for Hex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{:#x}", self.0))
+    }
 }
 
 #[cfg(test)]
