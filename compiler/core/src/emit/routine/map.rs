@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Arrays, aggregates and `foreach`.
+
+use super::{Writer, memory};
+use crate::plan::code::{Key, Loop, MapOp, MapRef};
+use crate::program::{Extractor, Order, SortBy};
+
+impl Writer<'_> {
+    pub(super) fn map(&mut self, map: &MapRef, keys: &[Key], op: &MapOp) {
+        let any = any_bits(keys);
+        let what = format!("c, &{}, {}", map.symbol, self.keys(keys));
+        let line = match op {
+            MapOp::Long(to) => format!("{} = spile_map_long({what});", self.long(*to)),
+            MapOp::Text(buffer, to) => {
+                let call = format!("spile_string_copy({}, spile_map_text({what}))", memory(*buffer));
+                return self.set_text(*to, *buffer, &call);
+            }
+            MapOp::Has(to) => format!("{} = spile_map_has({what}, {any});", self.long(*to)),
+            MapOp::SetLong(value) => format!("spile_map_set_long({what}, {});", self.value(value)),
+            MapOp::SetText(text) => format!("spile_map_set_text({what}, {});", self.text(text)),
+            MapOp::Add(to, value) => {
+                let (to, value) = (self.long(*to), self.value(value));
+                match keys {
+                    [Key::Long(key)] => {
+                        format!("{to} = spile_map_add_one(c, &{}, {}, {value});", map.symbol, self.value(key))
+                    }
+                    _ => format!("{to} = spile_map_add({what}, {value});"),
+                }
+            }
+            MapOp::Delete => format!("spile_map_delete({what}, {any});"),
+            MapOp::Clear => format!("spile_map_clear(c, &{});", map.symbol),
+            MapOp::Feed(value) => {
+                let (map, value) = (&map.symbol, self.value(value));
+                match keys {
+                    [] => format!("spile_stats_feed(c, &{map}, {value});"),
+                    [Key::Long(key)] => format!("spile_stats_add_long(c, &{map}, {}, {value});", self.value(key)),
+                    [Key::Text(key)] => format!("spile_stats_add_text(c, &{map}, {}, {value});", self.text(key)),
+                    _ => format!("spile_stats_add({what}, {value});"),
+                }
+            }
+            MapOp::Extract(to, extractor) => {
+                format!("{} = spile_stats_get({what}, {});", self.long(*to), extractor_name(*extractor))
+            }
+            MapOp::Bucket(to, index) => {
+                format!("{} = spile_histogram_bucket({what}, {});", self.long(*to), self.value(index))
+            }
+            MapOp::HasBucket(to, index) => {
+                format!("{} = spile_histogram_has({what}, {});", self.long(*to), self.value(index))
+            }
+        };
+        self.line(&line);
+    }
+
+    pub(super) fn foreach(&mut self, foreach: &Loop) {
+        let number = foreach.iterator.0;
+        let (sort, descending) = match foreach.sort {
+            None => ("SPILE_SORT_NONE".to_string(), 0),
+            Some((by, order)) => {
+                let by = match by {
+                    SortBy::Key(key) => key.to_string(),
+                    SortBy::Value => "SPILE_SORT_VALUE".into(),
+                    SortBy::Extractor(extractor) => format!("SPILE_SORT_EXTRACTOR + {}", extractor_name(extractor)),
+                };
+                (by, i32::from(order == Order::Descending))
+            }
+        };
+        let limit = foreach.limit.as_ref().map_or("-1".into(), |limit| format!("spile_limit({})", self.value(limit)));
+        let iterator = self.routine.iterators[foreach.iterator.index()];
+        let order = if iterator.order > 0 { format!("f->o{number}") } else { "SPILE_NONE".into() };
+        self.locate(foreach.location);
+        let what = format!("c, &i{number}, &{}, {}", foreach.map.symbol, self.keys(&foreach.keys));
+        if foreach.histogram {
+            self.line(&format!(
+                "spile_iterate_histogram({what}, {sort}, {descending}, {limit}, {order}, f->n{number});"
+            ));
+        } else {
+            let any = any_bits(&foreach.keys);
+            self.line(&format!("spile_iterate({what}, {any}, {sort}, {descending}, {limit}, {order});"));
+        }
+        self.line(&format!("while (spile_next(&i{number})) {{"));
+        self.nested(&foreach.body);
+        self.line("}");
+    }
+
+    pub(super) fn iterated(&self, iterator: u32, key: Option<u32>, of_key: &str, of_value: &str) -> String {
+        match key {
+            Some(key) => format!("spile_iterator_{of_key}(&i{iterator}, {key})"),
+            None => format!("spile_iterator_{of_value}(&i{iterator})"),
+        }
+    }
+}
+
+/// Bit I: key I is `*`.
+fn any_bits(keys: &[Key]) -> u32 {
+    keys.iter().enumerate().fold(0, |bits, (index, key)| bits | u32::from(*key == Key::Any) << index)
+}
+
+fn extractor_name(extractor: Extractor) -> &'static str {
+    match extractor {
+        Extractor::Count => "SPILE_COUNT",
+        Extractor::Sum => "SPILE_SUM",
+        Extractor::Min => "SPILE_MIN",
+        Extractor::Max => "SPILE_MAX",
+        Extractor::Average => "SPILE_AVERAGE",
+        Extractor::Variance => "SPILE_VARIANCE",
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Records for the loader, and text that is formatted in the module.
+
+use super::{Writer, memory};
+use crate::plan::code::{BufferId, LocationId, Part, TextId};
+use spile_abi::format::string_part;
+
+/// No ring has room for a record of so many bytes: the runtime, which adds lengths in 32 bits, finds none for it.
+const MOST_RECORD: u64 = 1 << 30;
+
+impl Writer<'_> {
+    /// The bytes that parts can take: constants added up, strings by their length.
+    fn room(&self, parts: &[Part]) -> String {
+        let mut fixed: u64 = 0;
+        let mut terms = Vec::new();
+        for part in parts {
+            match part {
+                Part::Long(_) => fixed += 8,
+                Part::Text(text) => terms.push(format!("SPILE_STRING_PART({})", self.length(text))),
+                Part::Memory { most, .. } => fixed += u64::from(string_part(*most)),
+                Part::Pretty { most, .. } => fixed += u64::from(*most),
+                Part::Stack { .. } => fixed += u64::from(string_part(spile_abi::format::STACK_FRAMES * 8)),
+                Part::Histogram { buckets, .. } => fixed += u64::from(string_part(buckets * 8)),
+            }
+        }
+        if fixed > 0 || terms.is_empty() {
+            terms.push(fixed.min(MOST_RECORD).to_string());
+        }
+        terms.join(" + ")
+    }
+
+    fn put(&mut self, parts: &[Part]) {
+        for part in parts {
+            let call = match part {
+                Part::Long(value) => format!("spile_put_long(at, {})", self.value(value)),
+                Part::Text(text) => format!("spile_put_string(at, {})", self.text(text)),
+                Part::Memory { address, bytes, user, .. } => {
+                    let user = u8::from(*user);
+                    format!("spile_put_memory(c, at, {}, {}, {user})", self.value(address), self.value(bytes))
+                }
+                Part::Stack { user, first, most } => {
+                    let user = u8::from(*user);
+                    format!("spile_put_stack(c, at, {user}, {}, {})", self.value(first), self.value(most))
+                }
+                Part::Histogram { map, keys, .. } => {
+                    format!("spile_put_histogram(c, at, &{}, {})", map.symbol, self.keys(keys))
+                }
+                Part::Pretty { table, address, .. } => {
+                    let table = table.0;
+                    format!("spile_put_pretty(c, at, table_{table}, sizeof(table_{table}), {})", self.value(address))
+                }
+            };
+            self.line(&format!("at = {call};"));
+        }
+    }
+
+    pub(super) fn record(&mut self, format: u32, parts: &[Part], may_fail_at: Option<LocationId>) {
+        self.line("{");
+        self.indent += 1;
+        let room = self.room(parts);
+        self.line(&format!("char *at = spile_record_begin(c, SPILE_PRINT, {format}, {room});"));
+        self.lines.push('\n');
+        may_fail_at.into_iter().for_each(|location| self.locate(location));
+        self.put(parts);
+        self.line(match may_fail_at {
+            Some(_) => "spile_record_commit(c, c->error ? SPILE_NONE : at);",
+            None => "spile_record_commit(c, at);",
+        });
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    pub(super) fn format(&mut self, table: u32, parts: &[Part], buffer: BufferId, to: TextId, location: LocationId) {
+        self.line("{");
+        self.indent += 1;
+        self.line("char *at = spile_scratch(c);");
+        self.lines.push('\n');
+        self.locate(location);
+        self.put(parts);
+        let call = format!("spile_format(c, table_{table}, sizeof(table_{table}), at, {})", memory(buffer));
+        self.set_text(to, buffer, &call);
+        self.indent -= 1;
+        self.line("}");
+    }
+}
