@@ -50,16 +50,16 @@ fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
             "README.md",
             page(
                 "Reference",
-                "What scripts can name. Written by `cargo xtask reference` from the records of the program.",
+                "All names that scripts can use, written by `cargo xtask reference` from the tables of the compiler and the comments of the library.",
                 CONTENTS.into(),
             ),
         ),
-        ("probes.md", page("Probe points", "As `spile --dump-probe-types` lists them.", by_family(points))),
+        ("probes.md", page("Probe points", "The output of `spile --dump-probe-types`.", by_family(points))),
         (
             "aliases.md",
             page(
                 "Probe aliases",
-                "As `spile --dump-probe-aliases` lists them; `[.return]`: there is one of this name too.",
+                "The output of `spile --dump-probe-aliases`. `[.return]` marks aliases that also exist with `.return`.",
                 by_family(with_returns(library::aliases(&scripts, &sources))),
             ),
         ),
@@ -67,12 +67,12 @@ fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
             "functions.md",
             page(
                 "Functions",
-                "As `spile --dump-functions` lists them.",
+                "The output of `spile --dump-functions`.",
                 by_letter(library::functions(&scripts, &sources)),
             ),
         ),
-        ("macros.md", page("Macros", "Of the library: `@NAME(...)`.", list(macros_of(root)?))),
-        ("examples.md", page("Examples", "Each is compiled by a test.", examples(root)?)),
+        ("macros.md", page("Macros", "Macros of the library, used as `@NAME(...)`.", list(macros_of(root)?))),
+        ("examples.md", page("Examples", "A test compiles each example.", examples(root)?)),
     ]))
 }
 
