@@ -171,19 +171,19 @@ fn row(result: &Measured) -> String {
 fn page(compiler: &Compiler, options: &Options, results: &[Measured]) -> String {
     let rows: String = results.iter().map(|result| format!("{}\n", row(result))).collect();
     format!(
-        "# From script to module: how long it takes
+        "# Build times
 
 {} Times are of the
-whole command `spile -p4` (as `cargo install` makes it), start to end; time on CPUs is spile's and that of the programs it ran.
-\"Kbuild\" is the same script with `--kbuild`, run right after: the kernel's make links it with the runtime's object. The ratio
-is the median of Kbuild's time to ours in these pairs. Memory is the largest that spile itself had.
+whole command `spile -p4`, a release build; CPU time includes the programs that spile runs.
+\"Kbuild\" is the same script with `--kbuild`, run right after: the kernel's make links it with the runtime. The ratio is the median of
+Kbuild's time to spile's in these pairs. Memory is the peak of spile itself.
 
-| case | median | best | on CPUs | Kbuild: median | on CPUs | ratio | SystemTap 5.6 | memory |
+| case | median | best | CPU time | Kbuild: median | CPU time | ratio | SystemTap 5.6 | memory |
 |---|---|---|---|---|---|---|---|---|
 {rows}
-SystemTap's figures are those measured before on an idle machine of the same class: 9.5 s for its first module, 1.68 s for each
-new script after. Debian's own SystemTap 4.8 builds no module for Debian's kernel 6.1, so there is no paired run.
-`spile -p4 --time-report` shows for any script where its time goes.
+SystemTap's figures were measured earlier on an idle machine of the same class: 9.5 s for the first module, 1.68 s for each new script.
+Debian's SystemTap 4.8 builds no module for Debian's kernel 6.1, so there is no paired run. `spile -p4 --time-report` shows where
+the time of a script goes.
 ",
         compiler::circumstances("build", options, &compiler.release)
     )

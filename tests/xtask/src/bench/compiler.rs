@@ -83,12 +83,12 @@ impl Run {
     }
 }
 
-/// What a page says first of how its figures were taken.
+/// The first sentence of a page: how its figures were measured.
 pub fn circumstances(bench: &str, options: &Options, release: &str) -> String {
     let (load, cpus) = (load(), processors());
     format!(
-        "Written by `cargo xtask bench {bench}`: {} rounds, kernel {release}, {cpus} processors, load average {load} (a load above the
-number of processors makes the medians larger than what a user sees; the best run and the time on CPUs tell more then).",
+        "Written by `cargo xtask bench {bench}`: {} rounds, kernel {release}, {cpus} processors, load average {load} (above the
+number of processors the medians are larger than usual; compare the best run and the CPU time).",
         options.rounds
     )
 }

@@ -166,17 +166,16 @@ fn systemtap_version() -> Option<String> {
 fn page(compiler: &Compiler, options: &Options, rows: &[String]) -> String {
     let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
     format!(
-        "# Debug information: how long it takes to answer
+        "# Reading debug information
 
 {} Times are of the
-whole command (as `cargo install` makes it), start to end, or of pass 2 where that is said; time on CPUs is the whole command's.
-\"New\": nothing is kept of the kernel. \"Kept\": the best run (where the load is above the number of processors, the time on CPUs)
-is no more than it may be, and no run takes more than 800 MiB.
+whole command, a release build, or of pass 2 where the case says so; CPU time is that of the whole command. \"New kernel\": with an empty
+cache. \"Met\": the best run (above a load of one per processor, the CPU time) is within the limit, and no run takes more than 800 MiB.
 
-| case | median | best | on CPUs | may take | memory | kept | SystemTap |
+| case | median | best | CPU time | limit | memory | met | SystemTap |
 |---|---|---|---|---|---|---|---|
 {rows}
-\"SystemTap\": {}, one run right after ours, and its time to our median; it keeps nothing of a kernel from one run to the next.
+\"SystemTap\": {}, one run right after spile's, and the ratio to the median; it has no cache of a kernel.
 SystemTap 5.6 takes 135 s and 1.3 GB for the first of them.
 ",
         compiler::circumstances("debuginfo", options, &compiler.release),

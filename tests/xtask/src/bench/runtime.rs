@@ -346,18 +346,18 @@ fn regression(result: &Measured, page: &str) -> Option<String> {
 fn page(release: &str, looped: f64, results: &[Measured]) -> String {
     let rows: String = results.iter().map(|result| format!("{}\n", row(result))).collect();
     format!(
-        "# What a hit of a probe costs
+        "# Cost of a probe hit
 
-Written by `cargo xtask bench runtime` (kernel {release}). Guest instructions for one hit, above a loop without a probe of
-{looped:.0} a turn: `dd bs=1`, which calls `vfs_read()`, where the probes stand, once a turn. The guest's clock counts instructions
-(`qemu -icount`), so the figures are the same on every machine; what the loader does to write a line is in them. \"bare\" is
-a handler in C that only counts, attached in the same way: the least that is possible. `cargo xtask bench runtime --check`
-fails where spile is more than 5 % above its figure here.
+Written by `cargo xtask bench runtime` (kernel {release}). Guest instructions per hit, beyond the {looped:.0} of
+a loop without a probe. The loop is `dd bs=1`, which calls `vfs_read()`, the probed function, once per turn. The guest's clock counts instructions
+(`qemu -icount`), so the figures do not depend on the machine. They include the loader's work to write a line. \"bare\" is
+a handler in C that only counts, attached in the same way: a lower bound. `cargo xtask bench runtime --check`
+fails if spile is more than 5 % above its figure here.
 
 | one hit | spile | goal | bare | SystemTap 5.6 | bpftrace |
 |---|---|---|---|---|---|
 {rows}
-SystemTap's figures were measured before in the same way; Debian's own SystemTap 4.8 builds no module for Debian's kernel 6.1.
+SystemTap's figures were measured earlier in the same way; Debian's SystemTap 4.8 builds no module for Debian's kernel 6.1.
 bpftrace is Debian's.
 "
     )

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 /// The last run of which one thing came after the other.
-const BEFORE: &str = "Before guests ran side by side and everything was built by one call of cargo, the whole took 3135 s on two idle CPUs.";
+const BEFORE: &str =
+    "Before guests ran in parallel and one cargo command built everything, a run took 3135 s on two idle CPUs.";
 
 /// Which kind of work it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,10 +133,10 @@ impl Timings {
         let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let load: Vec<&str> = load.split_whitespace().take(3).collect();
         format!(
-            "# What the tests cost\n\n\
-             Written by `cargo xtask test --timings`, from target/test-timings.json of the same run: {cpus} CPUs, kernel {kernel}, load at\n\
-             the end {} (1, 5 and 15 minutes). The wall times of parts that run side by side add up to more than the run's. Processor\n\
-             time is that of the commands and of what they waited for; on a machine that has other work, only it can be compared.\n\n\
+            "# Test times\n\n\
+             Written by `cargo xtask test --timings`: {cpus} CPUs, kernel {kernel}, load at\n\
+             the end {} (1, 5 and 15 minutes). Parts run in parallel, so their wall times add up to more than the run's. Processor\n\
+             time includes child processes; on a busy machine only it is comparable.\n\n\
              {BEFORE}\n\n\
              ## By part\n\n```\n{}```\n\n## The longest\n\n```\n{}```\n",
             load.join(", "),
