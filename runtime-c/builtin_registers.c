@@ -213,10 +213,11 @@ void spile_fn_print_regs(struct spile_context *c)
 		"RIP: %016lx\nRSP: %016lx  EFLAGS: %08lx\n"
 		"RAX: %016lx RBX: %016lx RCX: %016lx\nRDX: %016lx RSI: %016lx RDI: %016lx\n"
 		"RBP: %016lx R08: %016lx R09: %016lx\nR10: %016lx R11: %016lx R12: %016lx\n"
-		"R13: %016lx R14: %016lx R15: %016lx\nCS: %04lx SS: %04lx ORIG_RAX: %016lx\n",
+		"R13: %016lx R14: %016lx R15: %016lx\nCS: %04x SS: %04x ORIG_RAX: %016lx\n",
 		regs->ip, regs->sp, regs->flags, regs->ax, regs->bx, regs->cx, regs->dx, regs->si, regs->di,
 		regs->bp, regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15,
-		regs->cs & 0xffff, regs->ss & 0xffff, regs->orig_ax);
+		/* 16 bits wide since 6.9. */
+		(u16)regs->cs, (u16)regs->ss, regs->orig_ax);
 	spile_ring_text(spile_cpu_of(c), SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, text, length);
 }
 #else

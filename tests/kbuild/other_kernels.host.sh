@@ -1,0 +1,76 @@
+# Shows: the runtime, with the features that its compile probes find, compiles against the headers of the oldest kernel served, of
+# newer ones and of PREEMPT_RT, without a warning. The packages are fetched once, into target/headers.
+# stdout: ^5\.10 cloud: well$
+# stdout: ^6\.1 rt: well$
+# stdout: ^6\.12 cloud: well$
+# stdout: ^6\.12 rt: well$
+# stdout: ^newest cloud: well$
+# limit: 300
+
+kept=$ROOT/target/headers
+mkdir -p "$kept"
+
+# fetch SUITE FLAVOUR: the headers of the suite's kernel, unpacked below $kept/SUITE-FLAVOUR.
+fetch() {
+	place=$kept/$1-$2
+	[ ! -d "$place/usr/src" ] || return 0
+	rm -rf "$place"
+	mkdir -p "$place.new/packages" apt/$1/state/lists/partial apt/$1/cache/archives/partial
+	echo "deb http://deb.debian.org/debian $1 main" >apt/$1/sources.list
+	options="-o Dir::State=$PWD/apt/$1/state -o Dir::State::status=/dev/null -o Dir::Cache=$PWD/apt/$1/cache
+		-o Dir::Etc::SourceList=$PWD/apt/$1/sources.list -o Dir::Etc::SourceParts=/dev/null -o Acquire::Languages=none
+		-o Acquire::Retries=3 -o APT::Architecture=amd64 -o APT::Sandbox::User=root"
+	[ -f apt/$1/updated ] || apt-get $options -q update >apt/$1/log 2>&1 || { cat apt/$1/log; return 1; }
+	touch apt/$1/updated
+	headers=$(apt-cache $options depends "linux-headers-$2-amd64" | sed -n 's/.*Depends: \(linux-headers-.*\)/\1/p')
+	common=$(apt-cache $options depends "$headers" | sed -n 's/.*Depends: \(linux-headers-.*-common.*\)/\1/p')
+	(cd "$place.new/packages" && apt-get $options -q download "$headers" "$common" >../log 2>&1) || { cat "$place.new/log"; return 1; }
+	for package in "$place.new"/packages/*.deb; do dpkg-deb -x "$package" "$place.new" || return 1; done
+	rm -rf "$place.new/packages"
+	mv "$place.new" "$place"
+}
+
+# compile NAME SUITE FLAVOUR
+compile() {
+	fetch "$2" "$3" || { echo "$1: the headers cannot be fetched"; return; }
+	common=$(echo "$kept/$2-$3"/usr/src/linux-headers-*-common*) own=$(echo "$kept/$2-$3"/usr/src/linux-headers-*-"$3"-amd64)
+	made=$PWD/$2-$3
+	mkdir -p "$made"
+	# Kernels are compiled by newer compilers than this machine has.
+	echo '#undef CONFIG_CC_HAS_TYPEOF_UNQUAL' >"$made/compiler.h"
+	set -- "$1" -nostdinc -std=gnu11 -O2 -m64 -mcmodel=kernel -mno-red-zone -mno-sse -mno-mmx -mno-sse2 -mno-3dnow -mno-avx -mno-80387 \
+		-fno-PIE -fno-strict-aliasing -fno-common -fshort-wchar -funsigned-char -fms-extensions -fcf-protection=branch -fno-jump-tables \
+		-mindirect-branch=thunk-extern -mindirect-branch-register -isystem "$(gcc -print-file-name=include)" -Wall -Wno-main -Werror=implicit-function-declaration
+	for directory in arch/x86/include include arch/x86/include/uapi include/uapi; do set -- "$@" "-I$common/$directory"; done
+	for directory in arch/x86/include/generated include arch/x86/include/generated/uapi include/generated/uapi; do
+		set -- "$@" "-I$own/$directory"
+	done
+	[ ! -f "$common/include/linux/compiler-version.h" ] || set -- "$@" -include "$common/include/linux/compiler-version.h"
+	set -- "$@" -include "$common/include/linux/kconfig.h" -include "$made/compiler.h" -include "$common/include/linux/compiler_types.h" \
+		-D__KERNEL__ -DMODULE -DCC_USING_FENTRY '-DKBUILD_MODNAME="spile"' '-DKBUILD_MODFILE="spile"' '-DKBUILD_BASENAME="probe"' \
+		-D__KBUILD_MODNAME=kmod_spile "-I$ROOT/runtime-c" "-I$made" -fsyntax-only
+	name=$1
+	shift
+	gcc "$@" -x c /dev/null || return
+	for probe in "$ROOT"/runtime-c/features/*.c; do
+		feature=$(basename "$probe" .c)
+		gcc "$@" "$probe" 2>"$made/$feature.err" && echo "#define SPILE_HAVE_$(echo "$feature" | tr a-z A-Z) 1"
+	done >"$made/spile_features.h"
+	gcc "$@" "$ROOT/runtime-c/runtime.c" >"$made/log" 2>&1
+	status=$?
+	# What the kernel's own headers say to another compiler is not about the runtime.
+	grep -E 'runtime-c/.*(error|warning): ' "$made/log" >"$made/complaints"
+	if [ $status -eq 0 ] && [ ! -s "$made/complaints" ]; then
+		echo "$name: well"
+	else
+		echo "$name: status $status"
+		cat "$made/complaints" "$made/log" | head -n 20
+		echo "features: $(sed 's/#define SPILE_HAVE_\(.*\) 1/\1/' "$made/spile_features.h" | tr '\n' ' ')"
+	fi
+}
+
+compile '5.10 cloud' bullseye cloud
+compile '6.1 rt' bookworm rt
+compile '6.12 cloud' trixie cloud
+compile '6.12 rt' trixie rt
+compile 'newest cloud' trixie-backports cloud
