@@ -2,9 +2,10 @@
 
 //! Readers that are otherwise only reached through files, for who tries them with any bytes there are (compiler/fuzz).
 
-use super::error::Error;
-use super::tables::{self, Source, Tables};
-use super::{Elf, file, portable, skeleton};
+use crate::error::Error;
+use crate::object::{Elf, file, skeleton};
+use crate::portable::format;
+use crate::tables::{self, TableBytes, Tables};
 
 /// The bytes of a file, unpacked if they are packed. The message says what is wrong with them.
 pub fn unpacked(packed: &[u8]) -> Option<Result<Vec<u8>, String>> {
@@ -14,7 +15,7 @@ pub fn unpacked(packed: &[u8]) -> Option<Result<Vec<u8>, String>> {
 /// An index of debug information over the sections and symbols of `elf`, with these numbers in its tables and these texts behind
 /// them, and the sum that makes it count as whole. `rows`: of each table, taken modulo what is sensible.
 pub fn index(elf: &Elf, rows: &[u8], contents: &[u8]) -> Result<Vec<u8>, Error> {
-    let columns = portable::COLUMNS;
+    let columns = format::COLUMNS;
     let mut rest = (columns.len() as u32).to_le_bytes().to_vec();
     let mut words = 0;
     for (table, columns) in columns.iter().enumerate() {
@@ -31,6 +32,6 @@ pub fn index(elf: &Elf, rows: &[u8], contents: &[u8]) -> Result<Vec<u8>, Error> 
     rest.extend((0..words).flat_map(|at| word(at).to_le_bytes()));
     rest.extend(contents.get(words..).unwrap_or_default());
     let whole = tables::sealed(&rest);
-    debug_assert!(Tables::open(Source::Made(whole.clone()), &columns).is_some());
+    debug_assert!(Tables::open(TableBytes::Made(whole.clone()), &columns).is_some());
     skeleton::write(elf, tables::transposed(&whole, false))
 }

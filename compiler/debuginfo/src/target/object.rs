@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, Imprint, Patched, Reason, Reserved};
+use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved};
 use spile_base::cache::Cache;
 
 /// One object of the kernel.
@@ -119,14 +119,19 @@ impl Object {
     }
 
     /// The code of the function that has the address, as it is linked; None if that is not known here.
-    pub fn imprint(&self, address: Address) -> Option<Imprint> {
+    pub fn function_code(&self, address: Address) -> Option<FunctionCode> {
         let read = || {
             let elf = self.open_code(address)?;
             let patched = Patched::of(&elf)?;
             Some((elf, patched))
         };
         let (elf, patched) = self.code.get_or_init(read).as_ref()?;
-        patched.imprint(elf, self.same_in(elf, address)?)
+        patched.function_code(elf, self.same_in(elf, address)?)
+    }
+
+    /// The same, by its former name.
+    pub fn imprint(&self, address: Address) -> Option<FunctionCode> {
+        self.function_code(address)
     }
 
     /// Why the kernel lets no probe stand at the address; None if it may, or the object's code is not known here.

@@ -17,6 +17,7 @@ use super::error::TargetError;
 use super::kernel::Kernel;
 use super::object::Object;
 use crate::Elf;
+use crate::debug_info::is_exported_index;
 use spile_base::cache::Entry;
 
 const RELEASE: &str = "release";
@@ -67,7 +68,7 @@ impl Packed {
         let made = read.and_then(|bytes| Ok(Elf::of_bytes(&self.path, bytes)?));
         // One of another version would answer that it has nothing at all.
         Some(made.and_then(|elf| {
-            if elf.is_skeleton() { Ok(elf) } else { Err(wrong("it is of another version of spile".into())) }
+            if is_exported_index(&elf) { Ok(elf) } else { Err(wrong("it is of another version of spile".into())) }
         }))
     }
 }

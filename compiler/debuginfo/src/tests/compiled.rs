@@ -4,6 +4,7 @@
 
 use super::interpreter::Machine;
 use super::*;
+use crate::dwarf::Dwarf;
 
 const TYPES: &str = r#"
 struct declared;
@@ -157,7 +158,7 @@ fn parameters_at_the_entry() {
     assert_eq!((function.file.as_str(), function.line, function.external), ("test.c", 8, true));
     let [body] = function.bodies.as_slice() else { panic!("{function:?}") };
     assert_eq!(body.symbol.as_deref(), Some("entry"));
-    assert_eq!(debug.elf.section(body.entry.section.expect("relocatable")).expect("a section").name, ".text");
+    assert_eq!(debug.elf().section(body.entry.section.expect("relocatable")).expect("a section").name, ".text");
     let mut machine = Machine::default();
     for (index, register) in [5, 4, 1, 2, 8, 9].into_iter().enumerate() {
         machine.registers.insert(register, 0x1111_1111_1111_1100 + index as u64);
@@ -197,7 +198,7 @@ fn variables_of_the_unit() {
     let found = debug.variable(id, entry, "hidden").expect("is whole").expect("is there");
     let Location::Memory(ops) = &found.location else { panic!("{found:?}") };
     let [Op::Address(address)] = ops.as_slice() else { panic!("{ops:?}") };
-    assert_eq!(debug.elf.symbol_address("hidden").expect("symbols"), Some(*address));
+    assert_eq!(debug.elf().symbol_address("hidden").expect("symbols"), Some(*address));
     assert!(debug.variable(id, entry, "shared").expect("is whole").is_ok());
     // Only declared here: it has no place in this object.
     assert!(debug.variable(id, entry, "shared_elsewhere").expect("is whole").is_err());
@@ -264,13 +265,13 @@ fn anchors() {
     let debug = compiled.open();
     let id = only(&debug, "second");
     let entry = debug.function(id).expect("is whole").bodies[0].entry;
-    let anchor = |address| debug.elf.anchor(address).expect("symbols");
+    let anchor = |address| debug.elf().anchor(address).expect("symbols");
     assert_eq!(anchor(entry), Some(Anchor { symbol: "second".into(), offset: 0 }));
     let inside = Address { offset: entry.offset + 5, ..entry };
     assert_eq!(anchor(inside), Some(Anchor { symbol: "second".into(), offset: 5 }));
     let starting = only(&debug, "starting");
     let entry = debug.function(starting).expect("is whole").bodies[0].entry;
-    assert_eq!(debug.elf.section(entry.section.expect("relocatable")).expect("a section").name, ".init.text");
+    assert_eq!(debug.elf().section(entry.section.expect("relocatable")).expect("a section").name, ".init.text");
     assert_eq!(anchor(entry), None);
 }
 
@@ -395,9 +396,8 @@ fn a_part_of_a_function_in_itself() {
         let compiled = Compiled::new(text, &[version, "-Wno-all"]);
         let debug = compiled.open();
         let id = only(&debug, "attach");
-        let (unit, children) = debug.children(debug.copies(id).expect("is whole")[1]).expect("is whole");
-        let parts = children.iter().filter(|entry| debug.is_part(id, unit, entry).expect("is whole"));
-        assert_eq!(parts.count(), 1, "{version}: nothing was split off");
+        let dwarf = Dwarf::open(Arc::new(Elf::open(&compiled.path()).expect("an ELF file")), None).expect("has DWARF");
+        assert_eq!(dwarf.parts_of_body(id), 1, "{version}: nothing was split off");
         let function = debug.function(id).expect("is whole");
         assert_eq!((function.bodies.len(), function.inlined.len()), (1, 0), "{version}");
         let at =
@@ -451,10 +451,10 @@ fn calls_and_labels() {
     assert!(names.iter().all(|(name, _)| name != "far"), "{names:?}");
     let own = calls.iter().find(|call| call.inlined.is_none()).expect("is called");
     let bytes = std::fs::read(compiled.path()).expect("is there");
-    let elf = object::File::parse(&*bytes).expect("an object");
+    let elf = ::object::File::parse(&*bytes).expect("an object");
     let section = own.address.section.expect("of a relocatable file").0 as usize;
-    let code = object::ObjectSection::data(
-        &object::Object::section_by_index(&elf, object::SectionIndex(section)).expect("is there"),
+    let code = ::object::ObjectSection::data(
+        &::object::Object::section_by_index(&elf, ::object::SectionIndex(section)).expect("is there"),
     )
     .expect("is there");
     assert_eq!(code[own.address.offset as usize], 0xe8);

@@ -3,9 +3,8 @@
 //! Truncated files and flipped bits give errors or less than there should be: no panic, no endless loop, no memory
 //! beyond the file's measure.
 
-use super::super::elf::Elf;
-use super::super::file::Bytes;
 use super::*;
+use crate::object::file::Bytes;
 
 const TEXT: &str = r#"
 struct list { struct list *next, *previous; int bits:3; };
@@ -41,7 +40,7 @@ fn walk(bytes: Vec<u8>) {
         let bodies = function.bodies.iter().take(4).flat_map(|body| [0, 1, 20].map(|offset| (body.entry, offset)));
         for (entry, offset) in bodies.chain(function.inlined.iter().take(4).map(|instance| (instance.address, 0))) {
             let at = Address { offset: entry.offset.wrapping_add(offset), ..entry };
-            let _ = debug.elf.anchor(at);
+            let _ = debug.elf().anchor(at);
             variables.extend(debug.locals(id, at).unwrap_or_default());
             for variable in variables.iter().take(16) {
                 let _ = debug.variable(id, at, &variable.name);
@@ -120,8 +119,8 @@ fn flipped_bits() {
 fn every_byte_of_the_entries() {
     let compiled = Compiled::new(TEXT, &[]);
     let whole = std::fs::read(compiled.path()).expect("an object");
-    let elf = object::File::parse(&*whole).expect("an object");
-    use object::{Object as _, ObjectSection as _};
+    let elf = ::object::File::parse(&*whole).expect("an object");
+    use ::object::{Object as _, ObjectSection as _};
     for name in [".debug_abbrev", ".debug_info", ".debug_loclists", ".debug_rnglists", ".debug_line"] {
         let (start, length) = elf.section_by_name(name).and_then(|section| section.file_range()).expect("a section");
         for at in start as usize..(start + length) as usize {

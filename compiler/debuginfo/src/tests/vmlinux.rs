@@ -3,6 +3,9 @@
 //! Over the installed kernel with debug information, whichever release that is; skipped with a line if there is none.
 
 use super::*;
+use crate::dwarf::Dwarf;
+use crate::source::Source;
+use spile_base::cache::Cache;
 
 pub(crate) fn installed() -> Option<PathBuf> {
     let entries = std::fs::read_dir("/usr/lib/debug/boot").ok()?;
@@ -31,7 +34,7 @@ fn vfs_read() {
     assert_eq!(function.bodies.len(), 1);
     let body = &function.bodies[0];
     assert_eq!(body.symbol.as_deref(), Some("vfs_read"));
-    assert_eq!(debug.elf.symbol_address("vfs_read").expect("symbols"), Some(body.entry));
+    assert_eq!(debug.elf().symbol_address("vfs_read").expect("symbols"), Some(body.entry));
     let returned = function.return_type.expect("not void");
     assert_eq!(debug.type_name(returned), "ssize_t");
     match debug.resolve(returned).expect("a type").1 {
@@ -137,9 +140,9 @@ fn a_part_is_not_called() {
     assert!(parts > 0);
 }
 
-/// What is kept says what is read; a kept index that is cut short or of zeros is made again.
+/// The tables in the cache say what the entries do; one that is cut short or of zeros is made again.
 #[test]
-fn what_is_kept_of_the_kernel() {
+fn tables_in_the_cache() {
     let Some(path) = installed() else { return };
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("set");
@@ -147,34 +150,34 @@ fn what_is_kept_of_the_kernel() {
         spile_base::cache::Settings { directory: Some(directory.path().into()), limit: 1 << 30, poisoned: false };
     let open = || {
         let cache = Arc::new(Cache::open(&settings));
-        DebugInfo::open(Arc::new(Elf::open(&path).expect("an ELF file")), Some(cache), None).expect("has DWARF")
+        Dwarf::open(Arc::new(Elf::open(&path).expect("an ELF file")), Some(cache)).expect("has DWARF")
     };
     let all = FunctionPattern { name: "*".into(), file: None };
     let first = open().find_functions(&all).expect("an index");
-    let kept = || -> Vec<PathBuf> {
+    let stored = || -> Vec<PathBuf> {
         let entries = std::fs::read_dir(directory.path().join("index")).expect("is there");
         entries.map(|entry| entry.expect("an entry").path()).collect()
     };
-    assert_eq!(kept().len(), 2);
-    let check = |debug: &DebugInfo| {
+    assert_eq!(stored().len(), 2);
+    let check = |debug: &Dwarf| {
         assert_eq!(debug.find_functions(&all).expect("an index"), first);
-        assert!(debug.known.get().is_some_and(Option::is_some) || debug.made.get().is_some());
+        assert!(debug.has_function_table());
         for id in first.iter().step_by(211) {
-            assert_eq!(debug.function(*id).expect("is kept"), debug.read_function(*id).expect("is whole"));
+            assert_eq!(debug.function(*id).expect("is in the table"), debug.read_entry(*id));
         }
         let filed = FunctionPattern { name: "vfs_*".into(), file: Some("read_write.c".into()) };
         let filed = debug.find_functions(&filed).expect("an index");
-        let names: Vec<Function> = filed.iter().map(|id| debug.read_function(*id).expect("is whole")).collect();
+        let names: Vec<Function> = filed.iter().map(|id| debug.read_entry(*id)).collect();
         assert!(names.len() > 10 && names.iter().all(|function| function.file == "fs/read_write.c"), "{names:?}");
     };
     check(&open());
-    for path in kept() {
+    for path in stored() {
         let length = std::fs::metadata(&path).expect("is there").len();
         let file = std::fs::OpenOptions::new().write(true).open(&path).expect("opens");
         file.set_len(length / 2).expect("cut");
     }
     check(&open());
-    for path in kept() {
+    for path in stored() {
         let length = std::fs::metadata(&path).expect("is there").len();
         std::fs::write(&path, vec![0; length as usize]).expect("written");
     }

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The debug information of one object, in whichever form it has it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use spile_base::cache::Cache;
+
+use crate::btf::Prototypes;
+use crate::dwarf::Dwarf;
+use crate::error::Error;
+use crate::facts::{
+    Call, Elsewhere, Extent, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label,
+    MemberError, Op, Statement, Type, TypeId, Unavailable, Variable,
+};
+use crate::object::{Address, Elf, Reserved};
+use crate::portable::Portable;
+use crate::source::{Form, GlobalPattern, Source};
+
+/// Debug information of one object: its DWARF, else its BTF; or an exported index of it.
+pub struct DebugInfo(Box<dyn Source>);
+
+impl DebugInfo {
+    /// Fails with [`Error::NoDwarf`] where the object has neither DWARF nor BTF. `cache`: where an index is stored from run
+    /// to run; `base`: the kernel, whose BTF that of a module is part of.
+    pub fn open(elf: Arc<Elf>, cache: Option<Arc<Cache>>, base: Option<&Elf>) -> Result<DebugInfo, Error> {
+        if let Some(portable) = Portable::open(&elf) {
+            return Ok(DebugInfo(Box::new(portable)));
+        }
+        match Dwarf::open(elf.clone(), cache) {
+            Ok(dwarf) => Ok(DebugInfo(Box::new(dwarf))),
+            Err(Error::NoDwarf { path }) => {
+                let prototypes = Prototypes::open(&elf, base)?.ok_or(Error::NoDwarf { path })?;
+                Ok(DebugInfo(Box::new(prototypes)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether there is BTF alone: types and prototypes are known, and nothing of inlined functions, lines and locals.
+    pub fn is_btf(&self) -> bool {
+        self.0.form() == Form::Btf
+    }
+
+    /// Whether this is an exported index: it says that a variable has a value, and not where.
+    pub fn is_portable(&self) -> bool {
+        self.0.form() == Form::Portable
+    }
+
+    /// Where no probe may be placed, as an exported index has it; None of other debug information.
+    pub fn reserved(&self) -> Option<Reserved> {
+        self.0.reserved()
+    }
+
+    /// The file with the debug information.
+    pub fn path(&self) -> &Path {
+        self.0.elf().path()
+    }
+
+    /// Functions that fit, in the order of their names and then of the units.
+    pub fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
+        self.0.find_functions(pattern)
+    }
+
+    /// Names of all functions, sorted, each once.
+    pub fn function_names(&self) -> Result<Vec<String>, Error> {
+        self.0.function_names()
+    }
+
+    /// The function, with where its code is.
+    pub fn function(&self, id: FunctionId) -> Result<Function, Error> {
+        self.0.function(id)
+    }
+
+    /// The function whose code has the address; None if no function's has.
+    pub fn function_at(&self, address: Address) -> Result<Option<FunctionId>, Error> {
+        let elf = self.0.elf();
+        let Some(at) = elf.flat(address) else { return Ok(None) };
+        let Some(symbol) = elf.symbols_before(at)?.find(|symbol| symbol.function) else { return Ok(None) };
+        // Clones and parts are the function's: `f.isra.0`, `f.cold`.
+        let name = symbol.name.split('.').next().unwrap_or(symbol.name);
+        let inside = |start: Address, size: u64| {
+            start.section == address.section
+                && (start.offset..start.offset.saturating_add(size)).contains(&address.offset)
+        };
+        for id in self.find_functions(&FunctionPattern { name: name.to_string(), file: None })? {
+            let has = |(start, size): (Address, u64)| inside(start, size);
+            let bodies = self.function(id)?.bodies;
+            if bodies.iter().any(|body| has((body.entry, body.size)) || body.other_parts.iter().copied().any(has)) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Parameters, in order; those without a name are left out.
+    pub fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error> {
+        self.0.parameters(id)
+    }
+
+    /// Local variables in scope at the address, outermost first.
+    pub fn locals(&self, id: FunctionId, at: Address) -> Result<Vec<Variable>, Error> {
+        self.0.locals(id, at)
+    }
+
+    /// The variable `name` at an address of the function: the innermost that is in scope, else one of the unit.
+    pub fn variable(
+        &self,
+        id: FunctionId,
+        at: Address,
+        name: &str,
+    ) -> Result<Result<FoundVariable, Unavailable>, Error> {
+        self.0.variable(id, at, name)
+    }
+
+    /// Where the variable `name` has a value in the body or inlined copy that the address is in.
+    pub fn elsewhere(&self, id: FunctionId, at: Address, name: &str) -> Result<Elsewhere, Error> {
+        self.0.elsewhere(id, at, name)
+    }
+
+    /// The variable outside functions of that name; `file`, a shell pattern for the end of its unit's path, tells those of
+    /// one name apart. An external one comes before a static one.
+    pub fn global(&self, name: &str, file: Option<&str>) -> Result<Result<FoundVariable, Unavailable>, Error> {
+        self.0.global(GlobalPattern { name, file, external: false })
+    }
+
+    /// The external variable of that name, which code anywhere in the object can mean.
+    pub fn external_global(&self, name: &str) -> Result<Result<FoundVariable, Unavailable>, Error> {
+        self.0.global(GlobalPattern { name, file: None, external: true })
+    }
+
+    /// The value of the enumerator of that name, in whichever enumeration it is; None if there is none.
+    pub fn enumerator(&self, name: &str) -> Result<Option<i64>, Error> {
+        self.0.enumerator(name)
+    }
+
+    /// The calls in the function's bodies and inlined copies, sorted by address; not those within what is inlined into it.
+    /// An indirect call is none of them: no entry names its callee.
+    pub fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
+        self.0.calls(id)
+    }
+
+    /// The same of the function's bodies alone: calls that are made when it has been called itself.
+    pub fn calls_of_bodies(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
+        self.0.calls_of_bodies(id)
+    }
+
+    /// The same of one inlined copy.
+    pub fn calls_of_copy(&self, copy: InlinedCode) -> Result<Vec<Call>, Error> {
+        self.0.calls_of_copy(copy)
+    }
+
+    /// Where calls return to whose callee the compiler has not seen, through pointers above all, in the function's bodies and
+    /// what is inlined into them; sorted. None in an exported index.
+    pub fn returns_of_unknown_calls(&self, id: FunctionId) -> Result<Vec<Address>, Error> {
+        self.0.returns_of_unknown_calls(id)
+    }
+
+    /// The address of the word on the stack that holds the return address of the frame that `at` is in: 8 bytes below the
+    /// canonical frame address (System V ABI, AMD64 supplement, 3.2.2). None where no frame description says so, or only by
+    /// an expression (as of PLTs).
+    pub fn return_address(&self, at: Address) -> Result<Option<Vec<Op>>, Error> {
+        self.0.return_address(at)
+    }
+
+    /// The labels in the function's bodies and inlined copies, sorted by address.
+    pub fn labels(&self, id: FunctionId) -> Result<Vec<Label>, Error> {
+        self.0.labels(id)
+    }
+
+    /// The beginnings of statements in the function's bodies, sorted by address; those of inlined calls included.
+    pub fn statements(&self, id: FunctionId) -> Result<Vec<Statement>, Error> {
+        self.0.statements(id)
+    }
+
+    /// File and line of every address, packed for the runtime (`dwarf/line_table.rs`, `runtime-c/lines.c`). None: no lines
+    /// are known.
+    pub fn line_table(&self) -> Result<Option<Vec<u8>>, Error> {
+        self.0.line_table()
+    }
+
+    /// What the type is. A declaration gives the definition that another unit has, if one has.
+    pub fn get(&self, id: TypeId) -> Result<Type, Error> {
+        self.0.read_type(id, Extent::Whole)
+    }
+
+    /// What the type is without typedefs and qualifiers.
+    pub fn resolve(&self, id: TypeId) -> Result<(TypeId, Type), Error> {
+        self.0.resolve(id)
+    }
+
+    /// Bytes of an object of the type; None for functions, incomplete types and arrays without a count.
+    pub fn size_of(&self, id: TypeId) -> Result<Option<u64>, Error> {
+        self.0.size_of(id)
+    }
+
+    /// The type that one index gives of an array whose [`Type::Array`] is `element` and `counts`: the element, or of an
+    /// array of several dimensions the array of the other dimensions.
+    pub fn array_element(&self, array: TypeId, element: TypeId, counts: &[Option<u64>]) -> Result<TypeId, Error> {
+        self.0.array_element(array, element, counts)
+    }
+
+    /// The member of a struct or union, through typedefs and qualifiers, also one of an anonymous struct in it.
+    pub fn member(&self, id: TypeId, name: &str) -> Result<FoundMember, MemberError> {
+        self.0.member(id, name)
+    }
+
+    /// The type of this name: `struct x`, `union x`, `enum x`, a typedef's or base type's name, or `x` for any of the
+    /// first three; a definition.
+    pub fn find_type(&self, name: &str) -> Result<Option<TypeId>, Error> {
+        self.0.find_type_named(name)
+    }
+
+    /// C spelling of the type. `...` stands for what damage or too much nesting hides.
+    pub fn type_name(&self, id: TypeId) -> String {
+        self.0.type_name(id)
+    }
+
+    /// The bytes of an ELF file that, opened as this object's, answers as this one does, but for the places of variables.
+    /// `reserved`: where no probe may be placed. Fails with [`Error::NoDwarf`] where there is no DWARF.
+    pub fn export(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Error> {
+        self.0.export(reserved)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn elf(&self) -> &Elf {
+        self.0.elf()
+    }
+}
+
+/// Whether the object is an exported index, in the form that is read here.
+pub(crate) fn is_exported_index(elf: &Elf) -> bool {
+    Portable::is_in(elf)
+}

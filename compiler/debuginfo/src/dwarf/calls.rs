@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What a function's code has inside it: calls of other functions, inlined or not, and labels.
+
+use super::Dwarf;
+use super::frame::FrameAddress;
+use super::store::{Damage, Die, Entry, Unit, die_at, flag, number};
+use crate::facts::{CALL_LENGTH, Call, FunctionId, InlinedCode, Label, Op};
+use crate::object::Address;
+
+/// Blocks within blocks: deeper is damage.
+const MAX_DEPTH: usize = 64;
+
+impl Dwarf {
+    pub(super) fn calls_within(&self, dies: impl IntoIterator<Item = Die>) -> Result<Vec<Call>, Damage> {
+        let mut calls = Vec::new();
+        for die in dies {
+            self.within(die, &mut |function, unit, entry| {
+                calls.extend(self.call(function, unit, entry)?);
+                Ok(())
+            })?;
+        }
+        calls.sort_by_key(|call| (call.address, call.callee, call.inlined));
+        calls.dedup();
+        Ok(calls)
+    }
+
+    /// Where the calls return to whose callee no entry names.
+    pub(super) fn read_returns_of_unknown_calls(&self, id: FunctionId) -> Result<Vec<Address>, Damage> {
+        let mut found = Vec::new();
+        let mut open: Vec<(Die, usize)> = self.copies(id)?.into_iter().map(|die| (die, 0)).collect();
+        while let Some((die, depth)) = open.pop() {
+            if depth > MAX_DEPTH {
+                return Err(Damage::at(die, "blocks without an end"));
+            }
+            let (unit, children) = self.children(die)?;
+            for entry in &children {
+                match entry.tag() {
+                    gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine => {
+                        open.push((die_at(unit, entry.offset())?, depth + 1))
+                    }
+                    gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site => {
+                        found.extend(self.unknown_call(unit, entry)?)
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
+    fn unknown_call(&self, unit: &Unit, entry: &Entry) -> Result<Option<Address>, Damage> {
+        let named = [gimli::DW_AT_call_origin, gimli::DW_AT_abstract_origin]
+            .into_iter()
+            .any(|origin| entry.attr_value(origin).is_some());
+        let tail = flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call);
+        let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
+        let (Some(value), false) = (after, named || tail) else { return Ok(None) };
+        let after = self.store.dwarf.attr_address(unit, value)?;
+        Ok(after.and_then(|after| self.elf.address(after)))
+    }
+
+    /// Address of the word with the return address of the frame that the address (in the object's one address space) is in.
+    /// Source: System V ABI, AMD64 supplement, 3.2.2. None where no frame description says it as plain operations.
+    pub(super) fn return_slot(&self, at: u64) -> Result<Option<Vec<Op>>, Damage> {
+        let FrameAddress::Ops(mut ops) = self.frames.address(&self.store, at, false)? else { return Ok(None) };
+        ops.extend([Op::Const(8), Op::Sub]);
+        Ok(Some(ops))
+    }
+
+    pub(super) fn read_labels(&self, id: FunctionId) -> Result<Vec<Label>, Damage> {
+        let mut labels = Vec::new();
+        for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
+            self.within(die, &mut |_, unit, entry| {
+                labels.extend(self.label(unit, entry)?);
+                Ok(())
+            })?;
+        }
+        labels.sort_by_key(|label: &Label| label.address);
+        labels.dedup();
+        Ok(labels)
+    }
+
+    /// Calls `see` with the function and the entries of its own code, in a body or an inlined copy: those directly in it, in its
+    /// blocks and in parts of it.
+    fn within(
+        &self,
+        copy: Die,
+        see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), Damage>,
+    ) -> Result<(), Damage> {
+        let (unit, entry) = self.store.entry(copy)?;
+        let function = self.store.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?.unwrap_or(copy);
+        self.within_block(FunctionId::of(function), copy, 0, see)
+    }
+
+    fn within_block(
+        &self,
+        function: FunctionId,
+        die: Die,
+        depth: usize,
+        see: &mut dyn FnMut(FunctionId, &Unit, &Entry) -> Result<(), Damage>,
+    ) -> Result<(), Damage> {
+        if depth > MAX_DEPTH {
+            return Err(Damage::at(die, "blocks without an end"));
+        }
+        let (unit, children) = self.children(die)?;
+        for entry in &children {
+            let is_part = self.is_part(function, unit, entry)?;
+            if !is_part {
+                see(function, unit, entry)?;
+            }
+            if is_part || entry.tag() == gimli::DW_TAG_lexical_block {
+                self.within_block(function, die_at(unit, entry.offset())?, depth + 1, see)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The call that an entry of the function's code is. That of a part of itself is none.
+    fn call(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<Option<Call>, Damage> {
+        let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
+        let origin = match entry.tag() {
+            gimli::DW_TAG_call_site => gimli::DW_AT_call_origin,
+            gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_GNU_call_site => gimli::DW_AT_abstract_origin,
+            _ => return Ok(None),
+        };
+        let tail = flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call);
+        let Some(origin) = self.store.reference_attr(unit, entry, origin)? else { return Ok(None) };
+        let Some(callee) = self.definition_of(origin)? else { return Ok(None) };
+        if inlined {
+            let address = self.instance_address(die_at(unit, entry.offset())?)?;
+            let copy = InlinedCode::of(die_at(unit, entry.offset())?);
+            return Ok(address.map(|address| Call { callee, address, inlined: Some(copy), tail: false }));
+        }
+        if callee == function && origin != callee.die() && self.is_body_of_part(origin)? {
+            return Ok(None);
+        }
+        let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
+        let after = match after {
+            Some(value) => self.store.dwarf.attr_address(unit, value)?,
+            None => None,
+        };
+        let at = after.and_then(|after| after.checked_sub(CALL_LENGTH)).filter(|at| self.elf.is_code(*at));
+        Ok(at.and_then(|at| self.elf.address(at)).map(|address| Call { callee, address, inlined: None, tail }))
+    }
+
+    fn is_body_of_part(&self, copy: Die) -> Result<bool, Damage> {
+        let chain = self.store.origins(copy)?;
+        let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry)).unwrap_or_default();
+        Ok(self.body(copy, &name)?.is_some_and(|body| body.is_part()))
+    }
+
+    /// The function that an entry names: itself, what it is a copy of, or the definition of what it declares.
+    fn definition_of(&self, die: Die) -> Result<Option<FunctionId>, Damage> {
+        let chain = self.store.origins(die)?;
+        let Some((last, unit, entry)) = chain.last() else { return Ok(None) };
+        if !flag(entry, gimli::DW_AT_declaration) {
+            return Ok(Some(FunctionId::of(*last)));
+        }
+        let Some(name) = self.store.name(unit, entry) else { return Ok(None) };
+        for function in self.try_index()?.functions_named(name.as_bytes()) {
+            let (_, entry) = self.store.entry(function.die)?;
+            if flag(&entry, gimli::DW_AT_external) {
+                return Ok(Some(FunctionId::of(function.die)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn label(&self, unit: &Unit, entry: &Entry) -> Result<Option<Label>, Damage> {
+        if entry.tag() != gimli::DW_TAG_label {
+            return Ok(None);
+        }
+        let Some(value) = entry.attr_value(gimli::DW_AT_low_pc) else { return Ok(None) };
+        let at = self.store.dwarf.attr_address(unit, value)?.filter(|at| self.elf.is_code(*at));
+        let Some(address) = at.and_then(|at| self.elf.address(at)) else { return Ok(None) };
+        let chain = self.store.origins(die_at(unit, entry.offset())?)?;
+        let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry));
+        let line = chain.iter().find_map(|(_, _, entry)| number(entry, gimli::DW_AT_decl_line)).unwrap_or(0) as u32;
+        Ok(name.map(|name| Label { name, line, address }))
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The canonical frame address at an address of the program, from `.debug_frame` or `.eh_frame`.
+
+use std::sync::OnceLock;
+
+use gimli::{BaseAddresses, CfaRule, CieOrFde, Expression, RegisterRule, UnwindContext, UnwindSection};
+
+use super::store::{Bytes, Damage, Store};
+use crate::facts::{Op, registers};
+
+/// The frame descriptions' ranges, read when first needed.
+#[derive(Default)]
+pub(super) struct Frames {
+    table: OnceLock<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    debug_frame: Vec<Range>,
+    eh_frame: Vec<Range>,
+}
+
+/// Sorted by start; `offset` is that of the description in its section.
+struct Range {
+    start: u64,
+    end: u64,
+    offset: usize,
+}
+
+pub(super) enum FrameAddress {
+    Ops(Vec<Op>),
+    Expression(Expression<Bytes>),
+    Unknown,
+}
+
+impl Frames {
+    /// `is_entry`: the address is a function's first.
+    pub fn address(&self, store: &Store, at: u64, is_entry: bool) -> Result<FrameAddress, Damage> {
+        if is_entry {
+            return Ok(FrameAddress::Ops(registers::frame_address_at_entry()));
+        }
+        let bases = bases(store);
+        let table = self.table(store);
+        if let Some(range) = find(&table.debug_frame, at) {
+            return rule(&store.debug_frame, &bases, range.offset.into(), at);
+        }
+        match find(&table.eh_frame, at) {
+            Some(range) => rule(&store.eh_frame, &bases, range.offset.into(), at),
+            None => Ok(FrameAddress::Unknown),
+        }
+    }
+}
+
+/// What is known of a caller's registers inside the function that it has called.
+pub(super) struct Unwound {
+    /// The canonical frame address: the caller's stack pointer where it goes on.
+    pub frame_address: Vec<Op>,
+    /// Values of registers that calls preserve, by DWARF number.
+    preserved: Vec<(u16, Vec<Op>)>,
+}
+
+impl Unwound {
+    /// The value that a register has when the function has returned; None: it is lost.
+    pub fn register(&self, number: u16) -> Option<&[Op]> {
+        if number == registers::STACK_POINTER {
+            return Some(&self.frame_address);
+        }
+        self.preserved.iter().find(|(register, _)| *register == number).map(|(_, ops)| ops.as_slice())
+    }
+}
+
+impl Frames {
+    /// None where no frame description covers the address, or only by expressions.
+    pub fn unwound(&self, store: &Store, at: u64) -> Result<Option<Unwound>, Damage> {
+        let bases = bases(store);
+        let table = self.table(store);
+        if let Some(range) = find(&table.debug_frame, at) {
+            return unwound(&store.debug_frame, &bases, range.offset.into(), at);
+        }
+        match find(&table.eh_frame, at) {
+            Some(range) => unwound(&store.eh_frame, &bases, range.offset.into(), at),
+            None => Ok(None),
+        }
+    }
+
+    /// The value that the stack or frame pointer has in a function's body, where it may not have it yet: by how far it will
+    /// be from the canonical frame address. None: nothing is known, or it is another register.
+    pub fn base_in_body(&self, store: &Store, at: u64, register: u16) -> Result<Option<Vec<Op>>, Damage> {
+        let bases = bases(store);
+        let table = self.table(store);
+        if let Some(range) = find(&table.debug_frame, at) {
+            return base_in_body(&store.debug_frame, &bases, range.offset.into(), at, register);
+        }
+        match find(&table.eh_frame, at) {
+            Some(range) => base_in_body(&store.eh_frame, &bases, range.offset.into(), at, register),
+            None => Ok(None),
+        }
+    }
+
+    fn table(&self, store: &Store) -> &Table {
+        let bases = bases(store);
+        self.table.get_or_init(|| Table {
+            debug_frame: ranges(&store.debug_frame, &bases),
+            eh_frame: ranges(&store.eh_frame, &bases),
+        })
+    }
+}
+
+fn base_in_body<S: UnwindSection<Bytes>>(
+    section: &S,
+    bases: &BaseAddresses,
+    offset: S::Offset,
+    at: u64,
+    register: u16,
+) -> Result<Option<Vec<Op>>, Damage> {
+    let description = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
+    let mut context = UnwindContext::new();
+    let mut rows = description.rows(section, bases, &mut context)?;
+    let (mut here, mut deepest, mut risen) = (None, 0, true);
+    while let Some(row) = rows.next_row()? {
+        let CfaRule::RegisterAndOffset { register: by, offset } = row.cfa() else { return Ok(None) };
+        if row.contains(at) {
+            here = Some((by.0, *offset));
+        }
+        if by.0 == register {
+            // Pushes and subtractions until the first that is taken back: the prologue.
+            risen &= *offset >= deepest;
+            if risen {
+                deepest = *offset;
+            }
+        }
+    }
+    // A frame that is found by the frame pointer has the old one and the return address above it (AMD64 supplement, 3.2.2).
+    let distance = if register == registers::FRAME_POINTER { 16 } else { deepest };
+    Ok(here
+        .filter(|(by, _)| matches!(*by, registers::STACK_POINTER | registers::FRAME_POINTER) && distance > 0)
+        .map(|(by, offset)| vec![Op::Register(by), Op::Const(offset.wrapping_sub(distance)), Op::Add]))
+}
+
+fn unwound<S: UnwindSection<Bytes>>(
+    section: &S,
+    bases: &BaseAddresses,
+    offset: S::Offset,
+    at: u64,
+) -> Result<Option<Unwound>, Damage> {
+    let description = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
+    let mut context = UnwindContext::new();
+    let row = description.unwind_info_for_address(section, bases, &mut context, at)?;
+    let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return Ok(None) };
+    let frame_address = vec![Op::Register(register.0), Op::Const(*offset), Op::Add];
+    let mut preserved = Vec::new();
+    for number in registers::PRESERVED {
+        let ops = match row.register(gimli::Register(number)) {
+            // What is not said of a register that calls preserve: it has not been touched.
+            None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => vec![Op::Register(number)],
+            Some(RegisterRule::Offset(offset)) => {
+                [frame_address.as_slice(), &[Op::Const(offset), Op::Add, Op::Deref(8)]].concat()
+            }
+            Some(RegisterRule::Register(other)) => vec![Op::Register(other.0)],
+            Some(_) => continue,
+        };
+        preserved.push((number, ops));
+    }
+    Ok(Some(Unwound { frame_address, preserved }))
+}
+
+fn bases(store: &Store) -> BaseAddresses {
+    match store.eh_frame_start {
+        Some(start) => BaseAddresses::default().set_eh_frame(start),
+        None => BaseAddresses::default(),
+    }
+}
+
+/// What can be read up to the first damage.
+fn ranges<S: UnwindSection<Bytes>>(section: &S, bases: &BaseAddresses) -> Vec<Range> {
+    let mut ranges = Vec::new();
+    let mut entries = section.entries(bases);
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else {
+            continue;
+        };
+        let Ok(description) = partial.parse(S::cie_from_offset) else {
+            continue;
+        };
+        let (start, end) = (description.initial_address(), description.end_address());
+        ranges.push(Range { start, end, offset: description.offset() });
+    }
+    ranges.sort_by_key(|range| range.start);
+    ranges
+}
+
+fn find(ranges: &[Range], at: u64) -> Option<&Range> {
+    let index = ranges.partition_point(|range| range.start <= at).checked_sub(1)?;
+    ranges.get(index).filter(|range| at < range.end)
+}
+
+fn rule<S: UnwindSection<Bytes>>(
+    section: &S,
+    bases: &BaseAddresses,
+    offset: S::Offset,
+    at: u64,
+) -> Result<FrameAddress, Damage> {
+    let description = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
+    let mut context = UnwindContext::new();
+    let row = description.unwind_info_for_address(section, bases, &mut context, at)?;
+    Ok(match row.cfa() {
+        CfaRule::RegisterAndOffset { register, offset } => {
+            FrameAddress::Ops(vec![Op::Register(register.0), Op::Const(*offset), Op::Add])
+        }
+        CfaRule::Expression(expression) => FrameAddress::Expression(expression.get(section)?),
+    })
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Functions: by name, file and line; where their code is, out of line and inlined.
+
+use std::sync::OnceLock;
+
+use gimli::AttributeValue;
+use rayon::prelude::*;
+
+use super::Dwarf;
+use super::function_table::FunctionTable;
+use super::scan::NamedFunction;
+use super::store::{Bytes, Damage, Die, Entry, Store, Unit, flag, number};
+use crate::error::Error;
+use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
+use crate::object::{Address, Symbol};
+use crate::tables::cached;
+use spile_base::glob;
+
+/// So many functions at once are worth reading all of them: the table is stored.
+const MANY: usize = 1000;
+
+/// What one pass over a whole unit finds.
+#[derive(Default)]
+struct UnitInstances {
+    /// Inlined instances: (origin, instance), sorted.
+    inlined: Vec<(Die, Die)>,
+    /// Functions that are in no other, sorted.
+    subprograms: Vec<Die>,
+}
+
+/// The inlined instances of each unit, read when first asked for.
+pub(super) struct Instances {
+    units: Vec<OnceLock<Result<UnitInstances, Damage>>>,
+    /// Those of all units, sorted: where they may be in another unit than their function.
+    all: OnceLock<Result<Vec<(Die, Die)>, Damage>>,
+}
+
+impl Instances {
+    pub fn new(units: usize) -> Instances {
+        Instances { units: (0..units).map(|_| OnceLock::new()).collect(), all: OnceLock::new() }
+    }
+
+    fn unit(&self, store: &Store, slot: usize) -> Result<&UnitInstances, Damage> {
+        let cell = self.units.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+        cell.get_or_init(|| scan_instances(store, slot)).as_ref().map_err(Clone::clone)
+    }
+
+    fn all(&self, store: &Store) -> Result<&Vec<(Die, Die)>, Damage> {
+        let collect = || -> Result<Vec<(Die, Die)>, Damage> {
+            let units = (0..self.units.len()).into_par_iter().map(|slot| Ok(self.unit(store, slot)?.inlined.clone()));
+            let mut all: Vec<(Die, Die)> = units.collect::<Result<Vec<_>, Damage>>()?.into_iter().flatten().collect();
+            all.par_sort_unstable();
+            Ok(all)
+        };
+        self.all.get_or_init(collect).as_ref().map_err(Clone::clone)
+    }
+
+    /// The outermost functions of a unit.
+    pub fn subprograms(&self, store: &Store, slot: usize) -> Result<&[Die], Damage> {
+        Ok(&self.unit(store, slot)?.subprograms)
+    }
+}
+
+impl Dwarf {
+    /// Functions that fit, in the order of their names and then of the units.
+    pub(super) fn functions_like(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
+        let index = self.index()?;
+        let named: Vec<NamedFunction> = if glob::is_pattern(&pattern.name) {
+            let fits = |function: &NamedFunction| {
+                std::str::from_utf8(function.name).is_ok_and(|name| glob::matches(&pattern.name, name))
+            };
+            index.functions().filter(fits).collect()
+        } else {
+            index.functions_named(pattern.name.as_bytes()).collect()
+        };
+        if named.len() >= MANY {
+            self.read_all()?;
+        }
+        let Some(file) = &pattern.file else {
+            return Ok(named.into_iter().map(|function| FunctionId::of(function.die)).collect());
+        };
+        let (store, table) = (&self.store, self.function_table());
+        let fits = |function: &NamedFunction| -> bool {
+            if let Some(path) = table.and_then(|table| table.file(function.die)) {
+                return path_fits(file, path);
+            }
+            let unit = store.unit_of(function.die);
+            let path = unit.ok().and_then(|unit| store.file_name(unit, function.file.into()));
+            path.is_some_and(|path| path_fits(file, &path))
+        };
+        Ok(named.into_par_iter().filter(fits).map(|function| FunctionId::of(function.die)).collect())
+    }
+
+    pub(super) fn describe(&self, id: FunctionId) -> Result<Function, Error> {
+        match self.function_table().and_then(|table| table.function(&self.elf, id)) {
+            Some(function) => Ok(function),
+            None => self.read_function(id).map_err(|damage| self.failed(damage)),
+        }
+    }
+
+    /// The table of all functions, if an earlier run has stored it or this one has made it.
+    fn function_table(&self) -> Option<&FunctionTable> {
+        let cached = self.cached_functions.get_or_init(|| FunctionTable::find(&self.elf, self.cache.as_deref()));
+        cached.as_ref().or_else(|| self.all_functions.get())
+    }
+
+    /// Reads all functions, where that is worth while; they are stored for the next time.
+    fn read_all(&self) -> Result<(), Error> {
+        if self.function_table().is_some() || !cached::is_large(&self.elf) {
+            return Ok(());
+        }
+        let mut ids: Vec<FunctionId> = self.index()?.functions().map(|function| FunctionId::of(function.die)).collect();
+        ids.par_sort_unstable();
+        let functions: Result<Vec<Function>, Damage> = ids.par_iter().map(|id| self.read_function(*id)).collect();
+        let functions = functions.map_err(|damage| self.failed(damage))?;
+        if let Some(table) = FunctionTable::make(&self.elf, self.cache.as_deref(), &ids, &functions) {
+            let _ = self.all_functions.set(table);
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_function(&self, id: FunctionId) -> Result<Function, Damage> {
+        let chain = self.store.origins(id.die())?;
+        let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry)).unwrap_or_default();
+        let file = chain.iter().find_map(|(_, unit, entry)| decl_file(&self.store, unit, entry)).unwrap_or_default();
+        let line = chain.iter().find_map(|(_, _, entry)| number(entry, gimli::DW_AT_decl_line)).unwrap_or(0);
+        let external = chain.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
+        let mut return_type = None;
+        for (_, unit, entry) in &chain {
+            return_type = return_type.or(self.type_of(unit, entry)?);
+        }
+        let mut bodies = Vec::new();
+        for die in self.copies(id)? {
+            bodies.extend(self.body(die, &name)?);
+        }
+        bodies.sort_by_key(|body| (body.is_part(), body.entry));
+        bodies.dedup_by_key(|body| body.entry);
+        // A weak function that another one replaces: its code has been linked, but has lost its name and is never run.
+        bodies.retain(|body| body.symbol.is_some() || !self.has_symbol(&name));
+        let mut inlined = Vec::new();
+        for die in self.instances_of(id)? {
+            let address = self.instance_address(die)?;
+            inlined.extend(address.map(|address| InlinedInstance { address }));
+        }
+        inlined.sort();
+        inlined.dedup();
+        if bodies.is_empty() && inlined.is_empty() {
+            bodies.extend(self.body_by_symbol(&name)?);
+        }
+        Ok(Function { name, file, line: line as u32, external, return_type, bodies, inlined })
+    }
+
+    /// The entries that may have the function's out-of-line code: its own, and those it is the origin of.
+    pub(super) fn copies(&self, id: FunctionId) -> Result<Vec<Die>, Damage> {
+        let index = self.try_index()?;
+        Ok(std::iter::once(id.die()).chain(index.copies_of(id.die())).collect())
+    }
+
+    /// Whether an entry directly in the function's code is of a part of it that gcc has split off (`-fpartial-inlining`) and put
+    /// back where it was: no call is made for that, and its variables are the function's.
+    pub(super) fn is_part(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<bool, Damage> {
+        if entry.tag() != gimli::DW_TAG_inlined_subroutine {
+            return Ok(false);
+        }
+        let origin = self.store.reference_attr(unit, entry, gimli::DW_AT_abstract_origin)?;
+        Ok(origin == Some(function.die()) && is_called_at_its_declaration(&self.store, entry, function.die())?)
+    }
+
+    /// The entries of the function's inlined instances, without parts of it within itself.
+    pub(super) fn instances_of(&self, id: FunctionId) -> Result<Vec<Die>, Damage> {
+        let own = self.store.slot_of(id.die())?;
+        if !self.try_index()?.crosses_units {
+            return Ok(self.instances.unit(&self.store, own)?.inlined.of(id.die()));
+        }
+        Ok(self.instances.all(&self.store)?.of(id.die()))
+    }
+
+    pub(super) fn body(&self, die: Die, function: &str) -> Result<Option<Body>, Damage> {
+        let (unit, entry) = self.store.entry(die)?;
+        let ranges = self.code_ranges(unit, &entry)?;
+        let Some(first) = ranges.first() else {
+            return Ok(None);
+        };
+        let named = entry_address(&self.store, unit, &entry)?;
+        // Without DW_AT_entry_pc: the part with the unlikely code may come first.
+        let start = match named.filter(|at| ranges.iter().any(|range| range.start == *at)) {
+            Some(at) => at,
+            None => ranges.iter().find(|range| !self.is_cold(range.start)).unwrap_or(first).start,
+        };
+        let Some(address) = self.elf.address(start) else {
+            return Ok(None);
+        };
+        let size = ranges.iter().find(|range| range.start == start).map_or(0, |range| range.end - range.start);
+        let others = ranges.iter().filter(|range| range.start != start);
+        let other_parts =
+            others.filter_map(|range| Some((self.elf.address(range.start)?, range.end - range.start))).collect();
+        Ok(Some(Body { entry: address, size, symbol: self.symbol_at(start, function), other_parts }))
+    }
+
+    fn has_symbol(&self, name: &str) -> bool {
+        self.elf.symbols_named(name).is_ok_and(|mut symbols| symbols.next().is_some())
+    }
+
+    /// gcc merges functions of equal code (`-fipa-icf`) and leaves those that call the other one without ranges: their
+    /// code is known by the symbol alone, if no other function of the name has it.
+    fn body_by_symbol(&self, name: &str) -> Result<Option<Body>, Damage> {
+        let Ok(symbols) = self.elf.symbols_named(name) else { return Ok(None) };
+        let symbols: Vec<Symbol> = symbols.filter(|symbol| symbol.function && self.elf.is_code(symbol.at)).collect();
+        let [symbol] = symbols.as_slice() else { return Ok(None) };
+        for other in self.try_index()?.functions_named(name.as_bytes()) {
+            for die in self.copies(FunctionId::of(other.die))? {
+                let (unit, entry) = self.store.entry(die)?;
+                if self.code_ranges(unit, &entry)?.iter().any(|range| range.contains(&symbol.at)) {
+                    return Ok(None);
+                }
+            }
+        }
+        let Some(entry) = self.elf.address(symbol.at) else { return Ok(None) };
+        Ok(Some(Body { entry, size: symbol.size, symbol: Some(name.to_string()), other_parts: Vec::new() }))
+    }
+
+    fn is_cold(&self, at: u64) -> bool {
+        let here = |symbol: &Symbol| symbol.at == at;
+        self.elf
+            .symbols_before(at)
+            .is_ok_and(|mut symbols| symbols.next().filter(here).is_some_and(|symbol| symbol.name.contains(".cold")))
+    }
+
+    /// Of the symbols at the address: the function's own name, a clone's, a global one, or any.
+    fn symbol_at(&self, at: u64, function: &str) -> Option<String> {
+        let rank = |symbol: &Symbol| {
+            let own = symbol.name == function;
+            let clone = symbol.name.strip_prefix(function).is_some_and(|rest| rest.starts_with('.'));
+            (own, clone, symbol.function, symbol.global)
+        };
+        let here = self.elf.symbols_before(at).ok()?.take_while(|symbol| symbol.at == at);
+        here.max_by_key(rank).map(|symbol| symbol.name.to_string())
+    }
+
+    /// The ranges of code of an entry that are in sections with code, in the order given.
+    pub(super) fn code_ranges(&self, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, Damage> {
+        let mut ranges = read_ranges(&self.store, unit, entry)?;
+        ranges.retain(|range| self.elf.is_code(range.start));
+        Ok(ranges)
+    }
+
+    pub(super) fn instance_address(&self, die: Die) -> Result<Option<Address>, Damage> {
+        let (unit, entry) = self.store.entry(die)?;
+        let ranges = self.code_ranges(unit, &entry)?;
+        let lowest = ranges.iter().map(|range| range.start).min();
+        let named = entry_address(&self.store, unit, &entry)?.filter(|at| self.elf.is_code(*at));
+        Ok(named.or(lowest).and_then(|at| self.elf.address(at)))
+    }
+}
+
+trait Of {
+    fn of(&self, origin: Die) -> Vec<Die>;
+}
+
+impl Of for Vec<(Die, Die)> {
+    fn of(&self, origin: Die) -> Vec<Die> {
+        let start = self.partition_point(|(of, _)| *of < origin);
+        self[start..].iter().take_while(|(of, _)| *of == origin).map(|(_, instance)| *instance).collect()
+    }
+}
+
+/// All inlined instances of a unit.
+fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, Damage> {
+    let slot = &store.slots[slot];
+    let abbreviations = store.sections(Die(slot.start)).abbreviations(&slot.header)?;
+    let failed = |error: gimli::Error| Damage::at(Die(slot.start), error.to_string());
+    let mut raw = slot.header.entries_raw(&abbreviations, None).map_err(failed)?;
+    let mut found = UnitInstances::default();
+    // Of the subprogram that the entries are in, if they are in one.
+    let mut around: Option<isize> = None;
+    // The functions that the entry is in, the innermost last: at which depth, and whose code.
+    let mut inside: Vec<(isize, Die)> = Vec::new();
+    while !raw.is_empty() {
+        let (depth, die) = (raw.next_depth(), Die(slot.start.saturating_add(raw.next_offset().0 as u32)));
+        let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
+            continue;
+        };
+        let tag = abbreviation.tag();
+        if tag == gimli::DW_TAG_subprogram && around.is_none_or(|outer| depth <= outer) {
+            found.subprograms.push(die);
+            around = Some(depth);
+        }
+        if tag != gimli::DW_TAG_inlined_subroutine && tag != gimli::DW_TAG_subprogram {
+            raw.skip_attributes(abbreviation.attributes()).map_err(failed)?;
+            continue;
+        }
+        let mut origin = None;
+        for spec in abbreviation.attributes() {
+            let value = raw.read_attribute(*spec).map_err(failed)?.value();
+            if spec.name() == gimli::DW_AT_abstract_origin {
+                origin = store.target(Die(slot.start), value).map(|(origin, _)| origin);
+            }
+        }
+        inside.truncate(inside.partition_point(|(outer, _)| *outer < depth));
+        if let Some(origin) = origin.filter(|_| tag == gimli::DW_TAG_inlined_subroutine) {
+            let is_own = inside.last().is_some_and(|(_, function)| *function == origin);
+            if !is_own || !is_called_at_its_declaration(store, &store.entry(die)?.1, origin)? {
+                found.inlined.push((origin, die));
+            }
+        }
+        inside.push((depth, origin.unwrap_or(die)));
+    }
+    found.inlined.sort_unstable();
+    Ok(found)
+}
+
+/// What gcc says of the call of a part that it has split off: no call in the source is where the function is declared.
+fn is_called_at_its_declaration(store: &Store, call: &Entry, function: Die) -> Result<bool, Damage> {
+    let chain = store.origins(function)?;
+    let declared = |name| chain.iter().find_map(|(_, _, entry)| number(entry, name));
+    let same = |called, name| number(call, called) == declared(name);
+    Ok(declared(gimli::DW_AT_decl_line).is_some()
+        && same(gimli::DW_AT_call_line, gimli::DW_AT_decl_line)
+        && same(gimli::DW_AT_call_column, gimli::DW_AT_decl_column))
+}
+
+fn decl_file(store: &Store, unit: &Unit, entry: &Entry) -> Option<String> {
+    let AttributeValue::FileIndex(index) = entry.attr_value(gimli::DW_AT_decl_file)? else {
+        return None;
+    };
+    store.file_name(unit, index)
+}
+
+/// DW_AT_entry_pc, an address or (DWARF 5, 2.18) a distance from the lowest; then DW_AT_low_pc.
+fn entry_address(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<u64>, Damage> {
+    let low = match entry.attr_value(gimli::DW_AT_low_pc) {
+        Some(value) => store.dwarf.attr_address(unit, value)?,
+        None => None,
+    };
+    let Some(value) = entry.attr_value(gimli::DW_AT_entry_pc) else {
+        return Ok(low);
+    };
+    if let Some(at) = store.dwarf.attr_address(unit, value)? {
+        return Ok(Some(at));
+    }
+    let base = match low {
+        Some(low) => Some(low),
+        None => read_ranges(store, unit, entry)?.first().map(|range| range.start),
+    };
+    Ok(base.and_then(|base| base.checked_add(value.udata_value()?)))
+}
+
+/// Inlined code, or a block of a function: no compiler writes one of those that has no code with ranges.
+fn is_inside_function(entry: &Entry) -> bool {
+    matches!(entry.tag(), gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block)
+}
+
+/// The entry's ranges that are not empty. gimli's own way adds without looking for overflow.
+pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<Vec<std::ops::Range<u64>>, Damage> {
+    /// No function has so many parts.
+    const MAX_RANGES: usize = 1 << 16;
+    let mut ranges = Vec::new();
+    let address = |value: AttributeValue<Bytes>| store.dwarf.attr_address(unit, value);
+    if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {
+        let Some(offset) = store.dwarf.attr_ranges_offset(unit, value)? else {
+            return Ok(ranges);
+        };
+        let mut list = store.dwarf.ranges(unit, offset)?;
+        let mut first = list.next()?;
+        if first.is_none() && is_inside_function(entry) && unit.header.version() < 5 {
+            // gcc writes what is empty too. At the start of its unit that is a pair of zeros, which is how lists end (DWARF 4, 2.17.3).
+            let pair = 2 * usize::from(unit.header.address_size());
+            list = store.dwarf.ranges(unit, gimli::RangeListsOffset(offset.0.saturating_add(pair)))?;
+            first = list.next()?;
+        }
+        while let Some(range) = first {
+            if range.begin < range.end && ranges.len() < MAX_RANGES {
+                ranges.push(range.begin..range.end);
+            }
+            first = list.next()?;
+        }
+        return Ok(ranges);
+    }
+    let (Some(low), Some(high)) = (entry.attr_value(gimli::DW_AT_low_pc), entry.attr_value(gimli::DW_AT_high_pc))
+    else {
+        return Ok(ranges);
+    };
+    let Some(low) = address(low)? else {
+        return Ok(ranges);
+    };
+    let high = match address(high)? {
+        Some(high) => Some(high),
+        None => high.udata_value().and_then(|size| low.checked_add(size)),
+    };
+    ranges.extend(high.filter(|high| low < *high).map(|high| low..high));
+    Ok(ranges)
+}

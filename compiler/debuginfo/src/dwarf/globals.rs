@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Variables outside functions, by name, and the numbers that enumerators stand for.
+
+use gimli::AttributeValue;
+
+use super::Dwarf;
+use super::scope::{Declared, Scopes};
+use super::store::{Damage, Die, flag};
+use crate::error::Error;
+use crate::facts::{Unavailable, path_fits};
+use crate::source::{Found, GlobalPattern};
+
+impl Dwarf {
+    /// The variable that fits; an external one comes before a static one.
+    pub(super) fn find_global(&self, GlobalPattern { name, file, external }: GlobalPattern) -> Result<Found, Error> {
+        let found = self.find_named_global(name, file, external).map_err(|damage| self.failed(damage))?;
+        if found != Err(Unavailable::Unknown) || file.is_some() {
+            return Ok(found);
+        }
+        // A name that the linker gave a variable besides its own (`jiffies = jiffies_64;` in vmlinux.lds.S).
+        for other in self.same_place(name)? {
+            let found = self.find_named_global(&other, None, external).map_err(|damage| self.failed(damage))?;
+            if found != Err(Unavailable::Unknown) {
+                return Ok(found);
+            }
+        }
+        Ok(Err(Unavailable::Unknown))
+    }
+
+    /// The other names of the symbol's address; none where it is a function.
+    fn same_place(&self, name: &str) -> Result<Vec<String>, Error> {
+        let Some(symbol) = self.elf.symbols_named(name)?.next().filter(|symbol| !symbol.function) else {
+            return Ok(Vec::new());
+        };
+        let there = self.elf.symbols_before(symbol.at)?.take_while(|other| other.at == symbol.at);
+        Ok(there.map(|other| other.name.to_string()).filter(|other| other != name).collect())
+    }
+
+    /// `only`: no static one.
+    fn find_named_global(&self, name: &str, file: Option<&str>, only: bool) -> Result<Found, Damage> {
+        let mut best: Option<(bool, Die)> = None;
+        for die in self.try_index()?.variables_named(name.as_bytes()) {
+            let (unit, entry) = self.store.entry(die)?;
+            if let Some(pattern) = file {
+                let path = unit.name.as_ref().map(|name| String::from_utf8_lossy(name.slice()).into_owned());
+                if !path.is_some_and(|path| path_fits(pattern, &path)) {
+                    continue;
+                }
+            }
+            if flag(&entry, gimli::DW_AT_declaration) || !self.has_place(die)? {
+                continue;
+            }
+            let external = self.store.origins(die)?.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
+            if (external || !only) && best.is_none_or(|(before, _)| external && !before) {
+                best = Some((external, die));
+            }
+        }
+        let Some((_, die)) = best else { return Ok(Err(Unavailable::Unknown)) };
+        let origins = self.store.origins(die)?;
+        let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram: None, is_entry: false };
+        self.locate(&Declared { name: name.to_string(), parameter: false, origins }, &scopes, 0)
+    }
+
+    fn has_place(&self, die: Die) -> Result<bool, Damage> {
+        let origins = self.store.origins(die)?;
+        let placed = |attribute| origins.iter().any(|(_, _, entry)| entry.attr_value(attribute).is_some());
+        Ok(placed(gimli::DW_AT_location) || placed(gimli::DW_AT_const_value))
+    }
+
+    /// The value of the enumerator of that name, in whichever enumeration it is.
+    pub(super) fn find_enumerator(&self, name: &str) -> Result<Option<i64>, Damage> {
+        for slot in 0..self.store.slots.len() {
+            let unit = self.store.unit(slot)?;
+            let mut entries = unit.entries();
+            while let Some(entry) = entries.next_dfs()? {
+                if entry.tag() != gimli::DW_TAG_enumerator {
+                    continue;
+                }
+                let Some(value) = entry.attr_value(gimli::DW_AT_name) else { continue };
+                if self.store.string(unit, value) != Some(name.as_bytes()) {
+                    continue;
+                }
+                let number = entry.attr_value(gimli::DW_AT_const_value).and_then(|value| match value {
+                    AttributeValue::Udata(value) => Some(value as i64),
+                    value => value.sdata_value(),
+                });
+                return Ok(number);
+            }
+        }
+        Ok(None)
+    }
+}

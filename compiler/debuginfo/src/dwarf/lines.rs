@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Which source line an address is of, and where the statements of a function begin: `.debug_line`.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::Dwarf;
+use super::store::{Damage, Die, Store, Unit};
+use crate::facts::{FunctionId, Statement};
+
+/// Addresses of one line.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub range: Range<u64>,
+    /// Number of the file in the unit's line table.
+    pub file: u64,
+    pub line: u32,
+    /// A breakpoint for the line is well placed at the start (DWARF 5, 6.2.2).
+    pub is_statement: bool,
+}
+
+/// For each unit its rows, sorted by address; read when first asked for.
+pub(super) struct Lines(Vec<OnceLock<Vec<Row>>>);
+
+impl Lines {
+    pub fn new(units: usize) -> Lines {
+        Lines((0..units).map(|_| OnceLock::new()).collect())
+    }
+
+    /// What can be read of the unit's line table.
+    pub fn rows(&self, store: &Store, slot: usize) -> Result<&[Row], Damage> {
+        let cell = self.0.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+        let unit = store.unit(slot)?;
+        Ok(cell.get_or_init(|| read_rows(unit)))
+    }
+}
+
+pub(super) fn read_rows(unit: &Unit) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let Some(program) = unit.line_program.clone() else { return rows };
+    let mut program = program.rows();
+    let mut open: Option<Row> = None;
+    // Damage ends the table: what comes before it is good.
+    while let Ok(Some((_, row))) = program.next_row() {
+        let at = row.address();
+        if let Some(mut before) = open.take() {
+            // Empty where several statements begin at one address.
+            before.range.end = at.max(before.range.start);
+            rows.push(before);
+        }
+        if !row.end_sequence() {
+            let line = row.line().map_or(0, |line| line.get().min(u64::from(u32::MAX)) as u32);
+            open = Some(Row { range: at..at, file: row.file_index(), line, is_statement: row.is_stmt() });
+        }
+    }
+    rows.sort_by_key(|row| row.range.start);
+    rows
+}
+
+impl Dwarf {
+    pub(super) fn read_statements(&self, id: FunctionId) -> Result<Vec<Statement>, Damage> {
+        let mut statements = Vec::new();
+        for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
+            statements.extend(self.statements_of(die)?);
+        }
+        statements.sort_by_key(|statement| statement.address);
+        statements.dedup();
+        Ok(statements)
+    }
+
+    /// The same of one body or inlined copy, in the order of its parts.
+    pub(super) fn statements_of(&self, die: Die) -> Result<Vec<Statement>, Damage> {
+        let (unit, entry) = self.store.entry(die)?;
+        let mut found: Vec<&Row> = Vec::new();
+        let rows = self.lines.rows(&self.store, self.store.slot_of(die)?)?;
+        for range in self.code_ranges(unit, &entry)? {
+            let first = rows.partition_point(|row| row.range.start < range.start);
+            let inside = rows.get(first..).unwrap_or_default().iter().take_while(|row| row.range.start < range.end);
+            found.extend(inside.filter(|row| row.line > 0));
+        }
+        // A line of which no row begins a statement is still a line with code, that debuggers and SystemTap can name.
+        let begun: HashSet<(u64, u32)> =
+            found.iter().filter(|row| row.is_statement).map(|row| (row.file, row.line)).collect();
+        found.retain(|row| row.is_statement || !begun.contains(&(row.file, row.line)));
+        let mut files: HashMap<u64, String> = HashMap::new();
+        let mut statements = Vec::new();
+        for row in found {
+            let Some(address) = self.elf.address(row.range.start) else { continue };
+            let file =
+                files.entry(row.file).or_insert_with(|| self.store.file_name(unit, row.file).unwrap_or_default());
+            statements.push(Statement { address, file: file.clone(), line: row.line });
+        }
+        Ok(statements)
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! DWARF: functions, their variables, where those are, and their types, of one object.
+//!
+//! [`Dwarf::open`] looks at the units' headers. The first question by name makes an index of all top-level names, in
+//! parallel; everything else parses the units that it needs. Answers are owned values.
+//!
+//! Damaged files give an [`Error`], or less than there should be; loops and nesting in them are bounded.
+
+mod callers;
+mod calls;
+mod elsewhere;
+mod export;
+mod frame;
+mod function_table;
+mod functions;
+mod globals;
+mod index;
+mod line_table;
+mod lines;
+mod location;
+mod scan;
+mod scope;
+mod shared;
+mod source;
+mod store;
+mod types;
+mod variables;
+
+use std::sync::{Arc, OnceLock};
+
+use callers::Callers;
+use frame::Frames;
+use function_table::FunctionTable;
+use functions::Instances;
+use index::Index;
+use lines::Lines;
+use spile_base::cache::Cache;
+use store::{Damage, Die, Store};
+
+use crate::error::Error;
+use crate::facts::{FunctionId, InlinedCode, TypeId};
+use crate::object::Elf;
+
+/// The DWARF of one object.
+pub(crate) struct Dwarf {
+    store: Store,
+    elf: Arc<Elf>,
+    frames: Frames,
+    index: OnceLock<Result<Index, Damage>>,
+    /// All functions, as an earlier run has put them into the cache.
+    cached_functions: OnceLock<Option<FunctionTable>>,
+    /// All functions, as this run has read them.
+    all_functions: OnceLock<FunctionTable>,
+    cache: Option<Arc<Cache>>,
+    instances: Instances,
+    callers: Callers,
+    lines: Lines,
+}
+
+impl Dwarf {
+    /// Fails with [`Error::NoDwarf`] where the object has none. `cache`: where tables are stored from run to run.
+    pub fn open(elf: Arc<Elf>, cache: Option<Arc<Cache>>) -> Result<Dwarf, Error> {
+        let store = Store::new(&elf)?;
+        let units = store.slots.len();
+        Ok(Dwarf {
+            store,
+            elf,
+            frames: Frames::default(),
+            index: OnceLock::new(),
+            cached_functions: OnceLock::new(),
+            all_functions: OnceLock::new(),
+            cache,
+            instances: Instances::new(units),
+            callers: Callers::new(units),
+            lines: Lines::new(units),
+        })
+    }
+
+    fn try_index(&self) -> Result<&Index, Damage> {
+        self.index
+            .get_or_init(|| Index::open(&self.store, &self.elf, self.cache.as_deref()))
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    fn index(&self) -> Result<&Index, Error> {
+        self.try_index().map_err(|damage| self.failed(damage))
+    }
+
+    fn failed(&self, damage: Damage) -> Error {
+        store::damaged(&self.elf, damage)
+    }
+}
+
+/// For tests of the whole crate.
+#[cfg(test)]
+impl Dwarf {
+    /// Whether the table of all functions has been found or made.
+    pub fn has_function_table(&self) -> bool {
+        self.cached_functions.get().is_some_and(Option::is_some) || self.all_functions.get().is_some()
+    }
+
+    /// The function by its entry, not by the table.
+    pub fn read_entry(&self, id: FunctionId) -> crate::facts::Function {
+        self.read_function(id).expect("is whole")
+    }
+
+    /// How many parts of the function stand in its out-of-line copy.
+    pub fn parts_of_body(&self, id: FunctionId) -> usize {
+        let (unit, children) = self.children(self.copies(id).expect("is whole")[1]).expect("is whole");
+        children.iter().filter(|entry| self.is_part(id, unit, entry).expect("is whole")).count()
+    }
+}
+
+impl FunctionId {
+    fn of(die: Die) -> FunctionId {
+        FunctionId(die.0)
+    }
+
+    fn die(self) -> Die {
+        Die(self.0)
+    }
+}
+
+impl InlinedCode {
+    fn of(die: Die) -> InlinedCode {
+        InlinedCode(die.0)
+    }
+
+    fn die(self) -> Die {
+        Die(self.0)
+    }
+}
+
+impl TypeId {
+    fn of(die: Die) -> TypeId {
+        TypeId::new(die.0)
+    }
+
+    fn die(self) -> Die {
+        Die(self.number)
+    }
+}

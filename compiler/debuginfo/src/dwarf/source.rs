@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The answers of DWARF.
+
+use std::sync::Arc;
+
+use super::Dwarf;
+use super::store::Damage;
+use crate::error::Error;
+use crate::facts::{
+    Call, Elsewhere, Extent, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, Statement, Type, TypeId,
+    TypeTag, Variable,
+};
+use crate::object::{Address, Elf, Reserved};
+use crate::source::{Form, Found, GlobalPattern, Source};
+
+impl Dwarf {
+    /// What is read, with the file's name where that is damaged.
+    fn read<T>(&self, result: Result<T, Damage>) -> Result<T, Error> {
+        result.map_err(|damage| self.failed(damage))
+    }
+}
+
+impl Source for Dwarf {
+    fn form(&self) -> Form {
+        Form::Dwarf
+    }
+
+    fn elf(&self) -> &Arc<Elf> {
+        &self.elf
+    }
+
+    fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
+        self.functions_like(pattern)
+    }
+
+    fn function_names(&self) -> Result<Vec<String>, Error> {
+        let functions = self.index()?.functions();
+        let mut names: Vec<String> =
+            functions.map(|function| String::from_utf8_lossy(function.name).into_owned()).collect();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn function(&self, id: FunctionId) -> Result<Function, Error> {
+        self.describe(id)
+    }
+
+    fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error> {
+        self.read(self.read_parameters(id))
+    }
+
+    fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Found, Error> {
+        self.read(self.find_variable(id, at, name))
+    }
+
+    fn read_type(&self, id: TypeId, extent: Extent) -> Result<Type, Error> {
+        self.read(self.read_as(id, extent))
+    }
+
+    fn find_type(&self, tag: TypeTag, name: &str) -> Result<Option<TypeId>, Error> {
+        Ok(self.index()?.type_named(tag, name.as_bytes()).map(TypeId::of))
+    }
+
+    fn enumerator(&self, name: &str) -> Result<Option<i64>, Error> {
+        self.read(self.find_enumerator(name))
+    }
+
+    fn locals(&self, id: FunctionId, at: Address) -> Result<Vec<Variable>, Error> {
+        self.read(self.read_locals(id, at))
+    }
+
+    fn elsewhere(&self, id: FunctionId, at: Address, name: &str) -> Result<Elsewhere, Error> {
+        self.read(self.find_elsewhere(id, at, name))
+    }
+
+    fn global(&self, pattern: GlobalPattern) -> Result<Found, Error> {
+        self.find_global(pattern)
+    }
+
+    /// Tail calls are left out: nothing tells how long their instruction is.
+    fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
+        let read = || self.calls_within(self.copies(id)?.into_iter().chain(self.instances_of(id)?));
+        self.read(read())
+    }
+
+    fn calls_of_bodies(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
+        let read = || self.calls_within(self.copies(id)?);
+        self.read(read())
+    }
+
+    fn calls_of_copy(&self, copy: InlinedCode) -> Result<Vec<Call>, Error> {
+        self.read(self.calls_within([copy.die()]))
+    }
+
+    fn returns_of_unknown_calls(&self, id: FunctionId) -> Result<Vec<Address>, Error> {
+        self.read(self.read_returns_of_unknown_calls(id))
+    }
+
+    fn return_address(&self, at: Address) -> Result<Option<Vec<Op>>, Error> {
+        self.read(self.elf.flat(at).map_or(Ok(None), |at| self.return_slot(at)))
+    }
+
+    fn labels(&self, id: FunctionId) -> Result<Vec<Label>, Error> {
+        self.read(self.read_labels(id))
+    }
+
+    fn statements(&self, id: FunctionId) -> Result<Vec<Statement>, Error> {
+        self.read(self.read_statements(id))
+    }
+
+    fn line_table(&self) -> Result<Option<Vec<u8>>, Error> {
+        self.packed_lines().map(Some)
+    }
+
+    fn export(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Error> {
+        self.export_index(reserved)
+    }
+}

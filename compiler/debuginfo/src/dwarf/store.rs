@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The DWARF of one object, and its units, each parsed when first asked for.
+//!
+//! An entry (DIE) is known by its offset in `.debug_info`, [`Die`]. gimli's values borrow the sections' bytes; here they
+//! are kept together with those bytes, in one value that can be shared among threads.
+
+use std::sync::{Arc, OnceLock};
+
+use gimli::{AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, Section, SectionId, UnitOffset};
+
+use spile_abi::budget::Exceeded;
+
+use super::shared;
+use crate::error::Error;
+use crate::facts::MAX_CHAIN;
+use crate::object::{Contents, Elf};
+
+/// Bytes of a section. `'static` is true only as long as the [`Store`] that gave them lives: it must not get out of
+/// `debuginfo`, whose public values are all owned.
+pub(super) type Bytes = EndianSlice<'static, LittleEndian>;
+pub(super) type Unit = gimli::Unit<Bytes>;
+pub(super) type Entry = gimli::DebuggingInformationEntry<Bytes>;
+
+/// Offset of an entry in `.debug_info`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Die(pub u32);
+
+/// Bytes of a name or path that are read: thousands of entries may name one text of a megabyte.
+const MAX_TEXT: usize = 4096;
+
+/// One unit's header, and the unit when it has been parsed.
+pub(super) struct Slot {
+    pub header: gimli::UnitHeader<Bytes>,
+    /// Its range in `.debug_info`.
+    pub start: u32,
+    pub end: u32,
+    unit: OnceLock<Result<Unit, gimli::Error>>,
+}
+
+/// What may be used from many threads at once.
+pub(super) struct Store {
+    pub dwarf: gimli::Dwarf<Bytes>,
+    pub debug_frame: gimli::DebugFrame<Bytes>,
+    pub eh_frame: gimli::EhFrame<Bytes>,
+    pub eh_frame_start: Option<u64>,
+    pub slots: Vec<Slot>,
+    /// Entries that several files share lie in another one (`.gnu_debugaltlink`): its sections, and its file. Its entries
+    /// are numbered as if they followed this file's own.
+    shared: Option<(Arc<gimli::Dwarf<Bytes>>, Arc<Elf>)>,
+    /// The number of the first shared entry.
+    shared_start: usize,
+    /// What `Bytes` point into, apart from the files themselves.
+    _owned: Vec<Vec<u8>>,
+}
+
+/// Why an entry could not be read, before it is known which file it is of.
+#[derive(Clone, Debug)]
+pub(super) struct Damage {
+    pub die: Option<Die>,
+    pub message: String,
+}
+
+impl From<gimli::Error> for Damage {
+    fn from(error: gimli::Error) -> Damage {
+        Damage { die: None, message: error.to_string() }
+    }
+}
+
+impl From<Exceeded> for Damage {
+    fn from(error: Exceeded) -> Damage {
+        Damage { die: None, message: error.to_string() }
+    }
+}
+
+impl Damage {
+    pub fn at(die: Die, message: impl Into<String>) -> Damage {
+        Damage { die: Some(die), message: message.into() }
+    }
+}
+
+impl Store {
+    /// The caller keeps `elf` for as long as the store.
+    pub fn new(elf: &Arc<Elf>) -> Result<Store, Error> {
+        if !elf.has_section(".debug_info") {
+            return Err(Error::NoDwarf { path: elf.path().into() });
+        }
+        let mut owned = Vec::new();
+        let mut load = |section: SectionId| load(elf, section, 0, &mut owned);
+        let mut dwarf = gimli::Dwarf::load(&mut load)?;
+        let mut debug_frame = gimli::DebugFrame::from(load(SectionId::DebugFrame)?);
+        let mut eh_frame = gimli::EhFrame::from(load(SectionId::EhFrame)?);
+        debug_frame.set_address_size(8);
+        eh_frame.set_address_size(8);
+        let eh_frame_start = elf.section_start(".eh_frame");
+        let shared_start = dwarf.debug_info.reader().len();
+        let shared = match shared::open(elf)? {
+            Some(file) => {
+                let before = |section| if section == SectionId::DebugInfo { shared_start } else { 0 };
+                let sections = gimli::Dwarf::load(|section| self::load(&file, section, before(section), &mut owned))?;
+                let sections = Arc::new(sections);
+                dwarf.sup = Some(sections.clone());
+                Some((sections, file))
+            }
+            None => None,
+        };
+        let mut store = Store {
+            dwarf,
+            debug_frame,
+            eh_frame,
+            eh_frame_start,
+            slots: Vec::new(),
+            shared,
+            shared_start,
+            _owned: owned,
+        };
+        store.slots = store.read_headers().map_err(|damage| damaged(elf, damage))?;
+        Ok(store)
+    }
+
+    fn read_headers(&self) -> Result<Vec<Slot>, Damage> {
+        let mut slots = Vec::new();
+        let mut headers = self.dwarf.units();
+        while let Some(header) = headers.next()? {
+            slots.extend(slot(header)?);
+        }
+        if let Some((sections, _)) = &self.shared {
+            let (mut at, end) = (self.shared_start, sections.debug_info.reader().len());
+            while at < end {
+                let header = sections.debug_info.header_from_offset(DebugInfoOffset(at))?;
+                at = at.saturating_add(header.length_including_self()).max(at + 1);
+                slots.extend(slot(header)?);
+            }
+        }
+        Ok(slots)
+    }
+
+    /// The sections that the unit with this entry is in.
+    pub fn sections(&self, start: Die) -> &gimli::Dwarf<Bytes> {
+        match &self.shared {
+            Some((sections, _)) if start.0 as usize >= self.shared_start => sections,
+            _ => &self.dwarf,
+        }
+    }
+
+    /// The entry that an offset from the start of its section names, in an entry at `from`.
+    fn in_section(&self, from: Die, offset: usize) -> Option<Die> {
+        let shared = self.shared.is_some() && from.0 as usize >= self.shared_start;
+        let start = if shared { self.shared_start } else { 0 };
+        offset.checked_add(start).and_then(|at| u32::try_from(at).ok()).map(Die)
+    }
+
+    /// The entry that a value in the unit that begins at `unit` refers to, if it is a reference; and whether it leads out of
+    /// the unit.
+    pub fn target(&self, unit: Die, value: AttributeValue<Bytes>) -> Option<(Die, bool)> {
+        match value {
+            AttributeValue::UnitRef(offset) => Some((Die(unit.0.checked_add(u32::try_from(offset.0).ok()?)?), false)),
+            AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => Some((self.in_section(unit, offset)?, true)),
+            AttributeValue::DebugInfoRefSup(DebugInfoOffset(offset)) => {
+                let at = offset.checked_add(self.shared_start).filter(|_| self.shared.is_some())?;
+                Some((Die(u32::try_from(at).ok()?), true))
+            }
+            _ => None,
+        }
+    }
+
+    /// Index of the unit that the entry is in.
+    pub fn slot_of(&self, die: Die) -> Result<usize, Damage> {
+        let index = self.slots.partition_point(|slot| slot.start <= die.0).checked_sub(1);
+        let index = index.filter(|index| die.0 < self.slots[*index].end);
+        index.ok_or_else(|| Damage::at(die, "in no unit"))
+    }
+
+    pub fn unit(&self, slot: usize) -> Result<&Unit, Damage> {
+        let slot = self.slots.get(slot).ok_or_else(|| Damage { die: None, message: "no such unit".into() })?;
+        let unit = slot.unit.get_or_init(|| self.sections(Die(slot.start)).unit(slot.header));
+        unit.as_ref().map_err(|error| Damage::at(Die(slot.start), error.to_string()))
+    }
+
+    pub fn unit_of(&self, die: Die) -> Result<&Unit, Damage> {
+        self.unit(self.slot_of(die)?)
+    }
+
+    /// The entry and its unit.
+    pub fn entry(&self, die: Die) -> Result<(&Unit, Entry), Damage> {
+        let slot = self.slot_of(die)?;
+        let unit = self.unit(slot)?;
+        let entry = unit.entry(UnitOffset((die.0 - self.slots[slot].start) as usize));
+        let entry = entry.map_err(|error| Damage::at(die, error.to_string()))?;
+        if entry.is_null() { Err(Damage::at(die, "the end of a list instead of an entry")) } else { Ok((unit, entry)) }
+    }
+
+    /// The entry that an attribute refers to.
+    pub fn reference(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Result<Option<Die>, Damage> {
+        match value {
+            AttributeValue::UnitRef(offset) => Ok(Some(die_at(unit, offset)?)),
+            AttributeValue::DebugTypesRef(_) => {
+                Err(Damage { die: None, message: "types in units of their own (-fdebug-types-section)".into() })
+            }
+            value => Ok(self.target(die_at(unit, UnitOffset(0))?, value).map(|(die, _)| die)),
+        }
+    }
+
+    pub fn reference_attr(&self, unit: &Unit, entry: &Entry, name: DwAt) -> Result<Option<Die>, Damage> {
+        entry.attr_value(name).map_or(Ok(None), |value| self.reference(unit, value))
+    }
+
+    pub fn string(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Option<&'static [u8]> {
+        let sections = self.sections(die_at(unit, UnitOffset(0)).ok()?);
+        let text = sections.attr_string(unit, value).ok()?.slice();
+        Some(&text[..text.len().min(MAX_TEXT)])
+    }
+
+    /// The entry's own DW_AT_name.
+    pub fn name(&self, unit: &Unit, entry: &Entry) -> Option<String> {
+        let text = self.string(unit, entry.attr_value(gimli::DW_AT_name)?)?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// The entries that together describe one thing: the entry itself, then what it names as its abstract origin or
+    /// specification, and so on.
+    pub fn origins(&self, die: Die) -> Result<Vec<(Die, &Unit, Entry)>, Damage> {
+        let mut chain = Vec::new();
+        let mut next = Some(die);
+        while let Some(die) = next {
+            if chain.len() >= MAX_CHAIN {
+                return Err(Damage::at(die, "abstract origins without an end"));
+            }
+            let (unit, entry) = self.entry(die)?;
+            next = self.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?;
+            if next.is_none() {
+                next = self.reference_attr(unit, &entry, gimli::DW_AT_specification)?;
+            }
+            chain.push((die, unit, entry));
+        }
+        Ok(chain)
+    }
+
+    /// Path of file `index` of the unit's line table, from the top of the sources on.
+    pub fn file_name(&self, unit: &Unit, index: u64) -> Option<String> {
+        let program = unit.line_program.as_ref()?;
+        let header = program.header();
+        let file = header.file(index)?;
+        let text = |value| self.string(unit, value).map(|text| String::from_utf8_lossy(text).into_owned());
+        let name = text(file.path_name())?;
+        // Directory 0 is that of the compilation, the kernel's build directory: names stay relative to it.
+        let directory = match file.directory_index() {
+            0 => None,
+            _ => file.directory(header).and_then(text).filter(|directory| directory != "."),
+        };
+        let path = match directory {
+            Some(directory) if !name.starts_with('/') => {
+                format!("{}/{name}", directory.trim_end_matches('/'))
+            }
+            _ => name,
+        };
+        let built_in = unit.comp_dir.map(|directory| String::from_utf8_lossy(directory.slice()).into_owned());
+        Some(shortened(&path, &built_in.unwrap_or_default()).to_string())
+    }
+}
+
+/// Without the build directory, and without the way from there to the sources.
+fn shortened<'p>(path: &'p str, built_in: &str) -> &'p str {
+    let inside = path.strip_prefix(built_in).filter(|rest| !built_in.is_empty() && rest.starts_with('/'));
+    let mut path = inside.map_or(path, |rest| rest.trim_start_matches('/'));
+    while let Some(rest) = path.strip_prefix("./").or_else(|| path.strip_prefix("../")) {
+        path = rest;
+    }
+    path
+}
+
+/// The offset in `.debug_info` of an entry of the unit.
+pub(super) fn die_at(unit: &Unit, offset: UnitOffset) -> Result<Die, Damage> {
+    let offset = offset.to_debug_info_offset(&unit.header).and_then(|offset| u32::try_from(offset.0).ok());
+    offset.map(Die).ok_or_else(|| Damage { die: None, message: "a reference that leads out of the section".into() })
+}
+
+/// None: of another kind.
+fn slot(header: gimli::UnitHeader<Bytes>) -> Result<Option<Slot>, Damage> {
+    let Some(DebugInfoOffset(start)) = header.debug_info_offset() else {
+        return Ok(None);
+    };
+    let end = start.saturating_add(header.length_including_self());
+    let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else {
+        return Err(Damage { die: None, message: "more than 4 GB of .debug_info".into() });
+    };
+    if header.address_size() != 8 {
+        return Err(Damage::at(Die(start), format!("a unit with addresses of {} bytes", header.address_size())));
+    }
+    Ok(Some(Slot { header, start, end, unit: OnceLock::new() }))
+}
+
+/// A section's bytes behind `before` bytes of nothing; what is not in the file itself is added to `owned`.
+fn load(elf: &Elf, section: SectionId, before: usize, owned: &mut Vec<Vec<u8>>) -> Result<Bytes, Error> {
+    let contents = match elf.debug_section(section.name())? {
+        Contents::InFile(range) if before > 0 => {
+            let mut moved = vec![0; before];
+            moved.extend(elf.bytes().get(range).unwrap_or_default());
+            Contents::Owned(moved)
+        }
+        Contents::Owned(contents) if before > 0 => {
+            Contents::Owned(std::iter::repeat_n(0, before).chain(contents).collect())
+        }
+        contents => contents,
+    };
+    let bytes: &[u8] = match contents {
+        Contents::InFile(range) => elf.bytes().get(range).unwrap_or_default(),
+        Contents::Owned(contents) => {
+            owned.push(contents);
+            owned.last().map_or(&[], Vec::as_slice)
+        }
+    };
+    // SAFETY: the bytes are those of a Vec's or map's allocation, which does not move when the Vec or map does. The Vec is
+    // kept in the store unchanged, the map in its file, which the store or whoever has it keeps beside it; and no value with
+    // this lifetime leaves `debuginfo`.
+    let bytes: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
+    Ok(EndianSlice::new(bytes, LittleEndian))
+}
+
+pub(super) fn damaged(elf: &Elf, damage: Damage) -> Error {
+    let offset = damage.die.map(|die| u64::from(die.0));
+    Error::Dwarf { path: elf.path().into(), offset, message: damage.message }
+}
+
+/// An attribute's unsigned number.
+pub(super) fn number(entry: &Entry, name: DwAt) -> Option<u64> {
+    entry.attr_value(name)?.udata_value()
+}
+
+pub(super) fn flag(entry: &Entry, name: DwAt) -> bool {
+    matches!(entry.attr_value(name), Some(AttributeValue::Flag(true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_begin_at_the_top_of_the_sources() {
+        assert_eq!(shortened("/b/linux/fs/x.c", "/b/linux"), "fs/x.c");
+        assert_eq!(shortened("/b/linux-2/fs/x.c", "/b/linux"), "/b/linux-2/fs/x.c");
+        assert_eq!(shortened("../../../fs/x.c", "/b/linux"), "fs/x.c");
+        assert_eq!(shortened("./fs/x.c", ""), "fs/x.c");
+    }
+}

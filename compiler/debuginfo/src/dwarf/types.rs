@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! C types: what a type is, how large, where its members are.
+
+use gimli::AttributeValue;
+use spile_abi::budget::{Budget, USUAL};
+
+use super::Dwarf;
+use super::store::{Damage, Die, Entry, Unit, flag, number};
+use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag};
+
+impl Dwarf {
+    pub(super) fn type_of(&self, unit: &Unit, entry: &Entry) -> Result<Option<TypeId>, Damage> {
+        Ok(self.store.reference_attr(unit, entry, gimli::DW_AT_type)?.map(TypeId::of))
+    }
+
+    pub(super) fn read_type(&self, id: TypeId) -> Result<Type, Damage> {
+        self.read_as(id, Extent::Whole)
+    }
+
+    pub(super) fn read_as(&self, id: TypeId, extent: Extent) -> Result<Type, Damage> {
+        let (unit, entry) = self.unrestricted(id.die())?;
+        let name = self.store.name(unit, &entry);
+        let target = || self.type_of(unit, &entry);
+        Ok(match entry.tag() {
+            gimli::DW_TAG_base_type => base(name, &entry),
+            gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type => Type::Pointer(target()?),
+            gimli::DW_TAG_typedef => Type::Typedef { name: name.unwrap_or_default(), target: target()? },
+            gimli::DW_TAG_const_type => Type::Const(target()?),
+            gimli::DW_TAG_volatile_type => Type::Volatile(target()?),
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
+                let union = entry.tag() == gimli::DW_TAG_union_type;
+                if flag(&entry, gimli::DW_AT_declaration) {
+                    let tag = if union { TypeTag::Union } else { TypeTag::Struct };
+                    return self.definition(tag, name, if union { "union" } else { "struct" }, extent);
+                }
+                let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0);
+                let members = if extent == Extent::Whole { self.members(id.die())? } else { Vec::new() };
+                Type::Struct { name, union, size, members }
+            }
+            gimli::DW_TAG_enumeration_type => {
+                if flag(&entry, gimli::DW_AT_declaration) {
+                    return self.definition(TypeTag::Enum, name, "enum", extent);
+                }
+                self.enumeration(id.die(), name, extent)?
+            }
+            gimli::DW_TAG_array_type => {
+                let element = target()?.ok_or_else(|| Damage::at(id.die(), "an array of nothing"))?;
+                let mut counts = self.counts(id.die())?;
+                counts.drain(..usize::from(id.dimensions).min(counts.len()));
+                Type::Array { element, counts }
+            }
+            gimli::DW_TAG_subroutine_type | gimli::DW_TAG_subprogram => self.function_type(id.die())?,
+            // What functions in assembly return.
+            gimli::DW_TAG_unspecified_type => {
+                Type::Incomplete { name: name.filter(|name| !name.is_empty()).unwrap_or_else(|| "void".into()) }
+            }
+            tag => return Err(Damage::at(id.die(), format!("{tag} as a type"))),
+        })
+    }
+
+    /// The entry, or what it qualifies with `restrict` or `_Atomic`, of which nobody asks.
+    pub(super) fn unrestricted(&self, die: Die) -> Result<(&Unit, Entry), Damage> {
+        let (mut unit, mut entry) = self.store.entry(die)?;
+        for _ in 0..MAX_CHAIN {
+            if !matches!(entry.tag(), gimli::DW_TAG_restrict_type | gimli::DW_TAG_atomic_type) {
+                return Ok((unit, entry));
+            }
+            let target = self.store.reference_attr(unit, &entry, gimli::DW_AT_type)?;
+            (unit, entry) = self.store.entry(target.ok_or_else(|| Damage::at(die, "a qualifier of nothing"))?)?;
+        }
+        Err(Damage::at(die, "qualifiers without an end"))
+    }
+
+    /// The definition of a struct that the entry only declares.
+    fn definition(&self, tag: TypeTag, name: Option<String>, keyword: &str, extent: Extent) -> Result<Type, Damage> {
+        let incomplete =
+            |name: Option<String>| Type::Incomplete { name: format!("{keyword} {}", name.unwrap_or_default()) };
+        let Some(text) = &name else {
+            return Ok(incomplete(name));
+        };
+        let found = self.try_index()?.type_named(tag, text.as_bytes());
+        match found {
+            // The index has no declarations: this does not come back here.
+            Some(die) => self.read_as(TypeId::of(die), extent),
+            None => Ok(incomplete(name)),
+        }
+    }
+
+    /// The entries directly under one, as many as a budget's width allows.
+    pub(super) fn children(&self, die: Die) -> Result<(&Unit, Vec<Entry>), Damage> {
+        let slot = self.store.slot_of(die)?;
+        let unit = self.store.unit(slot)?;
+        let offset = gimli::UnitOffset((die.0 - self.store.slots[slot].start) as usize);
+        let failed = |error: gimli::Error| Damage::at(die, error.to_string());
+        let mut tree = unit.entries_tree(Some(offset)).map_err(failed)?;
+        let mut nodes = tree.root().map_err(failed)?.children();
+        let mut children = Vec::new();
+        let budget = Budget::new("members, values or parameters of one type, or variables of one scope", USUAL);
+        while let Some(node) = nodes.next().map_err(failed)? {
+            children.push(node.entry().clone());
+            budget.width(children.len()).map_err(|error| Damage::at(die, error.to_string()))?;
+        }
+        Ok((unit, children))
+    }
+
+    fn members(&self, die: Die) -> Result<Vec<Member>, Damage> {
+        let (unit, children) = self.children(die)?;
+        let mut members = Vec::new();
+        for entry in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_member) {
+            let Some(type_id) = self.type_of(unit, entry)? else {
+                continue;
+            };
+            let name = self.store.name(unit, entry).filter(|name| !name.is_empty());
+            let (offset, bits) = self.member_place(unit, entry, type_id)?;
+            members.push(Member { name, type_id, offset, bits });
+        }
+        Ok(members)
+    }
+
+    fn member_place(&self, unit: &Unit, entry: &Entry, type_id: TypeId) -> Result<(u64, Option<MemberBits>), Damage> {
+        let offset = member_location(unit, entry)?;
+        let Some(bits) = number(entry, gimli::DW_AT_bit_size).filter(|bits| (1..=64).contains(bits)) else {
+            return Ok((offset, None));
+        };
+        let first = if let Some(first) = number(entry, gimli::DW_AT_data_bit_offset) {
+            first
+        } else if let Some(old) = entry.attr_value(gimli::DW_AT_bit_offset).and_then(|value| value.sdata_value()) {
+            // DWARF 2 and 3 count from the most significant bit of the storage (DWARF 4, 5.5.6).
+            let storage = match number(entry, gimli::DW_AT_byte_size) {
+                Some(storage) => storage,
+                None => self.integer_type(type_id.die())?.map_or(0, |(size, _)| size),
+            };
+            let from_top = (bits as i64).checked_add(old);
+            let first = from_top.and_then(|top| i64::try_from(storage).ok()?.checked_mul(8)?.checked_sub(top));
+            first.and_then(|first| u64::try_from(first).ok()).unwrap_or(0)
+        } else {
+            0
+        };
+        let bits = MemberBits { first: first % 8, bits: bits as u8 };
+        Ok((offset.saturating_add(first / 8), Some(bits)))
+    }
+
+    /// Size, and whether it is signed, of the integer that a bit-field or an enumeration is stored as; None: it is none.
+    /// Nothing but the chain of names and qualifiers is followed, which may lead back to where it began.
+    fn integer_type(&self, die: Die) -> Result<Option<(u64, bool)>, Damage> {
+        let mut at = die;
+        for _ in 0..MAX_CHAIN {
+            let (unit, entry) = self.store.entry(at)?;
+            match entry.tag() {
+                gimli::DW_TAG_base_type => {
+                    let Type::Base { size, encoding, .. } = base(None, &entry) else { return Ok(None) };
+                    return Ok(Some((size, matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar))));
+                }
+                gimli::DW_TAG_enumeration_type if number(&entry, gimli::DW_AT_byte_size).is_some() => {
+                    return Ok(number(&entry, gimli::DW_AT_byte_size).map(|size| (size, false)));
+                }
+                gimli::DW_TAG_enumeration_type
+                | gimli::DW_TAG_typedef
+                | gimli::DW_TAG_const_type
+                | gimli::DW_TAG_volatile_type
+                | gimli::DW_TAG_restrict_type
+                | gimli::DW_TAG_atomic_type => {}
+                _ => return Ok(None),
+            }
+            match self.store.reference_attr(unit, &entry, gimli::DW_AT_type)? {
+                Some(next) => at = next,
+                None => return Ok(None),
+            }
+        }
+        Err(Damage::at(die, "an integer type without an end"))
+    }
+
+    fn enumeration(&self, die: Die, name: Option<String>, extent: Extent) -> Result<Type, Damage> {
+        let (unit, entry) = self.store.entry(die)?;
+        let children = if extent == Extent::Whole { self.children(die)?.1 } else { Vec::new() };
+        let mut values = Vec::new();
+        for entry in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_enumerator) {
+            let value = entry.attr_value(gimli::DW_AT_const_value);
+            let value =
+                value.and_then(|value| value.sdata_value().or_else(|| value.udata_value().map(|value| value as i64)));
+            values.push((self.store.name(unit, entry).unwrap_or_default(), value.unwrap_or(0)));
+        }
+        let underlying = match self.type_of(unit, &entry)? {
+            Some(underlying) => self.integer_type(underlying.die())?,
+            None => None,
+        };
+        let (size, signed) = underlying.unwrap_or((4, values.iter().any(|(_, value)| *value < 0)));
+        let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(size);
+        Ok(Type::Enum { name, size, signed, values })
+    }
+
+    fn counts(&self, die: Die) -> Result<Vec<Option<u64>>, Damage> {
+        let (_, children) = self.children(die)?;
+        let ranges = children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_subrange_type);
+        let counts: Vec<Option<u64>> = ranges
+            .map(|entry| {
+                number(entry, gimli::DW_AT_count).or_else(|| {
+                    match entry.attr_value(gimli::DW_AT_upper_bound)? {
+                        // gcc writes the upper bound of `int a[0]` as -1 where it writes one at all.
+                        AttributeValue::Sdata(-1) => Some(0),
+                        value => value.udata_value()?.checked_add(1),
+                    }
+                })
+            })
+            .collect();
+        Ok(if counts.is_empty() { vec![None] } else { counts })
+    }
+
+    fn function_type(&self, die: Die) -> Result<Type, Damage> {
+        let (unit, children) = self.children(die)?;
+        let (_, entry) = self.store.entry(die)?;
+        let mut parameters = Vec::new();
+        for parameter in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_formal_parameter) {
+            parameters.extend(self.type_of(unit, parameter)?);
+        }
+        let variadic = children.iter().any(|entry| entry.tag() == gimli::DW_TAG_unspecified_parameters);
+        Ok(Type::Function { returns: self.type_of(unit, &entry)?, parameters, variadic })
+    }
+}
+
+/// DW_AT_data_member_location: a number, or in DWARF 2 an expression that adds one. 0 if absent, as in unions.
+fn member_location(unit: &Unit, entry: &Entry) -> Result<u64, Damage> {
+    let expression = match entry.attr_value(gimli::DW_AT_data_member_location) {
+        Some(AttributeValue::Exprloc(expression)) => expression,
+        Some(AttributeValue::Block(block)) => gimli::Expression(block),
+        Some(value) => return Ok(value.udata_value().unwrap_or(0)),
+        None => return Ok(0),
+    };
+    match expression.operations(unit.encoding()).next()? {
+        Some(gimli::Operation::PlusConstant { value } | gimli::Operation::UnsignedConstant { value }) => Ok(value),
+        _ => Err(Damage { die: None, message: "a member at an offset that is computed at run time".into() }),
+    }
+}
+
+fn base(name: Option<String>, entry: &Entry) -> Type {
+    let size = number(entry, gimli::DW_AT_byte_size).unwrap_or(0);
+    let encoding = match entry.attr_value(gimli::DW_AT_encoding) {
+        Some(AttributeValue::Encoding(encoding)) => encoding,
+        _ => gimli::DW_ATE_unsigned,
+    };
+    let encoding = match encoding {
+        gimli::DW_ATE_signed | gimli::DW_ATE_signed_fixed => BaseEncoding::Signed,
+        gimli::DW_ATE_signed_char => BaseEncoding::SignedChar,
+        gimli::DW_ATE_unsigned_char | gimli::DW_ATE_UTF | gimli::DW_ATE_ASCII => BaseEncoding::UnsignedChar,
+        gimli::DW_ATE_boolean => BaseEncoding::Bool,
+        gimli::DW_ATE_float
+        | gimli::DW_ATE_complex_float
+        | gimli::DW_ATE_imaginary_float
+        | gimli::DW_ATE_decimal_float => BaseEncoding::Float,
+        _ => BaseEncoding::Unsigned,
+    };
+    Type::Base { name: name.unwrap_or_default(), size, encoding }
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Variables: those a function has, those in scope at an address, and where one of them is there.
+
+use std::collections::HashSet;
+
+use gimli::{AttributeValue, Expression};
+use spile_abi::budget::Budget;
+
+use super::Dwarf;
+use super::location::{self, Fault, Place};
+use super::scope::{Declared, Scopes};
+use super::store::{Bytes, Damage, Die, Entry, Unit};
+use crate::facts::{FoundVariable, FunctionId, Location, Op, TypeId, Unavailable, Variable};
+use crate::object::Address;
+use crate::source::Found;
+
+/// A variable at one address.
+pub(super) struct PlacedVariable {
+    pub name: String,
+    pub type_id: TypeId,
+    pub parameter: bool,
+    /// None: it has no value there, or none that a probe can get at.
+    pub location: Option<Location>,
+}
+
+/// What an entry says of a variable's place.
+enum Stored {
+    Nowhere,
+    Expression(Expression<Bytes>),
+    Bytes(Vec<u8>),
+    Constant(i64),
+}
+
+/// The variables of a function in scopes of it, outermost first, each once: a part of it that was split off declares them again.
+fn locals_of<'d, 's>(declared: &'d [Vec<Declared<'s>>]) -> Vec<&'d Declared<'s>> {
+    let mut seen = HashSet::new();
+    let root = |variable: &Declared| variable.origins.last().map(|(die, ..)| *die);
+    declared.iter().flatten().filter(|variable| !variable.parameter && seen.insert(root(variable))).collect()
+}
+
+impl Dwarf {
+    /// Parameters, in order; those without a name are left out.
+    pub(super) fn read_parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Damage> {
+        let declared = self.variables_in(id.die())?;
+        self.described(declared.iter().filter(|variable| variable.parameter))
+    }
+
+    /// Local variables in scope at the address, outermost first.
+    pub(super) fn read_locals(&self, id: FunctionId, at: Address) -> Result<Vec<Variable>, Damage> {
+        let Some(scopes) = self.scopes_at(id, at)? else {
+            return Ok(Vec::new());
+        };
+        self.described(locals_of(&self.declared_in(&scopes.own)?).into_iter())
+    }
+
+    pub(super) fn described<'v>(
+        &self,
+        declared: impl Iterator<Item = &'v Declared<'v>>,
+    ) -> Result<Vec<Variable>, Damage> {
+        let mut variables = Vec::new();
+        for variable in declared {
+            if let Some(type_id) = self.declared_type(variable)? {
+                variables.push(Variable { name: variable.name.clone(), type_id });
+            }
+        }
+        Ok(variables)
+    }
+
+    fn declared_type(&self, variable: &Declared) -> Result<Option<TypeId>, Damage> {
+        for (_, unit, entry) in &variable.origins {
+            if let Some(type_id) = self.type_of(unit, entry)? {
+                return Ok(Some(type_id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What each of the scopes declares.
+    fn declared_in(&self, scopes: &[Die]) -> Result<Vec<Vec<Declared<'_>>>, Damage> {
+        scopes.iter().map(|scope| self.variables_in(*scope)).collect()
+    }
+
+    fn scopes_at(&self, id: FunctionId, at: Address) -> Result<Option<Scopes>, Damage> {
+        self.elf.flat(at).map_or(Ok(None), |at| self.scopes(id, at))
+    }
+
+    /// Parameters and then locals in scope at the address, each with where it is there, if that can be had; where else a
+    /// variable is that is optimised out is not looked for.
+    pub(super) fn variables_at(&self, id: FunctionId, at: Address) -> Result<Vec<PlacedVariable>, Damage> {
+        let parameters = self.variables_in(id.die())?;
+        let Some((scopes, flat)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else { return Ok(Vec::new()) };
+        let mut names: Vec<(bool, Variable)> = self
+            .described(parameters.iter().filter(|variable| variable.parameter))?
+            .into_iter()
+            .map(|variable| (true, variable))
+            .collect();
+        let declared = self.declared_in(&scopes.own)?;
+        names.extend(self.described(locals_of(&declared).into_iter())?.into_iter().map(|variable| (false, variable)));
+        let mut placed = Vec::new();
+        for (parameter, Variable { name, type_id }) in names {
+            let innermost =
+                declared.iter().rev().find_map(|scope| scope.iter().rev().find(|variable| variable.name == name));
+            let location = match innermost {
+                Some(variable) => self.located(variable, &scopes, flat)?.ok(),
+                None => None,
+            };
+            placed.push(PlacedVariable { name, type_id, parameter, location });
+        }
+        Ok(placed)
+    }
+
+    /// The variable `name` at an address of the function: the innermost that is in scope, else one of the unit.
+    pub(super) fn find_variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Found, Damage> {
+        match self.find_local(id, at, name)? {
+            Some(found) => Ok(found),
+            None if self.scopes_at(id, at)?.is_none() => Ok(Err(Unavailable::Unknown)),
+            None => self.optimized_out_or_global(id, name),
+        }
+    }
+
+    /// The same of the function's own alone.
+    pub(super) fn find_local(&self, id: FunctionId, at: Address, name: &str) -> Result<Option<Found>, Damage> {
+        let Some((scopes, at)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
+            return Ok(None);
+        };
+        for scope in scopes.own.iter().rev().chain(scopes.inner.iter().rev()) {
+            let declared = self.variables_in(*scope)?;
+            // The last one of a name is what the code after its declaration means.
+            if let Some(variable) = declared.iter().rev().find(|variable| variable.name == name) {
+                return self.locate(variable, &scopes, at).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<Found, Damage> {
+        // The compiler may leave out of a copy what it has optimised out of it.
+        if self.variables_in(id.die())?.iter().any(|variable| variable.name == name) {
+            return Ok(Err(Unavailable::OptimizedOut));
+        }
+        self.find_global_of_unit(id, name)
+    }
+
+    pub(super) fn locate(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Found, Damage> {
+        let Some(type_id) = self.declared_type(variable)? else {
+            return Ok(Err(Unavailable::Unsupported("it has no type".into())));
+        };
+        let location = self.located(variable, scopes, at)?;
+        Ok(match location {
+            Ok(location) => Ok(FoundVariable { type_id, location }),
+            Err(Fault::Missing(why)) => Err(Unavailable::Unsupported(why)),
+            Err(Fault::OfCaller) => {
+                Err(Unavailable::Unsupported("its value is only known at the function's entry".into()))
+            }
+            Err(Fault::OptimizedOut) => Err(Unavailable::OptimizedOut),
+            Err(Fault::Damage(damage)) => return Err(damage),
+        })
+    }
+
+    /// Where a variable is.
+    fn located(&self, variable: &Declared, scopes: &Scopes, at: u64) -> Result<Result<Location, Fault>, Damage> {
+        let Some((_, own, _)) = variable.origins.first() else { return Ok(Err(Fault::OptimizedOut)) };
+        let budget = location::budget();
+        let place = self.place(own, scopes, at, &budget)?;
+        for (_, unit, entry) in &variable.origins {
+            let location = match self.stored(unit, entry, at)? {
+                None => continue,
+                Some(Stored::Nowhere) => Err(Fault::OptimizedOut),
+                Some(Stored::Expression(expression)) => self.translated(&Place { unit, ..place }, expression)?,
+                Some(Stored::Bytes(bytes)) => Ok(Location::Bytes(bytes)),
+                Some(Stored::Constant(value)) => Ok(Location::Value(vec![Op::Const(value)])),
+            };
+            return Ok(location);
+        }
+        Ok(Err(Fault::OptimizedOut))
+    }
+
+    pub(super) fn place<'s>(
+        &'s self,
+        unit: &'s Unit,
+        scopes: &'s Scopes,
+        at: u64,
+        budget: &'s Budget,
+    ) -> Result<Place<'s>, Damage> {
+        let mut frame_base = None;
+        if let Some(die) = scopes.subprogram {
+            let (unit, entry) = self.store.entry(die)?;
+            if let Some(Stored::Expression(base)) = self.stored_as(unit, &entry, gimli::DW_AT_frame_base, at)? {
+                frame_base = Some(base);
+            }
+        }
+        Ok(Place { debug: self, scopes, unit, at, is_entry: scopes.is_entry, frame_base, caller: None, budget })
+    }
+
+    /// Where the expression says, or what each caller makes of it.
+    fn translated(&self, place: &Place, expression: Expression<Bytes>) -> Result<Result<Location, Fault>, Damage> {
+        match place.translate(expression) {
+            Err(Fault::OfCaller) if place.caller.is_none() => self.by_caller(place, expression),
+            translated => Ok(translated),
+        }
+    }
+
+    /// Where the object is that an entry describes, at a place of the code.
+    pub(super) fn located_entry(&self, die: Die, place: &Place) -> Result<Location, Fault> {
+        for (_, unit, entry) in self.store.origins(die)? {
+            return match self.stored(unit, &entry, place.at)? {
+                None => continue,
+                Some(Stored::Nowhere) => Err(Fault::OptimizedOut),
+                Some(Stored::Expression(expression)) => Place { unit, ..*place }.translate(expression),
+                Some(Stored::Bytes(bytes)) => Ok(Location::Bytes(bytes)),
+                Some(Stored::Constant(value)) => Ok(Location::Value(vec![Op::Const(value)])),
+            };
+        }
+        Err(Fault::OptimizedOut)
+    }
+
+    /// What the entry says of the place at the address; None if it says nothing at all.
+    fn stored(&self, unit: &Unit, entry: &Entry, at: u64) -> Result<Option<Stored>, Damage> {
+        if let Some(stored) = self.stored_as(unit, entry, gimli::DW_AT_location, at)? {
+            return Ok(Some(stored));
+        }
+        Ok(match entry.attr_value(gimli::DW_AT_const_value) {
+            None => None,
+            Some(AttributeValue::Block(bytes)) => Some(Stored::Bytes(bytes.slice().to_vec())),
+            Some(AttributeValue::String(text)) => {
+                Some(Stored::Bytes(text.slice().iter().copied().chain([0]).collect()))
+            }
+            Some(value) => {
+                let number = value.sdata_value().or_else(|| value.udata_value().map(|value| value as i64));
+                Some(number.map_or(Stored::Nowhere, Stored::Constant))
+            }
+        })
+    }
+
+    fn stored_as(&self, unit: &Unit, entry: &Entry, name: gimli::DwAt, at: u64) -> Result<Option<Stored>, Damage> {
+        let Some(value) = entry.attr_value(name) else {
+            return Ok(None);
+        };
+        match value {
+            AttributeValue::Exprloc(expression) => return Ok(Some(Stored::Expression(expression))),
+            AttributeValue::Block(block) => return Ok(Some(Stored::Expression(Expression(block)))),
+            _ => {}
+        }
+        let Some(mut list) = self.store.dwarf.attr_locations(unit, value)? else {
+            return Ok(None);
+        };
+        while let Some(found) = list.next()? {
+            if (found.range.begin..found.range.end).contains(&at) {
+                return Ok(Some(Stored::Expression(found.data)));
+            }
+        }
+        Ok(Some(Stored::Nowhere))
+    }
+
+    /// A variable outside functions: one of the function's unit, or the definition of one it declares.
+    fn find_global_of_unit(&self, id: FunctionId, name: &str) -> Result<Found, Damage> {
+        let index = self.try_index()?;
+        let slot = self.store.slot_of(id.die())?;
+        let own = |die: &Die| self.store.slot_of(*die).is_ok_and(|of| of == slot);
+        let here = index.variables_named(name.as_bytes()).find(own);
+        let Some(die) = here.or_else(|| self.external(index.variables_named(name.as_bytes()))) else {
+            return Ok(Err(Unavailable::Unknown));
+        };
+        let origins = self.store.origins(die)?;
+        let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram: None, is_entry: false };
+        self.locate(&Declared { name: name.to_string(), parameter: false, origins }, &scopes, 0)
+    }
+
+    fn external(&self, mut candidates: impl Iterator<Item = Die>) -> Option<Die> {
+        candidates.find(|die| {
+            let chain = self.store.origins(*die).unwrap_or_default();
+            chain.iter().any(|(_, _, entry)| super::store::flag(entry, gimli::DW_AT_external))
+        })
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Functions, and what their code has inside it.
+
+use spile_base::glob;
+
+use super::types::TypeId;
+use crate::object::Address;
+
+/// A function of one object: an entry that has its name. Several functions may share one (`static` ones, and inline
+/// functions of headers in each unit that uses them).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FunctionId(pub(crate) u32);
+
+/// Which functions are looked for; all that is given has to fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionPattern {
+    /// A shell pattern.
+    pub name: String,
+    /// A shell pattern for the declaring file's path or a tail of it: `read_write.c`, `fs/*.c`.
+    pub file: Option<String>,
+}
+
+/// A function, and where its code is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// As the source has it, without the suffixes of clones.
+    pub name: String,
+    /// Path of the declaring file (DW_AT_decl_file), from the top of the sources on: `fs/read_write.c`.
+    pub file: String,
+    /// Of the declaration (DW_AT_decl_line); 0 where it is not known.
+    pub line: u32,
+    /// Other units see its name.
+    pub external: bool,
+    /// None: it returns void.
+    pub return_type: Option<TypeId>,
+    /// Out-of-line code, sorted by entry, parts last. Several where the compiler has cloned it (`.isra`, `.constprop`, `.part`).
+    pub bodies: Vec<Body>,
+    /// Inlined copies, sorted by address.
+    pub inlined: Vec<InlinedInstance>,
+}
+
+/// A copy of a function that is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// First instruction.
+    pub entry: Address,
+    /// Bytes of the part that has the entry.
+    pub size: u64,
+    /// Name in the symbol table, `foo` or `foo.isra.0`.
+    pub symbol: Option<String>,
+    /// The parts that lie elsewhere, as `foo.cold`: start and size.
+    pub other_parts: Vec<(Address, u64)>,
+}
+
+impl Body {
+    /// Whether gcc has split it off (`-fpartial-inlining`): it is only reached from the function's own code, or from an
+    /// inlined copy of what was left of that.
+    pub fn is_part(&self) -> bool {
+        self.symbol.as_ref().is_some_and(|symbol| symbol.contains(".part."))
+    }
+}
+
+/// A copy within another function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InlinedInstance {
+    /// Its first instruction: DW_AT_entry_pc, or where its code begins.
+    pub address: Address,
+}
+
+/// A call of a function that the debug information names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The function that is called.
+    pub callee: FunctionId,
+    /// Of an inlined call its first instruction, else the instruction that calls.
+    pub address: Address,
+    /// The copy of the callee that is there instead of a call.
+    pub inlined: Option<InlinedCode>,
+    /// A tail call, that is a jump at the caller's end: it leaves no return address. `address` is what follows it.
+    pub tail: bool,
+}
+
+impl Call {
+    /// Where a callee that is not inlined returns to: the instruction behind the call.
+    pub fn returns_to(&self) -> Address {
+        Address { offset: self.address.offset.saturating_add(CALL_LENGTH), ..self.address }
+    }
+}
+
+/// The code of one inlined call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InlinedCode(pub(crate) u32);
+
+/// A label of C.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// As the source has it.
+    pub name: String,
+    /// Of its declaration.
+    pub line: u32,
+    /// Where its code begins.
+    pub address: Address,
+}
+
+/// The first instruction of a statement, or of a line of which no statement begins anywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The instruction.
+    pub address: Address,
+    /// As [`Function::file`]; another one than the function's where a call has been inlined.
+    pub file: String,
+    /// From 1 on.
+    pub line: u32,
+}
+
+/// Bytes of a direct call (Intel SDM, CALL rel32: E8 and four bytes), the one way in which compilers call a function that
+/// they name in the call site's entry.
+pub(crate) const CALL_LENGTH: u64 = 5;
+
+/// Whether the shell pattern fits the path, or a tail of it that begins behind a `/`.
+pub(crate) fn path_fits(pattern: &str, path: &str) -> bool {
+    let tails = path.match_indices('/').filter_map(|(at, _)| path.get(at + 1..));
+    std::iter::once(path).chain(tails).any(|tail| glob::matches(pattern, tail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_pattern_fits_the_tail_of_a_path() {
+        assert!(path_fits("read_write.c", "fs/read_write.c"));
+        assert!(path_fits("fs/*.c", "fs/read_write.c"));
+        assert!(!path_fits("write.c", "fs/read_write.c"));
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What debug information says, whatever it was read from: owned values, and ids that are good for the object they came
+//! from. A [`Source`](crate::source::Source) gives them.
+//!
+//! An id holds the number by which its source knows the thing: DWARF the offset of the entry in `.debug_info`, BTF the
+//! number of the type, an exported index the row of its table.
+
+mod functions;
+mod location;
+pub(crate) mod registers;
+mod types;
+mod variables;
+
+pub use functions::{
+    Body, Call, Function, FunctionId, FunctionPattern, InlinedCode, InlinedInstance, Label, Statement,
+};
+pub(crate) use functions::{CALL_LENGTH, path_fits};
+pub use location::{Location, Op, Piece};
+pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId};
+pub(crate) use types::{Extent, TypeTag};
+pub use variables::{Elsewhere, FoundVariable, Unavailable, Variable};
+
+/// Longest chain of references (typedefs, qualifiers, abstract origins) that is followed: beyond it is a cycle.
+pub(crate) const MAX_CHAIN: usize = 64;

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! C types, as every source of debug information describes them.
+
+use crate::error::Error;
+
+/// A type of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId {
+    pub(crate) number: u32,
+    /// Leading dimensions of an array type that are left out: the array of the others.
+    pub(crate) dimensions: u8,
+}
+
+impl TypeId {
+    pub(crate) fn new(number: u32) -> TypeId {
+        TypeId { number, dimensions: 0 }
+    }
+}
+
+/// What a type is. Sizes are in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A base type (DW_TAG_base_type).
+    Base {
+        /// As the compiler spells it: `long unsigned int`.
+        name: String,
+        /// Bytes.
+        size: u64,
+        /// How its bits are to be read.
+        encoding: BaseEncoding,
+    },
+    /// What it points to; None: to void.
+    Pointer(Option<TypeId>),
+    /// A struct or a union.
+    Struct {
+        /// None of an anonymous one.
+        name: Option<String>,
+        /// It is a union.
+        union: bool,
+        /// Bytes.
+        size: u64,
+        /// In the order of the declaration.
+        members: Vec<Member>,
+    },
+    /// An array, of one or more dimensions.
+    Array {
+        /// Type of the innermost elements.
+        element: TypeId,
+        /// Of each dimension, outermost first; None where the declaration gives none.
+        counts: Vec<Option<u64>>,
+    },
+    /// An enumeration.
+    Enum {
+        /// None of an anonymous one.
+        name: Option<String>,
+        /// Bytes.
+        size: u64,
+        /// Its values are to be sign-extended.
+        signed: bool,
+        /// Names and values, in the order of the declaration.
+        values: Vec<(String, i64)>,
+    },
+    /// Another name of a type.
+    Typedef {
+        /// The new name.
+        name: String,
+        /// None: of void.
+        target: Option<TypeId>,
+    },
+    /// The type qualified with `const`; None: void.
+    Const(Option<TypeId>),
+    /// The type qualified with `volatile`; None: void.
+    Volatile(Option<TypeId>),
+    /// A function's type, as pointers to functions have it.
+    Function {
+        /// None: void.
+        returns: Option<TypeId>,
+        /// In order.
+        parameters: Vec<TypeId>,
+        /// The list of parameters ends in `...`.
+        variadic: bool,
+    },
+    /// Only declared, and nowhere defined in this object: `struct NAME`, `union NAME` or `enum NAME`; or `void`.
+    Incomplete {
+        /// With its keyword.
+        name: String,
+    },
+}
+
+/// How the bits of a base type are to be read (DW_AT_encoding; DWARF 5, 5.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaseEncoding {
+    /// A signed integer.
+    Signed,
+    /// An unsigned integer.
+    Unsigned,
+    /// `_Bool`.
+    Bool,
+    /// A character, or an integer of 8 bits, with a sign.
+    SignedChar,
+    /// A character, or an integer of 8 bits, without a sign.
+    UnsignedChar,
+    /// A floating-point number, which handlers cannot use.
+    Float,
+}
+
+/// A member of a struct or union.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// None for an anonymous struct or union.
+    pub name: Option<String>,
+    /// Its type.
+    pub type_id: TypeId,
+    /// Bytes from the start of the struct; of a bit-field, to the byte that has its first bit.
+    /// From DW_AT_data_member_location or DW_AT_data_bit_offset (DWARF 5, 5.7.6).
+    pub offset: u64,
+    /// None: it is no bit-field.
+    pub bits: Option<MemberBits>,
+}
+
+/// A bit-field's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberBits {
+    /// From the least significant bit of the byte at the member's offset: 0 to 7.
+    pub first: u64,
+    /// 1 to 64.
+    pub bits: u8,
+}
+
+/// A member, however deep in anonymous structs and unions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundMember {
+    /// Its type.
+    pub type_id: TypeId,
+    /// Bytes from the start of the outermost struct.
+    pub offset: u64,
+    /// None: it is no bit-field.
+    pub bits: Option<MemberBits>,
+}
+
+/// Why a member cannot be found.
+#[derive(Clone, Debug)]
+pub enum MemberError {
+    /// The struct has no member of that name.
+    NoMember {
+        /// The names that there are, those in anonymous structs and unions included.
+        candidates: Vec<String>,
+    },
+    /// The type is neither a struct nor a union.
+    NotAStruct,
+    /// The struct is only declared in this object.
+    Incomplete {
+        /// With its keyword: `struct NAME`.
+        name: String,
+    },
+    /// The debug information cannot be read.
+    Debug(Error),
+}
+
+/// How much of a type is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All of it.
+    Whole,
+    /// A struct's members and an enumeration's values are left out: for names and sizes.
+    Outline,
+}
+
+/// The word before a type's name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum TypeTag {
+    Struct,
+    Union,
+    Enum,
+    /// A typedef or a base type: names without a keyword.
+    Plain,
+}

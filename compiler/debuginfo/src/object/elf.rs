@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! An object file as debug information needs it: sections with one address space, symbols, the build-id, and the debug
+//! sections' contents with relocations applied.
+//!
+//! In an executable (vmlinux) addresses are those of the link. In a relocatable file (a module) every section begins at
+//! zero; here each that is loaded gets a range of its own, so that one number names one place, and [`Elf::address`]
+//! gives the pair of section and offset back. vmlinux keeps its relocations (`--emit-relocs`), but its contents are
+//! final: relocations are applied to relocatable files alone.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use object::elf::{SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE};
+use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader as _, SectionHeader};
+use object::{
+    LittleEndian, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget, SectionFlags,
+    SymbolKind,
+};
+
+use rayon::prelude::*;
+use spile_abi::budget::{Budget, Limits, USUAL};
+
+use super::file::{self, Bytes};
+use crate::error::Error;
+
+/// The machine that objects are for. A port to another one changes this and [`crate::facts::registers`].
+const MACHINE: object::Architecture = object::Architecture::X86_64;
+
+/// First bytes of BTF (include/uapi/linux/btf.h, BTF_MAGIC).
+const BTF_MAGIC: u16 = 0xeb9f;
+
+/// Whether the bytes are BTF as `/sys/kernel/btf` has it.
+pub(crate) fn is_raw_btf(bytes: &[u8]) -> bool {
+    bytes.starts_with(&BTF_MAGIC.to_le_bytes())
+}
+
+/// The first address that a section of a relocatable file gets, so that no small number is an address by accident.
+const LAYOUT_START: u64 = 0x10_0000;
+
+/// Sections unpacked in memory are refused beyond this size.
+const MAX_SECTIONS: u64 = 2 << 30;
+
+pub(crate) type File<'data> = ElfFile64<'data, LittleEndian>;
+
+/// Index of a section in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SectionId(pub u32);
+
+/// A place in the object's code or data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
+    /// None in an executable (vmlinux).
+    pub section: Option<SectionId>,
+    /// From the section's start, or the link-time address.
+    pub offset: u64,
+}
+
+/// A section that is loaded when the object is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    pub id: SectionId,
+    pub name: String,
+    /// Its range in the object's one address space.
+    start: u64,
+    size: u64,
+    pub executable: bool,
+}
+
+impl Section {
+    /// Start and size in the object's one address space.
+    pub(crate) fn range(&self) -> (u64, u64) {
+        (self.start, self.size)
+    }
+}
+
+/// A loaded section as [`super::skeleton`] tells of it.
+pub(crate) struct Loaded {
+    pub name: String,
+    pub address: u64,
+    pub size: u64,
+    pub executable: bool,
+    /// Contents of a note; empty of all other sections.
+    pub note: Vec<u8>,
+}
+
+/// A named place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol<'e> {
+    pub name: &'e str,
+    /// In the object's one address space.
+    pub(crate) at: u64,
+    pub size: u64,
+    pub global: bool,
+    pub function: bool,
+}
+
+/// One object file.
+#[derive(Debug)]
+pub struct Elf {
+    path: PathBuf,
+    bytes: Bytes,
+    relocatable: bool,
+    /// Sorted by start.
+    sections: Vec<Section>,
+    build_id: Vec<u8>,
+    build_id_at: Option<u64>,
+    symbols: OnceLock<Result<Symbols, Error>>,
+    /// Bytes of sections that have been unpacked or copied.
+    unpacked: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Symbols {
+    /// Sorted by address, then name.
+    all: Vec<Row>,
+    /// Hash of the name, and index into `all`; sorted. See `names()`.
+    by_name: OnceLock<Vec<(u32, u32)>>,
+}
+
+/// A symbol, with its name as a range of the file's bytes.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    at: u64,
+    size: u64,
+    name: (u32, u32),
+    global: bool,
+    function: bool,
+}
+
+impl Elf {
+    pub fn open(path: &Path) -> Result<Elf, Error> {
+        Elf::new(path, file::open(path)?)
+    }
+
+    /// Of a file within another one, whose path is `path`.
+    pub fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Elf, Error> {
+        Elf::new(path, Bytes::Unpacked(bytes))
+    }
+
+    pub(crate) fn new(path: &Path, bytes: Bytes) -> Result<Elf, Error> {
+        let wrong = |message: String| Error::Elf { path: path.into(), message };
+        if is_raw_btf(&bytes) {
+            let (sections, build_id, symbols) = (Vec::new(), Vec::new(), OnceLock::new());
+            return Ok(Elf {
+                path: path.into(),
+                bytes,
+                relocatable: false,
+                sections,
+                build_id,
+                build_id_at: None,
+                symbols,
+                unpacked: AtomicUsize::new(0),
+            });
+        }
+        if !bytes.starts_with(b"\x7fELF") {
+            return Err(wrong("not an ELF file".into()));
+        }
+        let elf = File::parse(&*bytes).map_err(|error| wrong(error.to_string()))?;
+        if elf.architecture() != MACHINE {
+            return Err(wrong(format!("an object for {:?}, not {:?}", elf.architecture(), MACHINE)));
+        }
+        named(&elf, &bytes).map_err(&wrong)?;
+        let relocatable = elf.kind() == ObjectKind::Relocatable;
+        let sections = lay_out(&elf, relocatable);
+        let note = elf.sections().find_map(|section| find_build_id(&section));
+        let (build_id, build_id_at) = match note {
+            Some((id, at)) => (id, (!relocatable).then_some(at)),
+            None => (Vec::new(), None),
+        };
+        Ok(Elf {
+            path: path.into(),
+            relocatable,
+            sections,
+            build_id,
+            build_id_at,
+            symbols: OnceLock::new(),
+            unpacked: AtomicUsize::new(0),
+            bytes,
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The contents of the note NT_GNU_BUILD_ID; empty if there is none.
+    pub fn build_id(&self) -> &[u8] {
+        &self.build_id
+    }
+
+    /// Where the loaded kernel has its build-id's bytes, at link-time address; None in a relocatable file.
+    pub fn build_id_address(&self) -> Option<u64> {
+        self.build_id_at
+    }
+
+    /// Whether there is a section of this name that is not empty.
+    pub fn has_section(&self, name: &str) -> bool {
+        self.parse().is_ok_and(|elf| elf.section_by_name(name).is_some_and(|section| section.size() > 0))
+    }
+
+    /// The contents of `.BTF`, if there is one; the file itself may be nothing else.
+    pub(crate) fn btf(&self) -> Result<Option<Vec<u8>>, Error> {
+        if is_raw_btf(&self.bytes) {
+            return Ok(Some(self.bytes.to_vec()));
+        }
+        if !self.has_section(".BTF") {
+            return Ok(None);
+        }
+        match self.debug_section(".BTF")? {
+            Contents::InFile(range) => Ok(self.bytes.get(range).map(<[u8]>::to_vec)),
+            Contents::Owned(contents) => Ok(Some(contents)),
+        }
+    }
+
+    /// Whether it has types and prototypes in BTF.
+    pub fn has_btf(&self) -> bool {
+        is_raw_btf(&self.bytes) || self.has_section(".BTF")
+    }
+
+    /// Whether functions can be found by name in it. What objcopy has left of a file has a table of sections alone.
+    pub fn has_symbols(&self) -> bool {
+        let code = |elf: File| {
+            elf.symbols().any(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.section_index().is_some())
+        };
+        self.has_section(".symtab") && self.parse().is_ok_and(code)
+    }
+
+    /// Whether it is BTF as the kernel shows its own in /sys/kernel/btf.
+    pub fn is_raw_btf(&self) -> bool {
+        is_raw_btf(&self.bytes)
+    }
+
+    /// Bytes of the section of this name in the file; 0 if there is none.
+    pub(crate) fn section_size(&self, name: &str) -> u64 {
+        let size = |elf: File| Some(elf.section_by_name(name)?.size());
+        self.parse().ok().and_then(size).unwrap_or(0)
+    }
+
+    pub(crate) fn is_relocatable(&self) -> bool {
+        self.relocatable
+    }
+
+    /// The loaded sections, in the order of the file.
+    pub(crate) fn loaded(&self) -> Result<Vec<Loaded>, Error> {
+        let elf = self.parse()?;
+        let mut all = Vec::new();
+        for section in elf.sections() {
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+            if sh_flags.0 & SHF_ALLOC.0 == 0 {
+                continue;
+            }
+            let note = section.elf_section_header().sh_type(LittleEndian) == SHT_NOTE;
+            all.push(Loaded {
+                name: section.name().unwrap_or_default().to_string(),
+                address: section.address(),
+                size: section.size(),
+                executable: sh_flags.0 & SHF_EXECINSTR.0 != 0,
+                note: if note { section.data().unwrap_or_default().to_vec() } else { Vec::new() },
+            });
+        }
+        Ok(all)
+    }
+
+    /// Whether every section's bytes are within the file: one that was cut may have its table of sections in front.
+    pub fn is_whole(&self) -> bool {
+        let end = self.bytes.len() as u64;
+        self.parse().is_ok_and(|elf| {
+            let mut ranges = elf.sections().filter_map(|section| section.file_range());
+            ranges.all(|(start, length)| start.checked_add(length).is_some_and(|last| last <= end))
+        })
+    }
+
+    /// Name and size of each section of code, in their order: the same in a stripped file and in its debug information.
+    pub fn code_sizes(&self) -> Vec<(&str, u64)> {
+        self.sections
+            .iter()
+            .filter(|section| section.executable)
+            .map(|section| (section.name.as_str(), section.size))
+            .collect()
+    }
+
+    /// Contents of a section that is neither packed nor relocated; None if there is none.
+    pub(crate) fn plain_section(&self, name: &str) -> Option<std::ops::Range<usize>> {
+        let elf = self.parse().ok()?;
+        let (start, length) = elf.section_by_name(name)?.file_range()?;
+        let (start, end) = (usize::try_from(start).ok()?, usize::try_from(start.checked_add(length)?).ok()?);
+        (end <= self.bytes.len()).then_some(start..end)
+    }
+
+    /// Names from `.gnu_debuglink`: the file name of the object with the debug information.
+    pub fn debug_link(&self) -> Option<PathBuf> {
+        let elf = self.parse().ok()?;
+        let (name, _) = elf.gnu_debuglink().ok()??;
+        let name = std::str::from_utf8(name).ok()?;
+        // A name, not a path: it must not lead anywhere else.
+        (!name.is_empty() && !name.contains('/')).then(|| PathBuf::from(name))
+    }
+
+    /// Name and build-id from `.gnu_debugaltlink`: the file that has what this one shares with others.
+    pub(crate) fn shared_link(&self) -> Option<(PathBuf, Vec<u8>)> {
+        use std::os::unix::ffi::OsStrExt;
+        let elf = self.parse().ok()?;
+        let (name, build_id) = elf.gnu_debugaltlink().ok()??;
+        (!name.is_empty()).then(|| (PathBuf::from(std::ffi::OsStr::from_bytes(name)), build_id.to_vec()))
+    }
+
+    pub(crate) fn parse(&self) -> Result<File<'_>, Error> {
+        File::parse(&*self.bytes).map_err(|error| self.wrong(error.to_string()))
+    }
+
+    fn wrong(&self, message: String) -> Error {
+        Error::Elf { path: self.path.clone(), message }
+    }
+
+    /// The place of an address of this object; None for one in no loaded section.
+    pub fn address(&self, at: u64) -> Option<Address> {
+        let section = self.section_at(at)?;
+        Some(match self.relocatable {
+            true => Address { section: Some(section.id), offset: at - section.start },
+            false => Address { section: None, offset: at },
+        })
+    }
+
+    /// The start of the first section with code.
+    pub fn first_code(&self) -> Option<Address> {
+        self.address(self.sections.iter().find(|section| section.executable)?.start)
+    }
+
+    /// Whether a loaded section with code has the address.
+    pub(crate) fn is_code(&self, at: u64) -> bool {
+        self.section_at(at).is_some_and(|section| section.executable)
+    }
+
+    /// The place of a link-time address or, in a relocatable file, of an offset in `.text`; None if no code is there.
+    pub fn code_address(&self, number: u64) -> Option<Address> {
+        let start = if self.relocatable { self.section_start(".text")? } else { 0 };
+        let at = start.checked_add(number).filter(|at| self.is_code(*at))?;
+        self.address(at)
+    }
+
+    pub(crate) fn section_at(&self, at: u64) -> Option<&Section> {
+        let index = self.sections.partition_point(|section| section.start <= at).checked_sub(1)?;
+        self.sections.get(index).filter(|section| at - section.start < section.size)
+    }
+
+    /// The inverse of [`Elf::address`].
+    pub(crate) fn flat(&self, address: Address) -> Option<u64> {
+        match address.section {
+            None => Some(address.offset),
+            Some(id) => self.section(id)?.start.checked_add(address.offset),
+        }
+    }
+
+    /// The loaded section that an address of this object is in.
+    pub fn section_of(&self, address: Address) -> Option<&Section> {
+        self.section_at(self.flat(address)?)
+    }
+
+    /// All that are loaded, sorted by their place in the object's one address space.
+    pub(crate) fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
+    pub fn section(&self, id: SectionId) -> Option<&Section> {
+        self.sections.iter().find(|section| section.id == id)
+    }
+
+    fn symbols(&self) -> Result<&Symbols, Error> {
+        self.symbols.get_or_init(|| self.read_symbols()).as_ref().map_err(Clone::clone)
+    }
+
+    fn read_symbols(&self) -> Result<Symbols, Error> {
+        let elf = self.parse()?;
+        let mut all = Vec::new();
+        for symbol in elf.symbols() {
+            let (Ok(name), Some(at)) = (symbol.name_bytes(), self.symbol_start(&symbol)) else { continue };
+            let place = (name.as_ptr() as usize)
+                .checked_sub(self.bytes.as_ptr() as usize)
+                .and_then(|start| u32::try_from(start).ok());
+            let Some(start) = place.filter(|_| !name.is_empty()) else { continue };
+            let (size, global) = (symbol.size(), symbol.is_global());
+            let function = symbol.kind() == SymbolKind::Text;
+            all.push(Row { at, size, name: (start, name.len() as u32), global, function });
+        }
+        all.par_sort_unstable_by(|a, b| a.at.cmp(&b.at).then_with(|| self.name(a).cmp(self.name(b))));
+        Ok(Symbols { all, by_name: OnceLock::new() })
+    }
+
+    /// Hash of the name and index of each symbol, sorted: made when the first name is asked for.
+    fn names<'s>(&self, symbols: &'s Symbols) -> &'s [(u32, u32)] {
+        symbols.by_name.get_or_init(|| {
+            let mut names: Vec<(u32, u32)> =
+                symbols.all.par_iter().enumerate().map(|(at, row)| (hash(self.name(row)), at as u32)).collect();
+            names.par_sort_unstable();
+            names
+        })
+    }
+
+    fn name(&self, row: &Row) -> &[u8] {
+        let (start, length) = (row.name.0 as usize, row.name.1 as usize);
+        self.bytes.get(start..start.saturating_add(length)).unwrap_or_default()
+    }
+
+    fn text(&self, row: &Row) -> &str {
+        std::str::from_utf8(self.name(row)).unwrap_or_default()
+    }
+
+    fn symbol(&self, row: &Row) -> Symbol<'_> {
+        Symbol { name: self.text(row), at: row.at, size: row.size, global: row.global, function: row.function }
+    }
+
+    /// All that are looked at, sorted by address.
+    pub(crate) fn all_symbols(&self) -> Result<impl Iterator<Item = Symbol<'_>>, Error> {
+        Ok(self.symbols()?.all.iter().map(|row| self.symbol(row)))
+    }
+
+    /// The symbols of this name.
+    pub fn symbols_named<'e>(&'e self, name: &'e str) -> Result<impl Iterator<Item = Symbol<'e>>, Error> {
+        let symbols = self.symbols()?;
+        let (names, wanted) = (self.names(symbols), hash(name.as_bytes()));
+        let from = names.partition_point(|(hash, _)| *hash < wanted);
+        let same = names.iter().skip(from).take_while(move |(hash, _)| *hash == wanted);
+        let found = same.filter_map(|(_, index)| symbols.all.get(*index as usize)).map(|row| self.symbol(row));
+        Ok(found.filter(move |symbol| symbol.name == name))
+    }
+
+    /// The symbols at or before the address, nearest first.
+    pub(crate) fn symbols_before(&self, at: u64) -> Result<impl Iterator<Item = Symbol<'_>>, Error> {
+        let all = &self.symbols()?.all;
+        Ok(all[..all.partition_point(|row| row.at <= at)].iter().rev().map(|row| self.symbol(row)))
+    }
+
+    /// The function's symbol at or nearest before the address, and the distance from it.
+    pub fn near(&self, address: Address) -> Option<Anchor> {
+        let at = self.flat(address)?;
+        let symbol =
+            self.symbols_before(at).ok()?.find(|symbol| symbol.function && !symbol.name.starts_with("__pfx_"))?;
+        Some(Anchor { symbol: symbol.name.to_string(), offset: at - symbol.at })
+    }
+
+    /// The place of a symbol of this name.
+    pub fn symbol_address(&self, name: &str) -> Result<Option<Address>, Error> {
+        if self.symbols.get().is_none() {
+            // One name is found sooner than all are put in order.
+            return Ok(self.scan_for(name)?.and_then(|at| self.address(at)));
+        }
+        let at = self.symbols_named(name)?.next().map(|symbol| symbol.at);
+        Ok(at.and_then(|at| self.address(at)))
+    }
+
+    /// Where the lowest symbol of that name is, in the object's one address space: what `symbols_named` has first.
+    fn scan_for(&self, name: &str) -> Result<Option<u64>, Error> {
+        let elf = self.parse()?;
+        let named = elf.symbols().filter(|symbol| symbol.name_bytes() == Ok(name.as_bytes()));
+        Ok(named.filter_map(|symbol| self.symbol_start(&symbol)).min())
+    }
+
+    /// Where a symbol of the kinds that are looked at is, in the object's one address space.
+    fn symbol_start(&self, symbol: &ElfSymbol64<LittleEndian>) -> Option<u64> {
+        if !matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown) || symbol.is_undefined()
+        {
+            return None;
+        }
+        let section = symbol.section_index()?;
+        let base = match self.relocatable {
+            true => self.section(SectionId(section.0 as u32))?.start,
+            false => 0,
+        };
+        base.checked_add(symbol.address())
+    }
+
+    /// A function symbol whose name only one symbol of the object has, at or before the address in the same section,
+    /// nearest first; and the distance from it. None in the sections that the kernel frees or may never load
+    /// (`.init*`, `.exit*`), and where no symbol comes before.
+    pub fn anchor(&self, address: Address) -> Result<Option<Anchor>, Error> {
+        let Some((at, section)) = self.flat(address).and_then(|at| Some((at, self.section_at(at)?))) else {
+            return Ok(None);
+        };
+        if !section.executable || section.name.starts_with(".init") || section.name.starts_with(".exit") {
+            return Ok(None);
+        }
+        self.unique_before(at, section, &|symbol| symbol.function)
+    }
+
+    /// The same for a variable: a symbol of any kind in its section. The names are those in a module's `.symtab`, which
+    /// the kernel keeps with CONFIG_KALLSYMS_ALL (is_core_symbol() in kernel/module/kallsyms.c).
+    pub fn data_anchor(&self, address: Address) -> Result<Option<Anchor>, Error> {
+        let Some((at, section)) = self.flat(address).and_then(|at| Some((at, self.section_at(at)?))) else {
+            return Ok(None);
+        };
+        if section.name.starts_with(".init") || section.name.starts_with(".exit") {
+            return Ok(None);
+        }
+        self.unique_before(at, section, &|_| true)
+    }
+
+    fn unique_before(
+        &self,
+        at: u64,
+        section: &Section,
+        fits: &dyn Fn(&Symbol) -> bool,
+    ) -> Result<Option<Anchor>, Error> {
+        for symbol in self.symbols_before(at)?.take_while(|symbol| symbol.at >= section.start) {
+            // Padding before functions (6.2 and later) and assembler's local labels are not in a module's kallsyms.
+            let hidden = symbol.name.starts_with("__pfx_") || symbol.name.starts_with('.');
+            if fits(&symbol) && !hidden && self.symbols_named(symbol.name)?.count() == 1 {
+                return Ok(Some(Anchor { symbol: symbol.name.to_string(), offset: at - symbol.at }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A debug section's contents as DWARF means them: unpacked, relocations applied. Empty if there is none.
+    pub(crate) fn debug_section(&self, name: &str) -> Result<Contents, Error> {
+        let elf = self.parse()?;
+        let Some(section) = elf.section_by_name(name) else {
+            return Ok(Contents::Owned(Vec::new()));
+        };
+        let failed = |error: object::Error| self.wrong(format!("section {name}: {error}"));
+        let compressed = section.compressed_data().map_err(failed)?;
+        let size = usize::try_from(compressed.uncompressed_size).unwrap_or(usize::MAX);
+        let plain = compressed.format == object::CompressionFormat::None;
+        if plain && !self.relocatable {
+            let range = section.file_range().map(|(start, length)| (start as usize, length as usize));
+            let (start, length) = range.unwrap_or((0, 0));
+            return Ok(Contents::InFile(start..start + length));
+        }
+        // Of all sections together: there are a dozen.
+        let budget = Budget::unpacking("unpacked sections", self.bytes.len() as u64, MAX_SECTIONS);
+        let before = self.unpacked.fetch_add(size, Ordering::Relaxed);
+        budget.bytes(before.saturating_add(size)).map_err(|error| self.wrong(format!("section {name}: {error}")))?;
+        let mut contents = compressed.decompress().map_err(failed)?.into_owned();
+        if self.relocatable {
+            self.relocate(&elf, section, name, &mut contents)?;
+        }
+        Ok(Contents::Owned(contents))
+    }
+
+    fn relocate<'d>(
+        &self,
+        elf: &File<'d>,
+        section: impl ObjectSection<'d>,
+        name: &str,
+        contents: &mut [u8],
+    ) -> Result<(), Error> {
+        for (offset, relocation) in section.relocations() {
+            let base = match relocation.target() {
+                RelocationTarget::Symbol(index) => {
+                    let symbol =
+                        elf.symbol_by_index(index).map_err(|error| self.wrong(format!("section {name}: {error}")))?;
+                    // A symbol of another object has no address here: what names it stays as it is.
+                    let Some(section) = symbol.section_index() else {
+                        continue;
+                    };
+                    let start = self.section(SectionId(section.0 as u32)).map_or(0, |section| section.start);
+                    start.wrapping_add(symbol.address())
+                }
+                _ => continue,
+            };
+            let value = base.wrapping_add_signed(relocation.addend());
+            let value = match relocation.kind() {
+                RelocationKind::Absolute => value,
+                // Only frame descriptions that are loaded have these; they count from the place itself.
+                RelocationKind::Relative => {
+                    let own = self.section(SectionId(section.index().0 as u32)).map_or(0, |section| section.start);
+                    value.wrapping_sub(own.wrapping_add(offset))
+                }
+                _ => continue,
+            };
+            let length = usize::from(relocation.size() / 8);
+            let place =
+                usize::try_from(offset).ok().and_then(|start| contents.get_mut(start..start.checked_add(length)?));
+            match (place, length) {
+                (Some(place), 1 | 2 | 4 | 8) => place.copy_from_slice(&value.to_le_bytes()[..length]),
+                _ => {
+                    return Err(self.wrong(format!("section {name}: relocation at {offset:#x} is outside of it")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where the section of this name is loaded.
+    pub(crate) fn section_start(&self, name: &str) -> Option<u64> {
+        self.sections.iter().find(|section| section.name == name).map(|section| section.start)
+    }
+}
+
+/// Sections of one file. Their names are compared one by one whenever one is looked for.
+const SECTIONS: Limits = Limits { bytes: 4 << 20, width: 1 << 16, ..USUAL };
+
+/// Refuses more sections, or longer names of them, than any compiler writes.
+fn named(elf: &File, bytes: &[u8]) -> Result<(), String> {
+    let budget = Budget::new("sections and their names", SECTIONS);
+    let headers = elf.elf_section_table();
+    budget.width(headers.len()).map_err(|error| error.to_string())?;
+    let header = elf.elf_header();
+    let names = header.section_strings_index(LittleEndian, bytes).ok().and_then(|index| headers.section(index).ok());
+    let names = names.and_then(|section| section.data(LittleEndian, bytes).ok()).unwrap_or_default();
+    for section in headers.iter() {
+        let rest =
+            usize::try_from(section.sh_name(LittleEndian)).ok().and_then(|at| names.get(at..)).unwrap_or_default();
+        let most = usize::try_from(budget.bytes_left()).unwrap_or(usize::MAX).saturating_add(1).min(rest.len());
+        let length = rest[..most].iter().position(|byte| *byte == 0).unwrap_or(most);
+        budget.bytes(length).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// FNV-1a.
+fn hash(name: &[u8]) -> u32 {
+    name.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+/// A debug section's contents.
+pub(crate) enum Contents {
+    /// As they are in the file.
+    InFile(std::ops::Range<usize>),
+    Owned(Vec<u8>),
+}
+
+/// A symbol, and what to add.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    pub symbol: String,
+    pub offset: u64,
+}
+
+/// The sections that are loaded, sorted by start; in a relocatable file one behind the other.
+fn lay_out(elf: &File, relocatable: bool) -> Vec<Section> {
+    let mut sections = Vec::new();
+    let mut next = LAYOUT_START;
+    for section in elf.sections() {
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+            continue;
+        };
+        if sh_flags.0 & SHF_ALLOC.0 == 0 {
+            continue;
+        }
+        let size = section.size();
+        let start = if relocatable { next } else { section.address() };
+        let Some(end) = start.checked_add(size).and_then(|end| end.checked_add(0x1fff)) else {
+            continue;
+        };
+        // A page between them: a range that ends where a section ends is in no other.
+        next = if relocatable { end & !0xfff } else { next };
+        let name = section.name().unwrap_or_default().to_string();
+        let executable = sh_flags.0 & SHF_EXECINSTR.0 != 0;
+        sections.push(Section { id: SectionId(section.index().0 as u32), name, start, size, executable });
+    }
+    sections.sort_by_key(|section| section.start);
+    sections
+}
+
+/// The build-id in a note section, and its link-time address.
+fn find_build_id(section: &object::read::elf::ElfSection64<LittleEndian>) -> Option<(Vec<u8>, u64)> {
+    if section.elf_section_header().sh_type(LittleEndian) != SHT_NOTE {
+        return None;
+    }
+    let data = section.data().ok()?;
+    let word = |at: usize| {
+        data.get(at..at.checked_add(4)?).and_then(|word| Some(u32::from_le_bytes(word.try_into().ok()?) as usize))
+    };
+    let padded = |length: usize| length.checked_add(3).map(|length| length & !3);
+    let mut at = 0;
+    loop {
+        let (name_length, length, kind) = (word(at)?, word(at + 4)?, word(at + 8)?);
+        let name = at + 12;
+        let contents = name.checked_add(padded(name_length)?)?;
+        let owner = data.get(name..name.checked_add(name_length)?)?;
+        let id = data.get(contents..contents.checked_add(length)?)?;
+        if kind == object::elf::NT_GNU_BUILD_ID.0 as usize && owner == b"GNU\0" {
+            return Some((id.to_vec(), section.address().wrapping_add(contents as u64)));
+        }
+        at = contents.checked_add(padded(length)?)?;
+    }
+}

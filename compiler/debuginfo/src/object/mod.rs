@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Object files: the bytes of one, whichever way it is compressed; its sections, symbols, build-id and code; and a file that
+//! stands for another one.
+//!
+//! The tables of an ELF file are read with the `object` crate, here and nowhere else in this crate.
+
+mod boot_image;
+mod elf;
+pub(crate) mod file;
+mod patched;
+mod reserved;
+pub(crate) mod skeleton;
+
+pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
+pub(crate) use elf::{Contents, is_raw_btf};
+pub use patched::{FunctionCode, Patched};
+pub use reserved::{Reason, Reserved};

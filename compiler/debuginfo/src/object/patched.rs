@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The code of a function as the file has it, and which of its bytes are not so in memory.
+//!
+//! A kernel that runs has written over its own code: alternatives for its CPU, jump labels, static calls, calls of ftrace,
+//! thunks, locks on one CPU, and in modules whatever is relocated. Where it may do so stands in tables of the object, which
+//! are read here; everything else is the same in memory, but for words that move with the kernel's slide
+//! (runtime-c/imprint.c knows these).
+//!
+//! In vmlinux a table's entries hold the distance from themselves to the place (or its link-time address); in a module the
+//! same fields are still relocations, and these name the place. Sources: include/linux/jump_label.h, static_call_types.h,
+//! arch/x86/include/asm/alternative.h, paravirt_types.h, runtime-const.h, and vmlinux.lds.S, each from 5.10 on.
+
+use std::collections::HashMap;
+
+use object::{Object as _, ObjectSection, ObjectSymbol, RelocationTarget};
+
+use super::elf::{Address, Elf, File, Section, SectionId};
+
+/// What a function's code is in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionCode {
+    /// Name of the function's symbol.
+    pub function: String,
+    /// From the function's first byte to the address that was asked for.
+    pub offset: u64,
+    pub bytes: Vec<u8>,
+    /// What may be something else in memory: first byte and length, apart from each other, in order.
+    pub patched: Vec<(u32, u32)>,
+}
+
+/// Where an object's code is changed when it runs, in the object's one address space: start and length, sorted by start.
+#[derive(Debug, Default)]
+pub struct Patched(Vec<(u64, u32)>);
+
+/// A function that is longer is none.
+const MAX_FUNCTION: u64 = 1 << 20;
+
+/// How long a place is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Bytes(u32),
+    /// A call or a jump, with its prefix.
+    Branch,
+    /// A jump of two bytes or five, or what stands in its place.
+    Jump,
+    /// In the entry, this many bytes behind its start.
+    Field(u64),
+    /// Both sides of it.
+    Around(u32),
+}
+
+/// A table of places.
+pub(crate) struct Table {
+    pub(crate) section: &'static str,
+    stride: u64,
+    /// Entries hold link-time addresses, not distances.
+    absolute: bool,
+    extent: Extent,
+}
+
+pub(crate) const fn relative(section: &'static str, stride: u64, extent: Extent) -> Table {
+    Table { section, stride, absolute: false, extent }
+}
+
+pub(crate) const fn absolute(section: &'static str, stride: u64, extent: Extent) -> Table {
+    Table { section, stride, absolute: true, extent }
+}
+
+/// A call of ftrace, and of whatever replaces it.
+const CALL: Extent = Extent::Bytes(5);
+
+const TABLES: [Table; 11] = [
+    absolute("__mcount_loc", 8, CALL),
+    absolute(".parainstructions", 16, Extent::Field(9)),
+    relative("__jump_table", 16, Extent::Jump),
+    relative(".static_call_sites", 8, Extent::Branch),
+    relative(".retpoline_sites", 4, Extent::Branch),
+    relative(".return_sites", 4, Extent::Branch),
+    relative(".call_sites", 4, Extent::Branch),
+    relative(".smp_locks", 4, Extent::Bytes(1)),
+    relative(".ibt_endbr_seal", 4, Extent::Bytes(4)),
+    // apply_fineibt() rewrites what stands before it and the call behind.
+    relative(".cfi_sites", 4, Extent::Around(16)),
+    absolute("__patchable_function_entries", 8, Extent::Bytes(16)),
+];
+
+/// `struct alt_instr`: its size and where `instrlen` is in it. 5.17 (d1efafaa4b1c) took `padlen` out, 6.3 (5d1dd961e743)
+/// made `cpuid` and flags a word. The first that fits every entry is it.
+const ALTERNATIVES: [(u64, u64); 3] = [(14, 12), (12, 10), (13, 10)];
+const ALTERNATIVE_SECTION: &str = ".altinstructions";
+/// `runtime_const`, since 6.11: an immediate of 1, 4 or 8 bytes.
+const CONSTANTS: &str = "runtime_";
+
+impl Elf {
+    /// Whether the file has what is at the address, and not only room for it.
+    pub fn has_contents(&self, address: Address) -> bool {
+        let at = self.flat(address);
+        at.zip(self.parse().ok()).is_some_and(|(at, file)| Reader { elf: self, file: &file }.bytes(at, 1).is_some())
+    }
+
+    /// The address of code by the name of its section.
+    pub fn code_in(&self, section: &str, offset: u64) -> Option<Address> {
+        let section = self.sections().iter().find(|known| known.executable && known.name == section)?;
+        self.address(section.range().0.checked_add(offset)?)
+    }
+}
+
+impl Patched {
+    /// Of the object; None where its tables cannot be read, or it has no code (a file with debug information alone).
+    pub fn of(elf: &Elf) -> Option<Patched> {
+        let file = elf.parse().ok()?;
+        let reader = Reader { elf, file: &file };
+        let mut all = Vec::new();
+        for table in &TABLES {
+            if let Some(contents) = reader.contents(table.section) {
+                all.extend(reader.places(&contents, table));
+            }
+        }
+        if let Some(contents) = reader.contents(ALTERNATIVE_SECTION) {
+            all.extend(reader.alternatives(&contents)?);
+        }
+        for section in elf.sections().iter().filter(|section| section.name.starts_with(CONSTANTS)) {
+            let contents = reader.section(section)?;
+            all.extend(reader.places(&contents, &relative(CONSTANTS, 4, Extent::Bytes(8))));
+        }
+        if elf.is_relocatable() {
+            for section in elf.sections().iter().filter(|section| section.executable) {
+                all.extend(reader.relocated(section)?);
+            }
+        }
+        all.sort_unstable();
+        Some(Patched(all))
+    }
+
+    /// The function that has the address; None where no symbol says how far it goes, or its code is not in the file.
+    pub fn function_code(&self, elf: &Elf, address: Address) -> Option<FunctionCode> {
+        let at = elf.flat(address)?;
+        let symbol = elf
+            .symbols_before(at)
+            .ok()?
+            .take(64)
+            .find(|symbol| symbol.function && symbol.size > 0 && at - symbol.at < symbol.size)?;
+        // What runs once is gone, or was never loaded.
+        let is_kept = elf
+            .section_at(at)
+            .is_some_and(|section| ![".init", ".exit"].iter().any(|start| section.name.starts_with(start)));
+        if symbol.size > MAX_FUNCTION || !is_kept {
+            return None;
+        }
+        let file = elf.parse().ok()?;
+        let bytes = Reader { elf, file: &file }.bytes(symbol.at, symbol.size)?.to_vec();
+        let (start, end) = (symbol.at, symbol.at + symbol.size);
+        // The longest that begins before it may reach into it.
+        let first = self.0.partition_point(|(place, _)| *place < start.saturating_sub(64));
+        let mut patched: Vec<(u32, u32)> = Vec::new();
+        for &(place, length) in self.0.iter().skip(first).take_while(|(place, _)| *place < end) {
+            let (from, to) = (place.max(start), place.saturating_add(length.into()).min(end));
+            if from >= to {
+                continue;
+            }
+            let (from, to) = ((from - start) as u32, (to - start) as u32);
+            match patched.last_mut() {
+                Some((last, length)) if *last + *length >= from => *length = (*length).max(to - *last),
+                _ => patched.push((from, to - from)),
+            }
+        }
+        Some(FunctionCode { function: symbol.name.to_string(), offset: at - start, bytes, patched })
+    }
+}
+
+/// A table's bytes, and what they would be if they were final.
+pub(crate) struct Contents<'f> {
+    /// Where it is in the object's one address space.
+    start: u64,
+    bytes: &'f [u8],
+    /// In a module: what a field at this offset stands for. None in vmlinux.
+    relocations: Option<HashMap<u64, u64>>,
+}
+
+impl Contents<'_> {
+    /// In bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
+pub(crate) struct Reader<'e, 'f> {
+    pub(crate) elf: &'e Elf,
+    pub(crate) file: &'f File<'e>,
+}
+
+impl<'e> Reader<'e, '_> {
+    /// The table of that name: a section, or in vmlinux what lies between the symbols `__start_NAME` and `__stop_NAME`.
+    pub(crate) fn contents(&self, name: &str) -> Option<Contents<'e>> {
+        if let Some(section) = self.elf.sections().iter().find(|section| section.name == name) {
+            return self.section(section);
+        }
+        // vmlinux.lds.h: `__mcount_loc` is between __start_mcount_loc and __stop_mcount_loc, without the two underscores.
+        let short = if name == "__mcount_loc" { "mcount_loc" } else { name.trim_start_matches('.') };
+        let symbol = |prefix: &str| Some(self.elf.symbols_named(&format!("{prefix}{short}")).ok()?.next()?.at);
+        let (start, stop) = (symbol("__start_")?, symbol("__stop_")?);
+        Some(Contents { start, bytes: self.bytes(start, stop.checked_sub(start)?)?, relocations: None })
+    }
+
+    fn section(&self, section: &Section) -> Option<Contents<'e>> {
+        let (start, size) = section.range();
+        let relocations = self.elf.is_relocatable().then(|| {
+            let found = self.file.section_by_index(object::SectionIndex(section.id.0 as usize)).ok();
+            let relocations = found.into_iter().flat_map(|section| section.relocations());
+            relocations.filter_map(|(offset, relocation)| Some((offset, self.target(&relocation)?))).collect()
+        });
+        Some(Contents { start, bytes: self.bytes(start, size)?, relocations })
+    }
+
+    /// What a relocation names, its own place left out.
+    fn target(&self, relocation: &object::Relocation) -> Option<u64> {
+        let RelocationTarget::Symbol(index) = relocation.target() else { return None };
+        let symbol = self.file.symbol_by_index(index).ok()?;
+        let section = self.elf.section(SectionId(symbol.section_index()?.0 as u32))?;
+        Some(section.range().0.wrapping_add(symbol.address()).wrapping_add_signed(relocation.addend()))
+    }
+
+    /// Bytes of a loaded section, by their place in the object's one address space; None where the file does not have them.
+    pub(crate) fn bytes(&self, at: u64, length: u64) -> Option<&'e [u8]> {
+        let section = self.elf.section_at(at)?;
+        let (from, _) = self.file.section_by_index(object::SectionIndex(section.id.0 as usize)).ok()?.file_range()?;
+        let (start, size) = section.range();
+        let inside = at - start;
+        if inside.checked_add(length)? > size {
+            return None;
+        }
+        let first = usize::try_from(from.checked_add(inside)?).ok()?;
+        self.elf.bytes().get(first..first.checked_add(usize::try_from(length).ok()?)?)
+    }
+
+    fn place(&self, contents: &Contents<'_>, offset: u64, is_absolute: bool) -> Option<u64> {
+        if let Some(relocations) = &contents.relocations {
+            return relocations.get(&offset).copied();
+        }
+        let first = usize::try_from(offset).ok()?;
+        match is_absolute {
+            true => Some(u64::from_le_bytes(contents.bytes.get(first..first.checked_add(8)?)?.try_into().ok()?)),
+            false => {
+                let distance = i32::from_le_bytes(contents.bytes.get(first..first.checked_add(4)?)?.try_into().ok()?);
+                Some((contents.start + offset).wrapping_add_signed(distance.into()))
+            }
+        }
+    }
+
+    pub(crate) fn places(&self, contents: &Contents<'_>, table: &Table) -> Vec<(u64, u32)> {
+        let offsets = (0..contents.bytes.len() as u64).step_by(table.stride as usize);
+        let found = offsets.filter_map(|offset| {
+            let place = self.place(contents, offset, table.absolute)?;
+            let code = |length: usize| self.bytes(place, length as u64);
+            Some(match table.extent {
+                Extent::Bytes(length) => (place, length),
+                Extent::Around(length) => (place.saturating_sub(length.into()), 2 * length),
+                Extent::Branch => (place, branch(code(2)?)),
+                Extent::Jump => (place, if matches!(code(1)?, [0xeb | 0x66]) { 2 } else { 5 }),
+                Extent::Field(at) => (place, u32::from(*contents.bytes.get(usize::try_from(offset + at).ok()?)?)),
+            })
+        });
+        found.collect()
+    }
+
+    /// None if entries are of no known form.
+    fn alternatives(&self, contents: &Contents<'_>) -> Option<Vec<(u64, u32)>> {
+        ALTERNATIVES.iter().find_map(|&(stride, length_at)| {
+            if contents.bytes.len() as u64 % stride != 0 {
+                return None;
+            }
+            let count = contents.bytes.len() as u64 / stride;
+            let table = relative(ALTERNATIVE_SECTION, stride, Extent::Field(length_at));
+            let places = self.places(contents, &table);
+            // Where lengths are: that of the original, then that of the replacement, which is not longer.
+            let fits = |(offset, (place, length)): (u64, &(u64, u32))| {
+                let replacement = usize::try_from(offset + length_at + 1).ok().and_then(|at| contents.bytes.get(at));
+                self.elf.is_code(*place) && *length > 0 && replacement.is_some_and(|bytes| u32::from(*bytes) <= *length)
+            };
+            let all = places.len() as u64 == count && (0..).step_by(stride as usize).zip(&places).all(fits);
+            all.then_some(places)
+        })
+    }
+
+    /// What the loader of modules writes into a section with code.
+    fn relocated(&self, section: &Section) -> Option<Vec<(u64, u32)>> {
+        let (start, _) = section.range();
+        let found = self.file.section_by_index(object::SectionIndex(section.id.0 as usize)).ok()?;
+        let places = found.relocations().map(|(offset, relocation)| {
+            let bytes = u32::from(relocation.size()) / 8;
+            (start + offset, if bytes == 0 { 8 } else { bytes })
+        });
+        Some(places.collect())
+    }
+}
+
+/// Length of a call or jump: `e8`/`e9` and four bytes, `0f 8x` and four, with a `cs` before it where the target is a thunk.
+fn branch(code: &[u8]) -> u32 {
+    match code {
+        [0x2e, 0x0f, ..] => 7,
+        [0x2e, ..] | [0x0f, ..] => 6,
+        _ => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::vmlinux::installed;
+
+    #[test]
+    fn a_branch_is_as_long_as_it_is() {
+        assert_eq!([&[0xe8, 0][..], &[0x0f, 0x85], &[0x2e, 0xe8], &[0x2e, 0x0f]].map(branch), [5, 6, 6, 7]);
+    }
+
+    #[test]
+    fn in_a_kernel_entries_and_returns_are_patched_and_the_rest_is_not() {
+        let Some(elf) = installed().map(|path| Elf::open(&path).unwrap()) else { return };
+        let patched = Patched::of(&elf).expect("tables");
+        let address = elf.symbol_address("vfs_read").unwrap().expect("vfs_read");
+        let code = patched.function_code(&elf, Address { offset: address.offset + 9, ..address }).expect("an code");
+        assert_eq!((code.function.as_str(), code.offset), ("vfs_read", 9));
+        assert_eq!(code.patched.first(), Some(&(0, 5)), "the call of ftrace");
+        let bytes: u32 = code.patched.iter().map(|(_, length)| length).sum();
+        assert!(bytes as usize * 2 < code.bytes.len(), "{bytes} of {}", code.bytes.len());
+        let init = elf.symbol_address("start_kernel").unwrap().expect("start_kernel");
+        assert_eq!(patched.function_code(&elf, init), None, "it is gone when a probe could come");
+        assert!(code.patched.windows(2).all(|pair| pair[0].0 + pair[0].1 < pair[1].0));
+    }
+}

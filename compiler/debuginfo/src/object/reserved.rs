@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Where in an object's code no probe may stand: places that the kernel's own check refuses (`check_kprobe_address_safe()`,
+//! kernel/kprobes.c), told from the file, so that a script hears of it when it is compiled. A function's entry needs it: there
+//! ftrace calls a probe, which knows no such list.
+//!
+//! What the lists are made of, from 5.10 on: `NOKPROBE_SYMBOL()` leaves the function's address in `_kprobe_blacklist`
+//! (vmlinux: between `__start_kprobe_blacklist` and `__stop_kprobe_blacklist`); `.kprobes.text`, `.noinstr.text` and the
+//! entry code count whole (vmlinux has symbols around them); a part of a function with a suffix is refused with the function;
+//! jump labels, static calls and `BUG()`s have tables, as patched.rs says.
+
+use super::elf::{Address, Elf};
+use super::patched::{Extent, Reader, absolute, relative};
+
+/// Why no probe may stand at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Kprobes run through the function: it is in the kernel's blacklist.
+    Blacklisted,
+    /// The instruction is a jump that the kernel turns on and off as it runs.
+    JumpLabel,
+    /// The instruction is a call whose target the kernel changes as it runs.
+    StaticCall,
+    /// The instruction stands for a BUG() or WARN(), which is found by its address.
+    Bug,
+}
+
+/// As they are numbered in an exported index.
+const REASONS: [Reason; 4] = [Reason::Blacklisted, Reason::JumpLabel, Reason::StaticCall, Reason::Bug];
+
+/// Places of an object, in its one address space: start, length, and why; sorted by start.
+#[derive(Debug, Default)]
+pub struct Reserved {
+    /// Whole functions and areas; apart from each other.
+    areas: Vec<(u64, u64)>,
+    places: Vec<(u64, u32, Reason)>,
+}
+
+/// What vmlinux has symbols around (vmlinux.lds.h): `__NAME_text_start` and `__NAME_text_end`.
+const AREAS: [&str; 3] = ["kprobes", "noinstr", "entry"];
+/// Of a module, the sections.
+const SECTIONS: [&str; 2] = [".kprobes.text", ".noinstr.text"];
+/// What the list lacks, and handlers run through all the same (kernel/sched/core.c): parts of preempt_count_add() and
+/// preempt_count_sub(), which are in it, where the compiler has made them functions of their own; and what ends the
+/// preempt_disable_notrace() that ftrace calls handlers under, the twin of preempt_schedule(), which is in it.
+const UNLISTED: [&str; 3] = ["preempt_latency_start", "preempt_latency_stop", "preempt_schedule_notrace"];
+/// Of `struct bug_entry`: with file and line or without, and with a format since 6.18.
+const BUG_STRIDES: [u64; 3] = [12, 16, 8];
+const BUG_TABLE: &str = "__bug_table";
+/// `ud2`.
+const BUG: [u8; 2] = [0x0f, 0x0b];
+/// The longest place.
+const LONGEST: u64 = 5;
+
+impl Reserved {
+    /// Of the object; None where its tables cannot be read.
+    pub fn of(elf: &Elf) -> Option<Reserved> {
+        let file = elf.parse().ok()?;
+        let reader = Reader { elf, file: &file };
+        let mut places = Vec::new();
+        let tables = [
+            (relative("__jump_table", 16, Extent::Jump), Reason::JumpLabel),
+            (relative(".static_call_sites", 8, Extent::Bytes(5)), Reason::StaticCall),
+        ];
+        for (table, reason) in tables {
+            let found =
+                reader.contents(table.section).map(|contents| reader.places(&contents, &table)).unwrap_or_default();
+            places.extend(found.into_iter().map(|(at, length)| (at, length, reason)));
+        }
+        places.extend(bugs(&reader).into_iter().map(|at| (at, 1, Reason::Bug)));
+        places.sort_unstable();
+        Some(Reserved { areas: areas(elf, &reader), places })
+    }
+
+    /// Start, length and number of the reason of all: what [`Reserved::from_rows`] takes.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, u32, u32)> {
+        let areas = self.areas.iter().map(|(at, length)| (*at, u32::try_from(*length).unwrap_or(u32::MAX), 0));
+        let number = |reason| REASONS.iter().position(|known| *known == reason).unwrap_or(0) as u32;
+        areas.chain(self.places.iter().map(move |(at, length, reason)| (*at, *length, number(*reason))))
+    }
+
+    /// Numbers that stand for no reason are left out.
+    pub(crate) fn from_rows(rows: impl Iterator<Item = (u64, u32, u32)>) -> Reserved {
+        let mut found = Reserved::default();
+        for (at, length, number) in rows {
+            match REASONS.get(number as usize) {
+                Some(Reason::Blacklisted) => found.areas.push((at, length.into())),
+                Some(reason) => found.places.push((at, length, *reason)),
+                None => {}
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// The same in the address space of another file of the object; `from` is the one that it was read from. Linked code is at the
+    /// same addresses in both.
+    pub fn moved(mut self, from: &Elf, to: &Elf) -> Reserved {
+        if !from.is_relocatable() {
+            return self;
+        }
+        let other = |at: u64| {
+            let address = from.address(at)?;
+            to.flat(to.code_in(&from.section_of(address)?.name, address.offset)?)
+        };
+        self.areas = self.areas.into_iter().filter_map(|(at, length)| Some((other(at)?, length))).collect();
+        self.places =
+            self.places.into_iter().filter_map(|(at, length, reason)| Some((other(at)?, length, reason))).collect();
+        self.sort();
+        self
+    }
+
+    fn sort(&mut self) {
+        self.areas.sort_unstable();
+        self.places.sort_unstable();
+    }
+
+    /// Why no probe may stand at the address, if so.
+    pub fn at(&self, elf: &Elf, address: Address) -> Option<Reason> {
+        let at = elf.flat(address)?;
+        if self.is_blacklisted(at) || self.is_part_of_blacklisted(elf, at) {
+            return Some(Reason::Blacklisted);
+        }
+        let first = self.places.partition_point(|(place, ..)| *place < at.saturating_sub(LONGEST));
+        let near = self.places.iter().skip(first).take_while(|(place, ..)| *place <= at);
+        near.filter(|(place, length, _)| at - place < u64::from(*length)).map(|(.., reason)| *reason).next()
+    }
+
+    fn is_blacklisted(&self, at: u64) -> bool {
+        let after = self.areas.partition_point(|(start, _)| *start <= at);
+        after
+            .checked_sub(1)
+            .and_then(|before| self.areas.get(before))
+            .is_some_and(|(start, length)| at - start < *length)
+    }
+
+    /// As `within_kprobe_blacklist()`: `f.cold` and `f.isra.0` are with `f`.
+    fn is_part_of_blacklisted(&self, elf: &Elf, at: u64) -> bool {
+        let Some(symbol) = elf.symbols_before(at).ok().and_then(|mut symbols| symbols.find(|symbol| symbol.function))
+        else {
+            return false;
+        };
+        let Some((whole, _)) = symbol.name.split_once('.') else { return false };
+        !whole.is_empty()
+            && elf
+                .symbols_named(whole)
+                .is_ok_and(|mut symbols| symbols.next().is_some_and(|symbol| self.is_blacklisted(symbol.at)))
+    }
+}
+
+/// What counts whole: functions of the list, areas; joined where they touch.
+fn areas(elf: &Elf, reader: &Reader<'_, '_>) -> Vec<(u64, u64)> {
+    let symbol = |name: String| Some(elf.symbols_named(&name).ok()?.next()?.at);
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for name in AREAS {
+        if let (Some(start), Some(end)) = (symbol(format!("__{name}_text_start")), symbol(format!("__{name}_text_end")))
+        {
+            all.push((start, end.saturating_sub(start)));
+        }
+    }
+    all.extend(
+        elf.sections()
+            .iter()
+            .filter(|section| SECTIONS.contains(&section.name.as_str()))
+            .map(|section| section.range()),
+    );
+    let mut listed: Vec<u64> = UNLISTED.iter().filter_map(|name| symbol((*name).to_string())).collect();
+    for name in ["_kprobe_blacklist", "kprobe_blacklist"] {
+        let Some(contents) = reader.contents(name) else { continue };
+        listed.extend(reader.places(&contents, &absolute(name, 8, Extent::Bytes(0))).into_iter().map(|(at, _)| at));
+    }
+    for at in listed {
+        let sizes =
+            elf.symbols_before(at).into_iter().flatten().take_while(|symbol| symbol.at == at).map(|symbol| symbol.size);
+        all.push((at, sizes.max().unwrap_or(0).max(1)));
+    }
+    all.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (start, length) in all.into_iter().filter(|(_, length)| *length > 0) {
+        let end = start.saturating_add(length);
+        match joined.last_mut() {
+            Some((first, length)) if first.saturating_add(*length) >= start => *length = (*length).max(end - *first),
+            _ => joined.push((start, length)),
+        }
+    }
+    joined
+}
+
+/// Where BUG()s are: the form of entry by which all of them are.
+fn bugs(reader: &Reader<'_, '_>) -> Vec<u64> {
+    let Some(contents) = reader.contents(BUG_TABLE) else { return Vec::new() };
+    let read = |stride: u64| {
+        let places = reader.places(&contents, &relative(BUG_TABLE, stride, Extent::Bytes(1)));
+        let fits = contents.length() % stride == 0 && places.len() as u64 == contents.length() / stride;
+        let is_bug = |(at, _): &(u64, u32)| reader.bytes(*at, 2).is_some_and(|code| code == BUG);
+        (fits && places.iter().all(is_bug)).then(|| places.into_iter().map(|(at, _)| at).collect())
+    };
+    BUG_STRIDES.into_iter().find_map(read).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::vmlinux::installed;
+
+    #[test]
+    fn what_the_kernel_refuses_is_known_from_its_file() {
+        let Some(elf) = installed().map(|path| Elf::open(&path).unwrap()) else { return };
+        let reserved = Reserved::of(&elf).expect("tables");
+        let reason =
+            |name: &str| reserved.at(&elf, elf.symbol_address(name).unwrap().unwrap_or_else(|| panic!("no {name}")));
+        assert_eq!(reason("vfs_read"), None);
+        assert_eq!(reason("kprobe_ftrace_handler"), Some(Reason::Blacklisted), "NOKPROBE_SYMBOL");
+        assert_eq!(reason("exc_page_fault"), Some(Reason::Blacklisted), "noinstr");
+        assert_eq!(reason("asm_exc_page_fault"), Some(Reason::Blacklisted), "entry code");
+        assert_eq!(reason("preempt_schedule_notrace"), Some(Reason::Blacklisted), "what handlers run through");
+        let count = |wanted: Reason| reserved.places.iter().filter(|(.., reason)| *reason == wanted).count();
+        assert!(count(Reason::JumpLabel) > 1000 && count(Reason::StaticCall) > 100 && count(Reason::Bug) > 1000);
+        assert!(reserved.areas.windows(2).all(|pair| pair[0].0 + pair[0].1 < pair[1].0));
+        let (at, length, _) =
+            reserved.places.iter().find(|(.., reason)| *reason == Reason::JumpLabel).expect("a jump label");
+        let again = Reserved::from_rows(reserved.rows()).moved(&elf, &elf);
+        assert_eq!((&again.areas, &again.places), (&reserved.areas, &reserved.places));
+        let near = |at: u64| elf.address(at).and_then(|address| reserved.at(&elf, address));
+        assert_eq!(near(*at), Some(Reason::JumpLabel));
+        assert_eq!(near(at + u64::from(*length) - 1), Some(Reason::JumpLabel));
+    }
+}

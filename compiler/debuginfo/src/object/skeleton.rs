@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! An ELF file that stands for an object without its contents: its loaded sections by name, place and size, its functions'
+//! symbols, its build-id, and one section more with what is told of its debug information.
+//!
+//! Elf64_Ehdr, Elf64_Shdr and Elf64_Sym are those of the System V ABI (gABI 4.1, chapter 4).
+
+use object::elf::{
+    ET_EXEC, ET_REL, SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB,
+};
+
+use super::elf::Elf;
+use crate::error::Error;
+
+/// Name of the section that [`crate::portable`] reads.
+pub(crate) const SECTION: &str = ".spile.index";
+
+const HEADER: u64 = 64;
+const SECTION_HEADER: u16 = 64;
+const SYMBOL: u64 = 24;
+
+struct Section {
+    name: String,
+    kind: u32,
+    flags: u64,
+    address: u64,
+    size: u64,
+    contents: Vec<u8>,
+    link: u32,
+    info: u32,
+    entry: u64,
+}
+
+impl Section {
+    fn plain(name: &str, kind: u32, contents: Vec<u8>) -> Section {
+        let size = contents.len() as u64;
+        Section { name: name.into(), kind, flags: 0, address: 0, size, contents, link: 0, info: 0, entry: 0 }
+    }
+}
+
+/// The file's bytes; `tables` are the contents of [`SECTION`].
+pub(crate) fn write(elf: &Elf, tables: Vec<u8>) -> Result<Vec<u8>, Error> {
+    let mut sections = vec![Section::plain("", 0, Vec::new())];
+    for loaded in elf.loaded()? {
+        let flags = u64::from(SHF_ALLOC.0) | if loaded.executable { u64::from(SHF_EXECINSTR.0) } else { 0 };
+        let kind = if loaded.note.is_empty() { SHT_NOBITS.0 } else { SHT_NOTE.0 };
+        let contents = loaded.note;
+        sections.push(Section {
+            name: loaded.name,
+            kind,
+            flags,
+            address: loaded.address,
+            size: loaded.size,
+            contents,
+            link: 0,
+            info: 0,
+            entry: 0,
+        });
+    }
+    let (symbols, names) = symbols(elf, &sections)?;
+    let strings = sections.len() as u32;
+    sections.push(Section::plain(".strtab", SHT_STRTAB.0, names));
+    // By the ABI local symbols come first, and `info` says how many; nobody here asks.
+    sections.push(Section {
+        link: strings,
+        info: 1,
+        entry: SYMBOL,
+        ..Section::plain(".symtab", SHT_SYMTAB.0, symbols)
+    });
+    sections.push(Section::plain(SECTION, SHT_PROGBITS.0, tables));
+    Ok(laid_out(elf.is_relocatable(), sections))
+}
+
+fn symbols(elf: &Elf, sections: &[Section]) -> Result<(Vec<u8>, Vec<u8>), Error> {
+    let (mut table, mut names) = (vec![0; SYMBOL as usize], vec![0]);
+    for symbol in elf.all_symbols()? {
+        let Some(address) = elf.address(symbol.at).filter(|_| symbol.function || symbol.name == "register_kprobe")
+        else {
+            continue;
+        };
+        let loaded = elf.section_of(address).map(|section| section.name.as_str());
+        let Some(index) = sections.iter().position(|section| Some(section.name.as_str()) == loaded) else { continue };
+        let (global, function) = (1 << 4, 2);
+        table.extend((names.len() as u32).to_le_bytes());
+        table.extend([if symbol.global { global } else { 0 } | function, 0]);
+        table.extend((index as u16).to_le_bytes());
+        table.extend(address.offset.to_le_bytes());
+        table.extend(symbol.size.to_le_bytes());
+        names.extend(symbol.name.bytes().chain([0]));
+    }
+    Ok((table, names))
+}
+
+fn laid_out(relocatable: bool, mut sections: Vec<Section>) -> Vec<u8> {
+    let mut names = Vec::new();
+    let names_index = sections.len() as u16;
+    sections.push(Section::plain(".shstrtab", SHT_STRTAB.0, Vec::new()));
+    let mut name_at = Vec::new();
+    for section in &sections {
+        name_at.push(names.len() as u32);
+        names.extend(section.name.bytes().chain([0]));
+    }
+    if let Some(last) = sections.last_mut() {
+        (last.size, last.contents) = (names.len() as u64, names);
+    }
+    let mut contents = Vec::new();
+    let mut headers = Vec::new();
+    for (section, name) in sections.iter().zip(name_at) {
+        // Aligned for the words of notes and tables.
+        contents.resize(contents.len().next_multiple_of(8), 0);
+        let at = HEADER + contents.len() as u64;
+        headers.extend(name.to_le_bytes());
+        headers.extend(section.kind.to_le_bytes());
+        for word in [section.flags, section.address, at, section.size] {
+            headers.extend(word.to_le_bytes());
+        }
+        headers.extend(section.link.to_le_bytes());
+        headers.extend(section.info.to_le_bytes());
+        headers.extend(8u64.to_le_bytes());
+        headers.extend(section.entry.to_le_bytes());
+        contents.extend(&section.contents);
+    }
+    contents.resize(contents.len().next_multiple_of(8), 0);
+    let kind = if relocatable { ET_REL.0 } else { ET_EXEC.0 };
+    let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    file.extend(kind.to_le_bytes());
+    file.extend(object::elf::EM_X86_64.0.to_le_bytes());
+    file.extend(1u32.to_le_bytes());
+    for word in [0, 0, HEADER + contents.len() as u64] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(0u32.to_le_bytes());
+    for half in [HEADER as u16, 0, 0, SECTION_HEADER, sections.len() as u16, names_index] {
+        file.extend(half.to_le_bytes());
+    }
+    file.extend(contents);
+    file.extend(headers);
+    file
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! An exported index, as `--export-index` makes it: functions, their variables and lines, and all types, in one section of a
+//! file without code ([`crate::object::skeleton`]).
+//!
+//! It answers what listings and comparisons of probe points ask. It does not say where exactly a variable is, only whether
+//! in a register, in memory or as a value; and of lines only which ones have code. Nothing can be compiled from it.
+
+pub(crate) mod format;
+mod source;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::facts::{
+    BaseEncoding, Body, Call, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode,
+    InlinedInstance, Label, Location, Member, MemberBits, Op, Statement, Type, TypeId, TypeTag, Unavailable, Variable,
+    path_fits,
+};
+use crate::object::{Address, Elf, Reserved, skeleton};
+use crate::source::GlobalPattern;
+use crate::tables::{self, TableBytes, Tables};
+use spile_base::glob;
+
+use format::{
+    A_VALUE, BODIES, CALLS, CHILDREN, COLUMNS, ENCODINGS, FUNCTIONS, GLOBALS, IN_MEMORY, INLINED, KINDS, Kind, LABELS,
+    NAMED, PARAMETERS, RESERVED, SETS, TYPES, VARIABLES, read_number,
+};
+
+/// Members, values or parameters of one type: more is damage.
+const MAX_CHILDREN: u32 = 1 << 16;
+
+/// The index of one object.
+pub(crate) struct Portable {
+    elf: Arc<Elf>,
+    tables: Tables,
+    /// Function of each address that a set of variables is known for.
+    sets: BTreeMap<u64, Vec<(usize, usize)>>,
+}
+
+impl Portable {
+    /// Whether there is one, undamaged and of this version.
+    pub fn is_in(elf: &Elf) -> bool {
+        Portable::tables(elf).is_some()
+    }
+
+    fn tables(elf: &Elf) -> Option<Tables> {
+        let range = elf.plain_section(skeleton::SECTION)?;
+        let bytes = tables::transposed(elf.bytes().get(range)?, true);
+        tables::is_whole(&bytes).then(|| Tables::open(TableBytes::Made(bytes), &COLUMNS)).flatten()
+    }
+
+    /// None: the object has no index, or one of another version.
+    pub fn open(elf: &Arc<Elf>) -> Option<Portable> {
+        let tables = Portable::tables(elf)?;
+        let mut portable = Portable { elf: elf.clone(), tables, sets: BTreeMap::new() };
+        // Of a sound file each row is one function's.
+        let mut left = [BODIES, INLINED, LABELS].iter().map(|table| portable.tables.rows(*table)).sum::<usize>();
+        for function in 0..portable.count() {
+            let own = [5, 6, 9].iter().map(|column| portable.ends(function, *column).len()).sum();
+            left = left.checked_sub(own)?;
+            for row in portable.ends(function, 5) {
+                portable.note(portable.tables.get_wide(BODIES, row, 0), function, portable.cell(BODIES, row, 5));
+            }
+            for row in portable.ends(function, 6) {
+                portable.note(portable.tables.get_wide(INLINED, row, 0), function, portable.cell(INLINED, row, 2));
+            }
+            for row in portable.ends(function, 9) {
+                portable.note(portable.tables.get_wide(LABELS, row, 2), function, portable.cell(LABELS, row, 4));
+            }
+        }
+        Some(portable)
+    }
+
+    fn note(&mut self, at: u64, function: usize, set: usize) {
+        self.sets.entry(at).or_default().push((function, set));
+    }
+
+    fn cell(&self, table: usize, row: usize, column: usize) -> usize {
+        self.tables.get(table, row, column) as usize
+    }
+
+    fn text(&self, at: u32) -> String {
+        String::from_utf8_lossy(self.tables.text(at)).into_owned()
+    }
+
+    /// Rows of functions, without the last.
+    fn count(&self) -> usize {
+        self.tables.rows(FUNCTIONS).saturating_sub(1)
+    }
+
+    /// Rows of the table that a column of the function's names the first of.
+    fn ends(&self, function: usize, column: usize) -> std::ops::Range<usize> {
+        let table = match column {
+            5 => BODIES,
+            6 => INLINED,
+            7 => PARAMETERS,
+            9 => LABELS,
+            _ => CALLS,
+        };
+        self.between(table, self.cell(FUNCTIONS, function, column), self.cell(FUNCTIONS, function + 1, column))
+    }
+
+    /// Those of the rows that the table has.
+    fn between(&self, table: usize, first: usize, end: usize) -> std::ops::Range<usize> {
+        let rows = self.tables.rows(table);
+        first.min(rows)..end.min(rows)
+    }
+
+    fn name(&self, function: usize) -> &[u8] {
+        self.tables.text(self.tables.get(FUNCTIONS, function, 0))
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        (0..self.count()).map(|function| String::from_utf8_lossy(self.name(function)).into_owned())
+    }
+
+    pub fn find(&self, pattern: &FunctionPattern) -> Vec<FunctionId> {
+        let wild = glob::is_pattern(&pattern.name);
+        let first = match wild {
+            true => 0,
+            false => self.tables.first(FUNCTIONS, |row| row < self.count() && self.name(row) < pattern.name.as_bytes()),
+        };
+        let rows = (first..self.count()).take_while(|row| wild || self.name(*row) == pattern.name.as_bytes());
+        let named = rows.filter(|row| {
+            !wild || std::str::from_utf8(self.name(*row)).is_ok_and(|name| glob::matches(&pattern.name, name))
+        });
+        let filed = named.filter(|row| match &pattern.file {
+            Some(file) => path_fits(file, &self.text(self.tables.get(FUNCTIONS, *row, 1))),
+            None => true,
+        });
+        filed.map(|row| FunctionId(row as u32)).collect()
+    }
+
+    pub fn describe(&self, id: FunctionId) -> Option<Function> {
+        let row = id.0 as usize;
+        if row >= self.count() {
+            return None;
+        }
+        let cell = |column| self.tables.get(FUNCTIONS, row, column);
+        let body = |row| {
+            Some(Body {
+                entry: self.elf.address(self.tables.get_wide(BODIES, row, 0))?,
+                size: self.tables.get_wide(BODIES, row, 2),
+                symbol: self.tables.get(BODIES, row, 4).checked_sub(1).map(|at| self.text(at)),
+                other_parts: Vec::new(),
+            })
+        };
+        let inlined = |row| Some(InlinedInstance { address: self.elf.address(self.tables.get_wide(INLINED, row, 0))? });
+        Some(Function {
+            name: self.text(cell(0)),
+            file: self.text(cell(1)),
+            line: cell(2),
+            external: cell(3) != 0,
+            return_type: cell(4).checked_sub(1).map(|row| TypeId::new(row)),
+            bodies: self.ends(row, 5).filter_map(body).collect(),
+            inlined: self.ends(row, 6).filter_map(inlined).collect(),
+        })
+    }
+
+    pub fn labels_of(&self, id: FunctionId) -> Vec<Label> {
+        let label = |row| {
+            let address = self.elf.address(self.tables.get_wide(LABELS, row, 2))?;
+            Some(Label {
+                name: self.text(self.tables.get(LABELS, row, 0)),
+                line: self.tables.get(LABELS, row, 1),
+                address,
+            })
+        };
+        self.ends(id.0 as usize, 9).filter_map(label).collect()
+    }
+
+    /// The calls in the function's bodies and inlined copies, sorted by address.
+    pub fn all_calls(&self, id: FunctionId) -> Vec<Call> {
+        let mut calls = self.calls_in_bodies(id);
+        let copies = (0..self.tables.rows(CALLS))
+            .filter(|row| self.tables.get(CALLS, *row, 0) == id.0 && self.tables.get(CALLS, *row, 3) > 0);
+        calls.extend(copies.flat_map(|row| self.calls_at(self.inside(row))));
+        calls.sort_by_key(|call| (call.address, call.callee, call.inlined));
+        calls.dedup();
+        calls
+    }
+
+    pub fn calls_in_bodies(&self, id: FunctionId) -> Vec<Call> {
+        self.calls_at(self.ends(id.0 as usize, 10))
+    }
+
+    pub fn calls_in_copy(&self, copy: InlinedCode) -> Vec<Call> {
+        self.calls_at(self.inside(copy.0 as usize))
+    }
+
+    /// The rows of the calls in an inlined copy. Those come behind it: damage makes no circle.
+    fn inside(&self, row: usize) -> std::ops::Range<usize> {
+        let first = self.cell(CALLS, row, 3).saturating_sub(1).max(row + 1);
+        first..first.saturating_add(self.cell(CALLS, row, 4)).min(self.tables.rows(CALLS))
+    }
+
+    fn calls_at(&self, rows: std::ops::Range<usize>) -> Vec<Call> {
+        let call = |row: usize| {
+            let callee = self.tables.get(CALLS, row, 0);
+            let address = self.elf.address(self.tables.get_wide(CALLS, row, 1))?;
+            let inlined = (self.tables.get(CALLS, row, 3) > 0).then_some(InlinedCode(row as u32));
+            ((callee as usize) < self.count()).then_some(Call {
+                callee: FunctionId(callee),
+                address,
+                inlined,
+                tail: false,
+            })
+        };
+        rows.filter_map(call).collect()
+    }
+
+    pub fn reserved_places(&self) -> Reserved {
+        let row = |row| {
+            (
+                self.tables.get_wide(RESERVED, row, 0),
+                self.tables.get(RESERVED, row, 2),
+                self.tables.get(RESERVED, row, 3),
+            )
+        };
+        Reserved::from_rows((0..self.tables.rows(RESERVED)).map(row))
+    }
+
+    pub fn parameters_of(&self, id: FunctionId) -> Vec<Variable> {
+        let rows = self.ends(id.0 as usize, 7);
+        rows.map(|row| Variable {
+            name: self.text(self.tables.get(PARAMETERS, row, 0)),
+            type_id: self.type_at(PARAMETERS, row, 1),
+        })
+        .collect()
+    }
+
+    fn type_at(&self, table: usize, row: usize, column: usize) -> TypeId {
+        TypeId::new(self.tables.get(table, row, column))
+    }
+
+    /// The variables in scope at the address; those of the function's first copy where the address is within it.
+    fn set(&self, id: FunctionId, at: Address) -> std::ops::Range<usize> {
+        let function = id.0 as usize;
+        let here = self.elf.flat(at).and_then(|at| self.sets.get(&at)).into_iter().flatten();
+        let own = here.filter(|(of, _)| *of == function).map(|(_, set)| *set).next();
+        let first = || {
+            let body = self.ends(function, 5).next().map(|row| self.cell(BODIES, row, 5));
+            body.or_else(|| self.ends(function, 6).next().map(|row| self.cell(INLINED, row, 2)))
+        };
+        match own.or_else(first) {
+            Some(set) => self.between(VARIABLES, self.cell(SETS, set, 0), self.cell(SETS, set + 1, 0)),
+            None => 0..0,
+        }
+    }
+
+    pub fn locals_at(&self, id: FunctionId, at: Address) -> Vec<Variable> {
+        let rows = self.set(id, at).filter(|row| self.tables.get(VARIABLES, *row, 3) == 0);
+        rows.map(|row| Variable {
+            name: self.text(self.tables.get(VARIABLES, row, 0)),
+            type_id: self.type_at(VARIABLES, row, 1),
+        })
+        .collect()
+    }
+
+    pub fn variable_at(&self, id: FunctionId, at: Address, name: &str) -> Result<FoundVariable, Unavailable> {
+        let named = |row: &usize| self.tables.text(self.tables.get(VARIABLES, *row, 0)) == name.as_bytes();
+        match self.set(id, at).rev().find(named) {
+            Some(row) => located(self.type_at(VARIABLES, row, 1), self.tables.get(VARIABLES, row, 2)),
+            None => self.find_global(GlobalPattern { name, file: None, external: true }),
+        }
+    }
+
+    pub fn find_global(
+        &self,
+        GlobalPattern { name, file, external }: GlobalPattern,
+    ) -> Result<FoundVariable, Unavailable> {
+        let text = |row| self.tables.text(self.tables.get(GLOBALS, row, 0));
+        let first = self.tables.first(GLOBALS, |row| text(row) < name.as_bytes());
+        let same = (first..self.tables.rows(GLOBALS)).take_while(|row| text(*row) == name.as_bytes());
+        let filed =
+            same.filter(|row| file.is_none_or(|file| path_fits(file, &self.text(self.tables.get(GLOBALS, *row, 1)))));
+        let best = filed
+            .max_by_key(|row| self.tables.get(GLOBALS, *row, 4))
+            .filter(|row| !external || self.tables.get(GLOBALS, *row, 4) != 0);
+        let row = best.ok_or(Unavailable::Unknown)?;
+        located(self.type_at(GLOBALS, row, 2), self.tables.get(GLOBALS, row, 3))
+    }
+
+    pub fn type_named(&self, tag: TypeTag, name: &[u8]) -> Option<TypeId> {
+        let key = |row| (self.tables.get(NAMED, row, 0), self.tables.text(self.tables.get(NAMED, row, 1)));
+        let wanted = (tag as u32, name);
+        let row = self.tables.first(NAMED, |row| key(row) < wanted);
+        (row < self.tables.rows(NAMED) && key(row) == wanted).then(|| self.type_at(NAMED, row, 2))
+    }
+
+    pub fn enumerator_value(&self, name: &str) -> Option<i64> {
+        (0..self.tables.rows(TYPES))
+            .filter(|row| matches!(self.kind(*row), Some(Kind::Enum | Kind::SignedEnum)))
+            .find_map(|row| {
+                let child = self.children(row).find(|child| {
+                    self.tables
+                        .get(CHILDREN, *child, 0)
+                        .checked_sub(1)
+                        .is_some_and(|at| self.tables.text(at) == name.as_bytes())
+                })?;
+                Some(self.tables.get_wide(CHILDREN, child, 1) as i64)
+            })
+    }
+
+    fn kind(&self, row: usize) -> Option<Kind> {
+        KINDS.get(self.cell(TYPES, row, 0)).copied().filter(|_| row < self.tables.rows(TYPES))
+    }
+
+    fn children(&self, row: usize) -> std::ops::Range<usize> {
+        let (first, count) = (self.cell(TYPES, row, 3), self.tables.get(TYPES, row, 4).min(MAX_CHILDREN) as usize);
+        first..first.saturating_add(count).min(self.tables.rows(CHILDREN))
+    }
+
+    /// None: there is no such type.
+    pub fn get(&self, id: TypeId, extent: Extent) -> Option<Type> {
+        let row = id.number as usize;
+        let kind = self.kind(row)?;
+        let name = self.tables.get(TYPES, row, 1).checked_sub(1).map(|at| self.text(at));
+        let number = self.tables.get(TYPES, row, 2);
+        let size = u64::from(number);
+        let target = || number.checked_sub(1).map(|row| TypeId::new(row));
+        let listed = |row| if extent == Extent::Whole { self.children(row) } else { 0..0 };
+        let child = |column: usize| move |row: usize| self.tables.get(CHILDREN, row, column);
+        Some(match kind {
+            Kind::Base => {
+                let encoding = ENCODINGS.get(self.cell(TYPES, row, 4)).copied().unwrap_or(BaseEncoding::Unsigned);
+                Type::Base { name: name.unwrap_or_default(), size, encoding }
+            }
+            Kind::Pointer => Type::Pointer(target()),
+            Kind::Struct | Kind::Union => {
+                let members = listed(row).map(|row| {
+                    let bits = child(3)(row);
+                    Member {
+                        name: child(0)(row).checked_sub(1).map(|at| self.text(at)),
+                        type_id: self.type_at(CHILDREN, row, 1),
+                        offset: u64::from(child(2)(row)),
+                        bits: (bits > 0).then(|| MemberBits { first: u64::from(bits >> 8), bits: bits as u8 }),
+                    }
+                });
+                Type::Struct { name, union: kind == Kind::Union, size, members: members.collect() }
+            }
+            Kind::Array => {
+                let counts = self.children(row).skip(id.dimensions.into());
+                let counts = counts.map(|row| (child(1)(row) > 0).then(|| self.tables.get_wide(CHILDREN, row, 2)));
+                Type::Array { element: target()?, counts: counts.collect() }
+            }
+            Kind::Enum | Kind::SignedEnum => {
+                let value = |row| {
+                    (
+                        child(0)(row).checked_sub(1).map(|at| self.text(at)).unwrap_or_default(),
+                        self.tables.get_wide(CHILDREN, row, 1) as i64,
+                    )
+                };
+                Type::Enum { name, size, signed: kind == Kind::SignedEnum, values: listed(row).map(value).collect() }
+            }
+            Kind::Typedef => Type::Typedef { name: name.unwrap_or_default(), target: target() },
+            Kind::Const => Type::Const(target()),
+            Kind::Volatile => Type::Volatile(target()),
+            Kind::Function | Kind::Variadic => {
+                let parameters = self.children(row).map(|row| self.type_at(CHILDREN, row, 1)).collect();
+                Type::Function { returns: target(), parameters, variadic: kind == Kind::Variadic }
+            }
+            Kind::Incomplete => Type::Incomplete { name: name.unwrap_or_default() },
+        })
+    }
+
+    /// The function's own lines that have code. Where it begins is not known: the function's first address stands for it.
+    pub fn statements_of(&self, id: FunctionId) -> Vec<Statement> {
+        let (Some(at), Some(function)) =
+            (self.tables.get(FUNCTIONS, id.0 as usize, 8).checked_sub(1), self.describe(id))
+        else {
+            return Vec::new();
+        };
+        let entries = function
+            .bodies
+            .first()
+            .map(|body| body.entry)
+            .or(function.inlined.first().map(|instance| instance.address));
+        let Some(address) = entries else { return Vec::new() };
+        let mut bytes = self.tables.text(at).iter();
+        let mut line = 0u64;
+        let mut statements = Vec::new();
+        while let Some(further) = read_number(&mut bytes) {
+            line = line.saturating_add(further);
+            statements.push(Statement {
+                address,
+                file: function.file.clone(),
+                line: line.min(u64::from(u32::MAX)) as u32,
+            });
+        }
+        statements
+    }
+}
+
+fn located(type_id: TypeId, way: u32) -> Result<FoundVariable, Unavailable> {
+    let location = match way {
+        IN_MEMORY => Location::Memory(vec![Op::Const(0)]),
+        A_VALUE => Location::Value(vec![Op::Const(0)]),
+        register if register < IN_MEMORY => Location::Register(register as u16),
+        _ => return Err(Unavailable::OptimizedOut),
+    };
+    Ok(FoundVariable { type_id, location })
+}

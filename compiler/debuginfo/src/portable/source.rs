@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! The answers of an exported index.
+
+use std::sync::Arc;
+
+use super::Portable;
+use crate::error::Error;
+use crate::facts::{
+    Call, Extent, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, Statement, Type, TypeId, TypeTag,
+    Variable, registers,
+};
+use crate::object::{Address, Elf, Reserved};
+use crate::source::{Form, Found, GlobalPattern, Source};
+
+impl Source for Portable {
+    fn form(&self) -> Form {
+        Form::Portable
+    }
+
+    fn elf(&self) -> &Arc<Elf> {
+        &self.elf
+    }
+
+    fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
+        Ok(self.find(pattern))
+    }
+
+    fn function_names(&self) -> Result<Vec<String>, Error> {
+        let mut names: Vec<String> = self.names().collect();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn function(&self, id: FunctionId) -> Result<Function, Error> {
+        self.describe(id).ok_or_else(|| self.damaged(None, format!("no function {}", id.0)))
+    }
+
+    fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error> {
+        Ok(self.parameters_of(id))
+    }
+
+    fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Found, Error> {
+        Ok(self.variable_at(id, at, name))
+    }
+
+    fn read_type(&self, id: TypeId, extent: Extent) -> Result<Type, Error> {
+        self.get(id, extent).ok_or_else(|| self.damaged(None, format!("no type {}", id.number)))
+    }
+
+    fn find_type(&self, tag: TypeTag, name: &str) -> Result<Option<TypeId>, Error> {
+        Ok(self.type_named(tag, name.as_bytes()))
+    }
+
+    fn enumerator(&self, name: &str) -> Result<Option<i64>, Error> {
+        Ok(self.enumerator_value(name))
+    }
+
+    fn locals(&self, id: FunctionId, at: Address) -> Result<Vec<Variable>, Error> {
+        Ok(self.locals_at(id, at))
+    }
+
+    fn global(&self, pattern: GlobalPattern) -> Result<Found, Error> {
+        Ok(self.find_global(pattern))
+    }
+
+    fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
+        Ok(self.all_calls(id))
+    }
+
+    fn calls_of_bodies(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
+        Ok(self.calls_in_bodies(id))
+    }
+
+    fn calls_of_copy(&self, copy: InlinedCode) -> Result<Vec<Call>, Error> {
+        Ok(self.calls_in_copy(copy))
+    }
+
+    fn return_address(&self, _: Address) -> Result<Option<Vec<Op>>, Error> {
+        // The index has no places: this only says that there is one.
+        Ok(Some(vec![Op::Register(registers::STACK_POINTER)]))
+    }
+
+    fn labels(&self, id: FunctionId) -> Result<Vec<Label>, Error> {
+        Ok(self.labels_of(id))
+    }
+
+    fn statements(&self, id: FunctionId) -> Result<Vec<Statement>, Error> {
+        Ok(self.statements_of(id))
+    }
+
+    fn reserved(&self) -> Option<Reserved> {
+        Some(self.reserved_places())
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What can be asked of one object's debug information, whichever form it has: DWARF, BTF or an exported index each answer
+//! this trait.
+//!
+//! A form that does not know a thing answers that there is none: nothing is an error but damage. What follows from single
+//! types (sizes, members, names) is the same for all forms, and written once, for `dyn Source`.
+
+mod type_name;
+mod types;
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::facts::{
+    Call, Elsewhere, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, Statement,
+    Type, TypeId, TypeTag, Unavailable, Variable,
+};
+use crate::object::{Address, Elf, Reserved};
+
+/// The forms of debug information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Dwarf,
+    Btf,
+    /// An index that was exported from DWARF.
+    Portable,
+}
+
+/// A variable and where it is, or why it cannot be had.
+pub(crate) type Found = Result<FoundVariable, Unavailable>;
+
+/// Which of several variables outside functions is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct GlobalPattern<'p> {
+    pub name: &'p str,
+    /// A shell pattern for the end of its unit's path.
+    pub file: Option<&'p str>,
+    /// No static one.
+    pub external: bool,
+}
+
+/// One object's debug information. The methods with a body are those that a form without code has no answer for.
+pub(crate) trait Source: Send + Sync {
+    fn form(&self) -> Form;
+
+    /// The file that it was read from.
+    fn elf(&self) -> &Arc<Elf>;
+
+    /// Functions that fit, in the order of their names.
+    fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error>;
+
+    /// Names of all functions, sorted, each once.
+    fn function_names(&self) -> Result<Vec<String>, Error>;
+
+    fn function(&self, id: FunctionId) -> Result<Function, Error>;
+
+    /// Parameters, in order; those without a name are left out.
+    fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error>;
+
+    /// The variable of that name at an address of the function.
+    fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<Found, Error>;
+
+    fn read_type(&self, id: TypeId, extent: Extent) -> Result<Type, Error>;
+
+    /// The definition of the type with that tag and name.
+    fn find_type(&self, tag: TypeTag, name: &str) -> Result<Option<TypeId>, Error>;
+
+    /// The value of the enumerator of that name, in whichever enumeration it is.
+    fn enumerator(&self, name: &str) -> Result<Option<i64>, Error>;
+
+    /// Local variables in scope at the address, outermost first.
+    fn locals(&self, _: FunctionId, _: Address) -> Result<Vec<Variable>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Where the variable has a value in the body or inlined copy that the address is in.
+    fn elsewhere(&self, _: FunctionId, _: Address, _name: &str) -> Result<Elsewhere, Error> {
+        Ok(Elsewhere::default())
+    }
+
+    /// A variable outside functions.
+    fn global(&self, _: GlobalPattern) -> Result<Found, Error> {
+        Ok(Err(Unavailable::Unknown))
+    }
+
+    /// The calls in the function's bodies and inlined copies.
+    fn calls(&self, _: FunctionId) -> Result<Vec<Call>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// The calls in the function's bodies alone.
+    fn calls_of_bodies(&self, _: FunctionId) -> Result<Vec<Call>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// The calls in one inlined copy.
+    fn calls_of_copy(&self, _: InlinedCode) -> Result<Vec<Call>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Where calls return to whose callee is not known.
+    fn returns_of_unknown_calls(&self, _: FunctionId) -> Result<Vec<Address>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Address of the word on the stack that holds the return address of the frame that `at` is in.
+    fn return_address(&self, _at: Address) -> Result<Option<Vec<Op>>, Error> {
+        Ok(None)
+    }
+
+    /// The labels in the function's bodies and inlined copies.
+    fn labels(&self, _: FunctionId) -> Result<Vec<Label>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// The beginnings of statements in the function's bodies.
+    fn statements(&self, _: FunctionId) -> Result<Vec<Statement>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// File and line of every address, as `runtime-c/lines.c` reads them.
+    fn line_table(&self) -> Result<Option<Vec<u8>>, Error> {
+        Ok(None)
+    }
+
+    /// Where no probe may be placed, if the source itself says so.
+    fn reserved(&self) -> Option<Reserved> {
+        None
+    }
+
+    /// The bytes of a file that answers as this source does, but for the places of variables.
+    fn export(&self, _: Option<&Reserved>) -> Result<Vec<u8>, Error> {
+        Err(Error::NoDwarf { path: self.elf().path().into() })
+    }
+
+    /// That the file is damaged, at the entry of that number if one is named.
+    fn damaged(&self, number: Option<u32>, message: String) -> Error {
+        Error::Dwarf { path: self.elf().path().into(), offset: number.map(u64::from), message }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! C spelling of types, as listings of probe points show it: `struct file*`, `char*`, `int (*)(void*)`.
+
+use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
+
+use super::Source;
+use crate::facts::{Extent, Type, TypeId};
+
+/// Of one name: pointers to functions that take pointers to functions ...
+const LIMITS: Limits = Limits { bytes: 1 << 14, depth: 17, work: 256, ..USUAL };
+
+/// Parameters that are spelled out of one function.
+const MAX_PARAMETERS: usize = 128;
+
+impl dyn Source {
+    /// `...` stands for what damage or too much nesting hides.
+    pub fn type_name(&self, id: TypeId) -> String {
+        let budget = Budget::new("a type's name", LIMITS);
+        self.declare(Some(id), String::new(), &budget)
+    }
+
+    /// The name of the type of `declarator`, which is what of the type goes behind its name: `*`, `[4]`, `(*)(int)`.
+    fn declare(&self, id: Option<TypeId>, declarator: String, budget: &Budget) -> String {
+        let Some(id) = id else {
+            return join("void", &declarator);
+        };
+        let Ok(_level) = budget.deeper() else {
+            return join("...", &declarator);
+        };
+        // A text that has grown beyond the limit is not carried further.
+        if let Err(Exceeded { .. }) = budget.work(1).and_then(|()| budget.bytes(declarator.len())) {
+            return "...".into();
+        }
+        let Ok(found) = self.read_type(id, Extent::Outline) else {
+            return join("...", &declarator);
+        };
+        let tagged = |keyword: &str, name: Option<String>| match name {
+            Some(name) => join(&format!("{keyword} {name}"), &declarator),
+            None => join(&format!("{keyword} {{...}}"), &declarator),
+        };
+        match found {
+            Type::Base { name, .. } | Type::Typedef { name, .. } | Type::Incomplete { name } => {
+                join(&name, &declarator)
+            }
+            Type::Struct { name, union, .. } => tagged(if union { "union" } else { "struct" }, name),
+            Type::Enum { name, .. } => tagged("enum", name),
+            Type::Pointer(target) => self.declare(target, format!("*{declarator}"), budget),
+            Type::Const(target) => self.qualify("const", target, declarator, budget),
+            Type::Volatile(target) => self.qualify("volatile", target, declarator, budget),
+            Type::Array { element, counts } => {
+                let mut declarator = parenthesize(declarator);
+                for count in counts {
+                    match count {
+                        Some(count) => declarator.push_str(&format!("[{count}]")),
+                        None => declarator.push_str("[]"),
+                    }
+                }
+                self.declare(Some(element), declarator, budget)
+            }
+            Type::Function { returns, parameters, variadic } => {
+                let mut names: Vec<String> = parameters
+                    .iter()
+                    .take(MAX_PARAMETERS)
+                    .map(|parameter| self.declare(Some(*parameter), String::new(), budget))
+                    .collect();
+                if parameters.len() > MAX_PARAMETERS {
+                    names.push("...".into());
+                }
+                if variadic {
+                    names.push("...".into());
+                }
+                let names = if names.is_empty() { "void".to_string() } else { names.join(", ") };
+                self.declare(returns, format!(" {}({names})", parenthesize(declarator).trim_start()), budget)
+            }
+        }
+    }
+
+    /// Before the name of what is qualified, or behind the star of a qualified pointer.
+    fn qualify(&self, word: &str, target: Option<TypeId>, declarator: String, budget: &Budget) -> String {
+        let pointer = target
+            .and_then(|target| self.read_type(target, Extent::Outline).ok())
+            .is_some_and(|found| matches!(found, Type::Pointer(_)));
+        if pointer {
+            self.declare(target, format!(" {word}{declarator}"), budget)
+        } else {
+            format!("{word} {}", self.declare(target, declarator, budget))
+        }
+    }
+}
+
+fn join(name: &str, declarator: &str) -> String {
+    format!("{name}{declarator}")
+}
+
+/// A pointer to an array or function binds in parentheses.
+fn parenthesize(declarator: String) -> String {
+    if declarator.starts_with('*') { format!(" ({declarator})") } else { declarator }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What follows from single types: types without typedefs, sizes, members; and types by name.
+
+use std::collections::HashSet;
+
+use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
+
+use super::Source;
+use crate::error::Error;
+use crate::facts::{Extent, FoundMember, MAX_CHAIN, MemberError, Type, TypeId, TypeTag};
+
+/// For one question about members. Anonymous structs that nest deeper are a cycle of damaged entries.
+const MEMBERS: Limits = Limits { depth: 32, ..USUAL };
+
+impl dyn Source {
+    /// What it is without typedefs and qualifiers.
+    pub fn resolve(&self, id: TypeId) -> Result<(TypeId, Type), Error> {
+        self.resolve_as(id, Extent::Whole)
+    }
+
+    fn resolve_as(&self, id: TypeId, extent: Extent) -> Result<(TypeId, Type), Error> {
+        let mut at = id;
+        for _ in 0..MAX_CHAIN {
+            let next = match self.read_type(at, extent)? {
+                Type::Typedef { target, .. } | Type::Const(target) | Type::Volatile(target) => target,
+                found => return Ok((at, found)),
+            };
+            match next {
+                Some(next) => at = next,
+                None => {
+                    return Ok((at, Type::Incomplete { name: "void".into() }));
+                }
+            }
+        }
+        Err(self.damaged(Some(id.number), "typedefs without an end".into()))
+    }
+
+    /// Bytes of an object of the type; None for functions, incomplete types and arrays without a count.
+    pub fn size_of(&self, id: TypeId) -> Result<Option<u64>, Error> {
+        let mut factor = Some(1u64);
+        let mut at = id;
+        for _ in 0..MAX_CHAIN {
+            let size = match self.resolve_as(at, Extent::Outline)?.1 {
+                Type::Base { size, .. } | Type::Struct { size, .. } | Type::Enum { size, .. } => size,
+                Type::Pointer(_) => 8,
+                Type::Array { element, counts } => {
+                    for count in counts {
+                        factor = factor.and_then(|factor| factor.checked_mul(count?));
+                    }
+                    at = element;
+                    continue;
+                }
+                _ => return Ok(None),
+            };
+            return Ok(factor.and_then(|factor| factor.checked_mul(size)));
+        }
+        Err(self.damaged(Some(id.number), "arrays of arrays without an end".into()))
+    }
+
+    /// The type that one index gives of an array whose [`Type::Array`] is `element` and `counts`: the element, or of an
+    /// array of several dimensions the array of the other dimensions.
+    pub fn array_element(&self, array: TypeId, element: TypeId, counts: &[Option<u64>]) -> Result<TypeId, Error> {
+        if counts.len() < 2 {
+            return Ok(element);
+        }
+        let (array, _) = self.resolve(array)?;
+        Ok(TypeId { number: array.number, dimensions: array.dimensions.saturating_add(1) })
+    }
+
+    /// The member of a struct or union, through typedefs and qualifiers, also one of an anonymous struct in it.
+    pub fn member(&self, id: TypeId, name: &str) -> Result<FoundMember, MemberError> {
+        match self.resolve_as(id, Extent::Outline).map_err(MemberError::Debug)?.1 {
+            Type::Struct { .. } => {}
+            Type::Incomplete { name } => return Err(MemberError::Incomplete { name }),
+            _ => return Err(MemberError::NotAStruct),
+        }
+        let mut search = Search {
+            name,
+            budget: Budget::new("anonymous members", MEMBERS),
+            seen: HashSet::new(),
+            candidates: Vec::new(),
+        };
+        let found = self.find_member(id, 0, &mut search).map_err(MemberError::Debug)?;
+        found.ok_or(MemberError::NoMember { candidates: search.candidates })
+    }
+
+    fn find_member(&self, id: TypeId, offset: u64, search: &mut Search) -> Result<Option<FoundMember>, Error> {
+        let (id, found) = self.resolve(id)?;
+        let Type::Struct { members, .. } = found else { return Ok(None) };
+        // Several members may be of one anonymous type; what is not in it at first is not in it later.
+        if !search.seen.insert(id) {
+            return Ok(None);
+        }
+        self.within(search.budget.work(members.len()))?;
+        for member in members {
+            let offset = offset.saturating_add(member.offset);
+            match member.name {
+                Some(own) if own == search.name => {
+                    return Ok(Some(FoundMember { type_id: member.type_id, offset, bits: member.bits }));
+                }
+                Some(own) => search.candidates.push(own),
+                None => {
+                    self.within(search.budget.enter())?;
+                    let found = self.find_member(member.type_id, offset, search)?;
+                    search.budget.leave();
+                    if found.is_some() {
+                        return Ok(found);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The result, or that the file asks for too much.
+    fn within<T>(&self, result: Result<T, Exceeded>) -> Result<T, Error> {
+        result.map_err(|error| self.damaged(None, error.to_string()))
+    }
+
+    /// The type of this name: `struct x`, `union x`, `enum x`, a typedef's or base type's name, or `x` for any of the
+    /// first three; a definition.
+    pub fn find_type_named(&self, name: &str) -> Result<Option<TypeId>, Error> {
+        let words: Vec<&str> = name.split_whitespace().collect();
+        // A name without its word means the typedef or base type, and where there is none the struct.
+        let any = [TypeTag::Plain, TypeTag::Struct, TypeTag::Union, TypeTag::Enum];
+        let (tags, rest) = match words.as_slice() {
+            ["struct", rest @ ..] => (&[TypeTag::Struct][..], rest),
+            ["union", rest @ ..] => (&[TypeTag::Union][..], rest),
+            ["enum", rest @ ..] => (&[TypeTag::Enum][..], rest),
+            rest => (&any[..], rest),
+        };
+        let name = rest.join(" ");
+        for tag in tags {
+            if let Some(id) = self.find_type(*tag, &name)? {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A search for a member.
+struct Search<'n> {
+    name: &'n str,
+    budget: Budget,
+    /// Structs that have been gone through.
+    seen: HashSet<TypeId>,
+    /// Other names that there are.
+    candidates: Vec<String>,
+}

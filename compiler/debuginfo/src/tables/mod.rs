@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Tables of 32-bit numbers and a heap of texts, in one run of bytes that is used as it lies: made in memory, or mapped from
+//! the cache.
+//!
+//!     "spile tables 1\n\0"  CRC-32 of the rest  count of tables (u32)
+//!     of each table: columns (u32), rows (u32);  then the tables, row by row;  then the texts, to the end
+//!
+//! All numbers are little-endian. A text is named by where it begins among the texts, and begins with its length. What is
+//! not there reads as 0 or as nothing: numbers from a file are never trusted to be in range.
+
+pub(crate) mod cached;
+
+use std::collections::HashMap;
+use std::ops::Deref;
+
+use spile_base::cache::Mapped;
+
+const MAGIC: &[u8; 16] = b"spile tables 1\n\0";
+/// There is no need for more, and no time for billions of empty ones.
+const MAX_TABLES: usize = 64;
+const FIXED: usize = MAGIC.len() + 8;
+
+/// The bytes of tables.
+pub(crate) enum TableBytes {
+    Made(Vec<u8>),
+    Mapped(Mapped),
+}
+
+impl Deref for TableBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            TableBytes::Made(bytes) => bytes,
+            TableBytes::Mapped(mapped) => mapped,
+        }
+    }
+}
+
+pub(crate) struct Tables {
+    bytes: TableBytes,
+    /// Of each table: where it begins, columns, rows.
+    tables: Vec<(usize, usize, usize)>,
+    texts: usize,
+}
+
+/// The tables' bytes in the order of their columns, all lowest bytes of a column first: what is alike stands together, and
+/// packs to less. `back`: the other way. What is no table stays as it is.
+pub(crate) fn transposed(bytes: &[u8], back: bool) -> Vec<u8> {
+    let mut turned = bytes.to_vec();
+    let tables = (number(bytes, MAGIC.len() + 4) as usize).min(MAX_TABLES);
+    let mut start = FIXED.saturating_add(tables.saturating_mul(8));
+    for table in 0..tables {
+        let at = FIXED + table * 8;
+        let (columns, rows) = (number(bytes, at) as usize, number(bytes, at + 4) as usize);
+        let Some(length) = columns.checked_mul(4).and_then(|width| width.checked_mul(rows)) else { break };
+        let Some(from) = bytes.get(start..start.saturating_add(length)) else { break };
+        for (index, byte) in from.iter().enumerate() {
+            let width = columns * 4;
+            let (row, column) = if back { (index % rows, index / rows) } else { (index / width, index % width) };
+            let to = start + if back { row * width + column } else { column * rows + row };
+            if let Some(place) = turned.get_mut(to) {
+                *place = *byte;
+            }
+        }
+        start += length;
+    }
+    turned
+}
+
+/// Whether the bytes are tables, and whole.
+pub(crate) fn is_whole(bytes: &[u8]) -> bool {
+    let Some(rest) = bytes.get(MAGIC.len() + 4..) else { return false };
+    bytes.starts_with(MAGIC) && number(bytes, MAGIC.len()) == crc32fast::hash(rest)
+}
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    let word = bytes.get(at..at.saturating_add(4)).and_then(|word| word.try_into().ok());
+    word.map_or(0, u32::from_le_bytes)
+}
+
+impl Tables {
+    /// None: these are other tables. `columns`: of each table that is expected.
+    pub fn open(bytes: TableBytes, columns: &[usize]) -> Option<Tables> {
+        if number(&bytes, MAGIC.len() + 4) as usize != columns.len() {
+            return None;
+        }
+        let mut tables = Vec::new();
+        let mut start = FIXED + columns.len() * 8;
+        for (index, expected) in columns.iter().enumerate() {
+            let at = FIXED + index * 8;
+            let (columns, rows) = (number(&bytes, at) as usize, number(&bytes, at + 4) as usize);
+            if columns != *expected {
+                return None;
+            }
+            tables.push((start, columns, rows));
+            start = start.checked_add(columns.checked_mul(rows)?.checked_mul(4)?)?;
+        }
+        (start <= bytes.len()).then_some(Tables { bytes, tables, texts: start })
+    }
+
+    pub fn rows(&self, table: usize) -> usize {
+        self.tables.get(table).map_or(0, |table| table.2)
+    }
+
+    pub fn get(&self, table: usize, row: usize, column: usize) -> u32 {
+        match self.tables.get(table) {
+            Some((start, columns, rows)) if row < *rows && column < *columns => {
+                number(&self.bytes, start + (row * columns + column) * 4)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The number in two columns, the lower half first.
+    pub fn get_wide(&self, table: usize, row: usize, column: usize) -> u64 {
+        u64::from(self.get(table, row, column)) | u64::from(self.get(table, row, column + 1)) << 32
+    }
+
+    pub fn text(&self, at: u32) -> &[u8] {
+        let start = self.texts.saturating_add(at as usize);
+        let length = number(&self.bytes, start) as usize;
+        self.bytes.get(start.saturating_add(4)..start.saturating_add(4).saturating_add(length)).unwrap_or_default()
+    }
+
+    /// The first row for which `before` is false; the table is sorted so that it is true of those before.
+    pub fn first(&self, table: usize, before: impl Fn(usize) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.rows(table));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match before(middle) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+}
+
+/// Puts tables together.
+pub(crate) struct Writer<'t> {
+    columns: Vec<usize>,
+    tables: Vec<Vec<u8>>,
+    texts: Vec<u8>,
+    /// Where texts that have been put are.
+    known: HashMap<&'t [u8], u32>,
+}
+
+impl<'t> Writer<'t> {
+    pub fn new(columns: &[usize]) -> Writer<'t> {
+        Writer {
+            columns: columns.to_vec(),
+            tables: vec![Vec::new(); columns.len()],
+            texts: Vec::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// Adds a row, of as many numbers as the table has columns.
+    pub fn row(&mut self, table: usize, numbers: &[u32]) {
+        if let Some(table) = self.tables.get_mut(table) {
+            table.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        }
+    }
+
+    pub fn text(&mut self, text: &'t [u8]) -> u32 {
+        let texts = &mut self.texts;
+        *self.known.entry(text).or_insert_with(|| {
+            let at = texts.len() as u32;
+            texts.extend((text.len() as u32).to_le_bytes());
+            texts.extend(text);
+            at
+        })
+    }
+
+    pub fn rows(&self, table: usize) -> u32 {
+        let width = self.columns.get(table).map_or(1, |columns| columns * 4);
+        self.tables.get(table).map_or(0, |table| table.len() / width) as u32
+    }
+
+    pub fn finish(self) -> Vec<u8> {
+        let mut rest = Vec::with_capacity(self.tables.iter().map(Vec::len).sum::<usize>() + self.texts.len() + 256);
+        rest.extend((self.columns.len() as u32).to_le_bytes());
+        for table in 0..self.columns.len() {
+            rest.extend((self.columns[table] as u32).to_le_bytes());
+            rest.extend(self.rows(table).to_le_bytes());
+        }
+        self.tables.iter().for_each(|table| rest.extend(table));
+        rest.extend(self.texts);
+        sealed(&rest)
+    }
+}
+
+/// The bytes behind their sum.
+pub(crate) fn sealed(rest: &[u8]) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(crc32fast::hash(rest).to_le_bytes());
+    bytes.extend(rest);
+    bytes
+}
+
+/// The two halves of a number, as [`Tables::get_wide`] reads them.
+pub(crate) fn halves(number: u64) -> [u32; 2] {
+    [number as u32, (number >> 32) as u32]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made() -> Vec<u8> {
+        let mut writer = Writer::new(&[2, 1]);
+        let (a, b) = (writer.text(b"alpha"), writer.text(b"beta"));
+        assert_eq!(writer.text(b"alpha"), a);
+        writer.row(0, &[a, 1]);
+        writer.row(0, &[b, 2]);
+        writer.row(1, &[7]);
+        writer.finish()
+    }
+
+    #[test]
+    fn what_is_put_is_found() {
+        let bytes = made();
+        assert!(is_whole(&bytes));
+        let tables = Tables::open(TableBytes::Made(bytes.clone()), &[2, 1]).expect("of two tables");
+        assert_eq!((tables.rows(0), tables.rows(1), tables.get(1, 0, 0)), (2, 1, 7));
+        assert_eq!(tables.text(tables.get(0, 1, 0)), b"beta");
+        assert_eq!(tables.first(0, |row| tables.get(0, row, 1) < 2), 1);
+        assert_eq!((tables.get(0, 9, 0), tables.get(5, 0, 0), tables.text(9999)), (0, 0, &b""[..]));
+        assert!(Tables::open(TableBytes::Made(bytes.clone()), &[2]).is_none());
+        assert!(Tables::open(TableBytes::Made(bytes), &[2, 2]).is_none());
+    }
+
+    #[test]
+    fn turned_and_turned_back() {
+        let bytes = made();
+        let turned = transposed(&bytes, false);
+        assert_ne!(turned, bytes);
+        assert_eq!(transposed(&turned, true), bytes);
+        for at in 0..bytes.len() {
+            let mut damaged = turned.clone();
+            damaged[at] ^= 0xff;
+            assert!(!is_whole(&transposed(&damaged, true)), "{at}");
+        }
+    }
+
+    #[test]
+    fn damage_is_seen_and_does_no_harm() {
+        let whole = made();
+        for at in 0..whole.len() {
+            assert!(!is_whole(&whole[..at]));
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0xff;
+            assert!(!is_whole(&bytes), "{at}");
+            if let Some(tables) = Tables::open(TableBytes::Made(bytes), &[2, 1]) {
+                (0..4).for_each(|row| drop(tables.text(tables.get(0, row, 0)).to_vec()));
+            }
+        }
+    }
+}
