@@ -33,7 +33,7 @@ pub fn imprints(program: &Program, kernel: &Kernel) -> Imprints {
     for probe in &program.probes {
         let Some(place) = probe.attachment.code() else { continue };
         let object = objects.get(place.target.index()).and_then(Option::as_ref);
-        let Some(imprint) = object.and_then(|object| object.imprint(address(place, object)?)) else { continue };
+        let Some(imprint) = object.and_then(|object| object.function_code(address(place, object)?)) else { continue };
         // An anchor may stand behind the function's start: the runtime adds with the same overflow.
         let start = Place { address: place.address.wrapping_sub(imprint.offset), ..place.clone() };
         if !seen.insert((start.target, start.symbol.clone(), start.address)) {

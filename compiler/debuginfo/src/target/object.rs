@@ -129,11 +129,6 @@ impl Object {
         patched.function_code(elf, self.same_in(elf, address)?)
     }
 
-    /// The same, by its former name.
-    pub fn imprint(&self, address: Address) -> Option<FunctionCode> {
-        self.function_code(address)
-    }
-
     /// Why the kernel lets no probe stand at the address; None if it may, or the object's code is not known here.
     pub fn reserved(&self, address: Address) -> Option<Reason> {
         self.reserved_places()?.at(&self.elf, address)
