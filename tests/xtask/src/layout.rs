@@ -26,7 +26,7 @@ fn found(directories: &[&str], suffixes: &[&str], pattern: &str) -> Vec<String> 
 }
 
 /// Numbered lines before a module of tests, without those that are comments.
-fn code_lines(text: &str) -> Vec<(usize, &str)> {
+pub(crate) fn code_lines(text: &str) -> Vec<(usize, &str)> {
     let lines: Vec<&str> = text.lines().collect();
     let opens_tests =
         |pair: &[&str]| pair[0].trim() == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{');
@@ -36,7 +36,7 @@ fn code_lines(text: &str) -> Vec<(usize, &str)> {
     code.map(|(index, line)| (index + 1, *line)).collect()
 }
 
-fn files_below(path: &Path, suffixes: &[&str]) -> Vec<PathBuf> {
+pub(crate) fn files_below(path: &Path, suffixes: &[&str]) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_path_buf()];
     }

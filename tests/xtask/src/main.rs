@@ -16,6 +16,8 @@ mod guest;
 mod layout;
 mod measure;
 mod model;
+#[cfg(test)]
+mod modules;
 mod package;
 mod parallel;
 mod picture;
