@@ -2,24 +2,53 @@
 
 //! What can be wrong with a file and its debug information.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Errors are remembered where a lazily read thing failed, so they can be cloned.
-#[derive(Clone, Debug)]
+/// Why a file or its debug information cannot be used. Cloned where the failure of something that is read once is remembered.
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system did not give the file.
-    Read { path: PathBuf, error: Arc<io::Error> },
+    #[error("reading {path}: {error}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system answered.
+        error: Arc<io::Error>,
+    },
     /// Not an object file for this architecture, or a damaged one.
-    Elf { path: PathBuf, message: String },
+    #[error("{path}: {message}")]
+    Elf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
     /// A compressed file or section that cannot be unpacked.
-    Unpack { path: PathBuf, message: String },
+    #[error("unpacking {path}: {message}")]
+    Unpack {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
     /// The object is whole, and has no `.debug_info`.
-    NoDwarf { path: PathBuf },
-    /// Damaged, or of a kind that no kernel compiler writes. `offset` is that of the entry in `.debug_info`.
-    Dwarf { path: PathBuf, offset: Option<u64>, message: String },
+    #[error("{path} has no debug information (.debug_info)")]
+    NoDwarf {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Damaged, or of a kind that no kernel compiler writes.
+    #[error("debug information of {path}{}: {message}", .offset.map_or(String::new(), |at| format!(", entry {at:#x}")))]
+    Dwarf {
+        /// The file.
+        path: PathBuf,
+        /// Of the entry in `.debug_info`, if one is to blame.
+        offset: Option<u64>,
+        /// What is wrong with it.
+        message: String,
+    },
 }
 
 impl Error {
@@ -28,22 +57,3 @@ impl Error {
         move |error| Error::Read { path, error: Arc::new(error) }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Error::Read { path, error } => write!(f, "reading {}: {error}", path.display()),
-            Error::Elf { path, message } => write!(f, "{}: {message}", path.display()),
-            Error::Unpack { path, message } => write!(f, "unpacking {}: {message}", path.display()),
-            Error::NoDwarf { path } => write!(f, "{} has no debug information (.debug_info)", path.display()),
-            Error::Dwarf { path, offset: Some(offset), message } => {
-                write!(f, "debug information of {}, entry {offset:#x}: {message}", path.display())
-            }
-            Error::Dwarf { path, offset: None, message } => {
-                write!(f, "debug information of {}: {message}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {}

@@ -12,7 +12,7 @@ use crate::object::Elf;
 /// None: the object shares nothing. What it shares must be there, and of the right build.
 pub(super) fn open(elf: &Elf) -> Result<Option<Arc<Elf>>, Error> {
     let Some((name, build_id)) = elf.shared_link() else { return Ok(None) };
-    let wanted: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let wanted = hex::encode(&build_id);
     let fits = |path: &PathBuf| -> Option<Elf> { Elf::open(path).ok().filter(|file| file.build_id() == build_id) };
     let found = places(elf.path(), &name, &wanted).iter().find_map(fits);
     let missing = || Error::Dwarf {

@@ -3,7 +3,11 @@
 //! Debug information from debuginfod servers: an object's build-id to the file that has its DWARF, over HTTP, once.
 //!
 //! `GET URL/buildid/HEX/debuginfo`, as debuginfod(8) has it. What comes is kept in the cache, as an entry whose only part
-//! is the file. `https` is spoken by curl(1), which knows the machine's certificates and proxies.
+//! is the file.
+//!
+//! curl(1) sends the request, over http as over https: it knows the machine's certificates and proxies. The crate ureq with
+//! rustls would be 25 more crates, a minute of processor time in each full build, and 2 MB of the program, with a list of
+//! authorities of its own; without TLS it was 10 crates for http alone, beside curl.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -26,14 +30,16 @@ const WHOLE: Duration = Duration::from_secs(3600);
 const MAX_FILE: u64 = 2 << 30;
 /// Bytes in a second, over the time of an answer, that a server must send at least.
 const SLOWEST: u64 = 1024;
+/// Bytes of an answer's head.
+const MAX_HEAD: usize = 1 << 16;
 /// Steps of the bar.
 const BAR: u64 = 24;
 
-/// Servers that may be asked.
+/// The debuginfod servers to ask, in order.
 pub struct Servers {
     urls: Vec<String>,
     answer: Duration,
-    /// Is told what is going on.
+    /// Shows progress to the user: each text replaces the one before.
     say: Box<dyn Fn(&str)>,
 }
 
@@ -56,8 +62,8 @@ impl Servers {
     /// The file with the debug information of the object of that build-id, from the cache or else from a server. `name` is
     /// for messages.
     ///
-    /// What comes is looked at before it is kept: the note in it, its being whole, and `own`, the file that is loaded, whose
-    /// code it must be about. Over `http` nobody vouches for more than that.
+    /// An answer is checked before it is stored: its build-id, that it is whole, and that its sections of code are those of
+    /// `own`, the file that is loaded. Over `http` nothing else proves where it is from.
     pub(super) fn find(
         &self,
         build_id: &[u8],
@@ -68,7 +74,7 @@ impl Servers {
         let Some(cache) = cache.filter(|cache| cache.directory().is_some()) else {
             return Err(vec!["debuginfod is asked only where there is a cache to keep the answer".into()]);
         };
-        let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex::encode(build_id);
         let key = Key::new(Sha256::new_with_prefix(format!("debuginfod {hex}")));
         let path = cache.path(Kind::Debug, &key).ok_or_else(Vec::new)?;
         // One fetches, the others wait for it.
@@ -93,138 +99,140 @@ impl Servers {
 
     fn fetch(&self, url: &str, name: &str, file: &mut dyn Write) -> io::Result<()> {
         (self.say)(&format!("asking {url}"));
-        if url.starts_with("https:") {
-            return self.fetch_by_curl(url, name, file);
-        }
-        if !url.starts_with("http:") {
-            return Err(io::Error::other("only http: and https: are known"));
-        }
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .timeout_connect(Some(CONNECT))
-            .timeout_recv_response(Some(self.answer))
-            .timeout_recv_body(Some(WHOLE))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .user_agent(concat!("spile/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .into();
-        let response = agent.get(url).call().map_err(io::Error::other)?;
-        match response.status().as_u16() {
-            200 => {}
-            404 => return Err(io::Error::other("it does not have it")),
-            status @ 300..=399 => {
-                let to = response.headers().get("location").and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
-                let to: String = to.chars().filter(|letter| !letter.is_control()).take(200).collect();
-                return Err(io::Error::other(format!(
-                    "it redirects (status {status}) to {to}: name the server that has the file"
-                )));
-            }
-            status => return Err(io::Error::other(format!("status {status}"))),
-        }
-        let length = response.headers().get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
-        self.copy(response.into_body().into_reader(), length, name, file)
-    }
-
-    fn fetch_by_curl(&self, url: &str, name: &str, file: &mut dyn Write) -> io::Result<()> {
-        let seconds = |time: Duration| time.as_secs().to_string();
         let mut curl = Command::new("curl");
-        curl.args([
-            "--fail",
-            "--silent",
-            "--show-error",
-            "--location",
-            "--max-redirs",
-            "5",
-            "--proto",
-            "=https",
-            "--proto-redir",
-            "=https",
-        ]);
-        curl.args(["--connect-timeout", &seconds(CONNECT), "--max-filesize", &MAX_FILE.to_string()]);
-        curl.args([
-            "--speed-limit",
-            "1024",
-            "--speed-time",
-            &seconds(self.answer),
-            "--max-time",
-            &seconds(WHOLE),
-            "--",
-            url,
-        ]);
+        curl.args(["--silent", "--show-error", "--include", "--suppress-connect-headers"]);
+        // Over http anybody on the way could send the request elsewhere.
+        match url {
+            _ if url.starts_with("https:") => {
+                curl.args(["--proto", "=https", "--location", "--max-redirs", "5", "--proto-redir", "=https"])
+            }
+            _ if url.starts_with("http:") => curl.args(["--proto", "=http"]),
+            _ => return Err(io::Error::other("only http: and https: are known")),
+        };
+        let seconds = |time: Duration| time.as_secs().to_string();
+        curl.args(["--connect-timeout", &seconds(CONNECT), "--max-time", &seconds(WHOLE)]);
+        curl.args(["--user-agent", concat!("spile/", env!("CARGO_PKG_VERSION")), "--", url]);
         let mut child = curl.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(
             |error| match error.kind() {
-                io::ErrorKind::NotFound => io::Error::other("https takes curl, which is not installed"),
+                io::ErrorKind::NotFound => io::Error::other("debuginfod takes curl, which is not installed"),
                 _ => error,
             },
         )?;
-        let mut copied = match child.stdout.take() {
-            Some(out) => self.copy(out, None, name, file),
+        let copied = match child.stdout.take() {
+            Some(out) => self.copy(read_beside(out), url, name, file),
             None => Ok(()),
         };
         if copied.is_err() {
             let _ = child.kill();
         }
-        let mut said = String::new();
-        if let Some(errors) = child.stderr.take() {
-            let _ = errors.take(1000).read_to_string(&mut said);
+        let mut errors = String::new();
+        if let Some(pipe) = child.stderr.take() {
+            let _ = pipe.take(1000).read_to_string(&mut errors);
         }
         let status = child.wait()?;
-        if !status.success() && (copied.is_ok() || !said.trim().is_empty()) {
-            copied = Err(io::Error::other(said.trim().trim_start_matches("curl: ").to_string()));
+        let errors = errors.trim().trim_start_matches("curl: ");
+        // Of an answer that ends too early curl knows why.
+        let ended = copied.as_ref().map_or_else(|error| error.kind() == io::ErrorKind::UnexpectedEof, |()| true);
+        if ended && !status.success() && !errors.is_empty() {
+            return Err(io::Error::other(errors.to_string()));
         }
         copied
     }
 
-    fn copy(
-        &self,
-        from: impl Read + Send + 'static,
-        length: Option<u64>,
-        name: &str,
-        to: &mut dyn Write,
-    ) -> io::Result<()> {
+    /// The next block; None: the end.
+    fn next_block(&self, blocks: &Blocks) -> io::Result<Option<Vec<u8>>> {
+        match blocks.recv_timeout(self.answer) {
+            Ok(block) => block.map(Some),
+            Err(RecvTimeoutError::Disconnected) => Ok(None),
+            Err(RecvTimeoutError::Timeout) => Err(self.too_slow()),
+        }
+    }
+
+    fn too_slow(&self) -> io::Error {
+        let seconds = self.answer.as_secs();
+        let least = size_text(SLOWEST * seconds.max(1));
+        io::Error::other(format!("it sends less than {least} in {seconds} seconds"))
+    }
+
+    /// The length of the file if the answer says it, and the first bytes of it.
+    fn read_head(&self, blocks: &Blocks, url: &str) -> io::Result<(Option<u64>, Vec<u8>)> {
+        let mut bytes = Vec::new();
+        loop {
+            let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
+                if bytes.len() > MAX_HEAD {
+                    return Err(io::Error::other("it sends a header without an end"));
+                }
+                match self.next_block(blocks)? {
+                    Some(block) => bytes.extend(block),
+                    None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it sends no answer")),
+                }
+                continue;
+            };
+            let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+            bytes.drain(..end + 4);
+            let status = head.split_whitespace().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
+            match status {
+                200 => return Ok((header(&head, "content-length").and_then(|text| text.parse().ok()), bytes)),
+                // Another head follows: of the answer itself, or of the server that curl has been sent to.
+                100..=199 => {}
+                300..=399 if url.starts_with("https:") => {}
+                300..=399 => {
+                    let to = header(&head, "location").unwrap_or("nowhere");
+                    let to: String = to.chars().filter(|letter| !letter.is_control()).take(200).collect();
+                    let message = format!("it redirects (status {status}) to {to}: name the server that has the file");
+                    return Err(io::Error::other(message));
+                }
+                404 => return Err(io::Error::other("it does not have it")),
+                status => return Err(io::Error::other(format!("status {status}"))),
+            }
+        }
+    }
+
+    fn copy(&self, blocks: Blocks, url: &str, name: &str, to: &mut dyn Write) -> io::Result<()> {
+        let (length, first) = self.read_head(&blocks, url)?;
         let too_much = || io::Error::other(format!("it sends more than the {} that are taken", size_text(MAX_FILE)));
         if length.is_some_and(|length| length > MAX_FILE) {
             return Err(too_much());
         }
-        let blocks = read_beside(from);
-        let too_slow = || {
-            io::Error::other(format!(
-                "it sends less than {} in {} seconds",
-                size_text(SLOWEST * self.answer.as_secs().max(1)),
-                self.answer.as_secs()
-            ))
-        };
         let (mut done, mut since, mut then) = (0u64, Instant::now(), 0u64);
-        loop {
-            let block = match blocks.recv_timeout(self.answer) {
-                Ok(block) => block?,
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => return Err(too_slow()),
-            };
+        let mut next = Some(first);
+        while let Some(block) = next {
             done += block.len() as u64;
             if done > MAX_FILE {
                 return Err(too_much());
             }
             if since.elapsed() > self.answer {
                 if done - then < SLOWEST * self.answer.as_secs().max(1) {
-                    return Err(too_slow());
+                    return Err(self.too_slow());
                 }
                 (since, then) = (Instant::now(), done);
             }
             to.write_all(&block)?;
             (self.say)(&bar(name, done, length));
+            next = self.next_block(&blocks)?;
         }
         match length {
-            Some(length) if length != done => Err(io::Error::other(format!("it ended after {done} of {length} bytes"))),
+            Some(length) if length != done => {
+                let message = format!("it ended after {done} of {length} bytes");
+                Err(io::Error::new(io::ErrorKind::UnexpectedEof, message))
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// Reads in a thread of its own, for a server that says nothing more must not be waited for longer than is right. The thread
-/// ends with the next block that nobody takes, or at the connection's own time limit.
-fn read_beside(mut from: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
+/// The value of a line of an answer's head; `name` in lower case.
+fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    let fields = head.lines().filter_map(|line| line.split_once(':'));
+    fields.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+}
+
+/// What [`read_beside`] reads.
+type Blocks = Receiver<io::Result<Vec<u8>>>;
+
+/// Reads in a thread of its own, so that waiting for a silent server can time out. The thread ends with the next block that
+/// nobody takes, or when the pipe is closed.
+fn read_beside(mut from: impl Read + Send + 'static) -> Blocks {
     let (sender, receiver) = sync_channel(4);
     std::thread::spawn(move || {
         loop {
@@ -267,11 +275,11 @@ fn bar(name: &str, done: u64, length: Option<u64>) -> String {
 
 /// Whether a file is the debug information of what has that build-id; what it is instead, behind "what it sent".
 fn check(path: &Path, build_id: &[u8], own: Option<&Elf>) -> Result<(), String> {
-    let hex = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let elf = Elf::open(path).map_err(|_| format!("is not of build-id {}: it is no object file", hex(build_id)))?;
+    let elf =
+        Elf::open(path).map_err(|_| format!("is not of build-id {}: it is no object file", hex::encode(build_id)))?;
     if elf.build_id() != build_id {
-        let says = if elf.build_id().is_empty() { "none".to_string() } else { hex(elf.build_id()) };
-        return Err(format!("is not of build-id {}: the note in it says {says}", hex(build_id)));
+        let says = if elf.build_id().is_empty() { "none".to_string() } else { hex::encode(elf.build_id()) };
+        return Err(format!("is not of build-id {}: the note in it says {says}", hex::encode(build_id)));
     }
     if !elf.has_section(".debug_info") {
         return Err("has no debug information".into());
@@ -280,7 +288,10 @@ fn check(path: &Path, build_id: &[u8], own: Option<&Elf>) -> Result<(), String> 
         return Err("is cut short".into());
     }
     if own.is_some_and(|own| own.code_sizes() != elf.code_sizes()) {
-        return Err(format!("has the build-id {}, and other code than the file that has it here", hex(build_id)));
+        return Err(format!(
+            "has the build-id {}, and other code than the file that has it here",
+            hex::encode(build_id)
+        ));
     }
     Ok(())
 }

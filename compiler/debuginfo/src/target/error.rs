@@ -2,53 +2,80 @@
 
 //! What can be missing of a kernel.
 
-use std::fmt;
 use std::path::PathBuf;
 
-use crate as debuginfo;
+use crate::error::Error;
 
-#[derive(Clone, Debug)]
+/// Why a kernel, or a part of it, cannot be used.
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum TargetError {
     /// Nothing of this release is installed.
+    #[error("kernel {release} is not installed here")]
     NoSuchKernel {
+        /// As `uname -r` has it, or the path that was given instead.
         release: String,
+        /// Where it was looked for.
         looked: Vec<PathBuf>,
     },
-    /// The object may be there, its debug information is not. `asked`: what debuginfod servers said; `package`: the Debian
-    /// package that has it.
+    /// The object may be there, its debug information is not.
+    #[error("no debug information for {object}")]
     NoDebugInfo {
+        /// `the kernel RELEASE` or `module NAME`.
         object: String,
+        /// Where it was looked for.
         looked: Vec<PathBuf>,
+        /// What debuginfod servers answered, a line each.
         asked: Vec<String>,
+        /// The Debian package that has it.
         package: Option<String>,
     },
+    /// The release has no such module.
+    #[error("no module `{name}`")]
     NoSuchModule {
+        /// As it was given.
         name: String,
+        /// Names that look like it.
         near: Vec<String>,
+        /// Where it was looked for.
         looked: Vec<PathBuf>,
     },
     /// The module is part of the kernel's image.
+    #[error("`{name}` is built into this kernel, not a module")]
     BuiltIn {
+        /// As it was given.
         name: String,
     },
     /// The file with the debug information is of another build than the object.
+    #[error("{debug} is not of the same build as {object}")]
     BuildIdMismatch {
+        /// The file that is loaded.
         object: PathBuf,
+        /// Its build-id.
         build_id: Vec<u8>,
+        /// The file with the debug information.
         debug: PathBuf,
+        /// Its build-id.
         debug_build_id: Vec<u8>,
     },
     /// A file that `--export-index` should have made, or is to make.
+    #[error("the index {path}: {message}")]
     NoIndex {
+        /// The file.
         path: PathBuf,
+        /// What is wrong with it.
         message: String,
     },
     /// A directory that should hold the system of one kernel.
+    #[error("{directory} does not hold one kernel's system")]
     NotOneKernel {
+        /// The directory.
         directory: PathBuf,
+        /// The releases in it: none, or several.
         releases: Vec<String>,
     },
-    Object(debuginfo::Error),
+    /// A file cannot be read.
+    #[error(transparent)]
+    Object(#[from] Error),
 }
 
 impl TargetError {
@@ -82,8 +109,8 @@ impl TargetError {
             TargetError::BuildIdMismatch { build_id, debug, debug_build_id, .. } => {
                 notes.push(format!(
                     "build-id {} against {} of {}",
-                    hex(build_id),
-                    hex(debug_build_id),
+                    id_text(build_id),
+                    id_text(debug_build_id),
                     debug.display()
                 ));
             }
@@ -102,47 +129,12 @@ impl TargetError {
     }
 }
 
-impl From<debuginfo::Error> for TargetError {
-    fn from(error: debuginfo::Error) -> TargetError {
-        TargetError::Object(error)
-    }
-}
-
-impl fmt::Display for TargetError {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            TargetError::NoSuchKernel { release, .. } => {
-                write!(f, "kernel {release} is not installed here")
-            }
-            TargetError::NoDebugInfo { object, .. } => {
-                write!(f, "no debug information for {object}")
-            }
-            TargetError::NoSuchModule { name, .. } => write!(f, "no module `{name}`"),
-            TargetError::BuiltIn { name } => {
-                write!(f, "`{name}` is built into this kernel, not a module")
-            }
-            TargetError::BuildIdMismatch { object, debug, .. } => {
-                write!(f, "{} is not of the same build as {}", debug.display(), object.display())
-            }
-            TargetError::NotOneKernel { directory, .. } => {
-                write!(f, "{} does not hold one kernel's system", directory.display())
-            }
-            TargetError::NoIndex { path, message } => write!(f, "the index {}: {message}", path.display()),
-            TargetError::Object(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for TargetError {}
-
 fn looked_at(paths: &[PathBuf]) -> Option<String> {
     let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     (!paths.is_empty()).then(|| format!("looked at {}", paths.join(", ")))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    if bytes.is_empty() {
-        return "(none)".into();
-    }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// The build-id in hex digits, or that there is none.
+fn id_text(build_id: &[u8]) -> String {
+    if build_id.is_empty() { "(none)".into() } else { hex::encode(build_id) }
 }

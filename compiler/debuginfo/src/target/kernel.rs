@@ -40,18 +40,18 @@ pub struct Kernel {
     own_build: bool,
     modules: Modules,
     opened: RefCell<HashMap<PathBuf, Rc<Object>>>,
-    /// Where indexes of debug information are kept.
+    /// Where tables of debug information are stored.
     cache: Option<Arc<Cache>>,
-    /// All that is known of it is in this file.
+    /// The exported index, where everything comes from that file.
     packed: Option<Packed>,
-    /// Who may have what is not here.
+    /// debuginfod servers, for debug information that is not installed.
     servers: Option<Servers>,
-    /// What they said, by build-id.
+    /// Their answers, by build-id.
     fetched: RefCell<HashMap<Vec<u8>, Result<PathBuf, Asked>>>,
 }
 
 impl Kernel {
-    /// `release` as `uname -r` says it, or the path of a kernel's build directory.
+    /// `release` is what `uname -r` prints, or the path of a kernel's build directory.
     pub fn open(release: &str, options: SearchOptions) -> Result<Kernel, TargetError> {
         let own_build = release.contains('/');
         let (release, build_dir) = if own_build { built(Path::new(release))? } else { (release.to_string(), None) };
@@ -59,7 +59,7 @@ impl Kernel {
         let modules_dir = root.at(&format!("/lib/modules/{release}"));
         let build_dir =
             build_dir.or_else(|| options.build_dir.clone()).unwrap_or_else(|| root.resolve(&modules_dir.join("build")));
-        // Where the debug package alone is installed its files stand for the modules.
+        // Where only the debug package is installed, its files are used for the modules.
         let debug_dirs = options.debug_dirs.iter().cloned().chain([root.at("/usr/lib/debug")]);
         let debug_dirs =
             debug_dirs.flat_map(|dir| ["lib", "usr/lib"].map(|lib| dir.join(lib).join("modules").join(&release)));
@@ -85,7 +85,7 @@ impl Kernel {
         Err(TargetError::NoSuchKernel { release: kernel.release, looked })
     }
 
-    /// A kernel that is known by what was exported of its debug information.
+    /// The kernel of an exported index: fails where the file is none, or one of another version.
     pub fn from_index(path: &Path) -> Result<Kernel, TargetError> {
         let packed = Packed::open(path)?;
         let (release, modules) = (packed.release().to_string(), Modules::new(PathBuf::new(), None, Vec::new()));
@@ -127,14 +127,14 @@ impl Kernel {
         }
     }
 
-    /// The same; what debug information is found to hold is kept in `cache` from run to run.
+    /// The same, with tables of debug information stored in `cache` from run to run.
     #[must_use]
     pub fn with_cache(mut self, cache: Cache) -> Kernel {
         self.cache = Some(Arc::new(cache));
         self
     }
 
-    /// The same; debug information that is not here is asked of servers, and what comes kept in the cache.
+    /// The same, with debug information that is not installed fetched from these servers, and stored in the cache.
     #[must_use]
     pub fn with_servers(mut self, servers: Option<Servers>) -> Kernel {
         self.servers = servers;
@@ -151,12 +151,13 @@ impl Kernel {
         found
     }
 
-    /// Of what the kernel was started from, or of one without debug information.
+    /// The build-id of the kernel, from a file without DWARF.
     fn build_id(&self) -> Vec<u8> {
         let places = self.btf_places().into_iter().filter_map(|path| Elf::open(&path).ok());
         places.map(|elf| elf.build_id().to_vec()).find(|id| !id.is_empty()).unwrap_or_default()
     }
 
+    /// As `uname -r` prints it.
     pub fn release(&self) -> &str {
         &self.release
     }
@@ -206,7 +207,7 @@ impl Kernel {
         })
     }
 
-    /// The same if it can be had without asking anybody: for what is good to know and not needed.
+    /// The same without asking servers, for what is useful and not needed; None where it is not installed.
     pub fn vmlinux_here(&self) -> Option<Rc<Object>> {
         if self.packed.is_some() {
             return self.vmlinux().ok();
@@ -270,7 +271,8 @@ impl Kernel {
         self.modules.has(name)
     }
 
-    /// The files that answers came from so far, and those that would have been taken before them had they been there.
+    /// The files that were read so far, and those that would have been preferred had they existed: what a stored result depends
+    /// on.
     pub fn consulted(&self) -> Vec<PathBuf> {
         let opened = self.opened.borrow();
         let mut files: Vec<PathBuf> = opened.keys().cloned().collect();
@@ -341,7 +343,7 @@ impl Kernel {
         places
     }
 
-    /// What answers came from so far that had no DWARF, as sentences name it.
+    /// The objects opened so far that have no DWARF, as sentences name them.
     pub fn without_dwarf(&self) -> Vec<String> {
         let opened = self.opened.borrow();
         let name = |object: &Rc<Object>| {
@@ -352,7 +354,7 @@ impl Kernel {
         names
     }
 
-    /// What answers came from so far that had no DWARF: a sentence each.
+    /// A sentence for each object opened so far that has no DWARF, and for an exported index.
     pub fn remarks(&self) -> Vec<String> {
         let opened = self.opened.borrow();
         let without = opened.values().filter(|object| object.is_btf());
@@ -462,7 +464,7 @@ impl Kernel {
         let link = own.debug_link();
         let mut places = Vec::new();
         if let [first, rest @ ..] = own.build_id() {
-            let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+            let rest = hex::encode(rest);
             places.extend(self.debug_dirs().iter().map(|dir| dir.join(format!(".build-id/{first:02x}/{rest}.debug"))));
         }
         for dir in self.debug_dirs() {
