@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Readers that are otherwise only reached through files, for who tries them with any bytes there are (compiler/fuzz).
+//! Readers that are otherwise only reached through files, for fuzzing (compiler/fuzz).
 
 use crate::error::Error;
 use crate::object::{Elf, file, skeleton};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a function's callers passed to it, where nobody has kept it but they: `DW_OP_entry_value`, computed from the call
-//! site's parameters (DWARF 5, 3.4.2, and their GNU forms in DWARF 4) and what is preserved of the caller's registers.
+//! Values that a function's registers held at its entry, and that it has overwritten since: `DW_OP_entry_value`, computed from
+//! the call site's parameters (DWARF 5, 3.4.2, and their GNU forms in DWARF 4) and the registers that calls preserve.
 //!
-//! Which caller it was the return address tells, at run time. That works where all callers are known: for functions that
-//! only their own unit can call.
+//! The return address says at run time which caller it was. That works where all callers are known: for functions that only
+//! their own unit can call.
 
 use std::sync::OnceLock;
 
@@ -53,11 +53,11 @@ impl Caller {
     }
 }
 
-/// Of more callers a variable's value is not asked.
+/// Of a function with more callers no value is computed.
 const MAX_CALLERS: usize = 32;
 
 impl Dwarf {
-    /// A location that needs to know what a caller passed: as each of them says.
+    /// A location that depends on what the caller passed: one for each caller.
     pub(super) fn by_caller(
         &self,
         place: &Place,
@@ -136,7 +136,7 @@ impl Dwarf {
         Ok(Some(callers))
     }
 
-    /// The registers of which a call site says what it passes in them, in terms of its own registers.
+    /// The registers in which a call site passes known values, and these in terms of the caller's registers.
     fn passed(&self, site: Die, after: u64, budget: &Budget) -> Result<Vec<(u16, Vec<Op>)>, Damage> {
         let subprogram = self.subprogram_around(site)?;
         let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram, is_entry: false };

@@ -22,7 +22,7 @@ const MAX_DEPTH: usize = 48;
 /// A variable in a set: name, type, way, whether it is a parameter.
 type Placed = (String, u32, u32, bool);
 
-/// What is told of one function.
+/// What the index has of one function.
 struct Facts {
     id: FunctionId,
     function: Function,
@@ -45,7 +45,7 @@ struct Called {
 
 impl Dwarf {
     /// The bytes of an ELF file that, opened as this object's, answers as this one does, but for the places of variables. `reserved`:
-    /// where no probe may stand.
+    /// where no probe may be placed.
     pub(super) fn export_index(&self, reserved: Option<&Reserved>) -> Result<Vec<u8>, Error> {
         let tables = self.exported(reserved).map_err(|damage| self.failed(damage))?;
         skeleton::write(&self.elf, tables::transposed(&tables, false))
@@ -133,7 +133,7 @@ impl Dwarf {
 
     fn facts(&self, id: FunctionId) -> Result<Facts, Damage> {
         let mut function = self.read_function(id)?;
-        // What a probe cannot be put at by its address need not be known.
+        // A probe needs an address in a section.
         function.bodies.retain(|body| self.elf.flat(body.entry).is_some());
         function.inlined.retain(|instance| self.elf.flat(instance.address).is_some());
         let declared = self.variables_in(id.die())?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Names of an object's functions, types and variables: what [`super::scan`] finds, as tables that are kept.
+//! Names of an object's functions, types and variables: what [`super::scan`] finds, as tables in the cache.
 
 use super::scan::{NamedFunction, Names};
 use super::store::{Damage, Die, Store};
@@ -30,7 +30,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// What was kept, or made and then kept.
+    /// From the cache, or else made and stored there.
     pub fn open(store: &Store, elf: &Elf, cache: Option<&Cache>) -> Result<Index, Damage> {
         if let Some(index) = cached::find(elf, cache, WHAT).and_then(Index::of) {
             return Ok(index);

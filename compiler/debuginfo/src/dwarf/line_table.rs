@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! File and line of every address of an object's code, packed to be taken along in a module and searched there
+//! File and line of every address of an object's code, packed into the module that a script becomes and searched there
 //! (`runtime-c/lines.c` reads it, and describes the same bytes).
 //!
 //!     base (u64)  counts of symbols, blocks, files and bytes of rows (u32 each)
@@ -94,7 +94,7 @@ impl Dwarf {
 
     /// The unit's rows that are of code, and the names of the files in them.
     fn rows_of(&self, slot: usize) -> (Vec<Row>, HashMap<u64, String>) {
-        // What cannot be read has no lines: that is what is told of its addresses.
+        // A unit that cannot be read has no lines.
         let Ok(unit) = self.store.unit(slot) else { return Default::default() };
         let mut rows = read_rows(unit);
         rows.retain(|row| row.range.start < row.range.end && self.elf.is_code(row.range.start));

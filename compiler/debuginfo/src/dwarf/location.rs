@@ -5,7 +5,7 @@
 //! An expression is translated for one address: the frame base and the canonical frame address become operations on
 //! registers, and typed operations (`DW_OP_convert` and its family) become plain ones on 64-bit words, in which a value
 //! of a narrower type is kept sign- or zero-extended. What a register held at the function's entry (`DW_OP_entry_value`) is
-//! said by each caller ([`super::callers`]). What cannot be had so is a [`Fault::Missing`] with its reason.
+//! computed for each caller ([`super::callers`]). What cannot be computed is a [`Fault::Missing`] with its reason.
 
 use gimli::{Encoding, Expression, Operation, UnitOffset};
 use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
@@ -22,7 +22,7 @@ use crate::facts::{Location, Op, Piece};
 pub(super) enum Fault {
     /// The expression is empty.
     OptimizedOut,
-    /// There is one, of a kind that a probe cannot use; a clause that says what.
+    /// There is one that a probe cannot use; a clause that says why.
     Missing(String),
     /// It takes what a register held at the function's entry: only the callers know.
     OfCaller,

@@ -38,7 +38,7 @@ pub(super) struct Names {
     pub crosses_units: bool,
 }
 
-/// What one thread has seen. Types are told apart by where their names' text is, which is cheap, and nearly enough since
+/// What one thread has seen. Types are distinguished by where their names' text is, which is cheap, and nearly enough since
 /// the linker merges equal strings.
 #[derive(Default)]
 struct Partial {

@@ -3,7 +3,7 @@
 //! The DWARF of one object, and its units, each parsed when first asked for.
 //!
 //! An entry (DIE) is known by its offset in `.debug_info`, [`Die`]. gimli's values borrow the sections' bytes; here they
-//! are kept together with those bytes, in one value that can be shared among threads.
+//! are stored together with those bytes, in one value that threads can share.
 
 use std::sync::{Arc, OnceLock};
 

@@ -24,7 +24,7 @@ pub(super) struct PlacedVariable {
     pub location: Option<Location>,
 }
 
-/// What an entry says of a variable's place.
+/// A variable's location as an entry describes it.
 enum Stored {
     Nowhere,
     Expression(Expression<Bytes>),
@@ -193,7 +193,7 @@ impl Dwarf {
         Ok(Place { debug: self, scopes, unit, at, is_entry: scopes.is_entry, frame_base, caller: None, budget })
     }
 
-    /// Where the expression says, or what each caller makes of it.
+    /// The location that the expression describes; by caller where it depends on that.
     fn translated(&self, place: &Place, expression: Expression<Bytes>) -> Result<Result<Location, Fault>, Damage> {
         match place.translate(expression) {
             Err(Fault::OfCaller) if place.caller.is_none() => self.by_caller(place, expression),
@@ -215,7 +215,7 @@ impl Dwarf {
         Err(Fault::OptimizedOut)
     }
 
-    /// What the entry says of the place at the address; None if it says nothing at all.
+    /// The location that the entry describes for the address; None if it describes none.
     fn stored(&self, unit: &Unit, entry: &Entry, at: u64) -> Result<Option<Stored>, Damage> {
         if let Some(stored) = self.stored_as(unit, entry, gimli::DW_AT_location, at)? {
             return Ok(Some(stored));

@@ -60,11 +60,14 @@ pub struct Address {
 /// A section that is loaded when the object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
+    /// Its index in the file.
     pub id: SectionId,
+    /// As the file has it: `.text`.
     pub name: String,
     /// Its range in the object's one address space.
     start: u64,
     size: u64,
+    /// It has code (SHF_EXECINSTR).
     pub executable: bool,
 }
 
@@ -75,7 +78,7 @@ impl Section {
     }
 }
 
-/// A loaded section as [`super::skeleton`] tells of it.
+/// A loaded section, as [`super::skeleton`] writes it down.
 pub(crate) struct Loaded {
     pub name: String,
     pub address: u64,
@@ -85,18 +88,22 @@ pub(crate) struct Loaded {
     pub note: Vec<u8>,
 }
 
-/// A named place.
+/// A symbol of code or data, as `.symtab` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'e> {
+    /// As the file has it; empty where it is not UTF-8.
     pub name: &'e str,
     /// In the object's one address space.
     pub(crate) at: u64,
+    /// Bytes; 0 where it is not known.
     pub size: u64,
+    /// Bound STB_GLOBAL.
     pub global: bool,
+    /// Of code (STT_FUNC).
     pub function: bool,
 }
 
-/// One object file.
+/// One object file: ELF, or BTF alone as `/sys/kernel/btf` has it.
 #[derive(Debug)]
 pub struct Elf {
     path: PathBuf,
@@ -130,11 +137,12 @@ struct Row {
 }
 
 impl Elf {
+    /// Reads the file, unpacked if it is compressed. Fails where it is no object file for this architecture.
     pub fn open(path: &Path) -> Result<Elf, Error> {
         Elf::new(path, file::open(path)?)
     }
 
-    /// Of a file within another one, whose path is `path`.
+    /// The object file that these bytes are; `path` is that of the file around it, for messages.
     pub fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Elf, Error> {
         Elf::new(path, Bytes::Unpacked(bytes))
     }
@@ -181,6 +189,7 @@ impl Elf {
         })
     }
 
+    /// The path that it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -219,7 +228,7 @@ impl Elf {
         is_raw_btf(&self.bytes) || self.has_section(".BTF")
     }
 
-    /// Whether functions can be found by name in it. What objcopy has left of a file has a table of sections alone.
+    /// Whether it has symbols of functions. What objcopy leaves may have symbols of sections alone.
     pub fn has_symbols(&self) -> bool {
         let code = |elf: File| {
             elf.symbols().any(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.section_index().is_some())
@@ -363,6 +372,7 @@ impl Elf {
         &self.sections
     }
 
+    /// The loaded section of that index; None if there is none.
     pub fn section(&self, id: SectionId) -> Option<&Section> {
         self.sections.iter().find(|section| section.id == id)
     }
@@ -411,7 +421,7 @@ impl Elf {
         Symbol { name: self.text(row), at: row.at, size: row.size, global: row.global, function: row.function }
     }
 
-    /// All that are looked at, sorted by address.
+    /// All symbols of code and data, sorted by address.
     pub(crate) fn all_symbols(&self) -> Result<impl Iterator<Item = Symbol<'_>>, Error> {
         Ok(self.symbols()?.all.iter().map(|row| self.symbol(row)))
     }
@@ -625,10 +635,12 @@ pub(crate) enum Contents {
     Owned(Vec<u8>),
 }
 
-/// A symbol, and what to add.
+/// A place as a symbol and the distance from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
+    /// Name of the symbol.
     pub symbol: String,
+    /// Bytes behind it.
     pub offset: u64,
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The code of a function as the file has it, and which of its bytes are not so in memory.
+//! The code of a function as the file has it, and which of its bytes may differ in memory.
 //!
-//! A kernel that runs has written over its own code: alternatives for its CPU, jump labels, static calls, calls of ftrace,
-//! thunks, locks on one CPU, and in modules whatever is relocated. Where it may do so stands in tables of the object, which
-//! are read here; everything else is the same in memory, but for words that move with the kernel's slide
-//! (runtime-c/imprint.c knows these).
+//! A running kernel patches its own code: alternatives for its CPU, jump labels, static calls, calls of ftrace, thunks, lock
+//! prefixes on one CPU, and in modules whatever is relocated. Tables of the object, which are read here, list the places;
+//! everything else is the same in memory, but for words that move with the kernel's slide (runtime-c/imprint.c handles these).
 //!
 //! In vmlinux a table's entries hold the distance from themselves to the place (or its link-time address); in a module the
 //! same fields are still relocations, and these name the place. Sources: include/linux/jump_label.h, static_call_types.h,
@@ -17,26 +16,27 @@ use object::{Object as _, ObjectSection, ObjectSymbol, RelocationTarget};
 
 use super::elf::{Address, Elf, File, Section, SectionId};
 
-/// What a function's code is in the file.
+/// A function's code as the file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionCode {
     /// Name of the function's symbol.
     pub function: String,
     /// From the function's first byte to the address that was asked for.
     pub offset: u64,
+    /// All of the function.
     pub bytes: Vec<u8>,
-    /// What may be something else in memory: first byte and length, apart from each other, in order.
+    /// Ranges that the kernel may change: first byte and length, ascending, and apart from each other.
     pub patched: Vec<(u32, u32)>,
 }
 
-/// Where an object's code is changed when it runs, in the object's one address space: start and length, sorted by start.
+/// Where the kernel may change an object's code, in the object's one address space: start and length, sorted by start.
 #[derive(Debug, Default)]
 pub struct Patched(Vec<(u64, u32)>);
 
-/// A function that is longer is none.
+/// Bytes of a function; a symbol that is larger is damage.
 const MAX_FUNCTION: u64 = 1 << 20;
 
-/// How long a place is.
+/// How many bytes a place has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     Bytes(u32),
@@ -93,7 +93,7 @@ const ALTERNATIVE_SECTION: &str = ".altinstructions";
 const CONSTANTS: &str = "runtime_";
 
 impl Elf {
-    /// Whether the file has what is at the address, and not only room for it.
+    /// Whether the file has the bytes at the address: debug files have sections without contents (SHT_NOBITS).
     pub fn has_contents(&self, address: Address) -> bool {
         let at = self.flat(address);
         at.zip(self.parse().ok()).is_some_and(|(at, file)| Reader { elf: self, file: &file }.bytes(at, 1).is_some())
@@ -133,7 +133,7 @@ impl Patched {
         Some(Patched(all))
     }
 
-    /// The function that has the address; None where no symbol says how far it goes, or its code is not in the file.
+    /// The code of the function that has the address; None where no symbol says how far it goes, or its code is not in the file.
     pub fn function_code(&self, elf: &Elf, address: Address) -> Option<FunctionCode> {
         let at = elf.flat(address)?;
         let symbol = elf

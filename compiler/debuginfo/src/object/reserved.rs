@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where in an object's code no probe may stand: places that the kernel's own check refuses (`check_kprobe_address_safe()`,
-//! kernel/kprobes.c), told from the file, so that a script hears of it when it is compiled. A function's entry needs it: there
-//! ftrace calls a probe, which knows no such list.
+//! Where in an object's code no probe may be placed: what the kernel's own check refuses (`check_kprobe_address_safe()`,
+//! kernel/kprobes.c), read from the file, so that it is an error when the script is compiled. At a function's entry this is
+//! the only check: a probe there is called by ftrace, which does not look at the kernel's list.
 //!
 //! What the lists are made of, from 5.10 on: `NOKPROBE_SYMBOL()` leaves the function's address in `_kprobe_blacklist`
 //! (vmlinux: between `__start_kprobe_blacklist` and `__stop_kprobe_blacklist`); `.kprobes.text`, `.noinstr.text` and the
@@ -12,7 +12,7 @@
 use super::elf::{Address, Elf};
 use super::patched::{Extent, Reader, absolute, relative};
 
-/// Why no probe may stand at an address.
+/// Why no probe may be placed at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// Kprobes run through the function: it is in the kernel's blacklist.
@@ -53,7 +53,7 @@ const BUG: [u8; 2] = [0x0f, 0x0b];
 const LONGEST: u64 = 5;
 
 impl Reserved {
-    /// Of the object; None where its tables cannot be read.
+    /// Reads the places from the object's tables; None where those cannot be read.
     pub fn of(elf: &Elf) -> Option<Reserved> {
         let file = elf.parse().ok()?;
         let reader = Reader { elf, file: &file };
@@ -115,7 +115,7 @@ impl Reserved {
         self.places.sort_unstable();
     }
 
-    /// Why no probe may stand at the address, if so.
+    /// Why no probe may be placed at the address; None if one may.
     pub fn at(&self, elf: &Elf, address: Address) -> Option<Reason> {
         let at = elf.flat(address)?;
         if self.is_blacklisted(at) || self.is_part_of_blacklisted(elf, at) {

@@ -30,7 +30,7 @@ pub(crate) const GLOBALS: usize = 9;
 pub(crate) const LABELS: usize = 10;
 /// Function, address (two columns), of what is inlined the first call in the copy + 1 (else 0) and their count.
 pub(crate) const CALLS: usize = 11;
-/// Where no probe may stand: address (two columns), length, reason.
+/// Where no probe may be placed: address (two columns), length, reason.
 pub(crate) const RESERVED: usize = 12;
 pub(crate) const COLUMNS: [usize; 13] = [11, 6, 3, 2, 1, 4, 5, 4, 3, 5, 5, 5, 4];
 

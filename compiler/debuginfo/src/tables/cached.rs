@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is kept of an object's debug information from run to run: under which key, and which objects are worth it.
+//! Tables of an object's debug information in the cache: under which key, and of which objects it saves time.
 
 use sha2::{Digest, Sha256};
 
@@ -8,21 +8,21 @@ use super::TableBytes;
 use crate::object::Elf;
 use spile_base::cache::{Cache, Entry, Key, Kind};
 
-/// Counts up with whatever changes what is kept.
+/// Version of what is stored: to be raised with every change of it.
 const VERSION: u32 = 2;
 
-/// An object with less `.debug_info` is read as quickly as what would be kept of it.
+/// Bytes of `.debug_info`. An object with less is read as quickly as its tables would be.
 const LARGE: u64 = 2 << 20;
 
 /// The part of an entry that has the tables.
 const PART: &str = "tables";
 
-/// Whether keeping something of the object saves time.
+/// Whether storing tables of the object saves time.
 pub(crate) fn is_large(elf: &Elf) -> bool {
     elf.section_size(".debug_info") >= LARGE
 }
 
-/// `what` is kept of this object. None: nothing can be.
+/// The key of the tables `what` of this object. None: it has no build-id, or is too small.
 ///
 /// The build-id is that of the code; debug information of the same code can be laid out differently, as tools that strip or
 /// compress it do.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The program that probes are for: one kernel release, its files and modules, and each one's build-id.
+//! What probes are for: one kernel release, its files and modules, and each one's build-id.
 //!
-//! [`Kernel::open`] only looks at which files there are. Objects are opened when asked for, kept, and their debug
-//! information is read when somebody asks an [`Object`] for it.
+//! [`Kernel::open`] only looks which files there are. An [`Object`] is opened when first asked for, and its debug information
+//! is read when that is first asked for.
 
 mod debuginfod;
 mod error;

@@ -21,9 +21,9 @@ pub struct Object {
     cache: Option<Arc<Cache>>,
     /// The kernel, of a module without DWARF.
     base: Option<Rc<Object>>,
-    /// The file that has the code, with where it changes in memory; None: no file has it.
+    /// The file that has the code, and where the kernel may change that; None: no file has it.
     code: OnceCell<Option<(Arc<Elf>, Patched)>>,
-    /// Where no probe may stand, by the addresses of the file with debug information; None: no file says it.
+    /// Where no probe may be placed, by the addresses of the file with debug information; None: no file has the code.
     reserved: OnceCell<Option<Reserved>>,
 }
 
@@ -74,6 +74,7 @@ impl Object {
         if self.kernel { self.elf.build_id_address() } else { None }
     }
 
+    /// Whether it is the kernel, not a module.
     pub fn is_kernel(&self) -> bool {
         self.kernel
     }
@@ -83,7 +84,7 @@ impl Object {
         self.elf.has_symbols()
     }
 
-    /// Whether there is BTF alone, of what has been read.
+    /// Whether its debug information has been read and is BTF alone.
     pub fn is_btf(&self) -> bool {
         matches!(self.debug.get(), Some(Ok(debug)) if debug.is_btf())
     }
@@ -118,7 +119,7 @@ impl Object {
         self.elf.near(address)
     }
 
-    /// The code of the function that has the address, as it is linked; None if that is not known here.
+    /// The code of the function that has the address, as the file has it; None if no file here has the code.
     pub fn function_code(&self, address: Address) -> Option<FunctionCode> {
         let read = || {
             let elf = self.open_code(address)?;
@@ -129,12 +130,12 @@ impl Object {
         patched.function_code(elf, self.same_in(elf, address)?)
     }
 
-    /// Why the kernel lets no probe stand at the address; None if it may, or the object's code is not known here.
+    /// Why the kernel refuses a probe at the address; None if it does not, or no file here has the code.
     pub fn reserved(&self, address: Address) -> Option<Reason> {
         self.reserved_places()?.at(&self.elf, address)
     }
 
-    /// All of them.
+    /// All places where the kernel refuses a probe; None where no file here has the code.
     pub fn reserved_places(&self) -> Option<&Reserved> {
         let read = || {
             if let Some(exported) = self.debug().ok().and_then(DebugInfo::reserved) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A kernel in a file: what `--export-index` takes along of its debug information, for hosts that have none.
+//! An exported index: what `--export-index` writes of a kernel's debug information, for hosts that have none.
 //!
 //! An [`Entry`] as the cache has them, with the release, the configuration, and the kernel and modules as packed ELF files
 //! without code ([`DebugInfo::export`](crate::DebugInfo::export)).
