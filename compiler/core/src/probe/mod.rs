@@ -52,7 +52,7 @@ pub struct ProbeFamily {
     pub forms: &'static [Form],
     /// Its probes are reached whatever happens: a handler that does nothing learns nothing from that.
     pub unconditional: bool,
-    /// Sites of a point that matched the form of that index.
+    /// The sites of a point that fits one of the forms.
     pub resolve: fn(&Point, &mut Resolver) -> Result<Vec<Site>, PointError>,
     /// What is wrong with several sites of a script together, each given with where its point is written.
     pub check: fn(&[(&Attachment, Span)]) -> Vec<Diagnostic>,
