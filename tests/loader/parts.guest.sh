@@ -13,6 +13,7 @@
 # stdout: ^command: reads root:, writes elsewhere, status 3: 1$
 # stdout: ^killed spile-root: its module goes, the session says so$
 # stdout: ^killed suid: its module goes$
+# stdout: ^stopped suid, killed spile-root: its module goes$
 # stdout: ^killed spile-guard: the session goes on, and its module goes$
 # stdout: ^killed spile-start: the session goes on, and its module goes$
 # stdout: ^all processes are gone$
@@ -78,6 +79,12 @@ begin
 kill -s KILL $(named suid)
 unloaded ticks
 echo killed suid: its module goes
+wait $session || true
+begin
+kill -s STOP $(named suid)
+kill -s KILL "$(named spile-root)"
+unloaded ticks
+echo stopped suid, killed spile-root: its module goes
 wait $session || true
 for name in spile-guard spile-start; do
 	begin

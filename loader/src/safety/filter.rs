@@ -3,13 +3,14 @@
 //! Which system calls the processes with root's rights may make: a list of what they need, all else is refused (EPERM).
 //!
 //! A refused call is an error and not the process's end: what it still has to do, to take a module out, is worth more
-//! than a crash. None of the list starts a program, makes a process, connects to anything, or changes another process;
-//! users and groups can be changed only so that the effective one stays root's.
+//! than a crash. None of the list starts a program, makes a process, connects to anything, or changes another process (the guard alone may
+//! kill the user part); users and groups can be changed only so that the effective one stays root's.
 //!
 //! The program is made by the crate seccompiler, which has no dependency but libc and is kept with Firecracker: written by hand it
 //! would be jumps counted by eye, for two architectures. It costs 20 KB.
 
 use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use nix::libc;
 use seccompiler::{
@@ -100,14 +101,15 @@ const OLD_CALLS: &[libc::c_long] = &[];
 /// "Leave it as it is", for setresuid(2).
 const SAME: u64 = u32::MAX as u64;
 
-/// For good, of the calling thread; there must be no other. An error: the kernel has no seccomp filters.
-pub fn apply() -> Result<(), Error> {
+/// For good, of the calling thread; there must be no other. `victim`: by this descriptor a process may be killed. An error: the
+/// kernel has no seccomp filters.
+pub fn apply(victim: Option<BorrowedFd<'_>>) -> Result<(), Error> {
     let failed = |why: String| Error::System { doing: "restricting system calls", error: std::io::Error::other(why) };
-    let program = program().map_err(|error| failed(error.to_string()))?;
+    let program = program(victim).map_err(|error| failed(error.to_string()))?;
     seccompiler::apply_filter(&program).map_err(|error| failed(error.to_string()))
 }
 
-fn program() -> Result<BpfProgram, seccompiler::BackendError> {
+fn program(victim: Option<BorrowedFd<'_>>) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         CALLS.iter().chain(OLD_CALLS).map(|call| (*call, Vec::new())).collect();
     let is =
@@ -117,6 +119,10 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     rules.insert(libc::SYS_setresuid, ids()?);
     rules.insert(libc::SYS_setresgid, ids()?);
     rules.insert(libc::SYS_prctl, vec![SeccompRule::new(vec![is(0, libc::PR_SET_NAME as u64)?])?]);
+    if let Some(victim) = victim {
+        let [which, signal] = [victim.as_raw_fd() as u64, libc::SIGKILL as u64];
+        rules.insert(libc::SYS_pidfd_send_signal, vec![SeccompRule::new(vec![is(0, which)?, is(1, signal)?])?]);
+    }
     let architecture = std::env::consts::ARCH.try_into()?;
     let refusal = SeccompAction::Errno(libc::EPERM as u32);
     SeccompFilter::new(rules, refusal, SeccompAction::Allow, architecture)?.try_into()
@@ -135,7 +141,7 @@ mod tests {
         match unsafe { fork() }.unwrap() {
             ForkResult::Parent { child } => matches!(waitpid(child, None), Ok(WaitStatus::Exited(_, 0))),
             ForkResult::Child => {
-                let good = apply().is_ok() && run();
+                let good = apply(None).is_ok() && run();
                 // SAFETY: ends this process without what the parent has registered for its own end.
                 unsafe { libc::_exit(i32::from(!good)) }
             }

@@ -2,13 +2,15 @@
 
 //! What is left to do when the process with root's rights is killed, or its user leaves a session behind.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{SigHandler, Signal};
 use nix::unistd::{ForkResult, fork};
 
@@ -20,6 +22,8 @@ use crate::safety::message::{self, Message};
 
 /// What a process calls itself that removes a module in place of the root part.
 const NAME: &std::ffi::CStr = c"spile-guard";
+/// How long the user part has to end its session, in milliseconds.
+const COURTESY: u16 = 5000;
 /// There may be a module of this name to be removed.
 const LOADING: u32 = 1;
 /// There is none any more, or it goes on on purpose.
@@ -33,19 +37,19 @@ pub struct Guard {
 
 impl Guard {
     /// Splits the process, which has root's rights alone, one thread, and nothing of the caller's. `keeps`: sessions of the user
-    /// `uid` may outlive that user's presence.
-    pub fn begin(uid: u32, keeps: bool) -> Result<Guard, Error> {
+    /// `uid` may outlive that user's presence. `user_part`: the process that is to end with the root part.
+    pub fn begin(uid: u32, keeps: bool, user_part: &OwnedFd) -> Result<Guard, Error> {
         let failed = |error| Error::System { doing: "splitting off the process that removes the module", error };
         let (line, other) = message::line().map_err(failed)?;
         // SAFETY: there is one thread.
         match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
             ForkResult::Parent { .. } => Ok(Guard { line }),
             ForkResult::Child => {
-                detached::close_all_but(&other);
+                detached::close_all_but_these(&[other.as_raw_fd(), user_part.as_raw_fd()]);
                 let _ = nix::sys::prctl::set_name(NAME);
-                let done = filter::apply().is_ok() && watch(&other, uid, keeps);
+                let done = filter::apply(Some(user_part.as_fd())).is_ok() && watch(&other, uid, keeps, user_part);
                 // SAFETY: ends this process. What its copies of descriptors stand for is closed already.
-                unsafe { nix::libc::_exit(i32::from(!done)) }
+                unsafe { libc::_exit(i32::from(!done)) }
             }
         }
     }
@@ -65,12 +69,24 @@ impl Guard {
 }
 
 /// Waits for the end of the root part, and removes what it was loading then.
-fn watch(line: &OwnedFd, uid: u32, keeps: bool) -> bool {
+fn watch(line: &OwnedFd, uid: u32, keeps: bool, user_part: &OwnedFd) -> bool {
     let mut name = None;
     while let Ok(Some((message, _))) = Message::receive(line.as_fd()) {
         name = (message.kind == LOADING).then(|| String::from_utf8(message.data).ok()).flatten();
     }
-    name.is_none_or(|name| clear(&name, uid, keeps))
+    let Some(name) = name else { return true };
+    end(user_part);
+    clear(&name, uid, keeps)
+}
+
+/// The user part ends its session in order when the root part is gone. One that does not (it may be stopped) is killed: it has the
+/// module's device open.
+fn end(user_part: &OwnedFd) {
+    let mut descriptors = [PollFd::new(user_part.as_fd(), PollFlags::POLLIN)];
+    if poll(&mut descriptors, COURTESY) == Ok(0) {
+        // SAFETY: a descriptor that lives over the call, numbers, and no siginfo. If it has gone meanwhile, all is well.
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, user_part.as_raw_fd(), libc::SIGKILL, 0usize, 0) };
+    }
 }
 
 /// The session's loader is gone: removes what it has left idle. A session that goes on is attended to until its user is gone.

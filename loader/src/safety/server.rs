@@ -9,11 +9,12 @@
 //! `.spile.meta`, but of modules from elsewhere once somebody is known to have signed them. When the user part is gone
 //! its module is removed, or its session attended to; when the root part is gone a [`Guard`] does that.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::unistd::setsid;
+use nix::libc;
+use nix::unistd::{getppid, setsid};
 use spile_abi::device::{COUNTERS, GATE, GATE_STATE, INFO, OWNER};
 use spile_abi::{escape, seal};
 
@@ -285,9 +286,11 @@ impl Server {
         let _ = setsid();
         detached::from_caller(&line);
         let keeps = caller.keeps();
-        let Ok(guard) = Guard::begin(caller.uid(), keeps) else { return false };
+        let Some(user_part) = parent() else { return true };
+        let Ok(guard) = Guard::begin(caller.uid(), keeps, &user_part) else { return false };
         self.guard = Some(guard);
-        if filter::apply().is_err() {
+        drop(user_part);
+        if filter::apply(None).is_err() {
             return false;
         }
         let ready = Message { kind: answer::READY, ..Message::default() };
@@ -429,6 +432,17 @@ impl Server {
         let errno = result.map_or_else(|errno| errno as i32, |()| 0);
         Message { kind: answer::CALLED, numbers: [errno.cast_unsigned().into(), 0], data }
     }
+}
+
+/// The process that has split this one off, by pidfd_open(2) (Linux 5.3); `None`: it is gone.
+fn parent() -> Option<OwnedFd> {
+    let number = getppid();
+    // SAFETY: takes two numbers and gives a new descriptor.
+    let descriptor = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, number.as_raw(), 0) }).ok()?;
+    // SAFETY: new, and nobody else's. It is close-on-exec.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
+    // Had it gone before, another process could have its number.
+    (getppid() == number).then_some(descriptor)
 }
 
 /// Something that no user part of ours asks for.
