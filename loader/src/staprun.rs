@@ -25,6 +25,7 @@ pub fn is_name(name: &OsStr) -> bool {
 pub enum Asked {
     /// These, as `spilerun` takes them, the program's name first.
     Arguments(Vec<OsString>),
+    /// The version is to be shown.
     Version,
     /// A mistake, in a line.
     Wrong(String),

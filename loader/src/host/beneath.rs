@@ -28,6 +28,7 @@ pub struct Tree<'r> {
 }
 
 impl<'r> Tree<'r> {
+    /// What lies below this directory; `/`: the host itself.
     pub fn new(root: &'r Path) -> Tree<'r> {
         Tree { root }
     }
@@ -67,10 +68,12 @@ impl<'r> Tree<'r> {
         Ok((self.open(path.parent().unwrap_or(self.root), OFlag::O_RDONLY | OFlag::O_DIRECTORY)?, name))
     }
 
+    /// Whether there is anything of that name.
     pub fn exists(self, path: &Path) -> bool {
         self.open(path, OFlag::O_PATH).is_ok()
     }
 
+    /// Whether there is a directory of that name.
     pub fn is_dir(self, path: &Path) -> bool {
         self.open(path, OFlag::O_PATH | OFlag::O_DIRECTORY).is_ok()
     }
@@ -87,6 +90,7 @@ impl<'r> Tree<'r> {
         Ok(bytes)
     }
 
+    /// The whole file, which is UTF-8.
     pub fn read_text(self, path: &Path) -> io::Result<String> {
         String::from_utf8(self.read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
@@ -102,6 +106,7 @@ impl<'r> Tree<'r> {
         names.filter(|name| name != "." && name != "..").collect()
     }
 
+    /// Makes the directory and those above it that are missing.
     pub fn create_dir_all(self, path: &Path) -> io::Result<()> {
         if self.is_dir(path) {
             return Ok(());
@@ -142,11 +147,13 @@ impl<'r> Tree<'r> {
         written
     }
 
+    /// Removes one file.
     pub fn remove_file(self, path: &Path) -> io::Result<()> {
         let (directory, name) = self.parent(path)?;
         Ok(unlinkat(&directory, name, UnlinkatFlags::NoRemoveDir)?)
     }
 
+    /// Removes one empty directory.
     pub fn remove_dir(self, path: &Path) -> io::Result<()> {
         let (directory, name) = self.parent(path)?;
         Ok(unlinkat(&directory, name, UnlinkatFlags::RemoveDir)?)

@@ -10,8 +10,11 @@ use nix::libc;
 /// Masks, a bit for each capability (linux/capability.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sets {
+    /// Those that calls are checked against.
     pub effective: u64,
+    /// Those that may become effective.
     pub permitted: u64,
+    /// Those that a program with file capabilities may get from here.
     pub inheritable: u64,
 }
 
@@ -33,6 +36,7 @@ struct Words {
 }
 
 impl Sets {
+    /// Of the calling thread.
     pub fn own() -> io::Result<Sets> {
         let mut header = Header { version: VERSION, pid: 0 };
         let mut words = [Words::default(); 2];

@@ -105,6 +105,7 @@ impl Device {
         }
     }
 
+    /// State and sizes of the session. A module of another version is an error.
     pub fn info(&self) -> Result<Info, Error> {
         let mut info = Info::default();
         self.call(device::INFO, &mut info, "asking")?;
@@ -123,6 +124,7 @@ impl Device {
         }
     }
 
+    /// Makes the buffers, before [`Device::start`].
     pub fn set_up(&self, mut setup: Setup) -> Result<(), Error> {
         self.call(device::SETUP, &mut setup, "setting up the buffers of")
     }
@@ -143,6 +145,7 @@ impl Device {
         self.call(device::GATE, &mut gate, "setting the gate of")
     }
 
+    /// What becomes of what the script writes, and how often it did.
     pub fn gate(&self) -> Result<GateState, Error> {
         let mut state = GateState::default();
         self.call(device::GATE_STATE, &mut state, "asking")?;
@@ -300,6 +303,7 @@ fn argument_bytes(request: u64) -> usize {
 /// A ring of the module, mapped as long as this lives.
 #[derive(Debug)]
 pub struct MappedRing {
+    /// Its reader.
     pub ring: Ring,
     address: std::ptr::NonNull<libc::c_void>,
     length: usize,

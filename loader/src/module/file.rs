@@ -17,6 +17,7 @@ use spile_abi::escape;
 /// What a module says of itself.
 #[derive(Debug, PartialEq)]
 pub struct Description {
+    /// All but the formats of prints.
     pub meta: Meta,
     /// Decoded [`Meta::formats`].
     pub formats: Vec<Vec<Piece>>,
@@ -25,9 +26,11 @@ pub struct Description {
 /// A module's `.ko`.
 #[derive(Debug)]
 pub struct File {
+    /// Where it was found, for messages.
     pub path: PathBuf,
     /// What was checked is what will be loaded, whatever becomes of the file meanwhile.
     pub image: Vec<u8>,
+    /// Decoded section `.spile.meta`.
     pub description: Description,
     /// Whether a signature is appended.
     pub signed: bool,

@@ -21,8 +21,11 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 /// `--only KIND=VALUE`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
+    /// Tasks of this user.
     Uid(u32),
+    /// Tasks of this group.
     Gid(u32),
+    /// This process.
     Pid(u32),
     /// Below /sys/fs/cgroup.
     Cgroup(PathBuf),
@@ -31,16 +34,20 @@ pub enum Scope {
 /// What the options say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
+    /// Writes are counted and not done (`--dry-run`).
     pub dry_run: bool,
     /// What the script's own C does is no reason not to.
     pub harmless_c: bool,
     /// CLOCK_REALTIME, nanoseconds.
     pub expires: Option<u64>,
+    /// As many writes a second at the most (`--rewrites`); `None`: no limit.
     pub per_second: Option<u32>,
+    /// In whose context writes are done (`--only`); empty: in anybody's.
     pub only: Vec<Scope>,
 }
 
 impl Wish {
+    /// Whether no option restricts what the script writes.
     pub fn is_none(&self) -> bool {
         *self == Wish::default()
     }

@@ -80,6 +80,7 @@ pub(crate) fn remove(name: &str) -> Result<(), Error> {
 /// another, loaded but not yet opened, for a leftover. Nobody but root can open what is locked, and keep others waiting.
 #[derive(Debug)]
 pub enum Lock {
+    /// Until it is dropped.
     Held(Flock<fs::File>),
     /// Another spilerun has had it all the time: leftovers stay.
     Busy,
@@ -112,6 +113,7 @@ impl Lock {
         }
     }
 
+    /// Whether no other loader can have it.
     pub fn is_held(&self) -> bool {
         matches!(self, Lock::Held(_))
     }
@@ -164,7 +166,10 @@ pub enum Holder {
     /// Nobody, or what is in nobody's way.
     Nobody,
     /// A session that the service has begun.
-    Service { detached: bool },
+    Service {
+        /// Nobody reads it.
+        detached: bool,
+    },
     /// A session that somebody else has begun.
     Other(Owner),
 }

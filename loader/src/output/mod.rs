@@ -33,6 +33,7 @@ const FULL: usize = 1 << 20;
 pub enum Ended {
     /// Nobody reads it (a closed pipe, a terminal that is gone).
     Closed,
+    /// It cannot be written.
     Failed(io::Error),
 }
 
@@ -315,6 +316,7 @@ impl Sinks {
         self.err = None;
     }
 
+    /// Queues what the script has printed.
     pub fn print(&mut self, text: &[u8]) {
         let Some(out) = self.outs.get_mut(self.current) else { return };
         match self.escapes {
@@ -384,6 +386,7 @@ impl Sinks {
         self.sinks().map(|sink| sink.pending.len() - sink.written).sum::<usize>() > FULL
     }
 
+    /// Whether all is written.
     pub fn is_empty(&self) -> bool {
         self.sinks().all(Sink::is_empty)
     }

@@ -22,6 +22,7 @@ struct Mark {
     tails: Vec<u64>,
 }
 
+/// Marks that wait for their text to be written.
 #[derive(Debug, Default)]
 pub struct Progress {
     marks: VecDeque<Mark>,

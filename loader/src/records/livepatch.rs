@@ -69,6 +69,7 @@ pub enum Came {
     Other(String),
 }
 
+/// Looks at what the live patch of that name replaces, which was loaded while the script is armed.
 pub fn that_came(meta: &Meta, patch: &str) -> Came {
     look_at(Path::new(PATCHES), meta, patch)
 }

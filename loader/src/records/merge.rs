@@ -23,6 +23,7 @@ pub const HOLD_BACK: u64 = 2_000_000;
 pub enum Next {
     /// Its payload is in the buffer.
     Record(Record),
+    /// A ring held what is no record.
     Damage(Damage),
     /// Nothing more is old enough; true: there is something younger.
     Wait(bool),

@@ -8,12 +8,14 @@ use spile_abi::record::{ALIGNMENT, FAULT};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short;
 
+/// The bytes of a record, read from front to end.
 #[derive(Debug)]
 pub struct Payload<'p> {
     bytes: &'p [u8],
 }
 
 impl<'p> Payload<'p> {
+    /// Begins at the first byte.
     pub fn new(bytes: &'p [u8]) -> Payload<'p> {
         Payload { bytes }
     }
@@ -24,6 +26,7 @@ impl<'p> Payload<'p> {
         Ok(taken)
     }
 
+    /// The next number of the script, eight bytes.
     pub fn long(&mut self) -> Result<i64, Short> {
         let (bytes, rest) = self.bytes.split_first_chunk().ok_or(Short)?;
         self.bytes = rest;

@@ -21,6 +21,7 @@ enum Step {
     Text,
 }
 
+/// Formats that can be written without interpreting them for each record.
 #[derive(Debug)]
 pub struct Quick {
     steps: Box<[Step]>,

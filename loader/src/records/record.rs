@@ -18,16 +18,21 @@ use spile_abi::escape;
 /// Bytes of text that are handed on at once.
 const BATCH: usize = 64 << 10;
 
+/// What one record means.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said<'t> {
     /// For standard output. `cut`: longer than [`MAX_TEXT`].
     Print {
+        /// What comes to standard output of it.
         text: &'t [u8],
+        /// It was longer than [`MAX_TEXT`].
         cut: bool,
     },
+    /// A warning of the script or of the module.
     Warning(String),
     /// The whole line behind "ERROR: ".
     Error(String),
+    /// Shown with `-v` only.
     Notice(String),
     /// What a guru script has written, or would have.
     Rewrite(String),
@@ -37,7 +42,9 @@ pub enum Said<'t> {
     Exit,
     /// The record makes no sense; what of it did is in `text`.
     Damaged {
+        /// What comes to standard output of it.
         text: &'t [u8],
+        /// What is wrong with it.
         why: String,
     },
 }
@@ -108,6 +115,7 @@ impl<'m> Reader<'m> {
         self.batched = 0;
     }
 
+    /// What a record means. The text is valid until the next call.
     pub fn read(&mut self, record: &Record, payload: &[u8]) -> Said<'_> {
         self.text.clear();
         let Some(kind) = Kind::from_number(record.kind) else { return self.damaged(format!("kind {}", record.kind)) };

@@ -18,6 +18,7 @@ const HEADER_BYTES: u64 = size_of::<Record>() as u64;
 /// What cannot be in a ring. All that was in it is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
+    /// Number of the CPU that writes into it.
     pub cpu: u32,
     /// Bytes skipped.
     pub bytes: u64,
@@ -26,13 +27,18 @@ pub struct Damage {
 /// A regular file that is printed to; all 0: there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutFile {
+    /// Number of the file system's device.
     pub device: u64,
+    /// Number of the file in it.
     pub inode: u64,
+    /// Its length.
     pub bytes: u64,
 }
 
+/// The reader of one CPU's ring, in memory that the module shares.
 #[derive(Debug)]
 pub struct Ring {
+    /// Number of the CPU that writes into it.
     pub cpu: u32,
     header: NonNull<u8>,
     data: NonNull<u8>,

@@ -7,6 +7,7 @@
 /// Most bytes that one record may become. A width or a repeat count can ask for any number of them.
 pub const MAX_TEXT: usize = 8 << 20;
 
+/// Text of a limited length that is put together.
 #[derive(Debug)]
 pub struct Text {
     bytes: Vec<u8>,
@@ -15,6 +16,7 @@ pub struct Text {
 }
 
 impl Text {
+    /// An empty one; `limit` in bytes.
     pub fn new(limit: usize) -> Text {
         Text { bytes: Vec::new(), limit, cut: false }
     }
@@ -25,6 +27,7 @@ impl Text {
         self.cut = false;
     }
 
+    /// All of it.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -39,6 +42,7 @@ impl Text {
         self.bytes.len() >= self.limit
     }
 
+    /// Appends as many of these bytes as there is room for.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         let room = self.limit - self.bytes.len();
@@ -46,6 +50,7 @@ impl Text {
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 
+    /// Appends a byte, if there is room.
     #[inline]
     pub fn push_byte(&mut self, byte: u8) {
         match self.bytes.len() < self.limit {
@@ -74,6 +79,7 @@ impl Text {
         self.push(&digits[start..]);
     }
 
+    /// Appends the byte so many times, as far as there is room.
     pub fn repeat(&mut self, byte: u8, count: u64) {
         let room = self.limit - self.bytes.len();
         self.cut |= count > room as u64;
@@ -121,10 +127,12 @@ impl Digits {
         }
     }
 
+    /// Hexadecimal digits in upper case.
     pub fn make_upper_case(&mut self) {
         self.bytes.make_ascii_uppercase();
     }
 
+    /// All of it.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[self.start..]
     }

@@ -18,7 +18,9 @@ use spile_abi::escape;
 /// How `--stats` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
+    /// For people.
     Table,
+    /// One object in one line.
     Json,
 }
 

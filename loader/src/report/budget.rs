@@ -48,6 +48,7 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// As `--budget` takes it; the error says what is wrong.
     pub fn parse(text: &str) -> Result<Budget, String> {
         let (percent, sample) = match text.split_once(',') {
             None => (text, false),

@@ -31,6 +31,7 @@ const LOOK_INTERVAL: u16 = 5000;
 /// What `--metrics` gives before a socket's path.
 pub const PREFIX: &str = "unix:";
 
+/// A socket that gives each client the metrics of the session (`--metrics unix:PATH`).
 #[derive(Debug)]
 pub struct Exporter {
     listener: UnixListener,

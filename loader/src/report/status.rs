@@ -21,16 +21,23 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// How it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
+    /// For people.
     Table,
+    /// One object in one line.
     Json,
+    /// Text format of Prometheus and OpenMetrics.
     Prometheus,
 }
 
 /// All that is known of a module.
 pub struct Known<'k> {
+    /// Of the module.
     pub name: &'k str,
+    /// Its description.
     pub meta: &'k Meta,
+    /// State and sizes.
     pub info: Info,
+    /// What becomes of what the script writes.
     pub gate: GateState,
     /// By probe.
     pub counters: &'k [Counters],

@@ -28,7 +28,9 @@ const RSA: &[u8] = &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01,
 /// A public key: what a signature is raised to, and modulo what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
+    /// What a signature is raised to.
     pub exponent: BigUint,
+    /// Modulo what.
     pub modulus: BigUint,
 }
 

@@ -12,6 +12,7 @@ use crate::module::device::Device;
 use crate::module::load;
 use crate::safety::privilege::Rank;
 
+/// What [`crate::host::places::LIMITS`] allows, sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Of all sessions of one user.
@@ -27,7 +28,9 @@ pub struct Limits {
 /// A session of another loader, as far as limits are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
+    /// Its user.
     pub uid: u32,
+    /// What it takes, or may take as long as its buffers are not made.
     pub bytes: u64,
 }
 

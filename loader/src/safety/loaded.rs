@@ -18,6 +18,7 @@ pub struct Stated {
     pub rank: u32,
     /// What the session may take; 0: no limit.
     pub most_bytes: u64,
+    /// A service begins it.
     pub service: bool,
 }
 

@@ -38,15 +38,22 @@ START=root
 /// What it says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conf {
+    /// Options of the loader (`OPTIONS`).
     pub options: Vec<String>,
+    /// `GLOBAL=VALUE` (`GLOBALS`).
     pub globals: Vec<String>,
     output: Option<String>,
     rotate: Option<String>,
     metrics: Vec<String>,
+    /// What to do for a kernel that has no module (`MISSING`).
     pub missing: Missing,
+    /// Where modules are fetched from (`DIRECTORY`).
     pub directory: PathBuf,
+    /// What modules are built of (`SCRIPT`).
     pub script: PathBuf,
+    /// Options of the compiler (`BUILD_OPTIONS`).
     pub build_options: Vec<String>,
+    /// It begins in the initial RAM disk (`EARLY`).
     pub early: bool,
     /// Least rank of users who may start the module; `None`: root alone.
     pub start: Option<Rank>,
@@ -55,9 +62,12 @@ pub struct Conf {
 /// What to do without a module for the running kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
+    /// The service fails.
     #[default]
     Fail,
+    /// It is copied from a directory.
     Fetch,
+    /// It is built on this host.
     Rebuild,
 }
 

@@ -105,6 +105,7 @@ enum Action {
 }
 
 impl Service {
+    /// From the words behind `spilerun`, the first of which is `service`.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Service, clap::Error> {
         Service::try_parse_from(arguments)
     }
@@ -534,6 +535,7 @@ impl Service {
 /// What is left to do.
 #[derive(Debug, PartialEq)]
 pub enum Step {
+    /// There is nothing more to do.
     Done(Exit),
     /// Go on with this command line.
     Run(Vec<OsString>),

@@ -8,6 +8,7 @@ const FIRST: u64 = 3 * NS_PER_S;
 /// From line to line.
 const INTERVAL: u64 = 10 * NS_PER_S;
 
+/// A call that arms or disarms probes, and what has been told of it.
 #[derive(Debug)]
 pub struct Arming {
     /// Times in ns, by [`crate::host::clock::now`].
@@ -29,6 +30,7 @@ impl Arming {
         !std::mem::replace(&mut self.cancelled, true)
     }
 
+    /// Whether it is time to tell of it.
     pub fn is_due(&self, now: u64) -> bool {
         now >= self.due
     }

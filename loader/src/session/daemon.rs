@@ -18,9 +18,11 @@ use crate::host::channel;
 #[derive(Debug)]
 pub struct Waiting(OwnedFd);
 
+/// Which of the two processes this is.
 pub enum Fork {
     /// This process is done.
     Parent(Exit),
+    /// This process runs the session.
     Child(Waiting),
 }
 

@@ -54,8 +54,11 @@ const NS_PER_MS: u64 = 1_000_000;
 
 /// The module whose session it is.
 pub struct Subject<'s> {
+    /// The module's.
     pub name: &'s str,
+    /// Open for the whole session.
     pub device: &'s Device,
+    /// What the module's records mean.
     pub description: &'s Description,
     /// Values for globals; none for a session that runs already.
     pub settings: &'s [(u32, Value)],
@@ -72,6 +75,7 @@ pub struct Subject<'s> {
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
+    /// The status to end with.
     pub exit: Exit,
     /// The session goes on without us.
     pub left: bool,

@@ -102,6 +102,7 @@ impl Signals {
         Ok(Signals { came })
     }
 
+    /// What has come since the last call.
     pub fn read(&self) -> Came {
         // Emptied first: what comes from here on is written anew.
         let _ = self.came.read();

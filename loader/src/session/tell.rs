@@ -15,14 +15,17 @@ const MAX_WARNINGS: usize = 1024;
 /// What a record asks of the session beside being told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
+    /// It goes on.
     Nothing,
     /// The session has failed, though it may go on.
     Error,
     /// The gate before what the script writes may have been changed.
     Gate,
+    /// The script has called `exit()`.
     Stop,
 }
 
+/// Shows records and messages, and each warning once.
 #[derive(Debug)]
 pub struct Teller {
     verbose: bool,
@@ -38,6 +41,7 @@ impl Teller {
         Teller { verbose, no_warnings, shown: HashSet::new(), repeated: 0 }
     }
 
+    /// Shows a warning of the loader's own.
     pub fn warn(&self, text: &str, sinks: &mut Sinks) {
         if !self.no_warnings {
             sinks.message(&format!("WARNING: {text}"));
@@ -51,6 +55,7 @@ impl Teller {
         (self.repeated > 0).then(text)
     }
 
+    /// Does what a record asks for; what else it means for the session.
     pub fn tell(&mut self, said: Said<'_>, sinks: &mut Sinks, commands: &mut Commands) -> After {
         match said {
             Said::Print { text, cut } => {

@@ -38,6 +38,7 @@ impl Due {
     }
 }
 
+/// What is shown or written again and again, and when it is due.
 pub struct Watch<'s> {
     name: &'s str,
     meta: &'s Meta,
@@ -50,6 +51,7 @@ pub struct Watch<'s> {
 }
 
 impl<'s> Watch<'s> {
+    /// All that the options ask for is due at once.
     pub fn new(name: &'s str, meta: &'s Meta, device: &'s Device, options: &'s Options) -> Watch<'s> {
         Watch {
             name,
