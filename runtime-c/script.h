@@ -670,7 +670,9 @@ char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *d
 static inline char *spile_frame_enter(struct spile_context *c, unsigned int bytes)
 {
 	char *frame = c->frame;
-	if (spile_unlikely(c->depth >= spile_script.max_nesting || (unsigned long)(c->frame_end - frame) < bytes)) {
+
+	if (spile_unlikely(c->depth >= spile_script.max_nesting ||
+			   (unsigned long)(c->frame_end - frame) < bytes)) {
 		spile_fail(c, SPILE_E_NESTING, 0);	/* where the call is */
 		return SPILE_NONE;
 	}

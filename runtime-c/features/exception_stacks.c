@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 #include <linux/mm.h>
 #include <linux/stddef.h>
 #include <asm/cpu_entry_area.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 #include <linux/ftrace.h>
 
 unsigned long probe_ftrace_recursion_safe(void);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 #include <linux/ftrace.h>
 
 struct pt_regs *probe_ftrace_regs(struct ftrace_regs *given);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 #include <linux/ftrace.h>
 
 int probe_ftrace_set_filter_ips(struct ftrace_ops *ops, unsigned long *addresses,

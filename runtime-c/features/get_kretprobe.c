@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 #include <linux/kprobes.h>
 
 struct kretprobe *probe_get_kretprobe(struct kretprobe_instance *instance);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 #include <linux/hrtimer.h>
 
 void probe_hrtimer_setup(struct hrtimer *timer,

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+// SPDX-License-Identifier: GPL-2.0-or-later
 #include <linux/kprobes.h>
 
 unsigned long probe_kretprobe_find_ret_addr(struct task_struct *task, void *frame);
