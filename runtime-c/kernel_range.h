@@ -21,8 +21,8 @@ _Bool spile_is_kernel_range(unsigned long address, unsigned long bytes, unsigned
 	return (long)address < 0 &&
 	       (unsigned long)((long)(address << shift) >> shift) == address &&
 	       last >= address &&
-	       /* last < vsyscall, or address >= vsyscall + page_bytes */
-	       last - vsyscall >= page_bytes + bytes - 1;
+	       /* Most of the kernel is below the page: one comparison. */
+	       (last < vsyscall || address >= vsyscall + page_bytes);
 }
 
 #endif
