@@ -93,11 +93,11 @@ pub struct Owner {
 
 /// [`Owner::rank`]: root, or spilerun is not installed set-uid.
 pub const RANK_ROOT: u32 = 0;
-/// [`Owner::rank`]: member of the group `stapusr`.
+/// [`Owner::rank`]: a member of the group `spileusr`, or of none of the groups.
 pub const RANK_USR: u32 = 1;
-/// [`Owner::rank`]: member of the group `stapsys` too.
+/// [`Owner::rank`]: a member of the group `spilesys`.
 pub const RANK_SYS: u32 = 2;
-/// [`Owner::rank`]: member of the group `stapdev` too.
+/// [`Owner::rank`]: a member of the group `spiledev`.
 pub const RANK_DEV: u32 = 3;
 /// [`Owner::flags`]: a service has started it.
 pub const SERVICE: u32 = 1;
