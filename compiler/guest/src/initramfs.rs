@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::cpio::Archive;
+use super::dependencies;
 use super::error::Error;
 use super::kernel::{Kernel, module_name};
 use super::libraries::needed_files;
@@ -77,8 +78,8 @@ impl Tree {
         for file in extra {
             let name = format!("extra/{}.ko", module_name(&file.to_string_lossy()));
             self.put(directory.join(&name), Content::Copy(file.clone()), 0o644);
-            table.push_str(&format!("{name}:\n"));
         }
+        table.push_str(&dependencies::table(kernel, extra));
         self.put(directory.join("modules.dep"), Content::Bytes(table.into_bytes()), 0o644);
         Ok(files)
     }

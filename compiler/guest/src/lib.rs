@@ -14,6 +14,7 @@
 
 mod accel;
 mod cpio;
+mod dependencies;
 mod error;
 mod initramfs;
 mod kernel;
@@ -35,7 +36,7 @@ use std::time::{Duration, Instant};
 pub use accel::Acceleration;
 pub use error::Error;
 pub use kernel::{Kernel, compare_releases, module_name};
-pub use session::{Ended, Session};
+pub use session::{Ended, Session, TARGET_NOT_LOADED};
 pub use streams::Streams;
 
 use initramfs::{Content, Tree, mode_of};

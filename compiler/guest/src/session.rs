@@ -3,6 +3,7 @@
 //! One script in a guest, as `spile --guest` runs it: the module goes in with the loader, what it prints comes out as it
 //! is printed, signals to this process go to the loader inside, the loader's exit status is the answer.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 use shell_words::quote;
 
+use super::dependencies::Extra;
 use super::error::Error;
 use super::{End, Guest, Interrupter, Kernel, Outcome, Streams};
 
@@ -49,6 +51,23 @@ pub enum Ended {
 
 const MODULE: &str = "/root/script.ko";
 const LOADER: &str = "/usr/bin/spilerun";
+
+/// Exit status of a session whose target module could not be loaded in the guest; the loader has none of this number.
+pub const TARGET_NOT_LOADED: u8 = 10;
+
+/// `load MODULE STATUS MISSING`: loads a target module, or ends the session with the status and the reasons: modprobe's message,
+/// the kernel's, and the modules that are missing.
+const LOAD: &str = r#"
+load() {
+	dmesg -c >/dev/null
+	modprobe "$1" 2>/tmp/modprobe && return
+	echo "ERROR: module $1, which the script probes, could not be loaded in the guest" >&2
+	sed 's/^/  /' /tmp/modprobe >&2
+	dmesg | tail -n 5 | sed 's/^\[ *[0-9.]*\] */  kernel: /' >&2
+	[ -z "$3" ] || echo "  it depends on modules that are not there: $3; -d FILE names each" >&2
+	exit $2
+}
+"#;
 
 /// Runs the loader with its arguments ("$@"), the first of which is the module called $name; ends it after $seconds, if that is
 /// given. Status 7 if the module stayed, or if the kernel said that something was wrong; else the loader's.
@@ -103,14 +122,23 @@ impl Session {
     fn prepare(&self) -> Result<Guest, Error> {
         let mut guest = Guest::new(self.kernel.clone());
         guest.program(&self.loader, LOADER)?.copy(&self.module, self.module_path())?;
-        self.modules.iter().for_each(|module| {
-            guest.module(module);
-        });
-        let mut script = String::new();
-        for module in &self.extra_modules {
-            guest.extra_module(module);
-            let name = super::module_name(&module.to_string_lossy());
-            script.push_str(&format!("modprobe {} || exit 1\n", quote(&name)));
+        let mut script = LOAD.to_string();
+        for module in &self.modules {
+            guest.offer_module(module);
+            // One that is built in has no file and is there.
+            if !self.kernel.module_files(std::slice::from_ref(module))?.is_empty() {
+                let _ = writeln!(script, "load {} {TARGET_NOT_LOADED} ''", quote(module));
+            }
+        }
+        let extra = Extra::of(&self.kernel, &self.extra_modules);
+        for module in &extra.own {
+            guest.offer_module(module);
+        }
+        for file in &self.extra_modules {
+            guest.extra_module(file);
+            let name = super::module_name(&file.to_string_lossy());
+            let missing = extra.missing.join(", ");
+            let _ = writeln!(script, "load {} {TARGET_NOT_LOADED} {}", quote(&name), quote(&missing));
         }
         if let Some(program) = self.command.as_deref().and_then(first_program) {
             guest.program(&program, &program)?;

@@ -37,7 +37,7 @@ use super::{accepted, refused};
 SYSTEMTAP_TAPSET names a library as --tapset does, SYSTEMTAP_RUNTIME a runtime as -R does (SystemTap's own is not used), TMPDIR the \
 directory for temporary files.\n\
 Exit status: 0 the script ran and ended without an error; 1 the command line is wrong, the script has an error, could not be compiled, \
-or ended by a run-time error; others are those of spilerun, see spilerun --help.\n\
+or ended by a run-time error; 10 with --guest: a module that the script probes could not be loaded there; others are those of spilerun, see spilerun --help.\n\
 What the script prints goes to standard output (or -o), everything else to standard error."
 )]
 pub struct Options {

@@ -66,7 +66,15 @@ pub(super) fn run(
         modules: targets.iter().filter(|name| !in_object(name)).cloned().collect(),
         extra_modules: objects.clone(),
     };
-    match guest.run(streams).map_err(|error| session.reporter.error(error))? {
+    let ended = guest.run(streams).map_err(|error| match error {
+        spile_guest::Error::NoModule { .. } => {
+            let note = "-d FILE gives a module that was built elsewhere to the guest".to_string();
+            session.reporter.fail(error, &[note]);
+            Failed(spile_guest::TARGET_NOT_LOADED)
+        }
+        error => session.reporter.error(error),
+    })?;
+    match ended {
         spile_guest::Ended::Exited(status) => {
             drop(session.take_directory());
             Ok(Outcome::Done(ExitCode::from(status.clamp(0, 255) as u8)))
