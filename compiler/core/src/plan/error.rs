@@ -36,8 +36,8 @@ impl std::error::Error for InternalError {}
 mod tests {
     use crate::plan::{Limits, Naming, plan};
     use crate::program::{
-        Attachment, BinaryOp, Element, Expr, ExprKind, Global, GlobalId, Holds, Probe, Program, Stmt, StmtKind, Type,
-        Variable,
+        Attachment, BinaryOp, Element, Expr, ExprKind, Global, GlobalId, Holds, Label, Mechanism, Probe, Program, Stmt,
+        StmtKind, Type, Variable,
     };
     use spile_source::{Origin, SourceMap, Span};
 
@@ -47,6 +47,7 @@ mod tests {
 
     /// What planning says of a handler that evaluates the expression. Global 0 is a number, 1 an array of strings by numbers.
     fn planned(build: impl FnOnce(Span) -> Expr) -> Result<(), &'static str> {
+        static NEVER: Mechanism = Mechanism::new("SPILE_PROBE_NEVER", Label::Word("never"));
         let mut sources = SourceMap::new();
         let span = Span::new(sources.add("t.stp", b"probe never { x }".to_vec(), Origin::User), 14, 15);
         let global = |name: &str, ty, keys| Global {
@@ -63,7 +64,7 @@ mod tests {
             script_point: "never".into(),
             function: String::new(),
             module: String::new(),
-            attachment: Attachment::Never,
+            attachment: Attachment::new(&NEVER),
             locals: Vec::new(),
             saved: Vec::new(),
             body: vec![Stmt { kind: StmtKind::Expr(build(span)), span }],

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use spilerun::account;
 use spilerun::options::{self as loader, SessionOptions, Task};
+use spilerun::report::account;
 
 use super::Options;
 
