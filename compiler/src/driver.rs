@@ -7,57 +7,14 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use spile_abi::escape;
-use spile_base::scratch::Scratch;
 
 use crate::cli::clock::processor_time;
 use crate::cli::options::Options;
 use crate::cli::report::peak_memory;
+use crate::outcome::Outcome;
 use crate::reporter::Failed;
 use crate::session::Session;
-use crate::{cli, command, peer};
-
-/// What is left to do when a command is through.
-pub enum Outcome {
-    /// Nothing: exit with this status.
-    Done(ExitCode),
-    /// Run the session; the directory holds the module, and goes afterwards.
-    Run {
-        /// How.
-        run: Run,
-        /// None: the directory stays.
-        directory: Option<Scratch>,
-    },
-}
-
-/// How a session runs.
-pub enum Run {
-    /// By the loader in this process: signals and the terminal stay as they are.
-    Here(Box<spilerun::options::Options>),
-    /// In a process of its own, as `stap` has it.
-    Apart {
-        /// The loader's command line, its name first.
-        words: Vec<OsString>,
-        /// Say how pass 5 ended.
-        verbose: bool,
-    },
-}
-
-impl Outcome {
-    /// Does what is left, and gives the exit status.
-    pub fn finish(self) -> ExitCode {
-        match self {
-            Outcome::Done(status) => status,
-            Outcome::Run { run, directory } => {
-                let status = match run {
-                    Run::Here(options) => spilerun::execute(&options),
-                    Run::Apart { words, verbose } => peer::Apart { verbose }.run(words),
-                };
-                drop(directory);
-                status
-            }
-        }
-    }
-}
+use crate::{cli, command};
 
 /// Does what a command line asks for; `arguments` as the process got them. Prints messages.
 pub fn main(arguments: Vec<OsString>) -> Outcome {

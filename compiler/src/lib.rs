@@ -6,9 +6,12 @@
 //! `driver` reads the command line (`cli`) and does what it asks for (`command`), by the passes (`passes`) on a kernel
 //! (`target`); `session` is what a run has, and `reporter` prints.
 
+#![warn(missing_docs)]
+
 pub mod cli;
 mod command;
 pub mod driver;
+mod outcome;
 mod passes;
 pub mod peer;
 mod reporter;

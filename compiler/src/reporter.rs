@@ -16,7 +16,7 @@ use spile_source::diagnostic::{Code, Diagnostic, Severity, json, render};
 
 use crate::cli::options::{Form, Options};
 use crate::cli::progress::{Progress, Speaker};
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 
 /// The work has ended early with this exit status; the reason has been printed.
 #[derive(Debug)]

@@ -12,6 +12,8 @@
 //!     let outcome = guest.start(Streams::inherit())?.wait()?;
 //!     assert_eq!(outcome.end, End::Exited(0));
 
+#![warn(missing_docs)]
+
 mod accel;
 mod cpio;
 mod dependencies;

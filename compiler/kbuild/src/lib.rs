@@ -7,6 +7,8 @@
 //! following that ([`replay`]) in a twentieth of the time. Where it cannot be followed they are left to Kbuild, as with
 //! `--kbuild`; [`Built::notes`] says why.
 
+#![warn(missing_docs)]
+
 mod compare;
 mod compiler;
 mod embed;

@@ -7,6 +7,8 @@
 //! package `spile-loader`, which has spilerun and the unit `spile@.service`. Installed, it enables `spile@NAME.service` and
 //! starts it; removed, it stops it and the behaviour of before is back. Equal input gives equal bytes.
 
+#![warn(missing_docs)]
+
 pub mod deb;
 pub mod rpm;
 mod tar;

@@ -6,6 +6,7 @@
 //! of the string one look into a table, whatever the pattern. One kind answers only whether the pattern matches ([`plain`]),
 //! the other also where its groups did ([`tagged`]). Patterns that would need too large a table are refused. runtime-c/regex.c interprets the tables.
 
+#![warn(missing_docs)]
 #![allow(
     clippy::indexing_slicing,
     reason = "automata index their tables by their own numbers of states, steps and classes"

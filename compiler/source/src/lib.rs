@@ -4,6 +4,8 @@
 //!
 //! A [`Span`] is a range of bytes in one file; line and column are computed when shown.
 
+#![warn(missing_docs)]
+
 pub mod diagnostic;
 
 /// One source text. Index into [`SourceMap`].

@@ -3,7 +3,7 @@
 //! `--cache` and `--clean-cache`.
 
 use crate::cli::cache::{self, Action};
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::reporter::{Failed, print_lines};
 use crate::session::Session;
 

@@ -10,7 +10,7 @@ use spile_debuginfo::target::Kernel;
 
 use super::no_script;
 use crate::cli::options::{Answer, Script};
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::passes::{elaborate, parse};
 use crate::reporter::{Failed, print_lines};
 use crate::session::Session;

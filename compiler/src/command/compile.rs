@@ -14,7 +14,7 @@ use super::{Job, guest};
 use crate::cli::clock::{Clock, memory};
 use crate::cli::limits;
 use crate::cli::options::Options;
-use crate::driver::{Outcome, Run};
+use crate::outcome::{Outcome, Run};
 use crate::passes::module::{self, Name};
 use crate::passes::{compile, elaborate, translate};
 use crate::reporter::{Failed, count, print_lines, print_text};

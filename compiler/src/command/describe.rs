@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use spile_source::diagnostic::explain;
 
 use crate::cli::{describe, version};
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::reporter::{Failed, Reporter, WRONG, print_lines};
 
 /// `--version`

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use spile_debuginfo::target::TargetError;
 
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::reporter::{Failed, print_lines};
 use crate::session::Session;
 use crate::target::Target;

@@ -5,7 +5,7 @@
 use spile_syntax::layout;
 
 use super::{describe, no_script};
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::passes::parse;
 use crate::reporter::Failed;
 use crate::session::Session;

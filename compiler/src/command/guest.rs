@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::cli::options::{Options, Script};
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::reporter::Failed;
 use crate::session::Session;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use spile_core::inspect::lines::{Sources, listing};
 use spile_debuginfo::target::Kernel;
 
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::passes::elaborate::resolver;
 use crate::passes::parse;
 use crate::reporter::{Failed, Reporter, print_lines};

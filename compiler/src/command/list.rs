@@ -5,7 +5,7 @@
 use spile_core::{elaborate, library, probe};
 use spile_syntax::ast;
 
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::passes::elaborate::resolver;
 use crate::passes::parse;
 use crate::reporter::{Failed, WRONG, print_lines};

@@ -22,7 +22,7 @@ use spile_core::plan::Limits;
 
 use crate::cli::options::{Answer, Options, Script, module_name};
 use crate::cli::{self, example, places};
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::passes::parse::{self, Parsed};
 use crate::reporter::{Failed, Reporter};
 use crate::session::Session;

@@ -21,7 +21,7 @@ use spile_abi::escape;
 use spilerun::signals::Signals;
 
 use crate::cli::options::Script;
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::reporter::{Failed, Reporter, WRONG};
 use crate::session::Session;
 

@@ -10,7 +10,7 @@ use spile_source::diagnostic::Diagnostic;
 use spile_syntax::ast;
 
 use crate::cli::options::Answer;
-use crate::driver::Outcome;
+use crate::outcome::Outcome;
 use crate::passes::elaborate;
 use crate::reporter::{Failed, print_lines};
 use crate::session::Session;

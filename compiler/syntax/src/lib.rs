@@ -10,6 +10,7 @@
 //! Terms: a *token* is a word of the text; a *terminal* a token whose part in the grammar is settled; an *item* stands at
 //! the top level (probe, alias, function, global, embedded C).
 
+#![warn(missing_docs)]
 #![allow(clippy::indexing_slicing, reason = "positions come from the same text or list; fuzzing runs them all")]
 #![allow(clippy::unused_self, reason = "the grammar calls all of them on one object")]
 

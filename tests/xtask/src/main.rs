@@ -28,12 +28,14 @@ mod setup;
 mod static_loader;
 mod systemd;
 mod test;
+mod tree;
 mod trusting;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+pub(crate) use tree::root;
 
 #[derive(Parser)]
 #[command(about = "Setup, demonstration and tests of the project", bin_name = "cargo xtask")]
@@ -107,10 +109,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// The workspace's directory.
-fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.ancestors().nth(2).unwrap_or(manifest).to_path_buf()
 }

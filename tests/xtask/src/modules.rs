@@ -16,15 +16,14 @@ use regex::Regex;
 use crate::layout::{code_lines, files_below};
 
 /// Crates that still have cycles, and how many modules are in one. To be emptied, not to be filled.
-const ALLOWED: [(&str, usize); 8] = [
-    ("compiler/core/src", 2),
+const ALLOWED: [(&str, usize); 7] = [
     ("compiler/guest/src", 4),
     ("compiler/kbuild/src", 6),
     ("compiler/package/src", 4),
     ("compiler/regex/src", 4),
     ("compiler/syntax/src", 5),
-    ("loader/src", 32),
-    ("tests/xtask/src", 15),
+    ("loader/src", 11),
+    ("tests/xtask/src", 6),
 ];
 
 /// Each module's name, and those that it uses; the crate's root has the name `crate`.
