@@ -89,6 +89,20 @@ static __always_inline void spile_run_code(struct spile_context *c, bool enterin
 		c->probe->handler(c);
 }
 
+static __always_inline bool spile_run_lock(struct spile_context *c, bool entering)
+{
+	return entering ? spile_lock_all(c->probe->entry_locks, c->probe->entry_lock_count)
+			: spile_lock_all(c->probe->locks, c->probe->lock_count);
+}
+
+static __always_inline void spile_run_unlock(struct spile_context *c, bool entering)
+{
+	if (entering)
+		spile_unlock_all(c->probe->entry_locks, c->probe->entry_lock_count);
+	else
+		spile_unlock_all(c->probe->locks, c->probe->lock_count);
+}
+
 /*
  * The handler with its locks, in a context that is owned. Few values are live across
  * the call, because they would have to be saved.
@@ -103,13 +117,13 @@ static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spil
 	c->actions = spile_actions_at_once;
 	c->location = SPILE_NO_LOCATION;
 	/* Two calls of it, so that a probe without locks is not asked for them twice. */
-	if (!c->probe->lock_count) {
+	if (!(entering ? c->probe->entry_lock_count : c->probe->lock_count)) {
 		spile_run_code(c, entering);
 	} else {
-		if (unlikely(!spile_lock_all(c->probe->locks, c->probe->lock_count)))
+		if (unlikely(!spile_run_lock(c, entering)))
 			return spile_run_lock_skipped(cpu, &counts->lock_skipped);
 		spile_run_code(c, entering);
-		spile_unlock_all(c->probe->locks, c->probe->lock_count);
+		spile_run_unlock(c, entering);
 	}
 	if (unlikely(c->error | c->filtered | c->stale))
 		return spile_run_ended(cpu, counts, entering);

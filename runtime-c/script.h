@@ -202,6 +202,8 @@ struct spile_probe {
 	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */
 	const unsigned int *locks;
 	unsigned int lock_count;
+	const unsigned int *entry_locks;	/* as locks: for the entry handler */
+	unsigned int entry_lock_count;
 	/*
 	 * of the probe point, or 0: sets filtered where it does not hold. The handler tests it too
 	 */

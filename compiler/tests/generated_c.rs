@@ -10,8 +10,8 @@ use spile_core::probe::Resolver;
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
 
-/// The script and its C, without the tables at the end that hold no code.
-fn both(text: &str) -> String {
+/// The C of a script, and its embedded C.
+fn translated(text: &str) -> (String, Option<String>) {
     let mut sources = SourceMap::new();
     let file = sources.add("sample.stp", text.as_bytes().to_vec(), Origin::User);
     let environment = Environment { config: HashMap::new(), ..Environment::default() };
@@ -33,14 +33,37 @@ fn both(text: &str) -> String {
     };
     let plan = plan::plan(&program, &sources, naming).unwrap();
     let units = spile_core::emit::emit(&plan).unwrap();
-    let code = units.script.split("static const struct spile_probe probes").next().unwrap_or_default();
-    let embedded = units.embedded.map(|embedded| format!("\n==== embedded C\n{embedded}")).unwrap_or_default();
+    (units.script, units.embedded)
+}
+
+/// The script and its C, without the tables at the end that hold no code.
+fn both(text: &str) -> String {
+    let (script, embedded) = translated(text);
+    let code = script.split("static const struct spile_probe probes").next().unwrap_or_default();
+    let embedded = embedded.map(|embedded| format!("\n==== embedded C\n{embedded}")).unwrap_or_default();
     format!("{text}\n==== C\n{}{embedded}", code.trim_end())
 }
 
 #[test]
 fn division_can_fail() {
     insta::assert_snapshot!(both("probe begin { x = 7 printf(\"%d\\n\", x / (x - 7)) }"));
+}
+
+/// What is read at a function's entry is locked there, and what its return handler alone uses is not.
+#[test]
+fn locks_of_entry_values() {
+    let (script, _) = translated(
+        "global a, b\nprobe kprobe.function(\"f\") { a[tid()] = 1; b[1] = 2 }\n\
+         probe kprobe.function(\"g\").return { b[tid()] = @entry(a[tid()]) }",
+    );
+    let tables = script.split("static const struct spile_probe probes").next().unwrap_or_default();
+    let lines: Vec<&str> = tables.lines().filter(|line| line.contains("locks_")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    static const unsigned int locks_0[] = { 0 << 2 | SPILE_LOCK_WRITE, 1 << 2 | SPILE_LOCK_WRITE };
+    static const unsigned int locks_1[] = { 1 << 2 | SPILE_LOCK_WRITE };
+    static const unsigned int locks_2[] = { 1 << 2 | SPILE_LOCK_READ };
+    static const unsigned int entry_locks_1[] = { 0 << 2 | SPILE_LOCK_READ };
+    ");
 }
 
 #[test]

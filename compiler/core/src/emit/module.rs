@@ -120,6 +120,7 @@ struct Probe<'p> {
     counts_only: bool,
     registers: Option<Hex>,
     locks: Vec<Lock>,
+    entry_locks: Vec<Lock>,
     condition: Option<Condition<'p>>,
     constants: Vec<ProbeConstant<'p>>,
 }
@@ -332,6 +333,7 @@ fn probe(index: usize, probe: &plan::Probe) -> Probe<'_> {
         counts_only: probe.counts_only,
         registers: fetches_registers.then_some(Hex(probe.registers)),
         locks: probe.locks.iter().map(lock).collect(),
+        entry_locks: probe.entry_locks.iter().map(lock).collect(),
         condition: probe.condition.as_ref().map(|condition| Condition {
             routine: &condition.routine,
             locks: condition.locks.iter().map(lock).collect(),

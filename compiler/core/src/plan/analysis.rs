@@ -25,6 +25,8 @@ pub(super) struct Analysis<'p> {
     handler_walks: Vec<Walk>,
     /// By probe: what its handler does with globals, with all that it calls.
     handler_uses: Vec<Uses>,
+    /// By probe: of a return probe what it uses at its function's entry.
+    entry_uses: Vec<Uses>,
     /// What conditions of probe points read.
     watched: BTreeSet<GlobalId>,
     /// By global: its number among the counters.
@@ -56,14 +58,16 @@ impl<'p> Analysis<'p> {
         let handler_walks: Vec<Walk> = program.probes.iter().map(|probe| Walk::of(&probe.body)).collect();
         let handler_uses: Vec<Uses> = handler_walks.iter().map(|walk| walk.with_calls(&function_uses)).collect();
         let watched = condition::watched(program, &function_uses);
-        let counters = globals::counters(program, &handler_uses);
-        let contended = globals::contended(program, &handler_uses, &counters);
+        let at_entry = |probe: &program::Probe| Walk::of_values(&probe.saved).with_calls(&function_uses);
+        let entry_uses: Vec<Uses> = program.probes.iter().map(at_entry).collect();
+        let both: Vec<Uses> = handler_uses.iter().zip(&entry_uses).map(|(one, other)| uses::both(one, other)).collect();
+        let counters = globals::counters(program, &both);
+        let contended = globals::contended(program, &both, &counters);
         let runs = runs(program, &function_walks, &handler_walks);
         let single_access = globals::single_access(program, &runs, &contended, &watched);
         let locks = globals::locks(&contended, &single_access);
         let nesting = frame::nesting(program);
-        let at_entry = program.probes.iter().map(|probe| Walk::of_values(&probe.saved).with_calls(&function_uses));
-        let used = handler_uses.iter().cloned().chain(at_entry).flat_map(Uses::into_keys).collect();
+        let used = both.into_iter().flat_map(Uses::into_keys).collect();
         Analysis {
             globals: Globals::of(program, &used, &counters, &single_access, limits.map_entries),
             max_nesting: limits.max_nesting.unwrap_or(nesting.needed),
@@ -75,6 +79,7 @@ impl<'p> Analysis<'p> {
             function_uses,
             handler_walks,
             handler_uses,
+            entry_uses,
             watched,
             counters,
             locks,
@@ -100,6 +105,11 @@ impl<'p> Analysis<'p> {
     /// The locks of a probe's handler with their modes, ascending.
     pub fn handler_locks(&self, probe: usize) -> Vec<(u32, LockMode)> {
         self.locks_for(&self.handler_uses[probe])
+    }
+
+    /// The locks of what a return probe runs at its function's entry, with their modes, ascending.
+    pub fn entry_locks(&self, probe: usize) -> Vec<(u32, LockMode)> {
+        self.locks_for(&self.entry_uses[probe])
     }
 
     /// The locks of a probe point's condition with their modes, ascending.

@@ -84,6 +84,7 @@ impl Planner<'_, '_, '_> {
             stack: 0,
             registers: self.analysis.registers(index),
             locks,
+            entry_locks: self.analysis.entry_locks(index),
             condition,
         })
     }

@@ -113,6 +113,8 @@ pub struct Probe {
     pub registers: u64,
     /// What is taken for the handler, ascending.
     pub locks: Vec<(u32, LockMode)>,
+    /// What is taken for the entry handler, ascending.
+    pub entry_locks: Vec<(u32, LockMode)>,
     pub condition: Option<Condition>,
 }
 

@@ -45,6 +45,13 @@ fn touched<K: Ord>(times: &mut BTreeMap<K, u8>, key: K, more: u8) {
     *times = times.saturating_add(more).min(OFTEN);
 }
 
+/// What two pieces of code use together.
+pub fn both(one: &Uses, other: &Uses) -> Uses {
+    let mut uses = one.clone();
+    merge(&mut uses, other);
+    uses
+}
+
 /// The larger of both for each key.
 fn at_least<K: Ord>(times: &mut BTreeMap<K, u8>, other: BTreeMap<K, u8>) {
     for (key, other) in other {
