@@ -8,7 +8,7 @@
 # stdout: ^spile-guard: uid 0 0 0 0, gid 0 0 0 0, seccomp 2, no new privileges 1$
 # stdout: ^suid: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 1, capabilities 0000000000000000 0000000000000000 0000000000000000$
 # stdout: ^spile-start: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
-# stdout: ^sleep: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
+# stdout: ^busyboxparts: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
 # stdout: ^signals to those with root's rights: 1 1$
 # stdout: ^command: reads root:, writes elsewhere, status 3: 1$
 # stdout: ^killed spile-root: its module goes, the session says so$
@@ -50,20 +50,22 @@ begin() {
 	wait_for mine tick || { cat err; exit 1; }
 }
 
-as usr 'suid ticks -o mine -c "sleep 1000"' >/dev/null 2>err &
+# By a name that no other test's command has.
+cp /bin/busybox /usr/bin/busyboxparts
+as usr 'suid ticks -o mine -c "busyboxparts sleep 1000"' >/dev/null 2>err &
 session=$!
 wait_for mine tick || { cat err; exit 1; }
-for tenth in $(seq 50); do [ -n "$(named sleep)" ] && break; sleep 0.1; done
+for tenth in $(seq 50); do [ -n "$(named busyboxparts)" ] && break; sleep 0.1; done
 ids() { echo "$1: uid $(field "$2" Uid), gid $(field "$2" Gid), seccomp $(field "$2" Seccomp), no new privileges $(field "$2" NoNewPrivs)"; }
 for name in spile-root spile-guard; do ids $name "$(named $name)"; done
-for name in suid spile-start sleep; do
+for name in suid spile-start busyboxparts; do
 	process=$(named $name | tail -n 1)
 	echo "$(ids $name "$process"), capabilities $(field "$process" CapPrm) $(field "$process" CapEff) $(field "$process" CapInh)"
 done
 echo "signals to those with root's rights: $(status usr kill -s STOP "$(named spile-root)") $(status usr kill -s KILL "$(named spile-guard)")"
 kill -s INT $(named suid)
 wait $session || true
-kill "$(named sleep)" 2>/dev/null || true
+kill "$(named busyboxparts)" 2>/dev/null || true
 unloaded ticks
 
 as usr "suid ticks -o mine -c 'head -c 5 /etc/passwd; echo >/tmp/other/written; exit 3'" >/tmp/out 2>err && s=0 || s=$?

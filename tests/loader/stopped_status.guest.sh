@@ -11,17 +11,17 @@ printf 'spileusr:x:601:usr\n' >>/etc/group
 echo 'usr:x:5001:5001::/tmp:/bin/sh' >>/etc/passwd
 cp /usr/bin/spilerun /usr/bin/suid
 chmod 4755 /usr/bin/suid
-# look: a status of the user's, stopped at its first question.
+# look: a status of the user's, stopped at its first question, which the part with root's rights asks.
 look() {
 	rm -f traced
-	strace -u usr -o traced -e trace=ioctl -e inject=ioctl:signal=SIGSTOP:when=1 suid status ticks >/dev/null 2>&1 &
+	strace -f -u usr -o traced -e trace=ioctl -e inject=ioctl:signal=SIGSTOP:when=1 suid status ticks >/dev/null 2>&1 &
 	tracer=$!
 	wait_for traced 'stopped by SIGSTOP'
 	echo stopped while it looks
 }
 # It goes on then, and finds nothing.
 let_go() {
-	kill -CONT $(pidof suid)
+	kill -CONT $(pidof suid spile-root spile-guard)
 	wait $tracer || true
 }
 
