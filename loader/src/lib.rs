@@ -72,7 +72,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Before anything is looked at but that there are arguments.
     let rights = match Rights::find(reserved::may_start) {
         Ok(rights) => rights,
-        Err(error) => return told(&error),
+        Err(error) => return report(&error),
     };
     if !staprun::is_called(&arguments) {
         return as_spilerun(arguments, &rights);
@@ -85,13 +85,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return as_spilerun(arguments, &rights);
     }
     let status = match staprun::translate(&arguments) {
-        staprun::Asked::Arguments(arguments) => as_spilerun(arguments, &rights),
-        staprun::Asked::Version => {
+        staprun::Request::Arguments(arguments) => as_spilerun(arguments, &rights),
+        staprun::Request::Version => {
             // A closed reader has seen enough.
             let _ = std::io::Write::write_all(&mut std::io::stderr(), staprun::version().as_bytes());
             ExitCode::SUCCESS
         }
-        staprun::Asked::Wrong(why) => {
+        staprun::Request::Invalid(why) => {
             say(&format!("ERROR: staprun: {why}; try staprun -h"));
             ExitCode::FAILURE
         }
@@ -103,7 +103,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 pub fn execute(options: &Options) -> ExitCode {
     match Rights::find(reserved::may_start).and_then(|rights| perform(options, &rights)) {
         Ok(exit) => exit.code(),
-        Err(error) => told(&error),
+        Err(error) => report(&error),
     }
 }
 
@@ -115,28 +115,28 @@ fn as_spilerun(arguments: Vec<OsString>, rights: &Rights) -> ExitCode {
         true => service(arguments).map(|service| serve(&service, rights)),
         false => Options::parse(arguments).map(|options| perform(&options, rights)),
     };
-    // A mistake is told of the words as they are shown: a line end in one would begin a line of ours.
-    let result = result.map_err(|told| match is_service {
-        true => service(shown).err().unwrap_or(told),
-        false => Options::parse(shown).err().unwrap_or(told),
+    // The message quotes the escaped words: a line end in one would begin a line of its own.
+    let result = result.map_err(|mistake| match is_service {
+        true => service(shown).err().unwrap_or(mistake),
+        false => Options::parse(shown).err().unwrap_or(mistake),
     });
     match result {
         Ok(Ok(exit)) => exit.code(),
-        Ok(Err(error)) => told(&error),
-        Err(told) => {
-            let text = told.render().to_string();
+        Ok(Err(error)) => report(&error),
+        Err(mistake) => {
+            let text = mistake.render().to_string();
             match spile_abi::escape::lines(&text) == text {
                 // Help and version go to standard output, mistakes to standard error; a closed one is nobody's concern.
-                true => drop(told.print()),
+                true => drop(mistake.print()),
                 // It names words that were given.
                 false => text.lines().for_each(say),
             }
-            if told.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() }
+            if mistake.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() }
         }
     }
 }
 
-fn told(error: &Error) -> ExitCode {
+fn report(error: &Error) -> ExitCode {
     say(&format!("ERROR: {error}"));
     error.exit().code()
 }
@@ -339,8 +339,8 @@ fn change_gate(
     let mut gate = device.gate()?.gate;
     gate.mode = mode;
     gate.expires = expires.unwrap_or(gate.expires);
-    // What happens from now on is told anew.
-    gate.tell = gate.tell.max(gate::TELL);
+    // From now on the first writes are reported again.
+    gate.tell = gate.tell.max(gate::REPORTED_WRITES);
     let expired = || Error::Expired { name: name.to_string() };
     if mode == ENFORCE && gate::has_expired(&gate) {
         return Err(expired());
@@ -356,7 +356,7 @@ fn change_gate(
     }
 }
 
-/// Unloaded first, then told: also when the session went wrong. A panic unloads by Drop.
+/// Unloads first, then reports, also when the session failed. A panic unloads by Drop.
 fn finish(loaded: Loaded<'_>, result: Result<session::End, Error>) -> Result<Exit, Error> {
     if let Ok(session::End { exit, left: true }) = result {
         loaded.leave();

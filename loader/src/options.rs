@@ -11,7 +11,7 @@ use clap::{Args, Parser};
 use spile_abi::device::{ENFORCE, OBSERVE};
 
 use crate::error::EXIT_HELP;
-use crate::module::gate::{self, Scope, Wish};
+use crate::module::gate::{self, GateOptions, Scope};
 use crate::module::setting::Remote;
 use crate::report::account::Form;
 use crate::report::budget::Budget;
@@ -93,7 +93,7 @@ pub struct Options {
     pub remote: Option<Remote>,
     pub color: bool,
     /// What the script may write.
-    pub gate: Wish,
+    pub gate: GateOptions,
     /// A service runs it.
     pub service: bool,
 }
@@ -410,7 +410,7 @@ impl Options {
             settings: Vec::new(),
             remote: None,
             color: false,
-            gate: Wish::default(),
+            gate: GateOptions::default(),
             service: false,
         }
     }
@@ -465,7 +465,7 @@ impl Options {
             settings: arguments.settings,
             remote: arguments.remote,
             color: wants_color(&arguments.color),
-            gate: Wish {
+            gate: GateOptions {
                 dry_run: arguments.dry_run,
                 harmless_c: arguments.harmless_c,
                 expires: arguments.expires,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Called as `staprun` or `stapio`: SystemTap's options, told in ours, and its exit statuses, 0 and 1.
+//! Called as `staprun` or `stapio`: translates SystemTap's options into those of spilerun, with its exit statuses, 0 and 1.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -22,13 +22,13 @@ pub fn is_name(name: &OsStr) -> bool {
 
 /// What a command line asks for.
 #[derive(Debug, PartialEq)]
-pub enum Asked {
+pub enum Request {
     /// These, as `spilerun` takes them, the program's name first.
     Arguments(Vec<OsString>),
     /// The version is to be shown.
     Version,
     /// A mistake, in a line.
-    Wrong(String),
+    Invalid(String),
 }
 
 /// The lines of `-V`.
@@ -58,7 +58,7 @@ fn takes(letter: u8) -> Option<Takes> {
 }
 
 /// `words` begin with the program's name. Options may stand behind the module; `--` ends them.
-pub fn translate(words: &[OsString]) -> Asked {
+pub fn translate(words: &[OsString]) -> Request {
     let mut options: Vec<OsString> = Vec::new();
     let mut others: Vec<OsString> = Vec::new();
     let (mut attach, mut remove) = (false, false);
@@ -71,7 +71,7 @@ pub fn translate(words: &[OsString]) -> Asked {
                 continue;
             }
             b"--help" => options.push("-h".into()),
-            b"--version" => return Asked::Version,
+            b"--version" => return Request::Version,
             // Those that staprun has not are ours.
             [b'-', b'-', ..] => options.push(word.clone()),
             [b'-', _, ..] => {}
@@ -84,19 +84,21 @@ pub fn translate(words: &[OsString]) -> Asked {
         while let Some(&letter) = bytes.get(at) {
             at += 1;
             let Some(takes) = takes(letter) else {
-                return Asked::Wrong(format!("invalid option -- '{}'", char::from(letter).escape_default()));
+                return Request::Invalid(format!("invalid option -- '{}'", char::from(letter).escape_default()));
             };
             let here = bytes.get(at..).filter(|here| !here.is_empty()).map(|here| OsString::from_vec(here.to_vec()));
             let value = match takes {
                 Takes::Nothing => None,
                 Takes::Maybe => here,
                 Takes::Value => match here.or_else(|| rest.next().cloned()) {
-                    None => return Asked::Wrong(format!("option requires an argument -- '{}'", char::from(letter))),
+                    None => {
+                        return Request::Invalid(format!("option requires an argument -- '{}'", char::from(letter)));
+                    }
                     value => value,
                 },
             };
             match letter {
-                b'V' => return Asked::Version,
+                b'V' => return Request::Version,
                 b'A' => attach = true,
                 b'd' => remove = true,
                 // A kernel has uprobes; how often output is looked for, and descriptors that stap hands over, are not ours;
@@ -115,20 +117,20 @@ pub fn translate(words: &[OsString]) -> Asked {
     }
     let mut arguments: Vec<OsString> = words.first().cloned().into_iter().chain(options).collect();
     match (attach, remove) {
-        (true, true) => return Asked::Wrong("-A and -d cannot be given together".to_string()),
+        (true, true) => return Request::Invalid("-A and -d cannot be given together".to_string()),
         (true, false) => arguments.push("-A".into()),
         (false, true) => arguments.push("-d".into()),
         (false, false) => {}
     }
     if others.is_empty() && (attach || remove) {
-        return Asked::Wrong("a module's name is missing".to_string());
+        return Request::Invalid("a module's name is missing".to_string());
     }
     // They stood behind `--`, and are no options of ours either.
     if !attach && !remove && others.iter().any(|word| word.as_bytes().starts_with(b"-")) {
         arguments.push("--".into());
     }
     arguments.extend(others);
-    Asked::Arguments(arguments)
+    Request::Arguments(arguments)
 }
 
 /// Whether these words, the program's name first, were given under one of the names.
@@ -152,13 +154,13 @@ pub fn end_with_parent() {
 mod tests {
     use super::*;
 
-    fn told(line: &str) -> Asked {
+    fn request(line: &str) -> Request {
         translate(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
     }
 
     fn ours(line: &str) -> String {
-        match told(line) {
-            Asked::Arguments(words) => words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+        match request(line) {
+            Request::Arguments(words) => words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -189,11 +191,11 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_and_the_version_are_told() {
-        assert_eq!(told("staprun -V"), Asked::Version);
+    fn mistakes_and_the_version_are_reported() {
+        assert_eq!(request("staprun -V"), Request::Version);
         assert!(version().starts_with("Systemtap module loader/runner (version 5.6/"));
         for line in ["staprun -b", "staprun -z m", "staprun -A", "staprun -d -A x"] {
-            assert!(matches!(told(line), Asked::Wrong(_)), "{line}");
+            assert!(matches!(request(line), Request::Invalid(_)), "{line}");
         }
         assert!(
             is_called(&["/usr/bin/staprun".into()]) && is_called(&[STAPIO.into()]) && !is_called(&["spilerun".into()])

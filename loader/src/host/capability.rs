@@ -80,11 +80,11 @@ mod tests {
     #[test]
     fn own_masks_are_those_that_proc_tells() {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let told = |key: &str| {
+        let mask = |key: &str| {
             u64::from_str_radix(status.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim(), 16).unwrap()
         };
         let own = Sets::own().unwrap();
-        assert_eq!(own, Sets { effective: told("CapEff:"), permitted: told("CapPrm:"), inheritable: told("CapInh:") });
+        assert_eq!(own, Sets { effective: mask("CapEff:"), permitted: mask("CapPrm:"), inheritable: mask("CapInh:") });
         own.take_on().unwrap();
         assert!(!is_elevated());
     }

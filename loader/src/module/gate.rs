@@ -13,8 +13,8 @@ use spile_abi::device::{ENFORCE, GATE_SCOPES, Gate, GateState, OBSERVE, Verdict}
 
 use crate::host::accounts;
 
-/// Writes that are told before only counting goes on.
-pub const TELL: u32 = 10;
+/// Writes that are reported by a message; later ones are only counted.
+pub const REPORTED_WRITES: u32 = 10;
 const NS_PER_S: u64 = 1_000_000_000;
 const CGROUPS: &str = "/sys/fs/cgroup";
 
@@ -31,9 +31,9 @@ pub enum Scope {
     Cgroup(PathBuf),
 }
 
-/// What the options say.
+/// The options that restrict what the script writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct GateOptions {
     /// Writes are counted and not done (`--dry-run`).
     pub dry_run: bool,
     /// What the script's own C does is no reason not to.
@@ -46,10 +46,10 @@ pub struct Wish {
     pub only: Vec<Scope>,
 }
 
-impl Wish {
+impl GateOptions {
     /// Whether no option restricts what the script writes.
     pub fn is_none(&self) -> bool {
-        *self == Wish::default()
+        *self == GateOptions::default()
     }
 
     /// For the module. The error says which scope cannot be.
@@ -58,7 +58,7 @@ impl Wish {
             mode: if self.dry_run { OBSERVE } else { ENFORCE },
             per_second: self.per_second.unwrap_or(0),
             expires: self.expires.unwrap_or(0),
-            tell: TELL,
+            tell: REPORTED_WRITES,
             ..Gate::default()
         };
         for scope in &self.only {
@@ -113,7 +113,7 @@ pub fn parse_scope(text: &str) -> Result<Scope, String> {
     }
 }
 
-/// What was decided, by name, as status and the end of a session tell it.
+/// What was decided, by name, as `spilerun status` and the end of a session report it.
 pub fn verdicts(state: &GateState) -> impl Iterator<Item = (&'static str, u64)> {
     VERDICTS.iter().map(|(name, verdict)| (*name, state.counts.get(*verdict as usize).copied().unwrap_or(0)))
 }
@@ -210,18 +210,20 @@ mod tests {
     fn scopes_are_put_where_the_module_looks() {
         let own = std::process::id();
         let only = ["uid=1000", "uid=root", &format!("pid={own}")].map(|text| parse_scope(text).unwrap()).to_vec();
-        let wish = Wish { dry_run: true, per_second: Some(5), only, ..Wish::default() };
-        let gate = wish.gate().unwrap();
+        let options = GateOptions { dry_run: true, per_second: Some(5), only, ..GateOptions::default() };
+        let gate = options.gate().unwrap();
         assert_eq!((gate.mode, gate.per_second, gate.uid_count, gate.gid_count, gate.pid_count), (OBSERVE, 5, 2, 0, 1));
         assert_eq!((&gate.uids[..2], gate.pids[0]), (&[1000, 0][..], own));
         assert!(
-            Wish { only: vec![Scope::Pid(u32::MAX)], ..Wish::default() }
+            GateOptions { only: vec![Scope::Pid(u32::MAX)], ..GateOptions::default() }
                 .gate()
                 .is_err_and(|why| why.contains("no such process"))
         );
-        let many = Wish { only: vec![Scope::Gid(1); GATE_SCOPES + 1], ..Wish::default() };
+        let many = GateOptions { only: vec![Scope::Gid(1); GATE_SCOPES + 1], ..GateOptions::default() };
         assert!(many.gate().is_err());
-        assert!(Wish { only: vec![Scope::Cgroup("no/such/group".into())], ..Wish::default() }.gate().is_err());
+        assert!(
+            GateOptions { only: vec![Scope::Cgroup("no/such/group".into())], ..GateOptions::default() }.gate().is_err()
+        );
         for wrong in ["uid", "uid=", "uid=no-such-user", "sid=1", "cgroup=../x", "pid=-1"] {
             assert!(parse_scope(wrong).is_err(), "{wrong}");
         }

@@ -199,10 +199,10 @@ pub fn holder(name: &str) -> Holder {
 const COURTESY: Duration = Duration::from_secs(5);
 const TAKE_OVER: Duration = Duration::from_secs(30);
 
-/// Ends the session that has this name, whoever reads it: its loader is told to (TERM), and killed if it does not.
+/// Ends the session that has this name, whoever reads it: its loader is asked to (SIGTERM), and killed if it does not.
 pub fn take_over(name: &str) -> Result<(), Error> {
     let begun = Instant::now();
-    let mut told = None;
+    let mut signalled = None;
     while begun.elapsed() < TAKE_OVER {
         if matches!(holder(name), Holder::Nobody) {
             let lock = Lock::take();
@@ -215,10 +215,10 @@ pub fn take_over(name: &str) -> Result<(), Error> {
             Err(Error::InUse { .. }) => {
                 let signal = if begun.elapsed() < COURTESY { Signal::SIGTERM } else { Signal::SIGKILL };
                 if let Some(opener) = opener_of(name)
-                    && told != Some((opener, signal))
+                    && signalled != Some((opener, signal))
                 {
-                    tell(name, opener, signal);
-                    told = Some((opener, signal));
+                    send_signal(name, opener, signal);
+                    signalled = Some((opener, signal));
                 }
             }
             Err(Error::NotLoaded { .. }) | Ok(_) => return Ok(()),
@@ -236,7 +236,7 @@ fn opener_of(name: &str) -> Option<u32> {
 }
 
 /// Signals that process, if it still has the module's device open: then no other can have its number.
-fn tell(name: &str, opener: u32, signal: Signal) {
+fn send_signal(name: &str, opener: u32, signal: Signal) {
     // SAFETY: takes two numbers and gives a new descriptor.
     let Ok(descriptor) = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, opener, 0) }) else { return };
     // SAFETY: new, and nobody else's.
@@ -327,11 +327,11 @@ pub fn remove_leftovers(lock: &Lock, verbose: bool) -> Vec<String> {
         return Vec::new();
     }
     let leftovers = candidates().into_iter().filter(|name| matches!(find_use(name), Ok(Use::Leftover)));
-    let told = leftovers.filter_map(|name| match remove(&name) {
+    let lines = leftovers.filter_map(|name| match remove(&name) {
         Ok(()) => Some(format!("NOTICE: removed module {name}, which a killed spilerun had left")),
         Err(error) => verbose.then(|| format!("NOTICE: {error}")),
     });
-    told.collect()
+    lines.collect()
 }
 
 /// Removes that module if a loader that is gone has left it idle; false: it stays.

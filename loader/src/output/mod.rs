@@ -335,8 +335,8 @@ impl Sinks {
 
     /// A line for standard error. What came from outside in it cannot end it, nor is it obeyed.
     pub fn message(&mut self, line: &str) {
-        self.tell(&escape::line(line));
-        self.tell("\n");
+        self.push_message(&escape::line(line));
+        self.push_message("\n");
     }
 
     /// A table for standard error: its lines are ours, what is in them may come from outside.
@@ -346,10 +346,10 @@ impl Sinks {
 
     /// Of a terminal: the cursor goes home, and what is there goes.
     pub fn clear(&mut self) {
-        self.tell("\x1b[H\x1b[2J");
+        self.push_message("\x1b[H\x1b[2J");
     }
 
-    fn tell(&mut self, text: &str) {
+    fn push_message(&mut self, text: &str) {
         let out = self.outs.first_mut().map(|out| &mut out.sink);
         if let Some(sink) = self.err.as_mut().or(out) {
             sink.push(text.as_bytes());

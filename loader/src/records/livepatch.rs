@@ -4,7 +4,7 @@
 //!
 //! The kernel shows what each replaces: /sys/kernel/livepatch/PATCH/OBJECT/FUNCTION,NUMBER, with `vmlinux` for the kernel itself.
 //! Before a script that changes something is loaded, its functions are looked for there ([`is_not_patched`]); of one that is
-//! loaded later the module tells by a record, and what it means for the script is said then ([`that_came`]).
+//! loaded later the module reports by a record, which is then checked against the script's probes ([`check_new_patch`]).
 
 use std::fs;
 use std::path::Path;
@@ -60,27 +60,27 @@ fn probed_function(point: &str) -> Option<(&str, &str)> {
     rest.split(['@', '"']).next().map(|function| (object, function))
 }
 
-/// What a live patch that came while the script is armed means for it.
+/// What a live patch that was loaded while the script is armed means for it.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Came {
+pub enum NewPatch {
     /// The old code is probed, and does not run any more. The text says of which functions, and what is to be done.
-    Concerns(String),
+    Relevant(String),
     /// It replaces nothing that is probed.
-    Other(String),
+    Unrelated(String),
 }
 
 /// Looks at what the live patch of that name replaces, which was loaded while the script is armed.
-pub fn that_came(meta: &Meta, patch: &str) -> Came {
-    look_at(Path::new(PATCHES), meta, patch)
+pub fn check_new_patch(meta: &Meta, patch: &str) -> NewPatch {
+    compare(Path::new(PATCHES), meta, patch)
 }
 
-fn look_at(patches: &Path, meta: &Meta, patch: &str) -> Came {
-    let came = format!("the live patch {patch} has been loaded while the script is armed");
+fn compare(patches: &Path, meta: &Meta, patch: &str) -> NewPatch {
+    let loaded = format!("the live patch {patch} has been loaded while the script is armed");
     let directory = patches.join(patch);
     if !is_module_name(patch) || !directory.is_dir() {
         // It has gone already, or there is no sysfs here.
-        return Came::Concerns(format!(
-            "{came}: of a function that it replaces (see {PATCHES}/{patch}) the script's probes are still where its old code is; take out one of the two"
+        return NewPatch::Relevant(format!(
+            "{loaded}: of a function that it replaces (see {PATCHES}/{patch}) the script's probes are still where its old code is; take out one of the two"
         ));
     }
     let is_replaced =
@@ -95,9 +95,9 @@ fn look_at(patches: &Path, meta: &Meta, patch: &str) -> Came {
         })
         .collect();
     match probed.is_empty() {
-        true => Came::Other(format!("{came}: it replaces nothing that the script probes")),
-        false => Came::Concerns(format!(
-            "{came}: it replaces {}; the script's probes are still where the old code is, which does not run any more: take out one of the two (echo 0 >{PATCHES}/{patch}/enabled)",
+        true => NewPatch::Unrelated(format!("{loaded}: it replaces nothing that the script probes")),
+        false => NewPatch::Relevant(format!(
+            "{loaded}: it replaces {}; the script's probes are still where the old code is, which does not run any more: take out one of the two (echo 0 >{PATCHES}/{patch}/enabled)",
             probed.join(", ")
         )),
     }
@@ -138,19 +138,19 @@ mod tests {
     }
 
     #[test]
-    fn one_that_came_names_what_is_probed() {
+    fn a_new_patch_names_what_is_probed() {
         let directory = patches();
         let probe = |point: &str| Probe { point: point.into(), ..Probe::default() };
         let meta = Meta { probes: vec![probe("begin"), probe(LUSTRE)], ..Meta::default() };
-        let look = |patch: &str| look_at(directory.path(), &meta, patch);
-        let Came::Concerns(text) = look("fix") else { panic!("it replaces it") };
+        let look = |patch: &str| compare(directory.path(), &meta, patch);
+        let NewPatch::Relevant(text) = look("fix") else { panic!("it replaces it") };
         assert!(text.contains("replaces ll_xattr_cache_refill of module lustre (probe module("), "{text}");
         assert!(text.ends_with("(echo 0 >/sys/kernel/livepatch/fix/enabled)"), "{text}");
-        let Came::Other(text) = look("other") else { panic!("vfs_read is not probed") };
+        let NewPatch::Unrelated(text) = look("other") else { panic!("vfs_read is not probed") };
         assert!(text.contains("live patch other has been loaded"), "{text}");
         for gone in ["gone", "../fix", ""] {
             assert!(
-                matches!(look(gone), Came::Concerns(text) if text.contains("see /sys/kernel/livepatch/")),
+                matches!(look(gone), NewPatch::Relevant(text) if text.contains("see /sys/kernel/livepatch/")),
                 "{gone}"
             );
         }

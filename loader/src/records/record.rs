@@ -7,7 +7,7 @@ use spile_abi::meta::Meta;
 use spile_abi::record::{FORMAT_STACK, FORMAT_TEXT, Kind, NO_LOCATION, NO_PROBE, Record};
 
 use crate::records::format;
-use crate::records::livepatch::{self, Came};
+use crate::records::livepatch::{self, NewPatch};
 use crate::records::payload::{Payload, Short};
 use crate::records::quick::{Quick, SLACK};
 use crate::records::ring::Ring;
@@ -18,12 +18,12 @@ use spile_abi::escape;
 /// Bytes of text that are handed on at once.
 const BATCH: usize = 64 << 10;
 
-/// What one record means.
+/// One record, decoded with the module's tables.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said<'t> {
+pub enum Decoded<'t> {
     /// For standard output. `cut`: longer than [`MAX_TEXT`].
     Print {
-        /// What comes to standard output of it.
+        /// Text for standard output.
         text: &'t [u8],
         /// It was longer than [`MAX_TEXT`].
         cut: bool,
@@ -40,9 +40,9 @@ pub enum Said<'t> {
     System(Vec<u8>),
     /// The session is stopping.
     Exit,
-    /// The record makes no sense; what of it did is in `text`.
+    /// The record cannot be decoded; `text` is the part that could be.
     Damaged {
-        /// What comes to standard output of it.
+        /// Text for standard output.
         text: &'t [u8],
         /// What is wrong with it.
         why: String,
@@ -58,9 +58,9 @@ pub struct Reader<'m> {
     quick: Vec<Option<Quick>>,
     symbols: Symbols<'m>,
     text: Text,
-    /// It begins with what plain prints said since [`Reader::printed`] was last asked.
+    /// Begins with the text of plain prints since [`Reader::printed`] was last called.
     batch: Box<[u8]>,
-    /// That many bytes.
+    /// Bytes of it that are used.
     batched: usize,
 }
 
@@ -116,7 +116,7 @@ impl<'m> Reader<'m> {
     }
 
     /// What a record means. The text is valid until the next call.
-    pub fn read(&mut self, record: &Record, payload: &[u8]) -> Said<'_> {
+    pub fn read(&mut self, record: &Record, payload: &[u8]) -> Decoded<'_> {
         self.text.clear();
         let Some(kind) = Kind::from_number(record.kind) else { return self.damaged(format!("kind {}", record.kind)) };
         let mut payload = Payload::new(payload);
@@ -125,7 +125,7 @@ impl<'m> Reader<'m> {
                 self.symbols.at(record.time);
                 self.print(record.id, &mut payload)
             }
-            Kind::Exit | Kind::Pad => Said::Exit,
+            Kind::Exit | Kind::Pad => Decoded::Exit,
             _ => match payload.bytes() {
                 Ok(Some(bytes)) => {
                     let calls = payload.bytes().ok().flatten().unwrap_or_default();
@@ -136,7 +136,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    fn print(&mut self, id: u32, payload: &mut Payload<'_>) -> Said<'_> {
+    fn print(&mut self, id: u32, payload: &mut Payload<'_>) -> Decoded<'_> {
         let ended = match id {
             FORMAT_TEXT => payload.bytes().map(|bytes| self.text.push(bytes.unwrap_or_default())),
             FORMAT_STACK => self.symbols.stack(payload, &mut self.text),
@@ -146,24 +146,24 @@ impl<'m> Reader<'m> {
             },
         };
         match ended {
-            Ok(()) => Said::Print { text: self.text.as_bytes(), cut: self.text.is_cut() },
+            Ok(()) => Decoded::Print { text: self.text.as_bytes(), cut: self.text.is_cut() },
             Err(Short) => self.damaged(format!("too short for format {id}")),
         }
     }
 
-    fn message(&self, kind: Kind, record: &Record, bytes: &[u8], calls: &[u8]) -> Said<'_> {
+    fn message(&self, kind: Kind, record: &Record, bytes: &[u8], calls: &[u8]) -> Decoded<'_> {
         // A line's end that the script has given its message is the one that it gets.
         let text = || escape::bytes(bytes.strip_suffix(b"\n").unwrap_or(bytes));
         match kind {
-            Kind::Warn => Said::Warning(text()),
-            Kind::Notice => Said::Notice(text()),
-            Kind::Rewrite => Said::Rewrite(text()),
-            Kind::Livepatch => match livepatch::that_came(self.meta, &text()) {
-                Came::Concerns(line) => Said::Warning(line),
-                Came::Other(line) => Said::Notice(line),
+            Kind::Warn => Decoded::Warning(text()),
+            Kind::Notice => Decoded::Notice(text()),
+            Kind::Rewrite => Decoded::Rewrite(text()),
+            Kind::Livepatch => match livepatch::check_new_patch(self.meta, &text()) {
+                NewPatch::Relevant(line) => Decoded::Warning(line),
+                NewPatch::Unrelated(line) => Decoded::Notice(line),
             },
-            Kind::System => Said::System(bytes.to_vec()),
-            _ => Said::Error(self.with_place(text(), record, calls)),
+            Kind::System => Decoded::System(bytes.to_vec()),
+            _ => Decoded::Error(self.with_place(text(), record, calls)),
         }
     }
 
@@ -211,8 +211,8 @@ impl<'m> Reader<'m> {
         chain
     }
 
-    fn damaged(&self, why: String) -> Said<'_> {
-        Said::Damaged { text: self.text.as_bytes(), why }
+    fn damaged(&self, why: String) -> Decoded<'_> {
+        Decoded::Damaged { text: self.text.as_bytes(), why }
     }
 }
 
@@ -248,15 +248,15 @@ mod tests {
     fn every_kind_is_read() {
         let (meta, formats) = (meta(), formats());
         let mut reader = Reader::new(&meta, &formats, None);
-        let print = Said::Print { text: b"n=7", cut: false };
+        let print = Decoded::Print { text: b"n=7", cut: false };
         assert_eq!(reader.read(&record(Kind::Print, 0, 0), &7i64.to_le_bytes()), print);
-        let print = Said::Print { text: b"hello", cut: false };
+        let print = Decoded::Print { text: b"hello", cut: false };
         assert_eq!(reader.read(&record(Kind::Print, FORMAT_TEXT, 0), TEXT), print);
-        assert_eq!(reader.read(&record(Kind::Warn, 0, 0), TEXT), Said::Warning("hello".into()));
-        assert_eq!(reader.read(&record(Kind::Notice, 0, 0), TEXT), Said::Notice("hello".into()));
-        assert_eq!(reader.read(&record(Kind::System, 0, 0), TEXT), Said::System(b"hello".to_vec()));
-        assert_eq!(reader.read(&record(Kind::Exit, 0, 0), b""), Said::Exit);
-        let print = Said::Print { text: b"0x10\n", cut: false };
+        assert_eq!(reader.read(&record(Kind::Warn, 0, 0), TEXT), Decoded::Warning("hello".into()));
+        assert_eq!(reader.read(&record(Kind::Notice, 0, 0), TEXT), Decoded::Notice("hello".into()));
+        assert_eq!(reader.read(&record(Kind::System, 0, 0), TEXT), Decoded::System(b"hello".to_vec()));
+        assert_eq!(reader.read(&record(Kind::Exit, 0, 0), b""), Decoded::Exit);
+        let print = Decoded::Print { text: b"0x10\n", cut: false };
         assert_eq!(reader.read(&record(Kind::Print, FORMAT_STACK, 0), &[&[0; 8][..], &part(&[0x10])].concat()), print);
     }
 
@@ -271,12 +271,12 @@ mod tests {
         fake.write(9, b"shortish");
         fake.write(10, b"");
         fake.ring.refresh();
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         assert_eq!(reader.read_quickly(&mut fake.ring, 3, 3), 2);
         assert_eq!(reader.read_quickly(&mut fake.ring, 3, 9), 1);
-        reader.printed(|text| said.extend_from_slice(text));
+        reader.printed(|text| printed.extend_from_slice(text));
         reader.printed(|_| panic!("nothing came meanwhile"));
-        assert_eq!(said, b"n=7n=-1n=100");
+        assert_eq!(printed, b"n=7n=-1n=100");
         // The last one is too short.
         assert_eq!(reader.read_quickly(&mut fake.ring, 11, 9), 2);
         assert_eq!(fake.ring.front().unwrap().map(|record| record.time), Some(10));
@@ -294,7 +294,7 @@ mod tests {
             (7, 7, "hello"),
             (NO_LOCATION, 0, "hello"),
         ] {
-            assert_eq!(reader.read(&record(Kind::Error, id, probe), TEXT), Said::Error(expected.into()));
+            assert_eq!(reader.read(&record(Kind::Error, id, probe), TEXT), Decoded::Error(expected.into()));
         }
     }
 
@@ -306,7 +306,7 @@ mod tests {
         let payload: Vec<u8> = (text.len() as u32).to_le_bytes().into_iter().chain(*text).chain([0; 2]).collect();
         let expected =
             "MAXACTION exceeded near operator '/' at <input>:1:53 in probe begin (-DMAXACTION=NUMBER allows more)";
-        assert_eq!(reader.read(&record(Kind::Error, 0, 0), &payload), Said::Error(expected.into()));
+        assert_eq!(reader.read(&record(Kind::Error, 0, 0), &payload), Decoded::Error(expected.into()));
     }
 
     #[test]
@@ -319,18 +319,18 @@ mod tests {
         let payload: Vec<u8> = TEXT.iter().copied().chain(calls).collect();
         let expected = "hello near operator '/' at <input>:1:53 (called from identifier 'f' at a:2:1, 3 times) \
                         (called from identifier 'g' at a:9:1) in probe begin";
-        assert_eq!(reader.read(&record(Kind::Error, 0, 0), &payload), Said::Error(expected.into()));
+        assert_eq!(reader.read(&record(Kind::Error, 0, 0), &payload), Decoded::Error(expected.into()));
     }
 
     #[test]
-    fn nonsense_is_told_with_what_could_be_read() {
+    fn damaged_records_keep_what_could_be_read() {
         let (meta, formats) = (meta(), formats());
         let mut reader = Reader::new(&meta, &formats, None);
-        let said = reader.read(&record(Kind::Print, 0, 0), b"1234");
-        assert_eq!(said, Said::Damaged { text: b"n=", why: "too short for format 0".into() });
-        assert!(matches!(reader.read(&record(Kind::Print, 1, 0), b""), Said::Damaged { .. }));
-        assert!(matches!(reader.read(&record(Kind::Warn, 0, 0), b"\xff\0\0\0"), Said::Damaged { .. }));
-        assert!(matches!(reader.read(&Record { kind: 99, ..Record::default() }, b""), Said::Damaged { .. }));
+        let decoded = reader.read(&record(Kind::Print, 0, 0), b"1234");
+        assert_eq!(decoded, Decoded::Damaged { text: b"n=", why: "too short for format 0".into() });
+        assert!(matches!(reader.read(&record(Kind::Print, 1, 0), b""), Decoded::Damaged { .. }));
+        assert!(matches!(reader.read(&record(Kind::Warn, 0, 0), b"\xff\0\0\0"), Decoded::Damaged { .. }));
+        assert!(matches!(reader.read(&Record { kind: 99, ..Record::default() }, b""), Decoded::Damaged { .. }));
     }
 
     #[test]

@@ -47,10 +47,10 @@ pub fn missed(all: &[Counters]) -> Option<String> {
             sum.1 = sum.1.saturating_add(count);
         }
     }
-    let told: Vec<String> =
+    let missed: Vec<String> =
         sums.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} ({what})")).collect();
-    (!told.is_empty())
-        .then(|| format!("of {hits} hits were missed: {}; --stats tells of which probes", told.join(", ")))
+    (!missed.is_empty())
+        .then(|| format!("of {hits} hits were missed: {}; --stats tells of which probes", missed.join(", ")))
 }
 
 /// The name of how a probe was attached; empty if it was not.

@@ -294,8 +294,8 @@ mod tests {
         let Ok(mut checker) = checker else { return println!("skipped: no promtool") };
         checker.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         let output = checker.wait_with_output().unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        assert!(output.status.success() && said.is_empty(), "{}\n{text}", String::from_utf8_lossy(&said));
+        let output_text = [output.stdout, output.stderr].concat();
+        assert!(output.status.success() && output_text.is_empty(), "{}\n{text}", String::from_utf8_lossy(&output_text));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::elf;
 use crate::error::{Error, Unvouched};
 use crate::host::kernel::running_release;
 use crate::module::file::File;
-use crate::module::gate::Wish;
+use crate::module::gate::GateOptions;
 use crate::safety::certificate::Key;
 use crate::safety::trust;
 
@@ -128,16 +128,16 @@ fn is_locked_down(levels: &str) -> bool {
 /// What says how a script's writes are held back.
 pub const GATE_OPTIONS: &str = "--dry-run, --harmless-c, --expires, --rewrites, --only";
 
-/// Whether what the script writes can be held back as it is wished.
-pub fn gate_fits(wish: &Wish, meta: &Meta) -> Result<(), Error> {
-    if wish.is_none() {
+/// Whether what the script writes can be held back as the options ask.
+pub fn gate_fits(options: &GateOptions, meta: &Meta) -> Result<(), Error> {
+    if options.is_none() {
         return Ok(());
     }
     if !meta.guru {
         let why = "the script writes nothing: it was compiled without -g".to_string();
         return Err(Error::Setting { given: GATE_OPTIONS.to_string(), why });
     }
-    if wish.dry_run && !wish.harmless_c { can_only_observe(meta) } else { Ok(()) }
+    if options.dry_run && !options.harmless_c { can_only_observe(meta) } else { Ok(()) }
 }
 
 /// The gate does not see what C does through pointers of its own: what only observes must have none that may write.

@@ -551,8 +551,8 @@ fn built(mut command: Command) -> io::Result<ExitStatus> {
     let mut child = command.spawn()?;
     loop {
         notify::send(&[&format!("EXTEND_TIMEOUT_USEC={}", PATIENCE.as_micros())]);
-        let told = Instant::now();
-        while told.elapsed() < PATIENCE / 6 {
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE / 6 {
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
             }

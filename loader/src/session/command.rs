@@ -39,7 +39,7 @@ pub enum Target {
     Elsewhere {
         /// The command's number.
         pid: i32,
-        /// Until its end has been told.
+        /// `None` after its status was read.
         starter: Option<Arc<Starter>>,
     },
 }
@@ -194,13 +194,13 @@ impl Command {
 fn become_command(waiting: &OwnedFd, program: &CString, words: &[CString]) -> ! {
     signals::reset();
     let mut word = [0u8; 1];
-    let told = loop {
+    let begins = loop {
         match read(waiting, &mut word) {
             Err(Errno::EINTR) => {}
             other => break other == Ok(1),
         }
     };
-    if told {
+    if begins {
         // SAFETY: sets a default. Rust programs ignore it.
         let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
         let Err(errno) = execvp(program, words);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_waits_for_its_beginning_and_tells_its_status() {
+    fn a_command_waits_for_its_beginning_and_reports_its_status() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("began");
         let mut target = command(&format!("touch {}; exit 3", file.display()));
@@ -294,7 +294,7 @@ mod tests {
         target.begin();
         assert_eq!(wait(&mut target), Status::Exited(3));
         assert!(file.exists());
-        assert_eq!(target.reap(), None, "told once");
+        assert_eq!(target.reap(), None, "reported once");
     }
 
     #[test]

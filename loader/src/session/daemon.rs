@@ -14,7 +14,7 @@ use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork, read, 
 use crate::error::{Error, Exit};
 use crate::host::channel;
 
-/// In the process that runs the session: whom to tell.
+/// In the process that runs the session: the way to the process that waits for the probes to be armed.
 #[derive(Debug)]
 pub struct Waiting(OwnedFd);
 
@@ -29,20 +29,20 @@ pub enum Fork {
 /// Splits the process. No other thread may exist.
 pub fn begin() -> Result<Fork, Error> {
     let failed = |error: std::io::Error| Error::System { doing: "going to the background", error };
-    let (told, teller) = channel::pair().map_err(failed)?;
+    let (reader, writer) = channel::pair().map_err(failed)?;
     // SAFETY: there is one thread.
     match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
         ForkResult::Child => {
-            drop(told);
+            drop(reader);
             // It cannot fail: a new process leads no group.
             let _ = setsid();
-            Ok(Fork::Child(Waiting(teller)))
+            Ok(Fork::Child(Waiting(writer)))
         }
         ForkResult::Parent { child } => {
-            drop(teller);
+            drop(writer);
             let mut byte = [0u8; 1];
             let armed = loop {
-                match read(&told, &mut byte) {
+                match read(&reader, &mut byte) {
                     Err(Errno::EINTR) => {}
                     other => break other == Ok(1),
                 }

@@ -9,11 +9,11 @@
 pub mod arming;
 pub mod command;
 pub mod daemon;
+pub mod dispatch;
 pub mod reading;
 pub mod signals;
 pub mod starter;
 pub mod system;
-pub mod tell;
 pub mod watch;
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -43,11 +43,11 @@ use crate::report::status;
 use crate::session::arming::Arming;
 use crate::session::command::{Status, Target};
 use crate::session::daemon::Waiting;
+use crate::session::dispatch::Dispatcher;
 use crate::session::reading::Reading;
-use crate::session::signals::{LeftToOthers, Signals};
+use crate::session::signals::{BlockedSignals, Signals};
 use crate::session::starter::Starter;
 use crate::session::system::Commands;
-use crate::session::tell::Teller;
 use crate::session::watch::Watch;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -147,7 +147,7 @@ pub fn run(
         doubtful,
         target,
         sinks,
-        teller: Teller::new(options.verbose, options.no_warnings),
+        dispatcher: Dispatcher::new(options.verbose, options.no_warnings),
         commands: Commands::of(&owner, is_ours, subject.starter.cloned()),
         starter: subject.starter.map(Arc::as_ref),
         root: subject.root,
@@ -182,7 +182,7 @@ pub fn run(
         }
         let reading = scope.spawn(move || session.run(&Calls { ask, told }));
         // From here on: the thread that reads is to be woken by them, also while a call arms thousands of probes.
-        let blocked = LeftToOthers::new();
+        let blocked = BlockedSignals::new();
         for call in asked {
             let _returned = Returned(&returned);
             // Who has asked waits for it.
@@ -264,7 +264,7 @@ struct Session<'s> {
     doubtful: u64,
     target: Target,
     sinks: Sinks,
-    teller: Teller,
+    dispatcher: Dispatcher,
     commands: Commands,
     starter: Option<&'s Starter>,
     /// Readable when the root part is gone.
@@ -407,7 +407,7 @@ impl<'s> Session<'s> {
         self.deadline = self.options.timeout.map(|timeout| clock::now().saturating_add(timeout));
     }
 
-    /// The command of -c, when its time has come. After exit() in a begin probe there is nothing to watch it with.
+    /// The command of -c, when its time has come. Effect exit() in a begin probe there is nothing to watch it with.
     fn begin_command(&mut self) {
         if self.command_due.is_some_and(|due| self.reading.is_read_up_to(due))
             && self.sinks.is_empty()
@@ -427,7 +427,7 @@ impl<'s> Session<'s> {
     fn read_records(&mut self) -> bool {
         // No handler runs that could still write something older.
         let all = matches!(self.phase, Phase::Emptying | Phase::Draining);
-        let found = self.reading.read(all, &mut self.sinks, &mut self.teller, &mut self.commands);
+        let found = self.reading.read(all, &mut self.sinks, &mut self.dispatcher, &mut self.commands);
         if found.failed {
             self.exit = Exit::Failed;
         }
@@ -613,17 +613,17 @@ impl<'s> Session<'s> {
     }
 
     fn look_at_signals(&mut self) {
-        let came = self.signals.read();
-        self.signals_seen += came.stops;
+        let received = self.signals.read();
+        self.signals_seen += received.stops;
         self.stop_wanted |= self.signals_seen > 0;
-        self.leave_wanted |= came.detach;
-        if came.rotate {
+        self.leave_wanted |= received.detach;
+        if received.rotate {
             self.sinks.rotate();
         }
         if self.signals_seen > 1 && self.sinks.give_up() {
             self.sinks.message("NOTICE: interrupted twice: what was not yet written is dropped");
         }
-        if !came.child {
+        if !received.child {
             return;
         }
         self.commands.reap();
@@ -646,7 +646,7 @@ impl<'s> Session<'s> {
     }
 
     fn warn(&mut self, text: &str) {
-        self.teller.warn(text, &mut self.sinks);
+        self.dispatcher.warn(text, &mut self.sinks);
     }
 
     fn tell_beginning(&mut self) {
@@ -668,7 +668,7 @@ impl<'s> Session<'s> {
         if losses.records() > 0 {
             self.warn(&losses.text(self.info.ring_bytes, true));
         }
-        if let Some(line) = self.teller.repeated_warnings() {
+        if let Some(line) = self.dispatcher.repeated_warnings() {
             self.warn(&line);
         }
         match self.device.info() {

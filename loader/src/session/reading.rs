@@ -13,8 +13,8 @@ use crate::records::merge::{self, Look, Next};
 use crate::records::record::Reader;
 use crate::records::ring::Ring;
 use crate::report::Losses;
+use crate::session::dispatch::{Dispatcher, Effect};
 use crate::session::system::Commands;
-use crate::session::tell::{After, Teller};
 
 /// Nanoseconds between two reports of losses.
 const LOSS_INTERVAL: u64 = 1_000_000_000;
@@ -93,7 +93,13 @@ impl<'s> Reading<'s> {
     }
 
     /// Reads and tells what is old enough. `all`: no handler runs that could still write something older.
-    pub fn read(&mut self, all: bool, sinks: &mut Sinks, teller: &mut Teller, commands: &mut Commands) -> Found {
+    pub fn read(
+        &mut self,
+        all: bool,
+        sinks: &mut Sinks,
+        dispatcher: &mut Dispatcher,
+        commands: &mut Commands,
+    ) -> Found {
         let now = clock::now();
         // Behind the look at the clock: the records to be read are from before it.
         if let Some(mapped) = self.rings.first() {
@@ -120,12 +126,12 @@ impl<'s> Reading<'s> {
                 Next::Record(record) => {
                     self.reader.printed(|text| sinks.print(text));
                     sinks.select_cpu(u32::from(record.cpu));
-                    let said = self.reader.read(&record, &self.payload);
-                    match teller.tell(said, sinks, commands) {
-                        After::Nothing => {}
-                        After::Error => found.failed = true,
-                        After::Gate => found.gate = true,
-                        After::Stop => found.stop = true,
+                    let decoded = self.reader.read(&record, &self.payload);
+                    match dispatcher.dispatch(decoded, sinks, commands) {
+                        Effect::Nothing => {}
+                        Effect::Error => found.failed = true,
+                        Effect::Gate => found.gate = true,
+                        Effect::Stop => found.stop = true,
                     }
                 }
                 Next::Damage(damage) => {

@@ -23,17 +23,17 @@ const OTHERS: [Signal; 3] = [Signal::SIGCHLD, Signal::SIGQUIT, Signal::SIGUSR2];
 static STOPS: AtomicUsize = AtomicUsize::new(0);
 /// The same, as our parent passes them on: one that was sent to the whole group comes twice and counts once.
 static PASSED_ON: AtomicUsize = AtomicUsize::new(0);
-/// Of either, how many were told.
-static TOLD: AtomicUsize = AtomicUsize::new(0);
+/// The higher of both when it was last read.
+static REPORTED: AtomicUsize = AtomicUsize::new(0);
 /// The parent that passes signals on; 0: none does.
 static PARENT: AtomicI32 = AtomicI32::new(0);
 static DETACH: AtomicBool = AtomicBool::new(false);
 static ROTATE: AtomicBool = AtomicBool::new(false);
 static CHILD: AtomicBool = AtomicBool::new(false);
-/// Readable when something has come. There is one for the process, as there is one set of handlers.
-static CAME: OnceLock<EventFd> = OnceLock::new();
+/// Readable when a signal was received. There is one for the process, as there is one set of handlers.
+static EVENT: OnceLock<EventFd> = OnceLock::new();
 
-/// The parent passes on what it gets.
+/// From now on a signal that the parent passes on, and that came to the whole group, counts once.
 pub fn expect_passed_on() {
     PARENT.store(nix::unistd::getppid().as_raw(), Ordering::Relaxed);
 }
@@ -53,17 +53,17 @@ extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }
-    if let Some(came) = CAME.get() {
+    if let Some(event) = EVENT.get() {
         let errno = nix::errno::Errno::last_raw();
         // Nothing can be done about a failure here; the next signal writes again.
-        let _ = came.write(1);
+        let _ = event.write(1);
         nix::errno::Errno::set_raw(errno);
     }
 }
 
-/// What has come since the last look.
+/// Signals received since the last [`Signals::read`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Came {
+pub struct Received {
     /// Signals that end the session.
     pub stops: usize,
     /// A child has ended.
@@ -77,7 +77,7 @@ pub struct Came {
 /// The handlers stay to the end of the process: what it still has to tidy up is not to be interrupted either.
 #[derive(Debug)]
 pub struct Signals {
-    came: &'static EventFd,
+    event: &'static EventFd,
 }
 
 impl Signals {
@@ -85,8 +85,8 @@ impl Signals {
     pub fn catch() -> Result<Signals, Error> {
         let failed = |errno: nix::errno::Errno| Error::System { doing: "catching signals", error: errno.into() };
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        let event = EventFd::from_value_and_flags(0, flags).map_err(failed)?;
-        let came = CAME.get_or_init(|| event);
+        let new = EventFd::from_value_and_flags(0, flags).map_err(failed)?;
+        let event = EVENT.get_or_init(|| new);
         let action =
             SigAction::new(SigHandler::SigAction(note), SaFlags::SA_RESTART | SaFlags::SA_SIGINFO, SigSet::empty());
         for signal in STOPPING.into_iter().chain(OTHERS) {
@@ -99,43 +99,48 @@ impl Signals {
                 unsafe { sigaction(signal, &before) }.map_err(failed)?;
             }
         }
-        Ok(Signals { came })
+        Ok(Signals { event })
     }
 
-    /// What has come since the last call.
-    pub fn read(&self) -> Came {
-        // Emptied first: what comes from here on is written anew.
-        let _ = self.came.read();
+    /// Signals received since the last call.
+    pub fn read(&self) -> Received {
+        // Cleared first: a signal from here on makes it readable again.
+        let _ = self.event.read();
         let take = |flag: &AtomicBool| flag.swap(false, Ordering::Relaxed);
         let stops = STOPS.load(Ordering::Relaxed).max(PASSED_ON.load(Ordering::Relaxed));
-        let told = TOLD.swap(stops, Ordering::Relaxed);
-        Came { stops: stops.saturating_sub(told), child: take(&CHILD), detach: take(&DETACH), rotate: take(&ROTATE) }
+        let before = REPORTED.swap(stops, Ordering::Relaxed);
+        Received {
+            stops: stops.saturating_sub(before),
+            child: take(&CHILD),
+            detach: take(&DETACH),
+            rotate: take(&ROTATE),
+        }
     }
 }
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.came.as_fd()
+        self.event.as_fd()
     }
 }
 
-/// While it lives its thread gets none of the signals, which so go to another one of the process. A signal for the
+/// Blocks the signals in its thread while it lives, so that another thread of the process handles them. A signal for the
 /// process that the kernel gives to a thread inside of a call that cannot be interrupted is not seen before that returns.
 #[derive(Debug)]
-pub struct LeftToOthers {
+pub struct BlockedSignals {
     before: Option<SigSet>,
 }
 
-impl LeftToOthers {
+impl BlockedSignals {
     /// For the calling thread. Threads that it starts from now on inherit it.
-    pub fn new() -> LeftToOthers {
+    pub fn new() -> BlockedSignals {
         let ours: SigSet = STOPPING.into_iter().chain(OTHERS).collect();
         // It fails for a wrong argument alone.
-        LeftToOthers { before: ours.thread_swap_mask(SigmaskHow::SIG_BLOCK).ok() }
+        BlockedSignals { before: ours.thread_swap_mask(SigmaskHow::SIG_BLOCK).ok() }
     }
 }
 
-impl Drop for LeftToOthers {
+impl Drop for BlockedSignals {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
             let _ = before.thread_set_mask();
@@ -171,7 +176,7 @@ mod tests {
     #[test]
     fn a_thread_leaves_them_to_others_for_a_time() {
         let ours = || SigSet::thread_get_mask().unwrap();
-        let blocked = LeftToOthers::new();
+        let blocked = BlockedSignals::new();
         assert!(STOPPING.into_iter().chain(OTHERS).all(|signal| ours().contains(signal)));
         drop(blocked);
         assert!(!STOPPING.into_iter().chain(OTHERS).any(|signal| ours().contains(signal)));
