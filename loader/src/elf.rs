@@ -85,7 +85,7 @@ pub fn note<'n>(mut notes: &'n [u8], owner: &[u8], kind: u32) -> Option<&'n [u8]
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A file with these sections, and the table of their names behind them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What can go wrong, told in one line that says what to do, and the exit status that stands for its kind.
+//! Errors, each with a message of one line that says what to do, and the exit status of its kind.
 
 use std::fmt;
 use std::io;
@@ -15,10 +15,11 @@ use crate::elf::ElfError;
 use crate::host::kernel::running_release;
 use crate::host::places::{KEYS, LIMITS};
 
-/// Exit statuses. They are part of the command line's contract and do not change.
+/// Exit statuses. Scripts rely on the numbers: they do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
+    /// All went well.
     Success = 0,
     /// A run-time error in the script, or the command of `-c` failed.
     Failed = 1,
@@ -41,13 +42,14 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Of a process that ended with it.
+    /// The exit status of that number; `None` for a number that no variant has.
     pub fn from_status(status: i32) -> Option<Exit> {
         use Exit::{Busy, Failed, File, Kernel, Mismatch, Output, Permission, Remove, Success, Usage};
         let all = [Success, Failed, Usage, File, Permission, Mismatch, Busy, Kernel, Output, Remove];
         all.into_iter().find(|exit| *exit as i32 == status)
     }
 
+    /// The status for `main` to return.
     pub fn code(self) -> ExitCode {
         ExitCode::from(self as u8)
     }
@@ -72,10 +74,10 @@ Exit status:
   8  the output could not be written
   9  the module could not be removed, or there is no such session (-A, -d)";
 
-/// Whose a name in /sys/module is.
+/// What has a name in /sys/module already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameOf {
-    /// A module of ours, which is used.
+    /// A module of spile, which is in use.
     Session,
     /// Another module.
     Module,
@@ -83,13 +85,14 @@ pub enum NameOf {
     Kernel,
 }
 
-/// Why nobody answers for a module from elsewhere.
+/// Why no signer is known of a module that is not where only root can have put it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unvouched {
+    /// The module has no signature.
     Unsigned,
-    /// Root has put no certificate there that can be used.
+    /// There is no certificate that can be used in the directory of keys.
     NoKeys,
-    /// None of those keys has signed it, or it has been changed since.
+    /// None of those keys has signed the module, or it was changed since.
     Stranger,
 }
 
@@ -111,211 +114,298 @@ impl fmt::Display for Unvouched {
 pub enum Error {
     /// No module file of that name; where it was looked for.
     NotFound {
+        /// What was asked for.
         name: PathBuf,
+        /// The files that were tried.
         looked: Vec<PathBuf>,
     },
+    /// The module's file cannot be read.
     Unreadable {
+        /// Path of the module's file.
         path: PathBuf,
+        /// The error of the system call.
         error: io::Error,
     },
-    /// The file is no ELF file that can be read.
+    /// The file is not an ELF file that can be read.
     Elf {
+        /// Path of the module's file.
         path: PathBuf,
+        /// What is wrong with it.
         error: ElfError,
     },
-    /// The file is a module, but none of spile's.
+    /// The file is a module, but spile did not build it.
     NotOurs {
+        /// Path of the module's file.
         path: PathBuf,
     },
+    /// The description in the module's file cannot be decoded.
     Meta {
+        /// Path of the module's file.
         path: PathBuf,
+        /// What is wrong with it.
         error: MetaError,
     },
+    /// A print format in the module's file cannot be decoded.
     Format {
+        /// Path of the module's file.
         path: PathBuf,
+        /// Index of the format.
         index: usize,
+        /// What is wrong with it.
         error: FormatError,
     },
-    /// The file is not as the compiler has left it.
+    /// The checksum that spile put into the file is wrong or missing: the file was changed, or another version built it.
     Changed {
+        /// Path of the module's file.
         path: PathBuf,
     },
-    /// The module's name cannot be one.
+    /// The name in the file is not valid as the name of a module or of a kernel.
     BadName {
+        /// Path of the module's file.
         path: PathBuf,
+        /// The name.
         name: String,
     },
     /// No CAP_SYS_MODULE.
     NoCapability,
     /// Set-uid, and the caller is not in this group.
     NotAllowed {
+        /// The operation, as the message names it.
         what: &'static str,
+        /// The group whose members may.
         group: &'static str,
     },
     /// Set-uid, and the module does not lie where only root can have put it.
     NotApproved {
+        /// Path of the module's file.
         path: PathBuf,
     },
     /// The program has file capabilities.
     FileCapabilities,
-    /// The root part has refused it, with this status and text.
+    /// The part with root's rights has refused the request, with this status and text.
     Refused {
+        /// The exit status.
         exit: Exit,
+        /// The message, without "ERROR: ".
         text: String,
     },
-    /// Somebody else has started it.
+    /// Another user has started the session.
     OtherOwner {
+        /// Name of the module.
         name: String,
+        /// User ID of its owner.
         uid: u32,
     },
-    /// It is the name of a service.
+    /// The module has the name of a service, which only root and those named by START may start.
     Reserved {
+        /// Name of the module.
         name: String,
     },
-    /// Users who are not root have no more.
+    /// A limit for users who are not root is reached.
     Limit {
+        /// Which limit, and how much of it is used, in words.
         what: String,
     },
-    /// The same for members of spilesys, and nobody whom root trusts is known to have signed it.
+    /// Set-uid, the caller is a member of spilesys, and no signer whom root trusts has signed the module.
     Unvouched {
+        /// Path of the module's file.
         path: PathBuf,
+        /// Why no signer is known.
         why: Unvouched,
     },
     /// A script in guru mode, signed, from elsewhere.
     GuruElsewhere {
+        /// Path of the module's file.
         path: PathBuf,
     },
-    /// Told to observe, but these pieces of C may write.
+    /// The module is to observe only, but these pieces of C may write.
     Ungated {
+        /// Name of the module.
         name: String,
+        /// The pieces of C, separated by commas.
         code: String,
     },
     /// `/proc/sys/kernel/modules_disabled` is 1.
     ModulesDisabled,
     /// The kernel takes signed modules only, and this one has no signature.
     Unsigned {
+        /// Path of the module's file.
         path: PathBuf,
+        /// Why a signature is required.
         because: &'static str,
     },
     /// The kernel does not know the key of the signature.
     SignatureRejected {
+        /// Path of the module's file.
         path: PathBuf,
     },
+    /// The module was built for another kernel release than the one that runs.
     OtherRelease {
+        /// Path of the module's file.
         path: PathBuf,
+        /// Release that the module was built for.
         built_for: String,
+        /// Release that runs.
         running: String,
     },
-    /// `target` is empty for the kernel.
+    /// The kernel or a module that runs is another build than the one compiled for.
     OtherBuild {
+        /// Name of the module; empty for the kernel.
         target: String,
+        /// The file that the script was compiled against; may be empty.
         compiled_against: String,
+        /// Build-id that the script was compiled for.
         expected: Vec<u8>,
+        /// Build-id of what runs.
         found: Vec<u8>,
     },
-    /// Another one has replaced a function that the script wants to change.
+    /// A live patch has replaced a function that a guru script probes.
     Livepatched {
+        /// The function.
         function: String,
+        /// Where it is, in words: the kernel or a module.
         target: String,
+        /// Name of the live patch.
         patch: String,
     },
-    /// The module itself, or the kernel, found that they do not fit.
+    /// The module itself, or the kernel, found that the module does not fit what runs.
     RefusedToFit {
+        /// Name of the module.
         name: String,
+        /// The error that the kernel returned.
         errno: Errno,
     },
     /// A module of that name is loaded.
     NameTaken {
+        /// Name of the module.
         name: String,
+        /// What has the name.
         by: NameOf,
     },
     /// The device is open elsewhere.
     InUse {
+        /// Name of the module.
         name: String,
     },
-    /// Another loader has kept the lock for leftovers too long.
+    /// Another loader has held the lock for leftovers too long.
     Locked,
-    /// Nothing to remove.
+    /// No module of spile of this name is loaded.
     NotLoaded {
+        /// Name of the module.
         name: String,
     },
-    /// Rewriting ended at a time that was set, and was asked for without another.
+    /// The time of `--expires` is over, and `spilerun enforce` gave no new one.
     Expired {
+        /// Name of the module.
         name: String,
     },
+    /// The kernel did not load the module.
     Load {
+        /// Name of the module.
         name: String,
+        /// The error that the kernel returned.
         errno: Errno,
     },
     /// The node of the module's device can neither be found nor made.
     Node {
+        /// Name of the module.
         name: String,
+        /// The error of the system call.
         error: io::Error,
     },
-    /// An operation on the device.
+    /// An operation on the module's device failed.
     Device {
+        /// Name of the module.
         name: String,
+        /// The operation, as the message names it.
         doing: &'static str,
+        /// The error that the kernel returned.
         errno: Errno,
     },
     /// The device speaks another version, or gives numbers that make no sense.
     Strange {
+        /// Name of the module.
         name: String,
+        /// What is wrong, in words.
         what: String,
     },
+    /// The kernel did not remove the module.
     Remove {
+        /// Name of the module.
         name: String,
+        /// The error that the kernel returned.
         errno: Errno,
     },
+    /// `-x`: there is no such process.
     NoProcess {
+        /// Its number.
         pid: i32,
     },
     /// The script would cost more than `--budget` allows, in percent; sampling would not help.
     OverBudget {
+        /// Estimated cost, in percent of the CPUs' time.
         cost: f64,
+        /// What `--budget` allows, in percent of the CPUs' time.
         budget: f64,
+        /// What the hits alone cost, without their handlers, in percent of the CPUs' time, where that is why sampling would not help.
         least: Option<f64>,
     },
     /// A `GLOBAL=VALUE` that does not fit.
     Setting {
+        /// The options or words that were given.
         given: String,
+        /// What is wrong with them.
         why: String,
     },
-    /// `-R` changes bytes, a signature is over all of them.
+    /// `-R` changes bytes of the file, and the module is signed: a signature is over all bytes.
     RenameSigned {
+        /// Path of the module's file.
         path: PathBuf,
     },
-    /// A service has none for the running kernel.
+    /// A service has no module for the running kernel.
     NoModule {
+        /// Name of the service.
         name: String,
+        /// Release of the running kernel.
         release: String,
+        /// The files that were tried.
         places: Vec<PathBuf>,
     },
     /// No `/etc/spile/NAME.conf`.
     NoService {
+        /// Name of the service.
         name: String,
     },
-    /// `-A`: nothing runs in it.
+    /// `-A`: the module has no session that runs.
     NotRunning {
+        /// Name of the module.
         name: String,
     },
     /// The command of `-c` cannot be started.
     Command {
+        /// The command line.
         command: String,
+        /// The error of the system call.
         error: io::Error,
     },
+    /// A file for output, for metrics or of a service cannot be written.
     OpenOutput {
+        /// Path of the file.
         path: PathBuf,
+        /// The error of the system call.
         error: io::Error,
     },
-    /// Operations of the loader's own that practically do not fail.
+    /// A system call of the loader that rarely fails.
     System {
+        /// The operation, as the message names it.
         doing: &'static str,
+        /// The error of the system call.
         error: io::Error,
     },
 }
 
 impl Error {
+    /// The exit status of a loader that ends with this error.
     pub fn exit(&self) -> Exit {
         match self {
             Error::NotFound { .. }

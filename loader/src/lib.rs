@@ -24,6 +24,8 @@
 //!
 //! Exit status: 0 when all went well, else as [`error::Exit`] says.
 
+#![warn(missing_docs)]
+
 pub mod elf;
 pub mod error;
 pub mod host;

@@ -18,17 +18,26 @@ use crate::report::budget::Budget;
 use crate::report::exporter;
 use crate::report::status::Form as StatusForm;
 
-/// What is asked for.
+/// What a command line asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Load this module (a file, or a name) and run it.
     Run(PathBuf),
     /// Go on with the session of this module, which nobody reads.
     Attach(String),
-    /// Tell what this module has done.
+    /// Show what this module has done.
     Status(String, StatusForm),
-    /// Whether what this module's script writes is written, or only told; and perhaps until when.
-    Gate { name: String, mode: u32, expires: Option<u64>, harmless_c: bool },
+    /// Change whether the script of a loaded module may write.
+    Gate {
+        /// Name of the module.
+        name: String,
+        /// [`ENFORCE`]: writes are done; [`OBSERVE`]: they are only counted and reported.
+        mode: u32,
+        /// Until when writes are done: CLOCK_REALTIME, nanoseconds; `None`: no change.
+        expires: Option<u64>,
+        /// The script's own C is no reason to refuse [`OBSERVE`].
+        harmless_c: bool,
+    },
     /// Remove a module that nobody uses; `*`: all that killed loaders have left.
     Remove(String),
 }
@@ -38,44 +47,55 @@ pub enum Task {
 pub struct Rotation {
     /// Of one file; the line that reaches it is written whole.
     pub bytes: u64,
-    /// Files kept; `None`: all.
+    /// Number of files that stay, the newest; `None`: all.
     pub files: Option<usize>,
 }
 
-/// `--escape`: whether of what the script prints only line ends and tabs are obeyed.
+/// `--escape`: whether control characters in the script's output are escaped, all but line ends and tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
+    /// No output is escaped.
     Never,
+    /// All output is escaped.
     Always,
-    /// On a terminal.
+    /// Output to a terminal is escaped.
     Auto,
 }
 
+/// A command line of `spilerun`, parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
+    /// What is to be done.
     pub task: Task,
+    /// `-o`: file for what the script prints, with % as in strftime(3); `None`: standard output.
     pub output: Option<PathBuf>,
+    /// Which output has its control characters escaped.
     pub escape: Escape,
+    /// When to go to the next output file; `None`: never, but on SIGUSR2.
     pub rotation: Option<Rotation>,
-    /// What is in the output's files already stays.
+    /// Output is appended to files that exist already.
     pub append: bool,
     /// Each CPU's output goes to a file of its own, unmerged.
     pub bulk: bool,
+    /// `-c`: the command that the session runs and whose end ends it.
     pub command: Option<String>,
+    /// `-x`: the process whose end ends the session.
     pub pid: Option<i32>,
+    /// Show notices, every warning, and an account of each probe at the end.
     pub verbose: bool,
-    /// What the module does, as Prometheus text, goes there again and again.
+    /// File for metrics in Prometheus' text format, written every 10 seconds.
     pub metrics: Option<PathBuf>,
     /// Socket that answers with the same.
     pub metrics_socket: Option<PathBuf>,
-    /// The balance of events at the end.
+    /// Form of the table of all probes at the end; `None`: no table.
     pub stats: Option<Form>,
     /// Nanoseconds between two tables of what the module has done.
     pub monitor: Option<u64>,
-    /// What the script may cost.
+    /// Limit of what the script may cost; `None`: no limit.
     pub budget: Option<Budget>,
+    /// Show no warnings.
     pub no_warnings: bool,
-    /// Bytes of each CPU's ring.
+    /// Bytes of each CPU's ring; `None`: depends on the number of CPUs.
     pub ring_bytes: Option<u32>,
     /// Nanoseconds after which the session is ended.
     pub timeout: Option<u64>,
@@ -85,20 +105,23 @@ pub struct Options {
     pub keep: bool,
     /// Without a loader, full rings drop what is oldest.
     pub overwrite: bool,
+    /// `-D`: run in the background.
     pub daemon: bool,
     /// Give the module a name that no other has.
     pub rename: bool,
     /// `NAME=VALUE`, for globals.
     pub settings: Vec<String>,
+    /// `-r`: values of `remote_id()` and `remote_uri()`.
     pub remote: Option<Remote>,
+    /// Colours in messages.
     pub color: bool,
-    /// What the script may write.
+    /// Restrictions of what the script writes.
     pub gate: GateOptions,
-    /// A service runs it.
+    /// A service runs the module.
     pub service: bool,
 }
 
-/// Options of a session, which `spile` takes too.
+/// Options of a session. `spile` has them too.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct SessionOptions {
     /// Write what the script prints to FILE, in which % is expanded as by strftime(3) (messages still go to standard error)

@@ -159,7 +159,7 @@ fn escape_shown(meta: &mut Meta) {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::elf::tests::with_sections;
 

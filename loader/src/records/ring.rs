@@ -307,7 +307,7 @@ impl Ring {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A ring in memory of our own, and the module's side of it.

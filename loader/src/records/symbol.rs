@@ -213,7 +213,7 @@ fn addresses<'p>(payload: &mut Payload<'p>) -> Result<impl Iterator<Item = u64> 
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
