@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::output::Sinks;
+use crate::output::{Ended, Sinks};
 use crate::records::record::Decoded;
 use crate::records::text::MAX_TEXT;
 use crate::session::system::Commands;
@@ -26,8 +26,13 @@ pub enum Effect {
 }
 
 /// Shows records and messages, and each warning once unless verbose.
-#[derive(Debug)]
 pub struct Dispatcher {
+    /// Files and streams of the output and of messages.
+    pub sinks: Sinks,
+    /// Runs the commands of `system()`.
+    pub commands: Commands,
+    /// The end of the output was reported.
+    end_reported: bool,
     verbose: bool,
     no_warnings: bool,
     shown: HashSet<String>,
@@ -37,14 +42,21 @@ pub struct Dispatcher {
 
 impl Dispatcher {
     /// `verbose` shows notices, and warnings every time; `no_warnings` shows none of these.
-    pub fn new(verbose: bool, no_warnings: bool) -> Dispatcher {
-        Dispatcher { verbose, no_warnings, shown: HashSet::new(), repeated: 0 }
+    pub fn new(sinks: Sinks, commands: Commands, verbose: bool, no_warnings: bool) -> Dispatcher {
+        Dispatcher { sinks, commands, end_reported: false, verbose, no_warnings, shown: HashSet::new(), repeated: 0 }
+    }
+
+    /// Why the output cannot be written any more: once, when that is so.
+    pub fn take_end(&mut self) -> Option<&Ended> {
+        let ended = self.sinks.ended().filter(|_| !self.end_reported);
+        self.end_reported |= ended.is_some();
+        ended
     }
 
     /// Shows a warning of the loader's own.
-    pub fn warn(&self, text: &str, sinks: &mut Sinks) {
+    pub fn warn(&mut self, text: &str) {
         if !self.no_warnings {
-            sinks.message(&format!("WARNING: {text}"));
+            self.sinks.message(&format!("WARNING: {text}"));
         }
     }
 
@@ -55,52 +67,52 @@ impl Dispatcher {
         (self.repeated > 0).then(text)
     }
 
-    /// Writes the text of a record to `sinks`, or runs its command; the result is its effect on the session.
-    pub fn dispatch(&mut self, decoded: Decoded<'_>, sinks: &mut Sinks, commands: &mut Commands) -> Effect {
+    /// Writes the text of a record to the sinks, or runs its command; the result is its effect on the session.
+    pub fn dispatch(&mut self, decoded: Decoded<'_>) -> Effect {
         match decoded {
             Decoded::Print { text, cut } => {
-                sinks.print(text);
+                self.sinks.print(text);
                 if cut {
-                    self.warn_once(format!("a print was longer than {} MB, and is cut", MAX_TEXT >> 20), sinks);
+                    self.warn_once(format!("a print was longer than {} MB, and is cut", MAX_TEXT >> 20));
                 }
             }
-            Decoded::Warning(text) => self.warn_once(text, sinks),
+            Decoded::Warning(text) => self.warn_once(text),
             Decoded::Notice(text) => {
                 if self.verbose {
-                    sinks.message(&format!("NOTICE: {text}"));
+                    self.sinks.message(&format!("NOTICE: {text}"));
                 }
             }
             Decoded::Rewrite(text) => {
-                sinks.message(&format!("REWRITE: {text}"));
+                self.sinks.message(&format!("REWRITE: {text}"));
                 return Effect::Gate;
             }
             Decoded::System(command) => {
                 // What was printed before it stands before what it prints.
-                sinks.write();
-                if let Err(text) = commands.run(&command) {
-                    self.warn(&text, sinks);
+                self.sinks.write();
+                if let Err(text) = self.commands.run(&command) {
+                    self.warn(&text);
                 }
             }
             Decoded::Exit => return Effect::Stop,
             Decoded::Error(line) => {
-                sinks.message(&format!("ERROR: {line}"));
+                self.sinks.message(&format!("ERROR: {line}"));
                 return Effect::Error;
             }
             Decoded::Damaged { text, why } => {
-                sinks.print(text);
-                sinks.message(&format!("ERROR: a record cannot be read: {why}"));
+                self.sinks.print(text);
+                self.sinks.message(&format!("ERROR: a record cannot be read: {why}"));
                 return Effect::Error;
             }
         }
         Effect::Nothing
     }
 
-    fn warn_once(&mut self, text: String, sinks: &mut Sinks) {
+    fn warn_once(&mut self, text: String) {
         if !self.verbose && self.shown.contains(&text) {
             self.repeated += 1;
             return;
         }
-        self.warn(&text, sinks);
+        self.warn(&text);
         if self.shown.len() < MAX_WARNINGS {
             self.shown.insert(text);
         }
@@ -113,20 +125,18 @@ mod tests {
     use std::io::Read;
 
     /// What standard output and standard error get.
-    fn dispatched(mut dispatcher: Dispatcher, records: Vec<Decoded<'_>>) -> (String, String, Vec<Effect>) {
+    fn dispatched((verbose, no_warnings): (bool, bool), records: Vec<Decoded<'_>>) -> (String, String, Vec<Effect>) {
         let [(mut out_end, out), (mut err_end, err)] = [(); 2].map(|()| {
             let (read, write) = nix::unistd::pipe().unwrap();
             (std::fs::File::from(read), write)
         });
-        let mut sinks = Sinks::new(out, err);
-        let mut commands = Commands::default();
-        let effects =
-            records.into_iter().map(|decoded| dispatcher.dispatch(decoded, &mut sinks, &mut commands)).collect();
+        let mut dispatcher = Dispatcher::new(Sinks::new(out, err), Commands::default(), verbose, no_warnings);
+        let effects = records.into_iter().map(|decoded| dispatcher.dispatch(decoded)).collect();
         if let Some(line) = dispatcher.repeated_warnings() {
-            dispatcher.warn(&line, &mut sinks);
+            dispatcher.warn(&line);
         }
-        sinks.write();
-        drop(sinks);
+        dispatcher.sinks.write();
+        drop(dispatcher);
         let (mut out, mut err) = (String::new(), String::new());
         out_end.read_to_string(&mut out).unwrap();
         err_end.read_to_string(&mut err).unwrap();
@@ -139,11 +149,11 @@ mod tests {
 
     #[test]
     fn a_warning_is_shown_once() {
-        let (_, err, _) = dispatched(Dispatcher::new(false, false), same_warnings());
+        let (_, err, _) = dispatched((false, false), same_warnings());
         let suppressed = "WARNING: Number of similar warning messages suppressed: 2. Rerun with -v to see them.";
         assert_eq!(err, format!("WARNING: same\n{suppressed}\n"));
-        assert_eq!(dispatched(Dispatcher::new(true, false), same_warnings()).1.lines().count(), 3);
-        assert_eq!(dispatched(Dispatcher::new(false, true), same_warnings()).1, "");
+        assert_eq!(dispatched((true, false), same_warnings()).1.lines().count(), 3);
+        assert_eq!(dispatched((false, true), same_warnings()).1, "");
     }
 
     #[test]
@@ -155,7 +165,7 @@ mod tests {
             Decoded::Damaged { text: b"half\n", why: "kind 9".into() },
             Decoded::Exit,
         ];
-        let (out, err, effects) = dispatched(Dispatcher::new(true, false), records);
+        let (out, err, effects) = dispatched((true, false), records);
         assert_eq!(out, "one\nhalf\n");
         assert_eq!(err, "ERROR: bad\nNOTICE: armed\nERROR: a record cannot be read: kind 9\n");
         assert_eq!(effects, [Effect::Nothing, Effect::Error, Effect::Nothing, Effect::Error, Effect::Stop]);
@@ -163,6 +173,6 @@ mod tests {
 
     #[test]
     fn notices_are_for_those_who_ask() {
-        assert_eq!(dispatched(Dispatcher::new(false, false), vec![Decoded::Notice("armed".into())]).1, "");
+        assert_eq!(dispatched((false, false), vec![Decoded::Notice("armed".into())]).1, "");
     }
 }

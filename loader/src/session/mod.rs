@@ -128,7 +128,10 @@ pub fn run(
     let owner = device.owner()?;
     let is_ours = !subject.attached || owner.uid == nix::unistd::geteuid().as_raw();
     let mut sinks = sinks;
-    let doubtful = if subject.attached { reading.mend(&mut sinks) } else { 0 };
+    if subject.attached {
+        reading.mend(&mut sinks);
+    }
+    let commands = Commands::of(&owner, is_ours, subject.starter.cloned());
     let running = State::from_number(info.state) == Some(State::Running);
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
     let returned = EventFd::from_value_and_flags(0, flags)
@@ -144,11 +147,8 @@ pub fn run(
         call_returned: false,
         arming: Arming::new(clock::now()),
         reading,
-        doubtful,
         target,
-        sinks,
-        dispatcher: Dispatcher::new(options.verbose, options.no_warnings),
-        commands: Commands::of(&owner, is_ours, subject.starter.cloned()),
+        output: Dispatcher::new(sinks, commands, options.verbose, options.no_warnings),
         starter: subject.starter.map(Arc::as_ref),
         root: subject.root,
         is_root_told: false,
@@ -165,7 +165,6 @@ pub fn run(
         input: None,
         exit: Exit::Success,
         failure: None,
-        output_end_told: false,
     };
     let mut exporter = options.metrics_socket.as_deref().map(Exporter::open).transpose()?;
     let over = EventFd::from_value_and_flags(0, flags)
@@ -260,12 +259,8 @@ struct Session<'s> {
     /// What is told of a call that takes long.
     arming: Arming,
     reading: Reading<'s>,
-    /// Records that come again, perhaps, because the loader before was killed.
-    doubtful: u64,
     target: Target,
-    sinks: Sinks,
-    dispatcher: Dispatcher,
-    commands: Commands,
+    output: Dispatcher,
     starter: Option<&'s Starter>,
     /// Readable when the root part is gone.
     root: Option<BorrowedFd<'s>>,
@@ -289,7 +284,6 @@ struct Session<'s> {
     exit: Exit,
     /// The first call that failed.
     failure: Option<Error>,
-    output_end_told: bool,
 }
 
 impl<'s> Session<'s> {
@@ -297,10 +291,10 @@ impl<'s> Session<'s> {
         if self.options.verbose {
             self.tell_beginning();
         }
-        if self.doubtful > 0 {
+        if self.reading.repeated() > 0 {
             self.warn(&format!(
                 "the loader before was killed while it wrote: the next {} lines may be there already",
-                self.doubtful
+                self.reading.repeated()
             ));
         }
         match self.phase {
@@ -313,11 +307,11 @@ impl<'s> Session<'s> {
                 return self.leave();
             }
             let is_empty = !self.leaves_records() && self.read_records();
-            self.reading.mark(&self.sinks);
+            self.reading.mark(&self.output.sinks);
             self.write();
             match self.phase {
                 Phase::Draining if is_empty => break,
-                Phase::Emptying if is_empty && self.sinks.is_empty() => {
+                Phase::Emptying if is_empty && self.output.sinks.is_empty() => {
                     self.phase = Phase::Stopping;
                     calls.make(Device::stop);
                 }
@@ -333,11 +327,11 @@ impl<'s> Session<'s> {
         }
         self.tell_end();
         self.flush()?;
-        if self.sinks.dropped() > 0 {
-            self.warn(&format!("{} lines that the script printed could not be written", self.sinks.dropped()));
+        if self.output.sinks.dropped() > 0 {
+            self.warn(&format!("{} lines that the script printed could not be written", self.output.sinks.dropped()));
             self.flush()?;
         }
-        self.commands.finish();
+        self.output.commands.finish();
         match self.failure.take() {
             Some(error) => Err(error),
             None => Ok(End { exit: self.exit, left: false }),
@@ -352,11 +346,11 @@ impl<'s> Session<'s> {
     /// The session goes on without us. What has been read is written, the rest stays in the rings.
     fn leave(&mut self) -> Result<End, Error> {
         self.device.keep(true, self.options.overwrite)?;
-        self.sinks.message("Disconnecting from systemtap module.");
+        self.output.sinks.message("Disconnecting from systemtap module.");
         let line = format!("To reconnect, type \"spilerun -A {}\"", self.name);
-        self.sinks.message(&line);
+        self.output.sinks.message(&line);
         self.flush()?;
-        self.commands.finish();
+        self.output.commands.finish();
         Ok(End { exit: self.exit, left: true })
     }
 
@@ -395,7 +389,7 @@ impl<'s> Session<'s> {
         let target = &self.description.meta.title;
         notify::send(&["READY=1", &format!("STATUS={target} is active")]);
         if let Some(waiting) = self.waiting.take() {
-            self.sinks.leave_terminal();
+            self.output.sinks.leave_terminal();
             waiting.armed();
             if let Some(starter) = self.starter {
                 starter.leave_streams();
@@ -410,7 +404,7 @@ impl<'s> Session<'s> {
     /// The command of -c, when its time has come. Effect exit() in a begin probe there is nothing to watch it with.
     fn begin_command(&mut self) {
         if self.command_due.is_some_and(|due| self.reading.is_read_up_to(due))
-            && self.sinks.is_empty()
+            && self.output.sinks.is_empty()
             && !self.stop_wanted
         {
             self.command_due = None;
@@ -427,7 +421,7 @@ impl<'s> Session<'s> {
     fn read_records(&mut self) -> bool {
         // No handler runs that could still write something older.
         let all = matches!(self.phase, Phase::Emptying | Phase::Draining);
-        let found = self.reading.read(all, &mut self.sinks, &mut self.dispatcher, &mut self.commands);
+        let found = self.reading.read(all, &mut self.output);
         if found.failed {
             self.exit = Exit::Failed;
         }
@@ -446,17 +440,14 @@ impl<'s> Session<'s> {
 
     /// What descriptors take, and what follows from it.
     fn write(&mut self) {
-        self.sinks.write();
-        self.reading.release(&self.sinks);
+        self.output.sinks.write();
+        self.reading.release(&self.output.sinks);
         self.look_at_output();
     }
 
     fn look_at_output(&mut self) {
-        if self.output_end_told {
-            return;
-        }
         let goes_on = self.options.keep && self.phase == Phase::Running && !self.stop_wanted;
-        match self.sinks.ended() {
+        match self.output.take_end() {
             None => return,
             // What has not been written is still in the rings.
             Some(ended) if goes_on => {
@@ -465,9 +456,8 @@ impl<'s> Session<'s> {
                     Ended::Failed(error) => format!("the output cannot be written: {error}"),
                 };
                 let line = format!("ERROR: {why}; the session goes on without a reader (spilerun -A {})", self.name);
-                self.sinks.message(&line);
+                self.output.sinks.message(&line);
                 self.exit = Exit::Output;
-                self.output_end_told = true;
                 self.leave_wanted = true;
                 return;
             }
@@ -475,17 +465,16 @@ impl<'s> Session<'s> {
             Some(Ended::Closed) => {}
             Some(Ended::Failed(error)) => {
                 let line = format!("ERROR: the output cannot be written: {error}; the script is ended");
-                self.sinks.message(&line);
+                self.output.sinks.message(&line);
                 self.exit = Exit::Output;
             }
         }
-        self.output_end_told = true;
         self.stop_wanted = true;
     }
 
     /// Until something happens. `expects_records`: some may come.
     fn wait(&mut self, expects_records: bool) -> Result<(), Error> {
-        let wants_records = expects_records && !self.sinks.is_full() && !self.leaves_records();
+        let wants_records = expects_records && !self.output.sinks.is_full() && !self.leaves_records();
         if wants_records {
             self.reading.announce_waiting();
         }
@@ -499,7 +488,7 @@ impl<'s> Session<'s> {
             PollFd::new(self.returned.as_fd(), PollFlags::POLLIN),
         ];
         let fixed = descriptors.len();
-        descriptors.extend(self.sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)));
+        descriptors.extend(self.output.sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)));
         let sinks_end = descriptors.len();
         if !self.stop_wanted
             && let Some(ended) = self.target.ended()
@@ -530,7 +519,7 @@ impl<'s> Session<'s> {
         if found_in(target_at..target_end).iter().any(|events| !events.is_empty()) {
             self.is_root_told = true;
             self.stop_wanted = true;
-            self.sinks.message("ERROR: the part with root's rights has been killed; the script is ended");
+            self.output.sinks.message("ERROR: the part with root's rights has been killed; the script is ended");
             self.exit = Exit::Failed;
         }
         if target_ended && let Some(status) = self.target.status() {
@@ -541,7 +530,7 @@ impl<'s> Session<'s> {
         self.look_at_expiry();
         self.look_at_watch();
         self.look_at_arming();
-        self.sinks.found(found_in(fixed..sinks_end));
+        self.output.sinks.found(found_in(fixed..sinks_end));
         self.call_returned |= self.returned.read().is_ok();
         self.look_at_signals();
         Ok(())
@@ -560,7 +549,7 @@ impl<'s> Session<'s> {
         let Some(arms) = self.tells_arming().filter(|_| self.arming.is_due(clock::now())) else { return };
         let (armed, probes) = self.device.info().map_or((0, 0), |info| (info.armed, info.probes));
         if let Some(text) = self.arming.text(clock::now(), armed, probes, arms) {
-            self.sinks.message(&format!("NOTICE: {text}"));
+            self.output.sinks.message(&format!("NOTICE: {text}"));
         }
     }
 
@@ -571,9 +560,9 @@ impl<'s> Session<'s> {
         match self.watch.look(clock::now()) {
             Ok(Some(text)) => {
                 if self.watch.clears {
-                    self.sinks.clear();
+                    self.output.sinks.clear();
                 }
-                self.sinks.table(&text);
+                self.output.sinks.table(&text);
             }
             Ok(None) => {}
             Err(error) => self.warn(&error.to_string()),
@@ -587,7 +576,7 @@ impl<'s> Session<'s> {
             self.expires = Some(now).filter(|expires| *expires > gate::now());
             if now > 0 && self.expires.is_none() {
                 let line = format!("REWRITE: {} has expired: nothing is rewritten any more", self.name);
-                self.sinks.message(&line);
+                self.output.sinks.message(&line);
             }
         }
     }
@@ -597,8 +586,10 @@ impl<'s> Session<'s> {
         let until_deadline = self.deadline.filter(|_| !self.stop_wanted).map(|deadline| deadline.saturating_sub(now));
         // Without room for their text nobody waits for records.
         let until_due = (self.reading.looks_by_time() && wants_records).then(|| self.reading.until_next_look());
-        let until_command =
-            self.command_due.filter(|_| !self.stop_wanted && self.sinks.is_empty()).map(|due| due.saturating_sub(now));
+        let until_command = self
+            .command_due
+            .filter(|_| !self.stop_wanted && self.output.sinks.is_empty())
+            .map(|due| due.saturating_sub(now));
         let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
         // Somebody may set the clock meanwhile.
         let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()).min(EXPIRY_INTERVAL));
@@ -618,15 +609,15 @@ impl<'s> Session<'s> {
         self.stop_wanted |= self.signals_seen > 0;
         self.leave_wanted |= received.detach;
         if received.rotate {
-            self.sinks.rotate();
+            self.output.sinks.rotate();
         }
-        if self.signals_seen > 1 && self.sinks.give_up() {
-            self.sinks.message("NOTICE: interrupted twice: what was not yet written is dropped");
+        if self.signals_seen > 1 && self.output.sinks.give_up() {
+            self.output.sinks.message("NOTICE: interrupted twice: what was not yet written is dropped");
         }
         if !received.child {
             return;
         }
-        self.commands.reap();
+        self.output.commands.reap();
         if let Some(status) = self.target.reap() {
             self.target_ended(status);
         }
@@ -646,7 +637,7 @@ impl<'s> Session<'s> {
     }
 
     fn warn(&mut self, text: &str) {
-        self.dispatcher.warn(text, &mut self.sinks);
+        self.output.warn(text);
     }
 
     fn tell_beginning(&mut self) {
@@ -659,7 +650,7 @@ impl<'s> Session<'s> {
             meta.title,
             self.info.memory_bytes >> 10
         );
-        self.sinks.message(&line);
+        self.output.sinks.message(&line);
     }
 
     /// Everything has been read: the account.
@@ -668,7 +659,7 @@ impl<'s> Session<'s> {
         if losses.records() > 0 {
             self.warn(&losses.text(self.info.ring_bytes, true));
         }
-        if let Some(line) = self.dispatcher.repeated_warnings() {
+        if let Some(line) = self.output.repeated_warnings() {
             self.warn(&line);
         }
         match self.device.info() {
@@ -692,7 +683,7 @@ impl<'s> Session<'s> {
     fn tell_rewrites(&mut self) {
         let Ok(state) = self.device.gate() else { return };
         if state.counts.iter().any(|count| *count > 0) && (state.gate != Gate::default() || self.options.verbose) {
-            self.sinks.message(&format!("REWRITE: {} in all: {}", self.name, gate::counts(&state)));
+            self.output.sinks.message(&format!("REWRITE: {} in all: {}", self.name, gate::counts(&state)));
         }
     }
 
@@ -707,7 +698,7 @@ impl<'s> Session<'s> {
         };
         if self.options.verbose {
             for (probe, counters) in probes.iter().zip(&counters) {
-                self.sinks.message(&format!("NOTICE: {}", report::account(probe, counters)));
+                self.output.sinks.message(&format!("NOTICE: {}", report::account(probe, counters)));
             }
         }
         if let Some(line) = account::missed(&counters) {
@@ -715,8 +706,8 @@ impl<'s> Session<'s> {
         }
         match self.options.stats {
             None => {}
-            Some(Form::Json) => self.sinks.message(&account::json(probes, &counters)),
-            Some(Form::Table) => self.sinks.table(&account::table(probes, &counters)),
+            Some(Form::Json) => self.output.sinks.message(&account::json(probes, &counters)),
+            Some(Form::Table) => self.output.sinks.table(&account::table(probes, &counters)),
         }
     }
 
@@ -728,7 +719,7 @@ impl<'s> Session<'s> {
         self.stop_wanted = true;
         loop {
             self.write();
-            if self.sinks.is_empty() {
+            if self.output.sinks.is_empty() {
                 return Ok(());
             }
             self.wait(false)?;

@@ -14,7 +14,6 @@ use crate::records::record::Reader;
 use crate::records::ring::Ring;
 use crate::report::Losses;
 use crate::session::dispatch::{Dispatcher, Effect};
-use crate::session::system::Commands;
 
 /// Nanoseconds between two reports of losses.
 const LOSS_INTERVAL: u64 = 1_000_000_000;
@@ -29,7 +28,7 @@ impl AsMut<Ring> for MappedRing {
     }
 }
 
-/// What one look at the rings has found.
+/// What [`Reading::read`] has found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Nothing is left in the rings.
@@ -52,11 +51,12 @@ pub struct Reading<'s> {
     one_stream: bool,
     /// A record in a ring waits for its time.
     held_back: bool,
-    /// Time of the last look at the rings that found nothing more to tell.
+    /// Time of the last look at the rings that read all that is old enough.
     read_up_to: u64,
     losses: Losses,
-    /// When they were told last.
-    losses_told: u64,
+    /// Time of the last report of losses; 0: there was none.
+    losses_reported: u64,
+    repeated: u64,
     payload: Vec<u8>,
 }
 
@@ -77,7 +77,8 @@ impl<'s> Reading<'s> {
             held_back: false,
             read_up_to: 0,
             losses: Losses::default(),
-            losses_told: 0,
+            losses_reported: 0,
+            repeated: 0,
             payload: Vec::new(),
         })
     }
@@ -87,19 +88,18 @@ impl<'s> Reading<'s> {
         self.rings.len()
     }
 
-    /// Cuts off what the loader before has written beyond what it gave back; how many records may come twice all the same.
-    pub fn mend(&mut self, sinks: &mut Sinks) -> u64 {
-        progress::mend(&mut self.rings, sinks)
+    /// Goes on behind a loader that was killed: cuts off what it has written beyond what it gave back.
+    pub fn mend(&mut self, sinks: &mut Sinks) {
+        self.repeated = progress::mend(&mut self.rings, sinks);
     }
 
-    /// Reads and tells what is old enough. `all`: no handler runs that could still write something older.
-    pub fn read(
-        &mut self,
-        all: bool,
-        sinks: &mut Sinks,
-        dispatcher: &mut Dispatcher,
-        commands: &mut Commands,
-    ) -> Found {
+    /// Records that may be written a second time, because the loader before was killed.
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// Reads and dispatches what is old enough. `all`: no handler runs that could still write something older.
+    pub fn read(&mut self, all: bool, dispatcher: &mut Dispatcher) -> Found {
         let now = clock::now();
         // Behind the look at the clock: the records to be read are from before it.
         if let Some(mapped) = self.rings.first() {
@@ -113,7 +113,7 @@ impl<'s> Reading<'s> {
         while taken < MAX_BATCH {
             if looked_at_room.is_none_or(|at| taken >= at + FULL_INTERVAL) {
                 looked_at_room = Some(taken);
-                if sinks.is_full() {
+                if dispatcher.sinks.is_full() {
                     break;
                 }
             }
@@ -124,10 +124,10 @@ impl<'s> Reading<'s> {
             }
             match look.next(&mut self.payload) {
                 Next::Record(record) => {
-                    self.reader.printed(|text| sinks.print(text));
-                    sinks.select_cpu(u32::from(record.cpu));
+                    self.reader.printed(|text| dispatcher.sinks.print(text));
+                    dispatcher.sinks.select_cpu(u32::from(record.cpu));
                     let decoded = self.reader.read(&record, &self.payload);
-                    match dispatcher.dispatch(decoded, sinks, commands) {
+                    match dispatcher.dispatch(decoded) {
                         Effect::Nothing => {}
                         Effect::Error => found.failed = true,
                         Effect::Gate => found.gate = true,
@@ -135,7 +135,7 @@ impl<'s> Reading<'s> {
                     }
                 }
                 Next::Damage(damage) => {
-                    sinks.message(&format!(
+                    dispatcher.sinks.message(&format!(
                         "ERROR: the buffer of CPU {} held what is no record: {} bytes of it are lost",
                         damage.cpu, damage.bytes
                     ));
@@ -150,7 +150,7 @@ impl<'s> Reading<'s> {
             }
             taken += 1;
         }
-        self.reader.printed(|text| sinks.print(text));
+        self.reader.printed(|text| dispatcher.sinks.print(text));
         found
     }
 
@@ -183,14 +183,16 @@ impl<'s> Reading<'s> {
         Losses { cpus: cpus.filter(|(_, records, _)| *records > 0).collect() }
     }
 
-    /// What is to be said of new losses, not more often than once in [`LOSS_INTERVAL`].
+    /// The message about new losses, not more often than once in [`LOSS_INTERVAL`] nanoseconds.
     pub fn new_losses(&mut self) -> Option<String> {
         let losses = self.losses();
         let now = clock::now();
-        if losses == self.losses || (self.losses_told > 0 && now.saturating_sub(self.losses_told) <= LOSS_INTERVAL) {
+        if losses == self.losses
+            || (self.losses_reported > 0 && now.saturating_sub(self.losses_reported) <= LOSS_INTERVAL)
+        {
             return None;
         }
-        self.losses_told = now;
+        self.losses_reported = now;
         let text = losses.text(self.ring_bytes, false);
         self.losses = losses;
         Some(text)
