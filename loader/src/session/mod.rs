@@ -7,6 +7,7 @@
 //! a session only sets `stop_wanted`.
 
 pub mod arming;
+pub mod calls;
 pub mod command;
 pub mod daemon;
 pub mod dispatch;
@@ -17,10 +18,9 @@ pub mod system;
 pub mod watch;
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::eventfd::{EfdFlags, EventFd};
 use spile_abi::device::{Counters, Gate, Info, SETUP_TIMED, Setup, State};
 
 use crate::error::{Error, Exit};
@@ -41,6 +41,7 @@ use crate::report::budget;
 use crate::report::exporter::Exporter;
 use crate::report::status;
 use crate::session::arming::Arming;
+use crate::session::calls::{Calls, Signalled};
 use crate::session::command::{Status, Target};
 use crate::session::daemon::Waiting;
 use crate::session::dispatch::Dispatcher;
@@ -133,25 +134,19 @@ pub fn run(
     }
     let commands = Commands::of(&owner, is_ours, subject.starter.cloned());
     let running = State::from_number(info.state) == Some(State::Running);
-    let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-    let returned = EventFd::from_value_and_flags(0, flags)
-        .map_err(|errno| Error::System { doing: "making an event descriptor", error: errno.into() })?;
+    let returned = calls::event()?;
+    let (calls, caller) = calls::pair(&returned);
     let mut session = Session {
-        name,
-        device,
+        subject,
         info,
-        description,
         options,
         signals,
-        returned: &returned,
-        call_returned: false,
+        calls,
         arming: Arming::new(clock::now()),
         reading,
         target,
         output: Dispatcher::new(sinks, commands, options.verbose, options.no_warnings),
-        starter: subject.starter.map(Arc::as_ref),
         root: subject.root,
-        is_root_told: false,
         phase: if subject.attached { Phase::Running } else { Phase::Starting },
         waiting,
         // A session that has come to its end while nobody read it.
@@ -167,29 +162,22 @@ pub fn run(
         failure: None,
     };
     let mut exporter = options.metrics_socket.as_deref().map(Exporter::open).transpose()?;
-    let over = EventFd::from_value_and_flags(0, flags)
-        .map_err(|errno| Error::System { doing: "making an event descriptor", error: errno.into() })?;
+    let over = calls::event()?;
     // The calls are made by this, the process's first thread: begin and end probes run in it, and take `current` for a
     // process that is in the kernel's list of them, which other threads are not.
     std::thread::scope(|scope| {
-        let (ask, asked) = mpsc::channel::<fn(&Device) -> Result<(), Error>>();
-        let (tell, told) = mpsc::channel();
         if let Some(exporter) = &mut exporter {
             let text = || status::ask(name, &description.meta, device, status::Form::Prometheus).unwrap_or_default();
             let over = over.as_fd();
             scope.spawn(move || exporter.serve(over, text));
         }
-        let reading = scope.spawn(move || session.run(&Calls { ask, told }));
+        let reading = scope.spawn(move || session.run());
         // From here on: the thread that reads is to be woken by them, also while a call arms thousands of probes.
         let blocked = BlockedSignals::new();
-        for call in asked {
-            let _returned = Returned(&returned);
-            // Who has asked waits for it.
-            let _ = tell.send(call(device));
-        }
+        caller.serve(device);
         drop(blocked);
         let end = reading.join();
-        drop(Returned(&over));
+        drop(Signalled(&over));
         end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -223,49 +211,19 @@ fn expiry(device: &Device) -> Option<u64> {
     device.gate().ok().map(|state| state.gate.expires).filter(|expires| *expires > gate::now())
 }
 
-/// Tells the loop that a call has returned, when it is dropped.
-struct Returned<'e>(&'e EventFd);
-
-impl Drop for Returned<'_> {
-    fn drop(&mut self) {
-        // It cannot fail: the counter is far from its limit.
-        let _ = self.0.write(1);
-    }
-}
-
-/// The way to the thread that makes calls which last: one at a time.
-struct Calls {
-    ask: mpsc::Sender<fn(&Device) -> Result<(), Error>>,
-    told: mpsc::Receiver<Result<(), Error>>,
-}
-
-impl Calls {
-    fn make(&self, call: fn(&Device) -> Result<(), Error>) {
-        // It listens for as long as we are.
-        let _ = self.ask.send(call);
-    }
-}
-
 struct Session<'s> {
-    name: &'s str,
-    device: &'s Device,
+    subject: &'s Subject<'s>,
     info: Info,
-    description: &'s Description,
     options: &'s Options,
     signals: &'s Signals,
-    /// Readable when a call has returned.
-    returned: &'s EventFd,
-    call_returned: bool,
-    /// What is told of a call that takes long.
+    calls: Calls<'s>,
+    /// The progress of a call that takes long.
     arming: Arming,
     reading: Reading<'s>,
     target: Target,
     output: Dispatcher,
-    starter: Option<&'s Starter>,
-    /// Readable when the root part is gone.
+    /// Reports POLLHUP when the root part is gone; `None` where there is none, or it is gone.
     root: Option<BorrowedFd<'s>>,
-    /// It is gone, and that has been told.
-    is_root_told: bool,
     phase: Phase,
     /// Who waits for the probes to be armed (-D).
     waiting: Option<Waiting>,
@@ -286,8 +244,8 @@ struct Session<'s> {
     failure: Option<Error>,
 }
 
-impl<'s> Session<'s> {
-    fn run(&mut self, calls: &Calls) -> Result<End, Error> {
+impl Session<'_> {
+    fn run(&mut self) -> Result<End, Error> {
         if self.options.verbose {
             self.tell_beginning();
         }
@@ -298,11 +256,11 @@ impl<'s> Session<'s> {
             ));
         }
         match self.phase {
-            Phase::Starting => calls.make(Device::start),
+            Phase::Starting => self.calls.make(Device::start),
             _ => self.begin(),
         }
         loop {
-            self.advance(calls);
+            self.advance();
             if self.leave_wanted && self.phase == Phase::Running && !self.stop_wanted {
                 return self.leave();
             }
@@ -313,7 +271,7 @@ impl<'s> Session<'s> {
                 Phase::Draining if is_empty => break,
                 Phase::Emptying if is_empty && self.output.sinks.is_empty() => {
                     self.phase = Phase::Stopping;
-                    calls.make(Device::stop);
+                    self.calls.make(Device::stop);
                 }
                 _ => {}
             }
@@ -345,9 +303,9 @@ impl<'s> Session<'s> {
 
     /// The session goes on without us. What has been read is written, the rest stays in the rings.
     fn leave(&mut self) -> Result<End, Error> {
-        self.device.keep(true, self.options.overwrite)?;
+        self.subject.device.keep(true, self.options.overwrite)?;
         self.output.sinks.message("Disconnecting from systemtap module.");
-        let line = format!("To reconnect, type \"spilerun -A {}\"", self.name);
+        let line = format!("To reconnect, type \"spilerun -A {}\"", self.subject.name);
         self.output.sinks.message(&line);
         self.flush()?;
         self.output.commands.finish();
@@ -355,9 +313,9 @@ impl<'s> Session<'s> {
     }
 
     /// What follows from a call that has returned, and from the wish to stop.
-    fn advance(&mut self, calls: &Calls) {
-        if std::mem::take(&mut self.call_returned) {
-            if let Ok(Err(error)) = calls.told.try_recv() {
+    fn advance(&mut self) {
+        if let Some(result) = self.calls.take_result() {
+            if let Err(error) = result {
                 self.fail(error);
             }
             match self.phase {
@@ -368,15 +326,15 @@ impl<'s> Session<'s> {
         }
         if self.stop_wanted && self.phase == Phase::Starting && self.arming.is_to_be_cancelled() {
             // A module of before knows no such call: it arms all, as it did. Nor does one that has just armed all mind.
-            let _ = self.device.cancel();
+            let _ = self.subject.device.cancel();
         }
         if self.stop_wanted && self.phase == Phase::Running {
             self.phase = Phase::Quieting;
             self.arming = Arming::new(clock::now());
             // What a module that comes is being armed with.
-            let _ = self.device.cancel();
+            let _ = self.subject.device.cancel();
             notify::send(&["STOPPING=1"]);
-            calls.make(Device::quiet);
+            self.calls.make(Device::quiet);
         }
     }
 
@@ -386,16 +344,19 @@ impl<'s> Session<'s> {
         if self.failure.is_some() {
             return;
         }
-        let target = &self.description.meta.title;
+        let target = &self.subject.description.meta.title;
         notify::send(&["READY=1", &format!("STATUS={target} is active")]);
         if let Some(waiting) = self.waiting.take() {
             self.output.sinks.leave_terminal();
             waiting.armed();
-            if let Some(starter) = self.starter {
+            if let Some(starter) = self.subject.starter {
                 starter.leave_streams();
             }
         }
-        self.input = Input::begin(self.name, self.description.meta.probes.iter().map(|probe| probe.point.as_str()));
+        self.input = Input::begin(
+            self.subject.name,
+            self.subject.description.meta.probes.iter().map(|probe| probe.point.as_str()),
+        );
         // What begin probes printed is written before the command prints.
         self.command_due = Some(clock::now().saturating_add(merge::HOLD_BACK));
         self.deadline = self.options.timeout.map(|timeout| clock::now().saturating_add(timeout));
@@ -426,7 +387,7 @@ impl<'s> Session<'s> {
             self.exit = Exit::Failed;
         }
         if found.gate {
-            self.expires = expiry(self.device).or(self.expires);
+            self.expires = expiry(self.subject.device).or(self.expires);
         }
         self.stop_wanted |= found.stop;
         // At the end losses are told anyway.
@@ -455,7 +416,8 @@ impl<'s> Session<'s> {
                     Ended::Closed => "nobody reads the output any more".to_string(),
                     Ended::Failed(error) => format!("the output cannot be written: {error}"),
                 };
-                let line = format!("ERROR: {why}; the session goes on without a reader (spilerun -A {})", self.name);
+                let line =
+                    format!("ERROR: {why}; the session goes on without a reader (spilerun -A {})", self.subject.name);
                 self.output.sinks.message(&line);
                 self.exit = Exit::Output;
                 self.leave_wanted = true;
@@ -485,7 +447,7 @@ impl<'s> Session<'s> {
 
         let mut descriptors = vec![
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.returned.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.calls.as_fd(), PollFlags::POLLIN),
         ];
         let fixed = descriptors.len();
         descriptors.extend(self.output.sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)));
@@ -497,11 +459,11 @@ impl<'s> Session<'s> {
         }
         let target_at = descriptors.len();
         // It says POLLHUP at its end, and nothing else.
-        descriptors.extend(self.root.filter(|_| !self.is_root_told).map(|root| PollFd::new(root, PollFlags::empty())));
+        descriptors.extend(self.root.map(|root| PollFd::new(root, PollFlags::empty())));
         let target_end = descriptors.len();
         // Of a session that is stopped it says POLLHUP, asked or not.
         if !device_events.is_empty()
-            && let Some(events) = self.device.events()
+            && let Some(events) = self.subject.device.events()
         {
             descriptors.push(PollFd::new(events, device_events));
         }
@@ -517,7 +479,7 @@ impl<'s> Session<'s> {
         let is_stopping = found_in(target_end..found.len()).iter().any(|events| events.contains(PollFlags::POLLPRI));
         let target_ended = found_in(sinks_end..target_at).iter().any(|events| !events.is_empty());
         if found_in(target_at..target_end).iter().any(|events| !events.is_empty()) {
-            self.is_root_told = true;
+            self.root = None;
             self.stop_wanted = true;
             self.output.sinks.message("ERROR: the part with root's rights has been killed; the script is ended");
             self.exit = Exit::Failed;
@@ -531,7 +493,7 @@ impl<'s> Session<'s> {
         self.look_at_watch();
         self.look_at_arming();
         self.output.sinks.found(found_in(fixed..sinks_end));
-        self.call_returned |= self.returned.read().is_ok();
+        self.calls.look();
         self.look_at_signals();
         Ok(())
     }
@@ -547,7 +509,7 @@ impl<'s> Session<'s> {
 
     fn look_at_arming(&mut self) {
         let Some(arms) = self.tells_arming().filter(|_| self.arming.is_due(clock::now())) else { return };
-        let (armed, probes) = self.device.info().map_or((0, 0), |info| (info.armed, info.probes));
+        let (armed, probes) = self.subject.device.info().map_or((0, 0), |info| (info.armed, info.probes));
         if let Some(text) = self.arming.text(clock::now(), armed, probes, arms) {
             self.output.sinks.message(&format!("NOTICE: {text}"));
         }
@@ -572,10 +534,10 @@ impl<'s> Session<'s> {
     fn look_at_expiry(&mut self) {
         if self.expires.is_some_and(|expires| gate::now() >= expires) {
             // It may have been given more time meanwhile.
-            let now = self.device.gate().map_or(0, |state| state.gate.expires);
+            let now = self.subject.device.gate().map_or(0, |state| state.gate.expires);
             self.expires = Some(now).filter(|expires| *expires > gate::now());
             if now > 0 && self.expires.is_none() {
-                let line = format!("REWRITE: {} has expired: nothing is rewritten any more", self.name);
+                let line = format!("REWRITE: {} has expired: nothing is rewritten any more", self.subject.name);
                 self.output.sinks.message(&line);
             }
         }
@@ -641,7 +603,7 @@ impl<'s> Session<'s> {
     }
 
     fn tell_beginning(&mut self) {
-        let meta = &self.description.meta;
+        let meta = &self.subject.description.meta;
         let guru = if meta.guru { ", guru mode" } else { "" };
         let (sites, rings, size) = (meta.probes.len(), self.reading.count(), self.info.ring_bytes >> 10);
         let line = format!(
@@ -662,7 +624,7 @@ impl<'s> Session<'s> {
         if let Some(line) = self.output.repeated_warnings() {
             self.warn(&line);
         }
-        match self.device.info() {
+        match self.subject.device.info() {
             Ok(info) if info.errors > 0 || info.skipped > 0 => {
                 self.warn(&format!("Number of errors: {}, skipped probes: {}", info.errors, info.skipped));
                 if info.errors > 0 && self.exit == Exit::Success {
@@ -681,17 +643,17 @@ impl<'s> Session<'s> {
 
     /// What became of what the script wanted to write, if anything was held back or is asked for.
     fn tell_rewrites(&mut self) {
-        let Ok(state) = self.device.gate() else { return };
+        let Ok(state) = self.subject.device.gate() else { return };
         if state.counts.iter().any(|count| *count > 0) && (state.gate != Gate::default() || self.options.verbose) {
-            self.output.sinks.message(&format!("REWRITE: {} in all: {}", self.name, gate::counts(&state)));
+            self.output.sinks.message(&format!("REWRITE: {} in all: {}", self.subject.name, gate::counts(&state)));
         }
     }
 
     fn tell_probes(&mut self) {
-        let description = self.description;
+        let description = self.subject.description;
         let probes = &description.meta.probes;
         let counters: Result<Vec<Counters>, Error> =
-            (0..probes.len()).map(|index| self.device.counters(index as u32)).collect();
+            (0..probes.len()).map(|index| self.subject.device.counters(index as u32)).collect();
         let counters = match counters {
             Ok(counters) => counters,
             Err(error) => return self.fail(error),
