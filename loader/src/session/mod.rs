@@ -4,13 +4,15 @@
 //!
 //! The loop is a thread of its own: the calls that may take long, SPILE_START, SPILE_QUIET and SPILE_STOP, are made by the first
 //! thread, and begin and end probes may print more than a ring holds, so the loop reads on meanwhile. Everything that ends
-//! a session only sets `stop_wanted`.
+//! a session only sets [`Ending::stop`].
 
 pub mod arming;
 pub mod calls;
 pub mod command;
 pub mod daemon;
 pub mod dispatch;
+pub mod ending;
+pub mod expiry;
 pub mod reading;
 pub mod signals;
 pub mod starter;
@@ -45,6 +47,8 @@ use crate::session::calls::{Calls, Signalled};
 use crate::session::command::{Status, Target};
 use crate::session::daemon::Waiting;
 use crate::session::dispatch::Dispatcher;
+use crate::session::ending::Ending;
+use crate::session::expiry::Expiry;
 use crate::session::reading::Reading;
 use crate::session::signals::{BlockedSignals, Signals};
 use crate::session::starter::Starter;
@@ -150,16 +154,11 @@ pub fn run(
         phase: if subject.attached { Phase::Running } else { Phase::Starting },
         waiting,
         // A session that has come to its end while nobody read it.
-        stop_wanted: subject.attached && !running,
-        leave_wanted: options.detach,
-        signals_seen: 0,
-        deadline: None,
+        ending: Ending::new(subject.attached && !running, options.detach),
         watch: Watch::new(name, &description.meta, device, options),
-        expires: expiry(device),
+        expiry: Expiry::of(device),
         command_due: None,
         input: None,
-        exit: Exit::Success,
-        failure: None,
     };
     let mut exporter = options.metrics_socket.as_deref().map(Exporter::open).transpose()?;
     let over = calls::event()?;
@@ -188,9 +187,6 @@ fn default_ring_bytes(cpus: u32) -> u32 {
     (ALL / cpus.max(1)).clamp(1 << 20, 4 << 20)
 }
 
-/// Between two looks at the clock for the expiry.
-const EXPIRY_INTERVAL: u64 = 10_000_000_000;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// SPILE_START is under way.
@@ -204,11 +200,6 @@ enum Phase {
     Stopping,
     /// Nothing more comes: what is there is read and written.
     Draining,
-}
-
-/// When the script's rewriting ends, if that is still to come.
-fn expiry(device: &Device) -> Option<u64> {
-    device.gate().ok().map(|state| state.gate.expires).filter(|expires| *expires > gate::now())
 }
 
 struct Session<'s> {
@@ -227,21 +218,13 @@ struct Session<'s> {
     phase: Phase,
     /// Who waits for the probes to be armed (-D).
     waiting: Option<Waiting>,
-    stop_wanted: bool,
-    leave_wanted: bool,
-    signals_seen: usize,
-    /// Time of -T.
-    deadline: Option<u64>,
+    ending: Ending,
     watch: Watch<'s>,
-    /// When the script's rewriting ends, by the clock of [`gate::now`]; `None`: it does not, or that has been told.
-    expires: Option<u64>,
+    expiry: Expiry,
     /// From when on the command may begin; `None`: it has, or not yet.
     command_due: Option<u64>,
     /// What is typed goes to the script.
     input: Option<Input>,
-    exit: Exit,
-    /// The first call that failed.
-    failure: Option<Error>,
 }
 
 impl Session<'_> {
@@ -261,7 +244,7 @@ impl Session<'_> {
         }
         loop {
             self.advance();
-            if self.leave_wanted && self.phase == Phase::Running && !self.stop_wanted {
+            if self.ending.leave && self.phase == Phase::Running && !self.ending.stop {
                 return self.leave();
             }
             let is_empty = !self.leaves_records() && self.read_records();
@@ -277,7 +260,7 @@ impl Session<'_> {
             }
             self.begin_command();
             // What was just read may have asked for the end: nothing more may come to wake us.
-            if !((self.stop_wanted || self.leave_wanted) && self.phase == Phase::Running) {
+            if !((self.ending.stop || self.ending.leave) && self.phase == Phase::Running) {
                 // In a ring that is read to its end after all is disarmed nothing comes any more.
                 let over = is_empty && matches!(self.phase, Phase::Emptying | Phase::Draining);
                 self.wait(!over)?;
@@ -290,15 +273,12 @@ impl Session<'_> {
             self.flush()?;
         }
         self.output.commands.finish();
-        match self.failure.take() {
-            Some(error) => Err(error),
-            None => Ok(End { exit: self.exit, left: false }),
-        }
+        Ok(End { exit: self.ending.result()?, left: false })
     }
 
     /// Whoever attaches reads all of a session that is left as soon as it has begun, from the first record on.
     fn leaves_records(&self) -> bool {
-        self.leave_wanted && self.phase == Phase::Starting && !self.stop_wanted
+        self.ending.leave && self.phase == Phase::Starting && !self.ending.stop
     }
 
     /// The session goes on without us. What has been read is written, the rest stays in the rings.
@@ -309,14 +289,14 @@ impl Session<'_> {
         self.output.sinks.message(&line);
         self.flush()?;
         self.output.commands.finish();
-        Ok(End { exit: self.exit, left: true })
+        Ok(End { exit: self.ending.exit, left: true })
     }
 
     /// What follows from a call that has returned, and from the wish to stop.
     fn advance(&mut self) {
         if let Some(result) = self.calls.take_result() {
             if let Err(error) = result {
-                self.fail(error);
+                self.ending.fail(error);
             }
             match self.phase {
                 Phase::Starting => self.begin(),
@@ -324,11 +304,11 @@ impl Session<'_> {
                 _ => self.phase = Phase::Draining,
             }
         }
-        if self.stop_wanted && self.phase == Phase::Starting && self.arming.is_to_be_cancelled() {
+        if self.ending.stop && self.phase == Phase::Starting && self.arming.is_to_be_cancelled() {
             // A module of before knows no such call: it arms all, as it did. Nor does one that has just armed all mind.
             let _ = self.subject.device.cancel();
         }
-        if self.stop_wanted && self.phase == Phase::Running {
+        if self.ending.stop && self.phase == Phase::Running {
             self.phase = Phase::Quieting;
             self.arming = Arming::new(clock::now());
             // What a module that comes is being armed with.
@@ -341,7 +321,7 @@ impl Session<'_> {
     /// SPILE_START has returned.
     fn begin(&mut self) {
         self.phase = Phase::Running;
-        if self.failure.is_some() {
+        if self.ending.has_failed() {
             return;
         }
         let target = &self.subject.description.meta.title;
@@ -359,37 +339,32 @@ impl Session<'_> {
         );
         // What begin probes printed is written before the command prints.
         self.command_due = Some(clock::now().saturating_add(merge::HOLD_BACK));
-        self.deadline = self.options.timeout.map(|timeout| clock::now().saturating_add(timeout));
+        self.ending.set_deadline(self.options.timeout.map(|timeout| clock::now().saturating_add(timeout)));
     }
 
     /// The command of -c, when its time has come. Effect exit() in a begin probe there is nothing to watch it with.
     fn begin_command(&mut self) {
         if self.command_due.is_some_and(|due| self.reading.is_read_up_to(due))
             && self.output.sinks.is_empty()
-            && !self.stop_wanted
+            && !self.ending.stop
         {
             self.command_due = None;
             self.target.begin();
         }
     }
 
-    fn fail(&mut self, error: Error) {
-        self.failure.get_or_insert(error);
-        self.stop_wanted = true;
-    }
-
-    /// Reads and tells what is old enough; true when the rings are empty.
+    /// Reads and dispatches what is old enough; true when the rings are empty.
     fn read_records(&mut self) -> bool {
         // No handler runs that could still write something older.
         let all = matches!(self.phase, Phase::Emptying | Phase::Draining);
         let found = self.reading.read(all, &mut self.output);
         if found.failed {
-            self.exit = Exit::Failed;
+            self.ending.exit = Exit::Failed;
         }
         if found.gate {
-            self.expires = expiry(self.subject.device).or(self.expires);
+            self.expiry.update(self.subject.device);
         }
-        self.stop_wanted |= found.stop;
+        self.ending.stop |= found.stop;
         // At the end losses are told anyway.
         if self.phase != Phase::Draining
             && let Some(text) = self.reading.new_losses()
@@ -407,7 +382,7 @@ impl Session<'_> {
     }
 
     fn look_at_output(&mut self) {
-        let goes_on = self.options.keep && self.phase == Phase::Running && !self.stop_wanted;
+        let goes_on = self.options.keep && self.phase == Phase::Running && !self.ending.stop;
         match self.output.take_end() {
             None => return,
             // What has not been written is still in the rings.
@@ -419,8 +394,8 @@ impl Session<'_> {
                 let line =
                     format!("ERROR: {why}; the session goes on without a reader (spilerun -A {})", self.subject.name);
                 self.output.sinks.message(&line);
-                self.exit = Exit::Output;
-                self.leave_wanted = true;
+                self.ending.exit = Exit::Output;
+                self.ending.leave = true;
                 return;
             }
             // As with any program in a pipe: its reader has seen enough.
@@ -428,10 +403,10 @@ impl Session<'_> {
             Some(Ended::Failed(error)) => {
                 let line = format!("ERROR: the output cannot be written: {error}; the script is ended");
                 self.output.sinks.message(&line);
-                self.exit = Exit::Output;
+                self.ending.exit = Exit::Output;
             }
         }
-        self.stop_wanted = true;
+        self.ending.stop = true;
     }
 
     /// Until something happens. `expects_records`: some may come.
@@ -443,7 +418,7 @@ impl Session<'_> {
         let mut device_events = PollFlags::empty();
         // What is read and not yet written is still in the rings: it is no news.
         device_events.set(PollFlags::POLLIN, wants_records && !self.reading.looks_by_time());
-        device_events.set(PollFlags::POLLPRI, !self.stop_wanted);
+        device_events.set(PollFlags::POLLPRI, !self.ending.stop);
 
         let mut descriptors = vec![
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
@@ -452,7 +427,7 @@ impl Session<'_> {
         let fixed = descriptors.len();
         descriptors.extend(self.output.sinks.descriptors().map(|(descriptor, events)| PollFd::new(descriptor, events)));
         let sinks_end = descriptors.len();
-        if !self.stop_wanted
+        if !self.ending.stop
             && let Some(ended) = self.target.ended()
         {
             descriptors.push(PollFd::new(ended, PollFlags::POLLIN));
@@ -480,15 +455,15 @@ impl Session<'_> {
         let target_ended = found_in(sinks_end..target_at).iter().any(|events| !events.is_empty());
         if found_in(target_at..target_end).iter().any(|events| !events.is_empty()) {
             self.root = None;
-            self.stop_wanted = true;
+            self.ending.stop = true;
             self.output.sinks.message("ERROR: the part with root's rights has been killed; the script is ended");
-            self.exit = Exit::Failed;
+            self.ending.exit = Exit::Failed;
         }
         if target_ended && let Some(status) = self.target.status() {
             self.target_ended(status);
         }
-        let is_late = self.deadline.is_some_and(|deadline| clock::now() >= deadline);
-        self.stop_wanted |= is_stopping || target_ended || is_late;
+        self.ending.stop |= is_stopping || target_ended;
+        self.ending.check_deadline(clock::now());
         self.look_at_expiry();
         self.look_at_watch();
         self.look_at_arming();
@@ -501,7 +476,7 @@ impl Session<'_> {
     /// Whether probes are being armed that one waits for; or disarmed: false.
     fn tells_arming(&self) -> Option<bool> {
         match self.phase {
-            Phase::Starting if !self.stop_wanted => Some(true),
+            Phase::Starting if !self.ending.stop => Some(true),
             Phase::Quieting => Some(false),
             _ => None,
         }
@@ -532,29 +507,23 @@ impl Session<'_> {
     }
 
     fn look_at_expiry(&mut self) {
-        if self.expires.is_some_and(|expires| gate::now() >= expires) {
-            // It may have been given more time meanwhile.
-            let now = self.subject.device.gate().map_or(0, |state| state.gate.expires);
-            self.expires = Some(now).filter(|expires| *expires > gate::now());
-            if now > 0 && self.expires.is_none() {
-                let line = format!("REWRITE: {} has expired: nothing is rewritten any more", self.subject.name);
-                self.output.sinks.message(&line);
-            }
+        if self.expiry.check(self.subject.device) {
+            let line = format!("REWRITE: {} has expired: nothing is rewritten any more", self.subject.name);
+            self.output.sinks.message(&line);
         }
     }
 
     fn poll_timeout(&self, wants_records: bool) -> PollTimeout {
         let now = clock::now();
-        let until_deadline = self.deadline.filter(|_| !self.stop_wanted).map(|deadline| deadline.saturating_sub(now));
+        let until_deadline = self.ending.until_deadline(now);
         // Without room for their text nobody waits for records.
         let until_due = (self.reading.looks_by_time() && wants_records).then(|| self.reading.until_next_look());
         let until_command = self
             .command_due
-            .filter(|_| !self.stop_wanted && self.output.sinks.is_empty())
+            .filter(|_| !self.ending.stop && self.output.sinks.is_empty())
             .map(|due| due.saturating_sub(now));
         let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
-        // Somebody may set the clock meanwhile.
-        let until_expiry = self.expires.map(|expires| expires.saturating_sub(gate::now()).min(EXPIRY_INTERVAL));
+        let until_expiry = self.expiry.until_check();
         let until_told = self.tells_arming().map(|_| self.arming.until_next(now));
         let least = [until_deadline, until_due, until_command, until_expiry, until_watch, until_told]
             .into_iter()
@@ -567,13 +536,12 @@ impl Session<'_> {
 
     fn look_at_signals(&mut self) {
         let received = self.signals.read();
-        self.signals_seen += received.stops;
-        self.stop_wanted |= self.signals_seen > 0;
-        self.leave_wanted |= received.detach;
+        let is_impatient = self.ending.count_signals(received.stops);
+        self.ending.leave |= received.detach;
         if received.rotate {
             self.output.sinks.rotate();
         }
-        if self.signals_seen > 1 && self.output.sinks.give_up() {
+        if is_impatient && self.output.sinks.give_up() {
             self.output.sinks.message("NOTICE: interrupted twice: what was not yet written is dropped");
         }
         if !received.child {
@@ -587,7 +555,7 @@ impl Session<'_> {
 
     /// What the end of the command of -c means.
     fn target_ended(&mut self, status: Status) {
-        self.stop_wanted = true;
+        self.ending.stop = true;
         match status {
             Status::Exited(0) => return,
             Status::Exited(status) => self.warn(&format!("Child process exited with status {status}")),
@@ -595,7 +563,7 @@ impl Session<'_> {
                 self.warn(&format!("Child process exited with signal {} ({})", signal as i32, signal.as_str()))
             }
         }
-        self.exit = Exit::Failed;
+        self.ending.exit = Exit::Failed;
     }
 
     fn warn(&mut self, text: &str) {
@@ -627,12 +595,12 @@ impl Session<'_> {
         match self.subject.device.info() {
             Ok(info) if info.errors > 0 || info.skipped > 0 => {
                 self.warn(&format!("Number of errors: {}, skipped probes: {}", info.errors, info.skipped));
-                if info.errors > 0 && self.exit == Exit::Success {
-                    self.exit = Exit::Failed;
+                if info.errors > 0 && self.ending.exit == Exit::Success {
+                    self.ending.exit = Exit::Failed;
                 }
             }
             Ok(_) => {}
-            Err(error) => self.fail(error),
+            Err(error) => self.ending.fail(error),
         }
         self.tell_rewrites();
         if let Err(error) = self.watch.write_metrics() {
@@ -656,7 +624,7 @@ impl Session<'_> {
             (0..probes.len()).map(|index| self.subject.device.counters(index as u32)).collect();
         let counters = match counters {
             Ok(counters) => counters,
-            Err(error) => return self.fail(error),
+            Err(error) => return self.ending.fail(error),
         };
         if self.options.verbose {
             for (probe, counters) in probes.iter().zip(&counters) {
@@ -677,8 +645,8 @@ impl Session<'_> {
     fn flush(&mut self) -> Result<(), Error> {
         self.phase = Phase::Draining;
         self.reading.hold_back_nothing();
-        self.deadline = None;
-        self.stop_wanted = true;
+        self.ending.set_deadline(None);
+        self.ending.stop = true;
         loop {
             self.write();
             if self.output.sinks.is_empty() {

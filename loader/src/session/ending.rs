@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Whether and why a session ends, and with which status.
+
+use crate::error::{Error, Exit};
+
+/// Requests to end the session or to leave it, and its result.
+pub struct Ending {
+    /// The session is to be stopped.
+    pub stop: bool,
+    /// The session is to go on without this process.
+    pub leave: bool,
+    /// The exit status, if nothing fails.
+    pub exit: Exit,
+    /// The first call that failed.
+    failure: Option<Error>,
+    /// Signals that end the session, received so far.
+    signals: usize,
+    /// Time of `-T`, in nanoseconds of [`crate::host::clock`].
+    deadline: Option<u64>,
+}
+
+impl Ending {
+    /// Of a session that has begun.
+    pub fn new(stop: bool, leave: bool) -> Ending {
+        Ending { stop, leave, exit: Exit::Success, failure: None, signals: 0, deadline: None }
+    }
+
+    /// A call failed: the session stops, and ends with the first such error.
+    pub fn fail(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+        self.stop = true;
+    }
+
+    /// Whether a call failed.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// So many signals to stop were received; true from the second one on.
+    pub fn count_signals(&mut self, count: usize) -> bool {
+        self.signals += count;
+        self.stop |= self.signals > 0;
+        self.signals > 1
+    }
+
+    /// The session stops at this time at the latest, in nanoseconds; `None`: there is no such time.
+    pub fn set_deadline(&mut self, deadline: Option<u64>) {
+        self.deadline = deadline;
+    }
+
+    /// Stops the session if its deadline has come.
+    pub fn check_deadline(&mut self, now: u64) {
+        self.stop |= self.deadline.is_some_and(|deadline| now >= deadline);
+    }
+
+    /// Nanoseconds until the deadline; `None` without one, and when the session stops anyway.
+    pub fn until_deadline(&self, now: u64) -> Option<u64> {
+        self.deadline.filter(|_| !self.stop).map(|deadline| deadline.saturating_sub(now))
+    }
+
+    /// The exit status, or the first error.
+    pub fn result(&mut self) -> Result<Exit, Error> {
+        self.failure.take().map_or(Ok(self.exit), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_failure_is_the_result() {
+        let mut ending = Ending::new(false, false);
+        ending.fail(Error::Locked);
+        ending.fail(Error::NoCapability);
+        assert!(ending.stop && ending.has_failed());
+        assert!(matches!(ending.result(), Err(Error::Locked)));
+    }
+
+    #[test]
+    fn a_second_signal_is_impatience() {
+        let mut ending = Ending::new(false, false);
+        assert!(!ending.count_signals(0) && !ending.stop);
+        assert!(!ending.count_signals(1) && ending.stop);
+        assert!(ending.count_signals(1));
+    }
+
+    #[test]
+    fn a_deadline_stops_the_session() {
+        let mut ending = Ending::new(false, false);
+        assert_eq!(ending.until_deadline(3), None);
+        ending.set_deadline(Some(10));
+        assert_eq!(ending.until_deadline(3), Some(7));
+        ending.check_deadline(9);
+        assert!(!ending.stop);
+        ending.check_deadline(10);
+        assert!(ending.stop && ending.until_deadline(10).is_none());
+    }
+}
