@@ -16,6 +16,7 @@ pub mod expiry;
 pub mod reading;
 pub mod signals;
 pub mod starter;
+pub mod summary;
 pub mod system;
 pub mod watch;
 
@@ -23,7 +24,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use spile_abi::device::{Counters, Gate, Info, SETUP_TIMED, Setup, State};
+use spile_abi::device::{Gate, Info, SETUP_TIMED, Setup, State};
 
 use crate::error::{Error, Exit};
 use crate::host::clock;
@@ -31,14 +32,11 @@ use crate::host::input::Input;
 use crate::host::notify;
 use crate::module::device::Device;
 use crate::module::file::Description;
-use crate::module::gate;
 use crate::module::setting::{self, Value};
 use crate::options::Options;
 use crate::output::{Ended, Sinks};
 use crate::records::merge;
 use crate::records::record::Reader;
-use crate::report;
-use crate::report::account::{self, Form};
 use crate::report::budget;
 use crate::report::exporter::Exporter;
 use crate::report::status;
@@ -59,7 +57,7 @@ const NS_PER_MS: u64 = 1_000_000;
 
 /// The module whose session it is.
 pub struct Subject<'s> {
-    /// The module's.
+    /// Name of the module.
     pub name: &'s str,
     /// Open for the whole session.
     pub device: &'s Device,
@@ -67,17 +65,17 @@ pub struct Subject<'s> {
     pub description: &'s Description,
     /// Values for globals; none for a session that runs already.
     pub settings: &'s [(u32, Value)],
-    /// What the script may write; `None`: all.
+    /// Restricts what the script writes; `None`: all is written.
     pub gate: Option<Gate>,
     /// The session runs already, and nobody reads it.
     pub attached: bool,
-    /// What starts commands, if that is another process.
+    /// Starts commands, if another process does that.
     pub starter: Option<&'s Arc<Starter>>,
-    /// Says when the root part is gone, without which the session ends.
+    /// Reports POLLHUP when the part with root's rights is gone, without which the session ends.
     pub root: Option<BorrowedFd<'s>>,
 }
 
-/// How it ended.
+/// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// The status to end with.
@@ -129,7 +127,7 @@ pub fn run(
     let info = device.info()?;
     let reader = Reader::new(&description.meta, &description.formats, Some(device));
     let mut reading = Reading::new(device, &info, reader, options)?;
-    // Behind the settings, which it tells of.
+    // After the settings: its flags say whether there were any.
     let owner = device.owner()?;
     let is_ours = !subject.attached || owner.uid == nix::unistd::geteuid().as_raw();
     let mut sinks = sinks;
@@ -171,7 +169,7 @@ pub fn run(
             scope.spawn(move || exporter.serve(over, text));
         }
         let reading = scope.spawn(move || session.run());
-        // From here on: the thread that reads is to be woken by them, also while a call arms thousands of probes.
+        // From here on: signals are to wake the thread that reads, also while a call arms thousands of probes.
         let blocked = BlockedSignals::new();
         caller.serve(device);
         drop(blocked);
@@ -221,16 +219,16 @@ struct Session<'s> {
     ending: Ending,
     watch: Watch<'s>,
     expiry: Expiry,
-    /// From when on the command may begin; `None`: it has, or not yet.
+    /// Time from which on the command may begin; `None`: it has begun, or the probes are not armed.
     command_due: Option<u64>,
-    /// What is typed goes to the script.
+    /// Passes what is typed to the script.
     input: Option<Input>,
 }
 
 impl Session<'_> {
     fn run(&mut self) -> Result<End, Error> {
         if self.options.verbose {
-            self.tell_beginning();
+            summary::beginning(self.subject, &self.info, self.reading.count(), &mut self.output);
         }
         if self.reading.repeated() > 0 {
             self.warn(&format!(
@@ -266,7 +264,7 @@ impl Session<'_> {
                 self.wait(!over)?;
             }
         }
-        self.tell_end();
+        self.summarize();
         self.flush()?;
         if self.output.sinks.dropped() > 0 {
             self.warn(&format!("{} lines that the script printed could not be written", self.output.sinks.dropped()));
@@ -292,7 +290,7 @@ impl Session<'_> {
         Ok(End { exit: self.ending.exit, left: true })
     }
 
-    /// What follows from a call that has returned, and from the wish to stop.
+    /// Goes to the next phase when a call has returned, or when the session is to stop.
     fn advance(&mut self) {
         if let Some(result) = self.calls.take_result() {
             if let Err(error) = result {
@@ -305,13 +303,13 @@ impl Session<'_> {
             }
         }
         if self.ending.stop && self.phase == Phase::Starting && self.arming.is_to_be_cancelled() {
-            // A module of before knows no such call: it arms all, as it did. Nor does one that has just armed all mind.
+            // Modules of older versions have no such call, and arm all probes. One that has just armed them all ignores it.
             let _ = self.subject.device.cancel();
         }
         if self.ending.stop && self.phase == Phase::Running {
             self.phase = Phase::Quieting;
             self.arming = Arming::new(clock::now());
-            // What a module that comes is being armed with.
+            // A kernel module that is being loaded may have its probes armed: that ends, too.
             let _ = self.subject.device.cancel();
             notify::send(&["STOPPING=1"]);
             self.calls.make(Device::quiet);
@@ -342,7 +340,7 @@ impl Session<'_> {
         self.ending.set_deadline(self.options.timeout.map(|timeout| clock::now().saturating_add(timeout)));
     }
 
-    /// The command of -c, when its time has come. Effect exit() in a begin probe there is nothing to watch it with.
+    /// The command of -c, when its time has come. After exit() in a begin probe there is nothing for it to be watched with.
     fn begin_command(&mut self) {
         if self.command_due.is_some_and(|due| self.reading.is_read_up_to(due))
             && self.output.sinks.is_empty()
@@ -365,7 +363,7 @@ impl Session<'_> {
             self.expiry.update(self.subject.device);
         }
         self.ending.stop |= found.stop;
-        // At the end losses are told anyway.
+        // At the end losses are reported anyway.
         if self.phase != Phase::Draining
             && let Some(text) = self.reading.new_losses()
         {
@@ -374,7 +372,7 @@ impl Session<'_> {
         found.is_empty
     }
 
-    /// What descriptors take, and what follows from it.
+    /// Writes what the descriptors take, gives back its room in the rings, and looks whether the output has ended.
     fn write(&mut self) {
         self.output.sinks.write();
         self.reading.release(&self.output.sinks);
@@ -409,14 +407,14 @@ impl Session<'_> {
         self.ending.stop = true;
     }
 
-    /// Until something happens. `expects_records`: some may come.
+    /// Waits until something happens, and handles it. `expects_records`: some may come.
     fn wait(&mut self, expects_records: bool) -> Result<(), Error> {
         let wants_records = expects_records && !self.output.sinks.is_full() && !self.leaves_records();
         if wants_records {
             self.reading.announce_waiting();
         }
         let mut device_events = PollFlags::empty();
-        // What is read and not yet written is still in the rings: it is no news.
+        // What is read and not yet written is still in the rings, and would wake at once.
         device_events.set(PollFlags::POLLIN, wants_records && !self.reading.looks_by_time());
         device_events.set(PollFlags::POLLPRI, !self.ending.stop);
 
@@ -433,10 +431,10 @@ impl Session<'_> {
             descriptors.push(PollFd::new(ended, PollFlags::POLLIN));
         }
         let target_at = descriptors.len();
-        // It says POLLHUP at its end, and nothing else.
+        // It reports POLLHUP at its end, and nothing else.
         descriptors.extend(self.root.map(|root| PollFd::new(root, PollFlags::empty())));
         let target_end = descriptors.len();
-        // Of a session that is stopped it says POLLHUP, asked or not.
+        // When the session is stopped it reports POLLHUP, requested or not.
         if !device_events.is_empty()
             && let Some(events) = self.subject.device.events()
         {
@@ -473,8 +471,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Whether probes are being armed that one waits for; or disarmed: false.
-    fn tells_arming(&self) -> Option<bool> {
+    /// Which progress messages are due: true of arming, false of disarming; `None` of neither.
+    fn reports_arming(&self) -> Option<bool> {
         match self.phase {
             Phase::Starting if !self.ending.stop => Some(true),
             Phase::Quieting => Some(false),
@@ -483,7 +481,7 @@ impl Session<'_> {
     }
 
     fn look_at_arming(&mut self) {
-        let Some(arms) = self.tells_arming().filter(|_| self.arming.is_due(clock::now())) else { return };
+        let Some(arms) = self.reports_arming().filter(|_| self.arming.is_due(clock::now())) else { return };
         let (armed, probes) = self.subject.device.info().map_or((0, 0), |info| (info.armed, info.probes));
         if let Some(text) = self.arming.text(clock::now(), armed, probes, arms) {
             self.output.sinks.message(&format!("NOTICE: {text}"));
@@ -524,8 +522,8 @@ impl Session<'_> {
             .map(|due| due.saturating_sub(now));
         let until_watch = Some(()).filter(|()| self.phase == Phase::Running).and_then(|()| self.watch.until_next(now));
         let until_expiry = self.expiry.until_check();
-        let until_told = self.tells_arming().map(|_| self.arming.until_next(now));
-        let least = [until_deadline, until_due, until_command, until_expiry, until_watch, until_told]
+        let until_report = self.reports_arming().map(|_| self.arming.until_next(now));
+        let least = [until_deadline, until_due, until_command, until_expiry, until_watch, until_report]
             .into_iter()
             .flatten()
             .min();
@@ -570,21 +568,8 @@ impl Session<'_> {
         self.output.warn(text);
     }
 
-    fn tell_beginning(&mut self) {
-        let meta = &self.subject.description.meta;
-        let guru = if meta.guru { ", guru mode" } else { "" };
-        let (sites, rings, size) = (meta.probes.len(), self.reading.count(), self.info.ring_bytes >> 10);
-        let line = format!(
-            "NOTICE: {} ({}{guru}) loaded: {sites} probes, {rings} buffers of {size} KB, {} KB in all",
-            meta.name,
-            meta.title,
-            self.info.memory_bytes >> 10
-        );
-        self.output.sinks.message(&line);
-    }
-
-    /// Everything has been read: the account.
-    fn tell_end(&mut self) {
+    /// Everything has been read: losses, errors and counts.
+    fn summarize(&mut self) {
         let losses = self.reading.losses();
         if losses.records() > 0 {
             self.warn(&losses.text(self.info.ring_bytes, true));
@@ -592,52 +577,13 @@ impl Session<'_> {
         if let Some(line) = self.output.repeated_warnings() {
             self.warn(&line);
         }
-        match self.subject.device.info() {
-            Ok(info) if info.errors > 0 || info.skipped > 0 => {
-                self.warn(&format!("Number of errors: {}, skipped probes: {}", info.errors, info.skipped));
-                if info.errors > 0 && self.ending.exit == Exit::Success {
-                    self.ending.exit = Exit::Failed;
-                }
-            }
-            Ok(_) => {}
-            Err(error) => self.ending.fail(error),
-        }
-        self.tell_rewrites();
+        summary::errors(self.subject, &mut self.output, &mut self.ending);
+        summary::rewrites(self.subject, self.options, &mut self.output);
         if let Err(error) = self.watch.write_metrics() {
             self.warn(&error.to_string());
         }
-        self.tell_probes();
-    }
-
-    /// What became of what the script wanted to write, if anything was held back or is asked for.
-    fn tell_rewrites(&mut self) {
-        let Ok(state) = self.subject.device.gate() else { return };
-        if state.counts.iter().any(|count| *count > 0) && (state.gate != Gate::default() || self.options.verbose) {
-            self.output.sinks.message(&format!("REWRITE: {} in all: {}", self.subject.name, gate::counts(&state)));
-        }
-    }
-
-    fn tell_probes(&mut self) {
-        let description = self.subject.description;
-        let probes = &description.meta.probes;
-        let counters: Result<Vec<Counters>, Error> =
-            (0..probes.len()).map(|index| self.subject.device.counters(index as u32)).collect();
-        let counters = match counters {
-            Ok(counters) => counters,
-            Err(error) => return self.ending.fail(error),
-        };
-        if self.options.verbose {
-            for (probe, counters) in probes.iter().zip(&counters) {
-                self.output.sinks.message(&format!("NOTICE: {}", report::account(probe, counters)));
-            }
-        }
-        if let Some(line) = account::missed(&counters) {
-            self.warn(&line);
-        }
-        match self.options.stats {
-            None => {}
-            Some(Form::Json) => self.output.sinks.message(&account::json(probes, &counters)),
-            Some(Form::Table) => self.output.sinks.table(&account::table(probes, &counters)),
+        if let Err(error) = summary::probes(self.subject, self.options, &mut self.output) {
+            self.ending.fail(error);
         }
     }
 

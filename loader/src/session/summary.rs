@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Messages about a whole session: the module and its buffers at the beginning, counts of events at the end.
+
+use spile_abi::device::{Counters, Gate, Info};
+
+use crate::error::{Error, Exit};
+use crate::module::gate;
+use crate::options::Options;
+use crate::report;
+use crate::report::account::{self, Form};
+use crate::session::Subject;
+use crate::session::dispatch::Dispatcher;
+use crate::session::ending::Ending;
+
+/// The module and its buffers (`-v`). `rings`: their number.
+pub fn beginning(subject: &Subject<'_>, info: &Info, rings: usize, output: &mut Dispatcher) {
+    let meta = &subject.description.meta;
+    let guru = if meta.guru { ", guru mode" } else { "" };
+    let (sites, size) = (meta.probes.len(), info.ring_bytes >> 10);
+    let line = format!(
+        "NOTICE: {} ({}{guru}) loaded: {sites} probes, {rings} buffers of {size} KB, {} KB in all",
+        meta.name,
+        meta.title,
+        info.memory_bytes >> 10
+    );
+    output.sinks.message(&line);
+}
+
+/// Run-time errors and skipped probes. An error makes the session fail.
+pub fn errors(subject: &Subject<'_>, output: &mut Dispatcher, ending: &mut Ending) {
+    match subject.device.info() {
+        Ok(info) if info.errors > 0 || info.skipped > 0 => {
+            output.warn(&format!("Number of errors: {}, skipped probes: {}", info.errors, info.skipped));
+            if info.errors > 0 && ending.exit == Exit::Success {
+                ending.exit = Exit::Failed;
+            }
+        }
+        Ok(_) => {}
+        Err(error) => ending.fail(error),
+    }
+}
+
+/// What the script wrote or wanted to write, if its writes were restricted, or with `-v`.
+pub fn rewrites(subject: &Subject<'_>, options: &Options, output: &mut Dispatcher) {
+    let Ok(state) = subject.device.gate() else { return };
+    if state.counts.iter().any(|count| *count > 0) && (state.gate != Gate::default() || options.verbose) {
+        output.sinks.message(&format!("REWRITE: {} in all: {}", subject.name, gate::counts(&state)));
+    }
+}
+
+/// The hits of the probes: missed ones, all of each probe (`-v`), and the table of `--stats`.
+pub fn probes(subject: &Subject<'_>, options: &Options, output: &mut Dispatcher) -> Result<(), Error> {
+    let probes = &subject.description.meta.probes;
+    let counters: Result<Vec<Counters>, Error> =
+        (0..probes.len()).map(|index| subject.device.counters(index as u32)).collect();
+    let counters = counters?;
+    if options.verbose {
+        for (probe, counters) in probes.iter().zip(&counters) {
+            output.sinks.message(&format!("NOTICE: {}", report::account(probe, counters)));
+        }
+    }
+    if let Some(line) = account::missed(&counters) {
+        output.warn(&line);
+    }
+    match options.stats {
+        None => {}
+        Some(Form::Json) => output.sinks.message(&account::json(probes, &counters)),
+        Some(Form::Table) => output.sinks.table(&account::table(probes, &counters)),
+    }
+    Ok(())
+}
