@@ -268,7 +268,7 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
     finish(loaded, result)
 }
 
-/// `-A`: goes on with a session that nobody reads. What its records mean the module says itself.
+/// `-A`: goes on with a session that nobody reads. The module itself has the description of its records.
 fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error> {
     let waiting = match background(options)? {
         Ok(waiting) => waiting,

@@ -455,7 +455,7 @@ impl Options {
         }
     }
 
-    /// `arguments` begin with the program's name. The error prints itself: it is a mistake, or what -h and -V tell.
+    /// `arguments` begin with the program's name. The error prints itself: it is a mistake, or the text of -h and -V.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, clap::Error> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         if let Some(task) = parse_action(&arguments)? {
@@ -581,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn manual_and_documentation_tell_every_option() {
+    fn manual_and_documentation_have_every_option() {
         let manual = include_str!("../system/spilerun.8").replace('\\', "");
         let page = include_str!("../../docs/spilerun.md");
         for argument in Arguments::command().get_arguments().filter(|argument| !argument.is_positional()) {

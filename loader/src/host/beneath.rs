@@ -21,7 +21,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 /// Somebody renames directories meanwhile, and the kernel wants to be asked again.
 const TRIES: usize = 64;
 
-/// A directory with a system. Paths are given with it in front, as they are told.
+/// A directory with a system. Paths are given with it in front, as messages show them.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'r> {
     root: &'r Path,

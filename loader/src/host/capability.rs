@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_masks_are_those_that_proc_tells() {
+    fn own_masks_are_those_of_proc() {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let mask = |key: &str| {
             u64::from_str_radix(status.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim(), 16).unwrap()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A way between two processes of ours, or two parts of one, that nobody comes in by.
+//! A connection between two of the loader's processes, or two parts of one, that no other process can open.
 //!
 //! Not a pipe: `/proc/self/fd/N` opens a pipe anew for whoever may write to it by name, and the caller of a set-uid spilerun gives
 //! names (`-o`). A socket cannot be opened by a name (ENXIO).

@@ -11,4 +11,5 @@ pub mod input;
 pub mod kernel;
 pub mod notify;
 pub mod places;
+pub mod search;
 pub mod stderr;

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_of_sockets_are_told() {
+    fn both_kinds_of_sockets_are_notified() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notify");
         let name = format!("spilerun-test-{}", std::process::id());

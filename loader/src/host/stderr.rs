@@ -6,12 +6,12 @@ use std::io::Write;
 
 use spile_abi::escape;
 
-/// A line to standard error, outside of a session, with what came from outside in it escaped. A closed one is no error.
+/// Writes a line to standard error, outside of a session, with control characters escaped. A closed one is no error.
 pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escape::line(line));
 }
 
-/// A mistake of ours is told in one line, and no environment variable (RUST_BACKTRACE) has files looked at for more.
+/// A panic prints one line, and no environment variable (RUST_BACKTRACE) has files looked at for more.
 pub fn say_panics_briefly() {
     std::panic::set_hook(Box::new(|panic| say(&format!("ERROR: a mistake in spilerun: {panic}"))));
 }

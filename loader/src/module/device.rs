@@ -115,7 +115,7 @@ impl Device {
         Ok(info)
     }
 
-    /// Whose session it is. The module of an earlier version does not say: [`UNKNOWN`], who is nobody.
+    /// Whose session it is. Modules of earlier versions do not report it: [`UNKNOWN`], which is no user.
     pub fn owner(&self) -> Result<Owner, Error> {
         let mut owner = Owner::default();
         match self.call(device::OWNER, &mut owner, "asking") {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_is_not_there_is_told() {
+    fn a_module_that_is_not_there_is_an_error() {
         assert!(matches!(Device::open("no_such_module"), Err(Error::Node { .. })));
     }
 }

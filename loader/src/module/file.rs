@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The module's file: where it is, and what its section `.spile.meta` says.
+//! The module's file: where it is, and its section `.spile.meta`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::host::kernel::{MAX_NAME, is_module_name, is_release, running_release};
 use spile_abi::escape;
 
-/// What a module says of itself.
+/// The description that a module carries.
 #[derive(Debug, PartialEq)]
 pub struct Description {
     /// All but the formats of prints.
@@ -266,7 +266,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_missing_name_tells_where_it_was_looked_for() {
+    fn a_missing_name_lists_where_it_was_looked_for() {
         let error = File::find(Path::new("no_such_script")).unwrap_err();
         assert!(error.to_string().contains("/spile/no_such_script.ko, /lib/modules/"), "{error}");
         assert!(matches!(File::find(Path::new("./no_such_script.ko")), Err(Error::Unreadable { .. })));

@@ -52,7 +52,7 @@ impl GateOptions {
         *self == GateOptions::default()
     }
 
-    /// For the module. The error says which scope cannot be.
+    /// The gate for the module. The error is the message about a scope that is not possible.
     pub fn gate(&self) -> Result<Gate, String> {
         let mut gate = Gate {
             mode: if self.dry_run { OBSERVE } else { ENFORCE },

@@ -320,7 +320,7 @@ pub fn is_ours(name: &str) -> bool {
     candidates().iter().any(|candidate| candidate == name)
 }
 
-/// Removes the modules that killed loaders have left; what is to be said of it. What cannot be removed stays, and is told with
+/// Removes the modules that killed loaders have left; the messages about it. What cannot be removed stays, and is reported with
 /// `verbose`.
 pub fn remove_leftovers(lock: &Lock, verbose: bool) -> Vec<String> {
     if !lock.is_held() {
@@ -355,7 +355,7 @@ pub(crate) fn remove_idle(name: &str) -> bool {
     false
 }
 
-/// `-d NAME`; `*` removes every leftover. `own`: only a session of this user. What is to be said of it.
+/// `-d NAME`; `*` removes every leftover. `own`: only a session of this user. The messages about it.
 pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<Vec<String>, Error> {
     let lock = Lock::take();
     if name == "*" {

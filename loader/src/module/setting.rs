@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `GLOBAL=VALUE`: what users give for the script's globals, checked against what the module says of them.
+//! `GLOBAL=VALUE`: values for the script's globals, checked against the module's description of them.
 
 use spile_abi::device::{SET_BYTES, Set};
 use spile_abi::meta::{Setting, parse_number};

@@ -2,7 +2,7 @@
 
 //! Where text goes: what the script prints to standard output or a file, all else to standard error.
 //!
-//! Nothing here waits: text is kept until a descriptor takes it, so that the poll loop goes on, sees signals, and stops
+//! Nothing here waits: text is buffered until a descriptor takes it, so that the poll loop goes on, sees signals, and stops
 //! the session even while a pipe is full. How much is waiting is the loop's to look at.
 
 pub mod progress;
@@ -238,7 +238,7 @@ pub struct Sinks {
     outs: Vec<Out>,
     /// Which of them is printed to.
     current: usize,
-    /// `None`: standard error is the same as standard output, and order is kept among them.
+    /// `None`: standard error is the same as standard output, and both keep one order.
     err: Option<Sink>,
     /// Of what the script prints only line ends and tabs are obeyed.
     escapes: bool,
@@ -333,7 +333,7 @@ impl Sinks {
         self.outs.iter_mut().map(|out| &mut out.sink).chain(&mut self.err)
     }
 
-    /// A line for standard error. What came from outside in it cannot end it, nor is it obeyed.
+    /// A line for standard error. Control characters in it are escaped.
     pub fn message(&mut self, line: &str) {
         self.push_message(&escape::line(line));
         self.push_message("\n");
@@ -356,7 +356,7 @@ impl Sinks {
         }
     }
 
-    /// Bytes that came so far, of each stream in the order of [`Sinks::written`].
+    /// Bytes pushed so far, of each stream in the order of [`Sinks::written`].
     pub fn pushed(&self) -> impl Iterator<Item = u64> {
         self.sinks().map(|sink| sink.pushed)
     }
@@ -427,7 +427,7 @@ impl Sinks {
         })
     }
 
-    /// To be told of what poll(2) found for each of [`Sinks::descriptors`], in their order: the reader may be gone before
+    /// To be called with what poll(2) found for each of [`Sinks::descriptors`], in their order: the reader may be gone before
     /// there is something to write.
     pub fn found(&mut self, found: &[PollFlags]) {
         let waited = self.sinks_mut().filter(|sink| sink.ended.is_none() && !sink.is_file);
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told() {
+    fn a_full_disk_is_reported() {
         let full = Path::new("/dev/full");
         let (_other, err) = pipe();
         let mut sinks = Sinks::new(fs::OpenOptions::new().write(true).open(full).unwrap().into(), err);

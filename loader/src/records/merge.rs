@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_ring_is_told_and_the_others_go_on() {
+    fn a_damaged_ring_is_reported_and_the_others_go_on() {
         let mut rings = [Fake::new(0, 1024), Fake::new(1, 1024)];
         rings[0].set_head(24);
         rings[1].write(1, b"");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a record says: text to print, a message for standard error, a command.
+//! Decodes records: text to print, a message for standard error, a command.
 
 use spile_abi::format::Piece;
 use spile_abi::meta::Meta;
@@ -80,7 +80,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// To be told before records are read, which are all from before: [`Ring::changes`].
+    /// To be called before reading records that were written before `changes` was read: [`Ring::changes`].
     pub fn changed(&mut self, changes: u64) {
         self.symbols.changed(changes);
     }

@@ -5,7 +5,7 @@
 //! What has been read stays the ring's until it has been written out ([`Ring::release`]): if this process is killed, the next
 //! one finds it there.
 //!
-//! Nothing in the ring is believed: a record that cannot be is an error, and reading goes on behind all that the ring
+//! Nothing in the ring is trusted: a record that cannot be is an error, and reading goes on behind all that the ring
 //! held. Bytes are copied out before they are looked at.
 
 use std::ptr::NonNull;
@@ -126,7 +126,7 @@ impl Ring {
         store(std::mem::offset_of!(RingHeader, out_bytes), out.bytes);
     }
 
-    /// What [`Ring::set_out`] has said last, perhaps that of another loader.
+    /// The value of the last [`Ring::set_out`], perhaps of another loader.
     pub fn out(&self) -> OutFile {
         let load = |offset| self.word(offset).load(Ordering::Relaxed);
         OutFile {

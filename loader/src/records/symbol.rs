@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Names of the kernel's addresses in records, as the module tells them ([`spile_abi::device::SYMBOL`]), and what prints make
+//! Names of the kernel's addresses in records, as the module reports them ([`spile_abi::device::SYMBOL`]), and what prints make
 //! of them: runtime-c/symbol.c is who answers, and remembers modules that have gone since the record was written.
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use spile_abi::record::{STACK_AT_PROBE, STACK_FULL, STACK_LINES, STACK_OF_USER, 
 use crate::records::payload::{Payload, Short};
 use crate::records::text::Text;
 
-/// Answers that are kept at the most: some megabytes.
+/// Number of answers in the cache at the most: some megabytes.
 const MOST_KNOWN: usize = 1 << 16;
 
 /// Who knows the kernel's symbols.
@@ -88,12 +88,12 @@ impl fmt::Debug for Symbols<'_> {
 }
 
 impl<'k> Symbols<'k> {
-    /// `None`: nobody is there to be asked, all addresses are written in hex.
+    /// `None`: there is no module to ask, all addresses are written in hex.
     pub fn new(kernel: Option<&'k dyn Kernel>) -> Symbols<'k> {
         Symbols { kernel, known: HashMap::new(), changes: 0, time: 0 }
     }
 
-    /// To be told before records are read, which are all from before: [`crate::records::ring::Ring::changes`].
+    /// To be called before reading records that were written before `changes` was read: [`crate::records::ring::Ring::changes`].
     pub fn changed(&mut self, changes: u64) {
         if self.changes != changes {
             self.changes = changes;
@@ -160,7 +160,7 @@ impl<'k> Symbols<'k> {
             } else {
                 SYMBOL_LINE
             };
-            // Of user space nobody is asked.
+            // The module has no names of user space.
             let user = has(STACK_OF_USER).then(|| unnamed(address));
             let known = user.as_ref().unwrap_or_else(|| self.find(address, source));
             if has(STACK_FULL) {
@@ -177,7 +177,7 @@ impl<'k> Symbols<'k> {
 
 fn ask(kernel: Option<&dyn Kernel>, address: u64, flags: u32, time: u64) -> Known {
     if address == 0 {
-        // No code is there: nobody needs to be asked.
+        // There is no code, and so no name.
         return Known { until: u64::MAX, stays: true, ..unnamed(0) };
     }
     let text = [0; spile_abi::device::SYMBOL_TEXT];
@@ -195,7 +195,7 @@ fn ask(kernel: Option<&dyn Kernel>, address: u64, flags: u32, time: u64) -> Know
     }
 }
 
-/// What is said of an address without a name. It is asked again in the next record.
+/// The text of an address without a name. It is asked again in the next record.
 fn unnamed(address: u64) -> Known {
     let hex: Box<[u8]> = format!("{address:#x}").into_bytes().into();
     Known { text: hex.clone(), hex, line: Box::default(), until: 0, stays: false }
@@ -289,7 +289,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_addresses_are_asked_for_is_kept_as_long_as_it_is_so() {
+    fn names_are_cached_until_the_kernel_s_symbols_change() {
         let fake = Fake::default();
         let mut symbols = Symbols::new(Some(&fake));
         let mut see = |time, changes| {

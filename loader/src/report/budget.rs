@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `--budget`: what a script would cost on this machine, told before it runs; and what is done when that is too much.
+//! `--budget`: what a script would cost on this machine, estimated and printed before it runs; and what is done when that is too much.
 //!
 //! The module arms all probes for a second and counts their hits, without running a handler ([`Device::measure`]). A hit
 //! takes what stands around every run, which depends on how the probe is attached, and what its handler takes by the
-//! compiler's estimate; both in instructions, of which the module says how long one takes here. So it is an estimate,
-//! good for the order of magnitude; `--stats` tells what the runs took.
+//! compiler's estimate; both in instructions, and the module measures how long one takes here. So it is an estimate,
+//! good for the order of magnitude; `--stats` shows what the runs took.
 
 use spile_abi::device::{Counters, Measure};
 use spile_abi::meta::Probe;
@@ -19,8 +19,8 @@ use crate::report::account;
 const MILLISECONDS: u32 = 1000;
 /// Sampling that leaves less than this is no answer.
 const MOST_FACTOR: u32 = 1_000_000;
-/// Probes that are told of, the dearest.
-const MOST_TOLD: usize = 10;
+/// Number of probes that are shown, those that cost most.
+const MAX_SHOWN: usize = 10;
 
 /// What a hit takes before and behind its handler, in instructions, by [`account::mechanism`]: docs/bench-runtime.md,
 /// less the handlers there; of interrupts and exceptions what they take themselves.
@@ -48,7 +48,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// As `--budget` takes it; the error says what is wrong.
+    /// Parses the value of `--budget`. The error is what is wrong with it.
     pub fn parse(text: &str) -> Result<Budget, String> {
         let (percent, sample) = match text.split_once(',') {
             None => (text, false),
@@ -115,7 +115,7 @@ fn judge(budget: &Budget, shares: &[Share]) -> Verdict {
     }
 }
 
-/// What is told: the whole, and the dearest probes.
+/// The lines that are printed: the whole cost, and the probes that cost most.
 fn lines(budget: &Budget, probes: &[Probe], all: &[Counters], measure: &Measure, shares: &[Share]) -> Vec<String> {
     let sum: f64 = shares.iter().map(Share::all).sum();
     let hits: f64 = shares.iter().map(|share| share.hits).sum();
@@ -124,15 +124,15 @@ fn lines(budget: &Budget, probes: &[Probe], all: &[Counters], measure: &Measure,
         "COST: about {sum:.2}% of the time of {cpus} CPUs, with {hits:.0} hits in a second; the budget is {}%",
         budget.percent
     )];
-    let mut dearest: Vec<(&Probe, &Counters, &Share)> = probes
+    let mut costly: Vec<(&Probe, &Counters, &Share)> = probes
         .iter()
         .zip(all)
         .zip(shares)
         .map(|((probe, counters), share)| (probe, counters, share))
         .filter(|(.., share)| share.hits > 0.0)
         .collect();
-    dearest.sort_by(|(.., a), (.., b)| b.all().total_cmp(&a.all()));
-    for (probe, counters, share) in dearest.iter().take(MOST_TOLD) {
+    costly.sort_by(|(.., a), (.., b)| b.all().total_cmp(&a.all()));
+    for (probe, counters, share) in costly.iter().take(MAX_SHOWN) {
         let by = account::mechanism(counters);
         lines.push(format!(
             "COST:   {:.2}% {} ({}): {:.0} hits/s, about {} instructions in the handler{}{by}",
@@ -144,13 +144,13 @@ fn lines(budget: &Budget, probes: &[Probe], all: &[Counters], measure: &Measure,
             if by.is_empty() { "" } else { "; by " },
         ));
     }
-    if dearest.len() > MOST_TOLD {
-        lines.push(format!("COST:   and {} probes that cost less", dearest.len() - MOST_TOLD));
+    if costly.len() > MAX_SHOWN {
+        lines.push(format!("COST:   and {} probes that cost less", costly.len() - MAX_SHOWN));
     }
     lines
 }
 
-/// Counts, tells, and has the module sample where that is needed. Before [`Device::start`].
+/// Counts the hits for a second, prints the cost, and makes the module sample where that is needed. Before [`Device::start`].
 /// [`Error::OverBudget`]: the script is not to be run.
 pub fn keep(budget: &Budget, device: &Device, probes: &[Probe]) -> Result<(), Error> {
     let measure = device.measure(MILLISECONDS)?;

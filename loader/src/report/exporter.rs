@@ -2,8 +2,8 @@
 
 //! `--metrics unix:PATH`: Prometheus text for whoever connects to a socket, as long as the session runs.
 //!
-//! A thread of its own answers one client after the other: a client that says `GET` or `HEAD` gets an HTTP/1.0 answer
-//! (`curl --unix-socket`), one that says nothing the text alone (`socat`). A slow one is left after [`PATIENCE`], and the
+//! A thread of its own answers one client after the other: a client that sends `GET` or `HEAD` gets an HTTP/1.0 answer
+//! (`curl --unix-socket`), one that sends nothing the text alone (`socat`). A slow one is left after [`PATIENCE`], and the
 //! session knows nothing of it.
 
 use std::fs;
@@ -20,7 +20,7 @@ use crate::error::Error;
 
 /// For all that a client may say and read. The end of the session does not wait for it.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Who has said nothing by then says nothing.
+/// A client that has sent nothing by then gets the text alone.
 const SILENCE: Duration = Duration::from_millis(200);
 /// A longer request is none.
 const MAX_REQUEST: usize = 8 << 10;
@@ -137,7 +137,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// What it says, up to the empty line that ends a request.
+    /// The request, up to the empty line that ends it.
     fn read_request(&mut self) -> io::Result<Vec<u8>> {
         let mut request = Vec::new();
         let mut buffer = [0u8; 1024];

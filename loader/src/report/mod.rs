@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is told about a session beside what it prints: losses, skipped handlers, accounts of the probes.
+//! Reports about a session, beside its output: losses, skipped handlers, counts of the probes.
 
 pub mod account;
 pub mod budget;

@@ -43,7 +43,7 @@ pub struct Known<'k> {
     pub counters: &'k [Counters],
 }
 
-/// What the module says now.
+/// What the module reports now.
 pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<String, Error> {
     let info = device.info()?;
     let counters = (0..info.probes).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;

@@ -35,7 +35,7 @@ EARLY=no
 START=root
 ";
 
-/// What it says.
+/// A configuration, parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conf {
     /// Options of the loader (`OPTIONS`).
@@ -71,12 +71,12 @@ pub enum Missing {
     Rebuild,
 }
 
-/// One that changes nothing, with its keys told.
+/// A configuration with the defaults, and a comment for each key.
 pub fn default(name: &str) -> String {
     CONF.replace("@NAME", &format!("@{name}"))
 }
 
-/// The error says where it is wrong.
+/// Parses a configuration. The error has the line that is wrong.
 pub fn parse(text: &str) -> Result<Conf, String> {
     let mut conf = Conf::default();
     for (index, line) in text.lines().enumerate() {
@@ -163,7 +163,7 @@ impl Conf {
     }
 }
 
-/// What a wrong command line is told, in one line and without the help behind it.
+/// The message about a wrong command line, in one line and without the help after it.
 pub fn first_line(error: &clap::Error) -> String {
     if !error.use_stderr() {
         return "-h and -V only tell something".to_string();

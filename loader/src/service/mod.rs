@@ -20,8 +20,8 @@ use crate::error::{Error, Exit};
 use crate::host::accounts;
 use crate::host::beneath::Tree;
 use crate::host::kernel::{is_module_name, running_release};
-use crate::host::notify;
 use crate::host::stderr;
+use crate::host::{notify, search};
 use crate::module::file::File;
 use crate::module::load;
 use crate::options::{Options, Task};
@@ -110,7 +110,7 @@ impl Service {
         Service::try_parse_from(arguments)
     }
 
-    /// Does what the action asks for, or says with which command line it goes on.
+    /// Does what the action asks for, or returns the command line of the module to run.
     pub fn perform(&self) -> Result<Step, Error> {
         if !self.root.is_dir() {
             return Err(Error::Setting {
@@ -233,7 +233,7 @@ impl Service {
         for module in &modules {
             let place = self.module_path(&module.description.meta.kernel_release, name);
             self.write_new(&place, &module.image).inspect_err(|_| {
-                // Of a service that has no module nobody wants to know; the error that is told is the first.
+                // Errors of a service without a module do not matter; the first of the others is reported.
                 if is_new {
                     let _ = self.tree().remove_file(&conf);
                 }
@@ -407,7 +407,9 @@ impl Service {
             }
         };
         let is_there = self.has_module(name, release)
-            || conf.missing == Missing::Rebuild && self.path("").join(&conf.script).is_file() && has_compiler()
+            || conf.missing == Missing::Rebuild
+                && self.path("").join(&conf.script).is_file()
+                && search::is_in_path("spile")
             || conf.missing == Missing::Fetch && fetched_from(&conf, name, release).exists();
         if !is_there {
             stderr::say(&format!(
@@ -522,7 +524,7 @@ impl Service {
                     Ok(status) if status.success() && self.tree().exists(&place) => {
                         return Ok(self.tree().outer(&place));
                     }
-                    // It has said why.
+                    // It has printed why.
                     Ok(_) => {}
                     Err(error) => stderr::say(&format!("WARNING: spile cannot be started to build it: {error}")),
                 }
@@ -559,12 +561,6 @@ fn built(mut command: Command) -> io::Result<ExitStatus> {
             std::thread::sleep(PAUSE);
         }
     }
-}
-
-/// Whether there is a program `spile`.
-fn has_compiler() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join("spile").is_file())
 }
 
 /// The unit with another program than the packages'. None for a path that cannot stand in it.

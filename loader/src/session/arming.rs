@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is told while probes are armed or disarmed, where that takes long: how many are, and how long the rest may take.
+//! Progress messages while probes are armed or disarmed, where that takes long: how many are, and how long the rest may take.
 
 const NS_PER_S: u64 = 1_000_000_000;
 /// Before the first line.
@@ -8,7 +8,7 @@ const FIRST: u64 = 3 * NS_PER_S;
 /// From line to line.
 const INTERVAL: u64 = 10 * NS_PER_S;
 
-/// A call that arms or disarms probes, and what has been told of it.
+/// The progress of a call that arms or disarms probes, and when to report it.
 #[derive(Debug)]
 pub struct Arming {
     /// Times in ns, by [`crate::host::clock::now`].
@@ -20,28 +20,28 @@ pub struct Arming {
 }
 
 impl Arming {
-    /// Of a call that is made now.
+    /// A call that begins at `now`, in nanoseconds of [`crate::host::clock::now`].
     pub fn new(now: u64) -> Arming {
         Arming { begun: now, due: now.saturating_add(FIRST), at_first: None, cancelled: false }
     }
 
-    /// True once.
+    /// Whether to cancel the call: true once, at the first question.
     pub fn is_to_be_cancelled(&mut self) -> bool {
         !std::mem::replace(&mut self.cancelled, true)
     }
 
-    /// Whether it is time to tell of it.
+    /// Whether a message is due.
     pub fn is_due(&self, now: u64) -> bool {
         now >= self.due
     }
 
-    /// Nanoseconds until a line is due.
+    /// Nanoseconds until a message is due.
     pub fn until_next(&self, now: u64) -> u64 {
         self.due.saturating_sub(now)
     }
 
-    /// The line that is due. `armed` of `probes` are armed now. None where there is nothing to tell: begin probes take
-    /// their time, or end probes.
+    /// The message that is due. `armed` of `probes` are armed now; `arms`: they are being armed, not disarmed. `None` if none
+    /// is armed: begin or end probes are running.
     pub fn text(&mut self, now: u64, armed: u32, probes: u32, arms: bool) -> Option<String> {
         self.due = now.saturating_add(INTERVAL);
         let elapsed = now.saturating_sub(self.begun);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_to_disarm_is_told() {
+    fn what_is_left_to_disarm_is_reported() {
         let mut arming = Arming::new(0);
         assert_eq!(
             arming.text(3 * NS_PER_S, 900, 1000, false).unwrap(),

@@ -16,15 +16,15 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, execvp, fork, read, write};
 
 use crate::error::Error;
-use crate::host::channel;
+use crate::host::{channel, search};
 use crate::options::Options;
 use crate::session::signals;
 use crate::session::starter::Starter;
 
-/// Whose end ends the session.
+/// The process whose end ends the session.
 #[derive(Debug)]
 pub enum Target {
-    /// Nobody's.
+    /// There is none.
     None,
     /// `-x`: readable when the process has ended.
     Process {
@@ -63,7 +63,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// As one number: signals are negative.
+    /// As one number: an exit status, or a signal's number as a negative one.
     pub fn number(self) -> i32 {
         match self {
             Status::Exited(status) => status,
@@ -71,7 +71,7 @@ impl Status {
         }
     }
 
-    /// Of such a number.
+    /// The status of a number of [`Status::number`].
     pub fn from_number(number: i32) -> Status {
         match number.checked_neg().filter(|number| *number > 0).map(Signal::try_from) {
             Some(Ok(signal)) => Status::Killed(signal),
@@ -143,7 +143,7 @@ impl Target {
 }
 
 impl Command {
-    /// Its process, which waits for [`Command::begin`].
+    /// Forks the command's process, which waits for [`Command::begin`]. An error: it has no words, or there is no process.
     pub fn prepare(command: &str) -> Result<Command, Error> {
         let failed = |error: std::io::Error| Error::Command { command: command.to_string(), error };
         let words = words(command).into_iter().map(CString::new).collect::<Result<Vec<CString>, _>>();
@@ -166,7 +166,7 @@ impl Command {
         self.pid.as_raw()
     }
 
-    /// It begins.
+    /// Lets the command begin.
     pub fn begin(&mut self) {
         if let Some(start) = self.start.take() {
             // If it is gone already, its status says so.
@@ -190,12 +190,12 @@ impl Command {
     }
 }
 
-/// In the child: waits for the word, then becomes the command.
+/// In the child: waits for a byte, then becomes the command; without one it ends.
 fn become_command(waiting: &OwnedFd, program: &CString, words: &[CString]) -> ! {
     signals::reset();
-    let mut word = [0u8; 1];
+    let mut byte = [0u8; 1];
     let begins = loop {
-        match read(waiting, &mut word) {
+        match read(waiting, &mut byte) {
             Err(Errno::EINTR) => {}
             other => break other == Ok(1),
         }
@@ -219,7 +219,8 @@ impl Drop for Command {
     }
 }
 
-/// The words of a plain command, so that its process is the program itself; anything else is for the shell.
+/// The words of a plain command, so that its process is the program itself. A command with any character that a shell
+/// interprets, quotes among them, is left to one: the crate shell-words would have nothing to do here.
 fn words(command: &str) -> Vec<String> {
     let is_special = |byte: char| "|&;<>()$`\\\"'*?[]#~=%!{}\n".contains(byte);
     let words: Vec<String> = command.split_whitespace().map(String::from).collect();
@@ -230,10 +231,9 @@ fn words(command: &str) -> Vec<String> {
     }
 }
 
-/// Whether there is a file for it, and it is not only something that shells know (`exit`).
+/// Whether there is a file for it: builtins of shells (`exit`) have none.
 fn is_program(word: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    word.contains('/') || std::env::split_paths(&path).any(|directory| directory.join(word).is_file())
+    word.contains('/') || search::is_in_path(word)
 }
 
 /// pidfd_open(2), Linux 5.3.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `-D`: the session runs in a process of its own; who asked for it learns its number when the probes are armed, or why
-//! there is none.
+//! `-D`: the session runs in a process of its own; the process that was started prints its number when the probes are armed, or
+//! ends with its error.
 
 use std::os::fd::OwnedFd;
 
@@ -60,9 +60,9 @@ pub fn begin() -> Result<Fork, Error> {
 }
 
 impl Waiting {
-    /// The probes are armed: nobody waits any more, and the terminal is no longer ours.
+    /// The probes are armed: ends the process that waits, and leaves the terminal.
     pub fn armed(self) {
-        // If the other process is gone, nobody wants to know.
+        // If the other process is gone, nothing waits for this.
         let _ = write(&self.0, b"!");
         if let Ok(null) = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()) {
             let _ = dup2_stdin(&null);

@@ -29,11 +29,11 @@ const NAME: &std::ffi::CStr = c"spile-start";
 const PREPARE: u32 = 1;
 /// It begins.
 const BEGIN: u32 = 2;
-/// Runs a command of `system()`; the answer says why not.
+/// Runs a command of `system()`; the answer has the reason if it does not run.
 const RUN: u32 = 3;
-/// Waits a moment for the commands of `system()` to end; the answer says that it is over.
+/// Waits a moment for the commands of `system()` to end; the answer comes after that.
 const FINISH: u32 = 4;
-/// Lets go of the caller's streams.
+/// Replaces the caller's streams by /dev/null.
 const LEAVE: u32 = 5;
 /// Answers: it is done; it is not, and the bytes say why.
 const DONE: u32 = 0;
@@ -41,11 +41,11 @@ const FAILED: u32 = 1;
 /// A command is no longer than this, in bytes.
 const MOST: usize = 1 << 20;
 
-/// The way to that process.
+/// The connection to that process.
 #[derive(Debug)]
 pub struct Starter {
     line: UnixStream,
-    /// Says how the command of `-c` has ended.
+    /// Gives the status of the command of `-c` when it has ended.
     ended: OwnedFd,
 }
 
@@ -94,7 +94,7 @@ impl Starter {
         let _ = self.ask(BEGIN, b"");
     }
 
-    /// Runs a command in the background; an error says why not.
+    /// Runs a command in the background; the error is the message why it does not run.
     pub fn run(&self, command: &[u8]) -> Result<(), String> {
         self.ask(RUN, command).map(drop)
     }

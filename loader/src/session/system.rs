@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the script's `system()` asks for: shell commands in the background.
+//! The commands of the script's `system()`: run by a shell, in the background.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ const MAX_RUNNING: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What a session does with them.
+/// Runs the commands of a session, or refuses to.
 #[derive(Debug, Default)]
 pub struct Commands {
-    /// Why none is run.
+    /// Why commands are refused; `None`: they are run.
     refusal: Option<String>,
-    /// What runs them; none: this process.
+    /// The process that runs them; `None`: this one.
     starter: Option<Arc<Starter>>,
     running: Running,
 }
@@ -33,7 +33,7 @@ pub struct Running {
 }
 
 impl Commands {
-    /// Those that the session of this owner asks for. They are run with our rights, so they have to be the owner's; and in a
+    /// For the session of this owner. Commands are run with our rights, so they have to be the owner's; and in a
     /// session of users whose rights are not root's none is run that may be made of what they have put into globals: root has
     /// approved of the script's text, and not of theirs.
     pub fn of(owner: &Owner, is_ours: bool, starter: Option<Arc<Starter>>) -> Commands {
@@ -48,7 +48,7 @@ impl Commands {
         Commands { refusal, starter, running: Running::default() }
     }
 
-    /// Runs it; a text says why not.
+    /// Runs a command. The error is the message why it does not run.
     pub fn run(&mut self, command: &[u8]) -> Result<(), String> {
         if let Some(why) = &self.refusal {
             return Err(format!("system(): {why}, not run: {}", spile_abi::escape::bytes(command)));
@@ -74,7 +74,7 @@ impl Commands {
 }
 
 impl Running {
-    /// Runs it in a shell; a text says why not.
+    /// Runs a command in a shell. The error is the message why it does not run.
     pub fn run(&mut self, command: &[u8]) -> Result<(), String> {
         use std::os::unix::ffi::OsStrExt;
         self.reap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is told again and again while a session runs: the file of `--metrics`, and with `-M` the table of `spilerun status`.
+//! Periodic output while a session runs: the file of `--metrics`, and with `-M` the table of `spilerun status`.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -38,7 +38,7 @@ impl Due {
     }
 }
 
-/// What is shown or written again and again, and when it is due.
+/// Periodic output, and when it is due.
 pub struct Watch<'s> {
     name: &'s str,
     meta: &'s Meta,
@@ -46,7 +46,7 @@ pub struct Watch<'s> {
     file: Option<&'s Path>,
     metrics: Due,
     table: Due,
-    /// What is shown is a terminal's, and replaces what was there.
+    /// The table goes to a terminal, which is cleared before.
     pub clears: bool,
 }
 
