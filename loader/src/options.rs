@@ -249,7 +249,7 @@ struct Arguments {
     #[arg(short = 'R')]
     rename: bool,
 
-    /// Observe: count and tell what the script would rewrite, and rewrite nothing (spilerun enforce NAME changes that)
+    /// Observe: count and report what the script would rewrite, and rewrite nothing (spilerun enforce NAME changes that)
     #[arg(long, conflicts_with_all = ["attach", "remove"])]
     dry_run: bool,
 
@@ -273,7 +273,7 @@ struct Arguments {
     #[arg(short = 'C', value_name = "WHEN", value_parser = ["auto", "always", "never"], default_value = "auto")]
     color: String,
 
-    /// Number and URI that remote_id() and remote_uri() tell the script
+    /// Number and URI that remote_id() and remote_uri() return to the script
     #[arg(short = 'r', value_name = "N:URI", value_parser = parse_remote, conflicts_with_all = ["attach", "remove"])]
     remote: Option<Remote>,
 
@@ -281,7 +281,7 @@ struct Arguments {
     #[arg(short = 'u', hide = true)]
     _uprobes: bool,
 
-    /// Tell more: what is armed and disarmed, and an account of every probe at the end
+    /// Print more: what is armed and disarmed, and an account of every probe at the end
     #[arg(short = 'v', action = clap::ArgAction::Count)]
     verbose: u8,
 
@@ -290,11 +290,11 @@ struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detach", "remove"])]
     metrics: Vec<PathBuf>,
 
-    /// Every SECONDS, tell what became of every hit of every probe (as spilerun status does); a terminal is cleared before
+    /// Every SECONDS, show what became of every hit of every probe (as spilerun status does); a terminal is cleared before
     #[arg(short = 'M', value_name = "SECONDS", value_parser = parse_seconds, conflicts_with_all = ["detach", "remove"])]
     monitor: Option<u64>,
 
-    /// Refused with a word
+    /// Refused, with a message
     #[arg(short = 'N', hide = true, value_parser = refuse_namespaces)]
     _namespaces: Option<u64>,
 
@@ -358,7 +358,7 @@ pub fn wants_color(when: &str) -> bool {
 #[derive(Parser)]
 #[command(name = "spilerun", about = "Looks after a loaded module")]
 enum Action {
-    /// Tell what the module has done
+    /// Show what the module has done
     Status {
         name: String,
         #[arg(long, conflicts_with = "prometheus")]
@@ -367,7 +367,7 @@ enum Action {
         #[arg(long)]
         prometheus: bool,
     },
-    /// From now on only count and tell what the script would rewrite
+    /// From now on only count and report what the script would rewrite
     Observe {
         name: String,
         /// The script's own C is known to change nothing that matters

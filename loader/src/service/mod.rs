@@ -88,7 +88,7 @@ enum Action {
     Disable { name: String },
     /// What it does, and which kernels have a module for it
     Status { name: String },
-    /// What it has told
+    /// Show its messages
     Logs { name: String },
     /// Stop it and remove its files
     Remove { name: String },
