@@ -3,7 +3,7 @@
 //! `--budget`: what a script would cost on this machine, estimated and printed before it runs; and what is done when that is too much.
 //!
 //! The module arms all probes for a second and counts their hits, without running a handler ([`Device::measure`]). A hit
-//! takes what stands around every run, which depends on how the probe is attached, and what its handler takes by the
+//! takes the overhead of every run, which depends on how the probe is attached, and what its handler takes by the
 //! compiler's estimate; both in instructions, and the module measures how long one takes here. So it is an estimate,
 //! good for the order of magnitude; `--stats` shows what the runs took.
 
@@ -24,7 +24,7 @@ const MAX_SHOWN: usize = 10;
 
 /// What a hit takes before and behind its handler, in instructions, by [`account::mechanism`]: docs/bench-runtime.md,
 /// less the handlers there; of interrupts and exceptions what they take themselves.
-const AROUND: [(&str, u64); 11] = [
+const OVERHEAD: [(&str, u64); 11] = [
     ("", 1500),
     ("ftrace", 110),
     ("ftrace, all registers", 150),
@@ -67,25 +67,26 @@ impl Budget {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Share {
     hits: f64,
-    around: f64,
+    overhead: f64,
     handler: f64,
 }
 
 impl Share {
     fn all(&self) -> f64 {
-        self.around + self.handler
+        self.overhead + self.handler
     }
 }
 
 fn share(counters: &Counters, measure: &Measure) -> Share {
     let seconds = measure.nanoseconds.max(1) as f64 / 1e9;
     let hits = counters.hits as f64 / seconds;
-    let around = AROUND.iter().find(|(by, _)| *by == account::mechanism(counters)).map_or(0, |(_, around)| *around);
+    let overhead =
+        OVERHEAD.iter().find(|(by, _)| *by == account::mechanism(counters)).map_or(0, |(_, overhead)| *overhead);
     // Picoseconds in a second, of one hundredth of all CPUs.
     let percent = |instructions: u64| {
         hits * instructions as f64 * f64::from(measure.picoseconds) / 1e10 / f64::from(measure.cpus.max(1))
     };
-    Share { hits, around: percent(around), handler: percent(counters.cost.into()) }
+    Share { hits, overhead: percent(overhead), handler: percent(counters.cost.into()) }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,17 +99,17 @@ enum Verdict {
 }
 
 fn judge(budget: &Budget, shares: &[Share]) -> Verdict {
-    let around: f64 = shares.iter().map(|share| share.around).sum();
+    let overhead: f64 = shares.iter().map(|share| share.overhead).sum();
     let handlers: f64 = shares.iter().map(|share| share.handler).sum();
-    if around + handlers <= budget.percent {
+    if overhead + handlers <= budget.percent {
         return Verdict::Fits;
     }
     if !budget.sample {
         return Verdict::Refused(None);
     }
-    // A hit that is left out takes about half of what stands around a run.
-    let idle = around / 2.0;
-    let factor = ((around - idle + handlers) / (budget.percent - idle)).ceil();
+    // A hit that is left out takes about half of the overhead of a run.
+    let idle = overhead / 2.0;
+    let factor = ((overhead - idle + handlers) / (budget.percent - idle)).ceil();
     match factor > 1.0 && factor <= f64::from(MOST_FACTOR) {
         true => Verdict::Sample(factor as u32),
         false => Verdict::Refused(Some(idle)),
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn every_mechanism_has_its_cost() {
-        let known: Vec<&str> = AROUND.iter().map(|(by, _)| *by).collect();
+        let known: Vec<&str> = OVERHEAD.iter().map(|(by, _)| *by).collect();
         assert_eq!(known, spile_abi::device::MECHANISMS);
     }
 
@@ -199,12 +200,12 @@ mod tests {
         let counters = Counters { hits: 100_000, stopped: 100_000, mechanism: 1, cost: 390, ..Counters::default() };
         let measure = Measure { nanoseconds: 500_000_000, picoseconds: 1000, cpus: 2, ..Measure::default() };
         let share = share(&counters, &measure);
-        assert!((share.all() - 5.0).abs() < 1e-9 && (share.around - 1.1).abs() < 1e-9, "{share:?}");
+        assert!((share.all() - 5.0).abs() < 1e-9 && (share.overhead - 1.1).abs() < 1e-9, "{share:?}");
     }
 
     #[test]
     fn verdicts() {
-        let shares = [Share { hits: 1.0, around: 2.0, handler: 9.0 }, Share::default()];
+        let shares = [Share { hits: 1.0, overhead: 2.0, handler: 9.0 }, Share::default()];
         assert_eq!(judge(&budget("11"), &shares), Verdict::Fits);
         assert_eq!(judge(&budget("10.9"), &shares), Verdict::Refused(None));
         // 1 for all hits, and 10 for those that are handled: a fourth of them is too much, a fifth is just in it.
