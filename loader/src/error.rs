@@ -338,7 +338,7 @@ pub enum Error {
     },
     /// `-x`: there is no such process.
     NoProcess {
-        /// Its number.
+        /// Number of the process.
         pid: i32,
     },
     /// The script would cost more than `--budget` allows, in percent; sampling would not help.

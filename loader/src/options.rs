@@ -45,7 +45,7 @@ pub enum Task {
 /// `-S SIZE[,N]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Of one file; the line that reaches it is written whole.
+    /// Size of one file in bytes; the line that reaches it is written whole.
     pub bytes: u64,
     /// Number of files that stay, the newest; `None`: all.
     pub files: Option<usize>,

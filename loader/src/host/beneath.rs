@@ -78,7 +78,7 @@ impl<'r> Tree<'r> {
         self.open(path, OFlag::O_PATH | OFlag::O_DIRECTORY).is_ok()
     }
 
-    /// Of a regular file.
+    /// The contents of a regular file.
     pub fn read(self, path: &Path) -> io::Result<Vec<u8>> {
         // A pipe in its place would keep us here.
         let mut file = fs::File::from(self.open(path, OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY)?);

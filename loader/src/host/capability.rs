@@ -36,7 +36,7 @@ struct Words {
 }
 
 impl Sets {
-    /// Of the calling thread.
+    /// The sets of the calling thread.
     pub fn own() -> io::Result<Sets> {
         let mut header = Header { version: VERSION, pid: 0 };
         let mut words = [Words::default(); 2];
@@ -52,7 +52,7 @@ impl Sets {
         })
     }
 
-    /// Of this thread: to be called while there is no other.
+    /// Makes these the sets of this thread. To be called while there is no other thread.
     pub fn take_on(self) -> io::Result<()> {
         let mut header = Header { version: VERSION, pid: 0 };
         let word = |shift: u32| Words {

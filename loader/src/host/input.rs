@@ -43,7 +43,7 @@ impl Drop for Input {
     }
 }
 
-/// Of a terminal: who reads it then is stopped.
+/// Whether this process is in the background of a terminal: a process that reads it then is stopped.
 fn in_background() -> bool {
     nix::unistd::tcgetpgrp(std::io::stdin()).is_ok_and(|group| group != nix::unistd::getpgrp())
 }

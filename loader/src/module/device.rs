@@ -115,7 +115,7 @@ impl Device {
         Ok(info)
     }
 
-    /// Whose session it is. Modules of earlier versions do not report it: [`UNKNOWN`], which is no user.
+    /// The owner of the session. Modules of earlier versions do not report it: [`UNKNOWN`], which is no user.
     pub fn owner(&self) -> Result<Owner, Error> {
         let mut owner = Owner::default();
         match self.call(device::OWNER, &mut owner, "asking") {
@@ -303,7 +303,7 @@ fn argument_bytes(request: u64) -> usize {
 /// A ring of the module, mapped as long as this lives.
 #[derive(Debug)]
 pub struct MappedRing {
-    /// Its reader.
+    /// The ring's reader.
     pub ring: Ring,
     address: std::ptr::NonNull<libc::c_void>,
     length: usize,

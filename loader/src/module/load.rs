@@ -43,7 +43,7 @@ pub fn name_is_free(name: &str) -> Result<(), Error> {
     }
 }
 
-/// By whom the name is taken, as it looks now.
+/// The error that a module's name is taken, with what has it now.
 pub fn name_taken(name: &str) -> Error {
     let by = match is_ours(name) {
         true => NameOf::Session,
@@ -136,7 +136,7 @@ fn is_root_s_alone(file: &fs::File) -> bool {
     file.metadata().is_ok_and(|status| status.uid() == 0 && status.mode() & 0o077 == 0)
 }
 
-/// Who uses a module of ours.
+/// Whether and how a module of spile is used.
 #[derive(Debug)]
 enum Use {
     /// A loader has it open.
@@ -160,7 +160,7 @@ fn find_use(name: &str) -> Result<Use, Error> {
     })
 }
 
-/// Who has the name of a service.
+/// What has the name of a service.
 #[derive(Debug)]
 pub enum Holder {
     /// Nobody, or what is in nobody's way.
@@ -174,7 +174,7 @@ pub enum Holder {
     Other(Owner),
 }
 
-/// Who has it now.
+/// What has the module's name now.
 pub fn holder(name: &str) -> Holder {
     let _lock = Lock::take();
     if !is_ours(name) {
@@ -255,7 +255,7 @@ fn send_signal(name: &str, opener: u32, signal: Signal) {
     }
 }
 
-/// Whose session that module has; `None`: there is none.
+/// The owner of that module's session; `None`: there is none.
 pub(crate) fn owner(name: &str) -> Option<Owner> {
     Device::look(name).and_then(|device| device.owner()).ok()
 }

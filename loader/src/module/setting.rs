@@ -10,16 +10,16 @@ use crate::error::Error;
 /// A value that fits its global.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Of a number.
+    /// Value of a number.
     Number(i64),
-    /// Of a string, without a NUL at its end.
+    /// Value of a string, without a NUL at its end.
     Text(Vec<u8>),
 }
 
 /// `-r N:URI`: what the tapset functions remote_id() and remote_uri() give.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// Of the host, from 0 on.
+    /// Number of the host, from 0 on.
     pub number: i64,
     /// How the host was given.
     pub uri: String,

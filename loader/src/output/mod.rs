@@ -43,11 +43,11 @@ struct Sink {
     descriptor: OwnedFd,
     is_file: bool,
     pending: Vec<u8>,
-    /// Of `pending`: already written.
+    /// Bytes of `pending` that are written.
     written: usize,
-    /// Of this file altogether.
+    /// Bytes pushed since this file was opened.
     bytes: u64,
-    /// Of this stream, whatever files it goes to.
+    /// Bytes pushed into this stream, whatever files it goes to.
     pushed: u64,
     /// Bytes that were written to this file, and those up to its last line's end.
     reached: u64,
@@ -240,7 +240,7 @@ pub struct Sinks {
     current: usize,
     /// `None`: standard error is the same as standard output, and both keep one order.
     err: Option<Sink>,
-    /// Of what the script prints only line ends and tabs are obeyed.
+    /// Control characters in the script's output are escaped, all but line ends and tabs.
     escapes: bool,
 }
 
@@ -298,7 +298,7 @@ impl Sinks {
         self
     }
 
-    /// Whose output comes next; of importance in bulk mode only.
+    /// The CPU that the following output is from; it matters in bulk mode only.
     pub fn select_cpu(&mut self, cpu: u32) {
         if self.outs.len() > 1 {
             self.current = (cpu as usize).min(self.outs.len() - 1);
@@ -344,7 +344,7 @@ impl Sinks {
         text.trim_end().split('\n').for_each(|line| self.message(line));
     }
 
-    /// Of a terminal: the cursor goes home, and what is there goes.
+    /// Clears the terminal that messages go to, and moves its cursor to the top.
     pub fn clear(&mut self) {
         self.push_message("\x1b[H\x1b[2J");
     }

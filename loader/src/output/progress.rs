@@ -16,9 +16,9 @@ const MOST: usize = 64;
 
 #[derive(Debug)]
 struct Mark {
-    /// By sink.
+    /// Bytes pushed, by sink.
     pushed: Vec<u64>,
-    /// By ring.
+    /// Where its reader is, by ring.
     tails: Vec<u64>,
 }
 

@@ -21,7 +21,7 @@ pub const HOLD_BACK: u64 = 2_000_000;
 /// What a look at the rings has found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Its payload is in the buffer.
+    /// A record, whose payload is in the buffer.
     Record(Record),
     /// A ring held what is no record.
     Damage(Damage),

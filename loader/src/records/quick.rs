@@ -151,7 +151,7 @@ const fn three(value: u32) -> u32 {
     0x30_30_30 | value / 100 | value / 10 % 10 << 8 | value % 10 << 16
 }
 
-/// Of a number below 1000. What the table has behind the digits is written too, and then over.
+/// Writes a number below 1000. What the table has behind the digits is written too, and then over.
 #[inline]
 fn small(room: &mut [u8], value: u64, then: Option<u8>) -> Option<&mut [u8]> {
     let entry = *DIGITS.get(value as usize)?;
@@ -167,7 +167,7 @@ fn small(room: &mut [u8], value: u64, then: Option<u8>) -> Option<&mut [u8]> {
     }
 }
 
-/// Of any other number.
+/// Writes any other number.
 #[inline(never)]
 fn long(room: &mut [u8], value: u64, then: Option<u8>) -> Option<&mut [u8]> {
     let rest = decimal(room, value / 1000, None)?;

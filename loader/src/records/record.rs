@@ -54,7 +54,7 @@ pub enum Decoded<'t> {
 pub struct Reader<'m> {
     meta: &'m Meta,
     formats: &'m [Vec<Piece>],
-    /// By format; `None`: it is not made of such steps.
+    /// Quick steps, by format; `None`: the format needs others.
     quick: Vec<Option<Quick>>,
     symbols: Symbols<'m>,
     text: Text,

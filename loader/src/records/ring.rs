@@ -42,7 +42,7 @@ pub struct Ring {
     pub cpu: u32,
     header: NonNull<u8>,
     data: NonNull<u8>,
-    /// Of the data; a power of two.
+    /// Bytes of the data; a power of two.
     size: u64,
     /// Bytes read so far.
     tail: u64,

@@ -18,7 +18,7 @@ use crate::records::text::Text;
 /// Number of answers in the cache at the most: some megabytes.
 const MOST_KNOWN: usize = 1 << 16;
 
-/// Who knows the kernel's symbols.
+/// A source of the kernel's symbols.
 pub trait Kernel: Sync {
     /// Fills in the answer; false if there is none.
     fn name(&self, symbol: &mut Symbol) -> bool;
@@ -32,9 +32,9 @@ struct Known {
     text: Box<[u8]>,
     /// `FILE:LINE`, or empty.
     line: Box<[u8]>,
-    /// It is so for records up to this time.
+    /// The answer holds for records up to this time.
     until: u64,
-    /// And does not depend on which modules are there.
+    /// The answer does not depend on which modules are loaded.
     stays: bool,
 }
 
@@ -70,11 +70,11 @@ impl Known {
 /// What is known of addresses.
 pub struct Symbols<'k> {
     kernel: Option<&'k dyn Kernel>,
-    /// By address and flags.
+    /// Answers, by address and flags.
     known: HashMap<(u64, u32), Known>,
-    /// As the rings had it when the answers that do not stay were given.
+    /// Count of changes when the answers that do not stay were given.
     changes: u64,
-    /// Of the record that is read.
+    /// Time of the record that is read.
     time: u64,
 }
 
@@ -206,7 +206,7 @@ fn bytes(field: &[u8]) -> Box<[u8]> {
     field.split(|byte| *byte == 0).next().unwrap_or_default().into()
 }
 
-/// Of a memory part; none where it says that it could not be read.
+/// The addresses in a memory part; none where it could not be read.
 fn addresses<'p>(payload: &mut Payload<'p>) -> Result<impl Iterator<Item = u64> + use<'p>, Short> {
     let part = payload.bytes()?.unwrap_or_default();
     Ok(part.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)))

@@ -41,7 +41,7 @@ const OVERHEAD: [(&str, u64); 11] = [
 /// `PERCENT[,sample]`
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// Of the time of all CPUs.
+    /// What the script may cost, in percent of the time of all CPUs.
     pub percent: f64,
     /// Above it, one in so many hits is handled; else the script does not run.
     pub sample: bool,
@@ -63,7 +63,7 @@ impl Budget {
     }
 }
 
-/// Of one probe: hits in a second, and the percentage of all CPUs' time that they take outside and inside the handler.
+/// The cost of one probe: hits in a second, and the percentage of all CPUs' time that they take outside and inside the handler.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Share {
     hits: f64,

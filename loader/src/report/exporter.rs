@@ -36,7 +36,7 @@ pub const PREFIX: &str = "unix:";
 pub struct Exporter {
     listener: UnixListener,
     path: PathBuf,
-    /// Of the socket's file.
+    /// Inode of the socket's file.
     inode: u64,
 }
 

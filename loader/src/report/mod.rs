@@ -18,7 +18,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Of all CPUs.
+    /// The number of lost records of all CPUs.
     pub fn records(&self) -> u64 {
         self.cpus.iter().fold(0, |sum, (_, records, _)| sum.saturating_add(*records))
     }

@@ -31,15 +31,15 @@ pub enum Form {
 
 /// All that is known of a module.
 pub struct Known<'k> {
-    /// Of the module.
+    /// Name of the module.
     pub name: &'k str,
-    /// Its description.
+    /// Description of the module.
     pub meta: &'k Meta,
     /// State and sizes.
     pub info: Info,
     /// What becomes of what the script writes.
     pub gate: GateState,
-    /// By probe.
+    /// Counters of each probe, in the order of the description.
     pub counters: &'k [Counters],
 }
 

@@ -214,7 +214,7 @@ struct Session<'s> {
     /// Reports POLLHUP when the root part is gone; `None` where there is none, or it is gone.
     root: Option<BorrowedFd<'s>>,
     phase: Phase,
-    /// Who waits for the probes to be armed (-D).
+    /// `-D`: the process that waits for the probes to be armed; `None` from then on.
     waiting: Option<Waiting>,
     ending: Ending,
     watch: Watch<'s>,
