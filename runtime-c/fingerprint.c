@@ -4,7 +4,7 @@
  * been patched since, or the file been edited. So before a guru script is armed
  * the code of each function with a probe in it is compared, byte by byte.
  *
- * The fingerprint (struct spile_imprint) lists the spans that the kernel itself
+ * The fingerprint (struct spile_fingerprint) lists the spans that the kernel itself
  * patches. Two more kinds of differences are recognised here:
  *
  * - words that moved with the kernel (KASLR): addresses of 32 bits differ by the
@@ -44,7 +44,7 @@ static u32 word_at(const unsigned char *bytes)
 }
 
 /* Kernels are moved by 2 MB or more (CONFIG_PHYSICAL_ALIGN): the two low bytes of a word stay. */
-static unsigned int moved_word(const struct spile_imprint *code, const unsigned char *found,
+static unsigned int moved_word(const struct spile_fingerprint *code, const unsigned char *found,
 			       unsigned int at)
 {
 	u32 slide = spile_attach_slide();
@@ -72,7 +72,7 @@ static bool is_detour(unsigned long address)
 	       (!memcmp(start, templates[0], 2) || !memcmp(start, templates[1], 4));
 }
 
-static unsigned int kprobe_there(const struct spile_imprint *code, const unsigned char *found,
+static unsigned int kprobe_there(const struct spile_fingerprint *code, const unsigned char *found,
 				 unsigned long address, unsigned int at)
 {
 	unsigned int back;
@@ -89,7 +89,7 @@ static unsigned int kprobe_there(const struct spile_imprint *code, const unsigne
 }
 
 /* Offset of the first byte that differs without a known reason; `length` if there is none. */
-static unsigned int first_difference(const struct spile_imprint *code,
+static unsigned int first_difference(const struct spile_fingerprint *code,
 				     const unsigned char *found, unsigned long address)
 {
 	const struct spile_span *patched = code->patched;
@@ -119,7 +119,7 @@ static unsigned int first_difference(const struct spile_imprint *code,
 	return code->length;
 }
 
-static unsigned long start_of(const struct spile_imprint *code, struct module *module)
+static unsigned long start_of(const struct spile_fingerprint *code, struct module *module)
 {
 	unsigned long anchor;
 
@@ -129,7 +129,7 @@ static unsigned long start_of(const struct spile_imprint *code, struct module *m
 	return anchor ? anchor + code->address : 0;
 }
 
-static bool matches(const struct spile_imprint *code, struct module *module)
+static bool matches(const struct spile_fingerprint *code, struct module *module)
 {
 	const char *place = module ? spile_script.targets[code->target].name : "kernel";
 	unsigned long address = start_of(code, module);
@@ -160,9 +160,9 @@ bool spile_fingerprints_match(unsigned int target, struct module *module)
 {
 	unsigned int i;
 
-	for (i = 0; i < spile_script.imprint_count; i++) {
-		if (spile_script.imprints[i].target == (int)target &&
-		    !matches(&spile_script.imprints[i], module))
+	for (i = 0; i < spile_script.fingerprint_count; i++) {
+		if (spile_script.fingerprints[i].target == (int)target &&
+		    !matches(&spile_script.fingerprints[i], module))
 			return false;
 		cond_resched();
 	}

@@ -17,7 +17,7 @@ typedef unsigned long long spile_ulong;
 #define SPILE_NONE ((void *)0)	/* no address; NULL is the kernel's name for it */
 #define SPILE_LOCAL __attribute__((unused))	/* a variable that may be set and never looked at */
 /* A number that is used without a lock: by one load or store. */
-#define spile_lone(x) (*(volatile spile_long *)&(x))
+#define spile_single(x) (*(volatile spile_long *)&(x))
 #define spile_unlikely(x) __builtin_expect(!!(x), 0)
 #define spile_likely(x) __builtin_expect(!!(x), 1)
 
@@ -241,7 +241,7 @@ struct spile_span {
 };
 
 /* Fingerprint of a probed function: its code as the script was compiled for it. */
-struct spile_imprint {
+struct spile_fingerprint {
 	const char *function;
 	int target;			/* index into targets */
 	const char *symbol;		/* as in spile_probe */
@@ -452,8 +452,8 @@ struct spile_script {
 	unsigned int target_count;
 	struct spile_module_symbol *module_symbols;	/* 0 where module_symbol_count is 0 */
 	unsigned int module_symbol_count;
-	const struct spile_imprint *imprints;	/* guru mode; 0 where imprint_count is 0 */
-	unsigned int imprint_count;
+	const struct spile_fingerprint *fingerprints;	/* guru mode; 0 where fingerprint_count is 0 */
+	unsigned int fingerprint_count;
 	const struct spile_lines *lines;	/* 0 where line_table_count is 0 */
 	unsigned int line_table_count;
 	/* records hold addresses that the loader has named (SPILE_SYMBOL) */

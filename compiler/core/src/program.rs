@@ -51,14 +51,14 @@ pub struct Program {
     /// What wildcards matched and no probe can be at, each with the reason.
     pub left_out: Vec<String>,
     /// Guru mode: the code that probes are in, each function once.
-    pub imprints: Vec<Imprint>,
+    pub fingerprints: Vec<Fingerprint>,
     /// Where the script asks for source lines: of each object that can be told of, its name as a target's, and the table.
     pub lines: Vec<(String, Vec<u8>)>,
 }
 
 /// The code of a function as it was linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imprint {
+pub struct Fingerprint {
     /// Of its first byte.
     pub place: Place,
     pub function: String,

@@ -55,13 +55,13 @@ pub fn elaborate(
         return Err(session.reporter.fail("the script has no probes", &["Pass 2: analysis failed.".to_string()]));
     }
     if let Some(kernel) = kernel.filter(|_| options.guru) {
-        let imprints = probe::imprint::imprints(&program, kernel);
-        program.imprints = imprints.taken;
-        if imprints.left_out > 0 {
+        let fingerprints = probe::fingerprint::fingerprints(&program, kernel);
+        program.fingerprints = fingerprints.taken;
+        if fingerprints.left_out > 0 {
             session.reporter.warn(&format!(
                 "before the script is armed the code of its functions is compared with what it was compiled for, but not that of {} of them: together they have more than {} bytes",
-                imprints.left_out,
-                probe::imprint::MOST
+                fingerprints.left_out,
+                probe::fingerprint::MOST
             ));
         }
     }

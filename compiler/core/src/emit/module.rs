@@ -36,7 +36,7 @@ struct Unit<'p> {
     probes: Vec<Probe<'p>>,
     targets: Vec<Target<'p>>,
     module_symbols: Vec<ModuleSymbol<'p>>,
-    imprints: Vec<Imprint<'p>>,
+    fingerprints: Vec<Fingerprint<'p>>,
     lines: Vec<Lines<'p>>,
     meta: Bytes<'p>,
     script: Script<'p>,
@@ -166,7 +166,7 @@ struct ModuleSymbol<'p> {
 }
 
 #[derive(Serialize)]
-struct Imprint<'p> {
+struct Fingerprint<'p> {
     bytes: Bytes<'p>,
     length: usize,
     patched: Vec<Patched>,
@@ -244,7 +244,7 @@ fn unit(plan: &Plan) -> Unit<'_> {
         probes: plan.probes.iter().enumerate().map(|(index, item)| probe(index, item)).collect(),
         targets: plan.targets.iter().map(target).collect(),
         module_symbols: plan.module_symbols.iter().map(module_symbol).collect(),
-        imprints: plan.imprints.iter().map(imprint).collect(),
+        fingerprints: plan.fingerprints.iter().map(fingerprint).collect(),
         lines: plan
             .lines
             .iter()
@@ -378,13 +378,13 @@ fn module_symbol(symbol: &plan::ModuleSymbol) -> ModuleSymbol<'_> {
     ModuleSymbol { target: symbol.target.map_or(-1, |target| target.0.into()), name: literal(&symbol.name) }
 }
 
-fn imprint(imprint: &program::Imprint) -> Imprint<'_> {
-    Imprint {
-        bytes: Bytes::from(&imprint.bytes[..]),
-        length: imprint.bytes.len(),
-        patched: imprint.patched.iter().map(|&(first, length)| Patched { first, length }).collect(),
-        function: literal(&imprint.function),
-        place: place(&imprint.place),
+fn fingerprint(fingerprint: &program::Fingerprint) -> Fingerprint<'_> {
+    Fingerprint {
+        bytes: Bytes::from(&fingerprint.bytes[..]),
+        length: fingerprint.bytes.len(),
+        patched: fingerprint.patched.iter().map(|&(first, length)| Patched { first, length }).collect(),
+        function: literal(&fingerprint.function),
+        place: place(&fingerprint.place),
     }
 }
 

@@ -71,7 +71,7 @@ pub struct Plan {
     pub globals: Vec<Global>,
     pub targets: Vec<crate::program::Target>,
     pub module_symbols: Vec<ModuleSymbol>,
-    pub imprints: Vec<crate::program::Imprint>,
+    pub fingerprints: Vec<crate::program::Fingerprint>,
     /// Source lines of objects, by the targets' names.
     pub lines: Vec<(String, Vec<u8>)>,
     /// Records hold addresses that the loader has named.
@@ -151,7 +151,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
         globals: analysis.globals.declared,
         targets: program.targets.clone(),
         module_symbols: std::mem::take(&mut tables.module_symbols),
-        imprints: program.imprints.clone(),
+        fingerprints: program.fingerprints.clone(),
         lines: program.lines.clone(),
         defers_names: tables.defers_names,
         tables: interpreted(&routines, &mut tables),

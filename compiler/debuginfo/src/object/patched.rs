@@ -4,7 +4,7 @@
 //!
 //! A running kernel patches its own code: alternatives for its CPU, jump labels, static calls, calls of ftrace, thunks, lock
 //! prefixes on one CPU, and in modules whatever is relocated. Tables of the object, which are read here, list the places;
-//! everything else is the same in memory, but for words that move with the kernel's slide (runtime-c/imprint.c handles these).
+//! everything else is the same in memory, but for words that move with the kernel's slide (runtime-c/fingerprint.c handles these).
 //!
 //! In vmlinux a table's entries hold the distance from themselves to the place (or its link-time address); in a module the
 //! same fields are still relocations, and these name the place. Sources: include/linux/jump_label.h, static_call_types.h,

@@ -55,7 +55,7 @@ impl Writer<'_> {
             Value::Global(NumberRef { symbol: name, access, .. }) => {
                 return match access {
                     NumberAccess::Counter(counter) => format!("spile_counter({counter}, {name})"),
-                    NumberAccess::Single => format!("spile_lone({name})"),
+                    NumberAccess::Single => format!("spile_single({name})"),
                     NumberAccess::Plain => name.to_string(),
                 };
             }

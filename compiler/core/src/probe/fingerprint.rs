@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::program::{Imprint, Place, Program, Target};
+use crate::program::{Fingerprint, Place, Program, Target};
 use spile_debuginfo::Address;
 use spile_debuginfo::target::{Kernel, Object};
 
@@ -18,36 +18,38 @@ pub const MOST: usize = 1 << 20;
 
 /// The functions of a program's probes, each once, in the order of the probes.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Imprints {
+pub struct Fingerprints {
     /// Each function once, in the order of the probes.
-    pub taken: Vec<Imprint>,
+    pub taken: Vec<Fingerprint>,
     /// So many more would have been more than [`MOST`] bytes.
     pub left_out: usize,
 }
 
 /// The code of the functions that probes are in, for the runtime to compare with what is in memory. At most [`MOST`] bytes.
-pub fn imprints(program: &Program, kernel: &Kernel) -> Imprints {
+pub fn fingerprints(program: &Program, kernel: &Kernel) -> Fingerprints {
     let objects: Vec<_> = program.targets.iter().map(|target| object_of(target, kernel)).collect();
     let (mut seen, mut room) = (HashSet::new(), MOST);
-    let mut found = Imprints { taken: Vec::new(), left_out: 0 };
+    let mut found = Fingerprints { taken: Vec::new(), left_out: 0 };
     for probe in &program.probes {
         let Some(place) = probe.attachment.code() else { continue };
         let object = objects.get(place.target.index()).and_then(Option::as_ref);
-        let Some(imprint) = object.and_then(|object| object.function_code(address(place, object)?)) else { continue };
+        let Some(fingerprint) = object.and_then(|object| object.function_code(address(place, object)?)) else {
+            continue;
+        };
         // An anchor may stand behind the function's start: the runtime adds with the same overflow.
-        let start = Place { address: place.address.wrapping_sub(imprint.offset), ..place.clone() };
+        let start = Place { address: place.address.wrapping_sub(fingerprint.offset), ..place.clone() };
         if !seen.insert((start.target, start.symbol.clone(), start.address)) {
             continue;
         }
-        match room.checked_sub(imprint.bytes.len()) {
+        match room.checked_sub(fingerprint.bytes.len()) {
             None => found.left_out += 1,
             Some(left) => {
                 room = left;
-                found.taken.push(Imprint {
+                found.taken.push(Fingerprint {
                     place: start,
-                    function: imprint.function,
-                    bytes: imprint.bytes,
-                    patched: imprint.patched,
+                    function: fingerprint.function,
+                    bytes: fingerprint.bytes,
+                    patched: fingerprint.patched,
                 });
             }
         }
@@ -112,13 +114,13 @@ mod tests {
         };
         let mut program =
             Program { probes: vec![probe(start), probe(start + 9)], targets: vec![target], ..Program::default() };
-        let found = imprints(&program, &kernel);
+        let found = fingerprints(&program, &kernel);
         assert_eq!(
             found.taken.iter().map(|one| (one.function.as_str(), one.place.address)).collect::<Vec<_>>(),
             [("vfs_read", start)]
         );
         assert_eq!(found.left_out, 0);
         program.targets[0].build_id = vec![1];
-        assert_eq!(imprints(&program, &kernel), Imprints { taken: Vec::new(), left_out: 0 });
+        assert_eq!(fingerprints(&program, &kernel), Fingerprints { taken: Vec::new(), left_out: 0 });
     }
 }
