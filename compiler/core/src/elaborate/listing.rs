@@ -47,18 +47,18 @@ pub fn list<'a>(
     };
     let lines = expand::list_sites(&mut env, &names, points)
         .iter()
-        .map(|(site, around)| line(site, around, variables, &texts))
+        .map(|(site, wrapping)| line(site, wrapping, variables, &texts))
         .collect();
     (lines, env.into_problems())
 }
 
 /// `kernel.function("f@x.c:1") $a:int $b:char*`; `scheduler.wakeup name:string task:long $p:struct task_struct*`.
-fn line(site: &Site, around: &Wrapping, variables: bool, texts: &Texts) -> String {
-    let mut line = around.listed.clone().unwrap_or_else(|| site.point.clone());
+fn line(site: &Site, wrapping: &Wrapping, variables: bool, texts: &Texts) -> String {
+    let mut line = wrapping.listed.clone().unwrap_or_else(|| site.point.clone());
     if !variables {
         return line;
     }
-    for (name, is_text) in texts.set_by(around) {
+    for (name, is_text) in texts.set_by(wrapping) {
         line.push_str(&format!(" {name}:{}", if is_text { "string" } else { "long" }));
     }
     let context = &site.context;
@@ -78,9 +78,9 @@ struct Texts<'a> {
 
 impl Texts<'_> {
     /// The variables that aliases set, in their order; those that begin with `__` are their own.
-    fn set_by(&self, around: &Wrapping) -> Vec<(String, bool)> {
+    fn set_by(&self, wrapping: &Wrapping) -> Vec<(String, bool)> {
         let mut set: Vec<(String, bool)> = Vec::new();
-        for block in around.blocks() {
+        for block in wrapping.blocks() {
             visit::expressions(block, &mut |expr| {
                 let ExprKind::Assign(op, target, value) = &expr.kind else { return };
                 let ExprKind::Ident(name) = &target.kind else { return };

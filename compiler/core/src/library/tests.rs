@@ -80,10 +80,13 @@ fn files_are_taken_by_need() {
 fn broken_files() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), FILES);
-    let (_, said) = needed(directory.path(), "probe begin { f() }", &Cache::none());
-    assert!(said.contains("warning[E0016]") && said.contains("broken.stpm") && !said.contains("broken.stp:"), "{said}");
-    let (_, said) = needed(directory.path(), "probe begin { b() }", &Cache::none());
-    assert!(said.contains("error[E00") && said.contains("broken.stp:"), "{said}");
+    let (_, messages) = needed(directory.path(), "probe begin { f() }", &Cache::none());
+    assert!(
+        messages.contains("warning[E0016]") && messages.contains("broken.stpm") && !messages.contains("broken.stp:"),
+        "{messages}"
+    );
+    let (_, messages) = needed(directory.path(), "probe begin { b() }", &Cache::none());
+    assert!(messages.contains("error[E00") && messages.contains("broken.stp:"), "{messages}");
 }
 
 #[test]

@@ -91,32 +91,32 @@ impl<'a> Expansion<'_, 'a> {
         &mut self,
         components: &[ast::Component],
         point: &'a ast::ProbePoint,
-        around: &Wrapping<'a>,
+        wrapping: &Wrapping<'a>,
         found: &mut Vec<(Site, Wrapping<'a>)>,
     ) -> bool {
-        let mut around = around.clone();
-        around.conditions.extend(point.condition.as_deref());
+        let mut wrapping = wrapping.clone();
+        wrapping.conditions.extend(point.condition.as_deref());
         let quiet = point.optional || point.sufficient;
         let aliases = matching_aliases(self.names, components);
         // Of what a wildcard finds, some may be absent here.
         let wild = components.iter().any(|component| component.argument.is_none() && glob::is_pattern(&component.name));
         let families = if wild { probe::matching(components) } else { Vec::new() };
         if aliases.is_empty() && families.is_empty() {
-            return self.resolve_point(components, point.span, quiet, around, found);
+            return self.resolve_point(components, point.span, quiet, wrapping, found);
         }
         let mut present = false;
         for (alias, name, suffix) in aliases {
-            let outermost = around.listed.is_none();
+            let outermost = wrapping.listed.is_none();
             if outermost {
-                around.listed = Some(print::components(&[name, &suffix].concat()));
+                wrapping.listed = Some(print::components(&[name, &suffix].concat()));
             }
-            present |= self.expand_alias(alias, &suffix, point, quiet || wild, &around, found);
+            present |= self.expand_alias(alias, &suffix, point, quiet || wild, &wrapping, found);
             if outermost {
-                around.listed = None;
+                wrapping.listed = None;
             }
         }
         for components in families {
-            present |= self.resolve_point(&components, point.span, true, around.clone(), found);
+            present |= self.resolve_point(&components, point.span, true, wrapping.clone(), found);
         }
         if wild && !present && !quiet {
             let diagnostic = Diagnostic::error(Code("E0209"), "probe point mismatch: didn't find any wildcard matches");
@@ -131,15 +131,15 @@ impl<'a> Expansion<'_, 'a> {
         suffix: &[ast::Component],
         point: &'a ast::ProbePoint,
         quiet: bool,
-        around: &Wrapping<'a>,
+        wrapping: &Wrapping<'a>,
         found: &mut Vec<(Site, Wrapping<'a>)>,
     ) -> bool {
-        if around.via.contains(&(alias as *const _)) {
+        if wrapping.via.contains(&(alias as *const _)) {
             let diagnostic = Diagnostic::error(Code("E0208"), "recursive loop in alias expansion");
             self.env.add(diagnostic.at(point.span, "").also(alias.span, "this alias leads to itself"));
             return false;
         }
-        let mut inner = around.clone();
+        let mut inner = wrapping.clone();
         inner.via.push(alias);
         // The alias nearest the event is outermost: its prologue runs first, its epilogue last.
         inner.prologues.splice(0..0, alias.prologue.as_ref());
@@ -173,14 +173,14 @@ impl<'a> Expansion<'_, 'a> {
         components: &[ast::Component],
         span: Span,
         quiet: bool,
-        around: Wrapping<'a>,
+        wrapping: Wrapping<'a>,
         found: &mut Vec<(Site, Wrapping<'a>)>,
     ) -> bool {
         let names = self.names.alias_names();
         match probe::resolve(components, span, &names, self.env.resolver) {
             Ok(sites) => {
                 let present = !sites.is_empty();
-                found.extend(sites.into_iter().map(|site| (site, around.clone())));
+                found.extend(sites.into_iter().map(|site| (site, wrapping.clone())));
                 present
             }
             Err(error) => {
@@ -252,11 +252,11 @@ pub(super) fn handler<'a>(
     names: &Names<'a>,
     site: Site,
     number: u32,
-    around: Wrapping<'a>,
+    wrapping: Wrapping<'a>,
     point: &'a ast::ProbePoint,
     probe: &'a ast::Probe,
 ) -> Handler<'a> {
-    let body = unneeded::needed(names, &around.prologues, &probe.body, &around.epilogues);
+    let body = unneeded::needed(names, &wrapping.prologues, &probe.body, &wrapping.epilogues);
     let mut user_writes = Vec::new();
     visit::expressions(&probe.body, &mut |expr| match &expr.kind {
         ast::ExprKind::Assign(_, target, _) | ast::ExprKind::Step { target, .. } => {
@@ -272,7 +272,7 @@ pub(super) fn handler<'a>(
         site,
         script_point: probe::spelling(&point.components),
         span: point.span,
-        condition: around.conditions,
+        condition: wrapping.conditions,
         body,
         unit,
     }

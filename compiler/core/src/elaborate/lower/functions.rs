@@ -50,8 +50,8 @@ impl Lowering<'_, '_> {
         let body = match &ast.body {
             ast::FunctionBody::Script(block) => {
                 unit.function = Some(index);
-                let kept = self.keep_arguments(&mut unit, ast, block);
-                let mut statements = kept;
+                let copies = self.keep_arguments(&mut unit, ast, block);
+                let mut statements = copies;
                 statements.extend(self.lower_statements(&unit, &block.statements));
                 FunctionBody::Script(statements)
             }
@@ -93,7 +93,7 @@ impl Lowering<'_, '_> {
             if !written.contains(&name.text.as_str()) {
                 continue;
             }
-            let kept = LocalId(unit.locals.len() as u32);
+            let copy = LocalId(unit.locals.len() as u32);
             unit.locals.push(Local {
                 name: format!("{}_given", name.text),
                 ty,
@@ -101,9 +101,9 @@ impl Lowering<'_, '_> {
                 assigned: true,
                 read: true,
             });
-            arguments[number].0 = kept;
+            arguments[number].0 = copy;
             let value = read(LocalId(number as u32), self.typed.type_of(ty), name.span);
-            statements.push(assign(kept, value, name.span));
+            statements.push(assign(copy, value, name.span));
         }
         self.arguments = arguments;
         statements

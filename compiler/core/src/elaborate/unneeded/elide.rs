@@ -59,7 +59,7 @@ struct Elision<'e, 'a> {
     /// Statements that give a variable a value.
     writers: HashMap<&'a str, Vec<&'a Stmt>>,
     /// The statement around another.
-    around: HashMap<*const Stmt, &'a Stmt>,
+    enclosing: HashMap<*const Stmt, &'a Stmt>,
     dead: HashSet<*const Stmt>,
     /// To be looked at, the last first.
     open: Vec<&'a Stmt>,
@@ -75,8 +75,8 @@ impl<'e, 'a> Elision<'e, 'a> {
             .filter(|(name, span)| !all.updated.contains(name) && names.find_global(span.file, name).is_none());
         let reads = local.map(|(name, _)| (*name, 0)).collect();
         let effects = Effects { names, unread: HashSet::new(), within: Vec::new() };
-        let (writers, around) = (HashMap::new(), HashMap::new());
-        let mut elision = Elision { effects, reads, writers, around, dead: HashSet::new(), open: Vec::new() };
+        let (writers, enclosing) = (HashMap::new(), HashMap::new());
+        let mut elision = Elision { effects, reads, writers, enclosing, dead: HashSet::new(), open: Vec::new() };
         statements.iter().for_each(|statement| elision.add(statement, true));
         elision.effects.unread =
             elision.reads.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
@@ -98,7 +98,7 @@ impl<'e, 'a> Elision<'e, 'a> {
             _ => 0,
         };
         for (index, inside) in inner(statement).into_iter().enumerate() {
-            self.around.insert(inside, statement);
+            self.enclosing.insert(inside, statement);
             self.add(inside, may_go && index >= tried);
         }
     }
@@ -135,7 +135,7 @@ impl<'e, 'a> Elision<'e, 'a> {
     /// What the statement has read is read by one less, and so what is inside of it that is still there: a handler of nothing.
     fn bury(&mut self, statement: &'a Stmt) {
         self.dead.insert(statement);
-        self.open.extend(self.around.get(&std::ptr::from_ref(statement)));
+        self.open.extend(self.enclosing.get(&std::ptr::from_ref(statement)));
         for inside in inner(statement) {
             if !self.is_dead(inside) {
                 self.bury(inside);

@@ -43,18 +43,18 @@ pub(in crate::elaborate) fn needed<'a>(
     let after: Vec<&'a Stmt> =
         body.statements.iter().chain(epilogues.iter().flat_map(|block| &block.statements)).collect();
     after.iter().for_each(|statement| used.add(statement));
-    let mut kept = Vec::new();
+    let mut needed = Vec::new();
     for statement in prologues.iter().flat_map(|block| &block.statements).rev() {
         let mut assigned = Vec::new();
         let plain = names.is_library(statement.span.file) && assigns(names, statement, &mut assigned);
         if !plain || used.all || assigned.iter().any(|name| used.names.contains(name)) {
             used.add(statement);
-            kept.push(statement);
+            needed.push(statement);
         }
     }
-    kept.reverse();
-    kept.extend(after);
-    kept
+    needed.reverse();
+    needed.extend(after);
+    needed
 }
 
 /// Whether the statement does nothing but give values to local variables, whose names are added.

@@ -132,20 +132,21 @@ fn is_plain(value: &Value) -> bool {
 
 /// The same code without [`Instr::Comment`], at any depth.
 pub fn without_comments(code: &[Instr]) -> Vec<Instr> {
-    let kept = code.iter().filter(|instr| !matches!(instr, Instr::Comment(_)));
-    kept.map(|instr| match instr {
-        Instr::If { condition, then, otherwise } => Instr::If {
-            condition: condition.clone(),
-            then: without_comments(then),
-            otherwise: without_comments(otherwise),
-        },
-        Instr::Loop(body) => Instr::Loop(without_comments(body)),
-        Instr::Foreach(foreach) => {
-            Instr::Foreach(Box::new(Loop { body: without_comments(&foreach.body), ..(**foreach).clone() }))
-        }
-        _ => instr.clone(),
-    })
-    .collect()
+    let instructions = code.iter().filter(|instr| !matches!(instr, Instr::Comment(_)));
+    instructions
+        .map(|instr| match instr {
+            Instr::If { condition, then, otherwise } => Instr::If {
+                condition: condition.clone(),
+                then: without_comments(then),
+                otherwise: without_comments(otherwise),
+            },
+            Instr::Loop(body) => Instr::Loop(without_comments(body)),
+            Instr::Foreach(foreach) => {
+                Instr::Foreach(Box::new(Loop { body: without_comments(&foreach.body), ..(**foreach).clone() }))
+            }
+            _ => instr.clone(),
+        })
+        .collect()
 }
 
 /// Shows each instruction, also those inside others.

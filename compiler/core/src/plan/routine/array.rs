@@ -155,7 +155,7 @@ impl Builder<'_, '_> {
                 Value::Long(to)
             }));
         }
-        let keys = self.kept_keys(keys);
+        let keys = self.computed_keys(keys);
         let ty = if op == BinaryOp::Concatenate { Type::String } else { Type::Long };
         let before = self.get(map, keys.clone(), ty, element.span)?;
         let new = match (before.clone(), value) {
@@ -175,7 +175,7 @@ impl Builder<'_, '_> {
     }
 
     /// Keys that are used twice: each computed once.
-    fn kept_keys(&mut self, keys: Vec<Key>) -> Vec<Key> {
+    fn computed_keys(&mut self, keys: Vec<Key>) -> Vec<Key> {
         keys.into_iter()
             .map(|key| match key {
                 Key::Long(value) => Key::Long(self.keep(value)),
