@@ -83,7 +83,7 @@ spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_l
 	return depth >= 0 && depth < count ? (spile_long)frames[depth] : 0;
 }
 
-spile_long spile_fn___untold_by_caller(struct spile_context *c)
+spile_long spile_fn___value_unknown_at_caller(struct spile_context *c)
 {
 	spile_fail_text(
 		c,

@@ -123,7 +123,7 @@ unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char 
 unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char *out);
 unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char *out);
 spile_long spile_fn___stack_at(struct spile_context *c, spile_long user, spile_long depth);
-spile_long spile_fn___untold_by_caller(struct spile_context *c);
+spile_long spile_fn___value_unknown_at_caller(struct spile_context *c);
 unsigned int spile_fn___stack_addresses(struct spile_context *c, spile_long user, spile_long first,
 					spile_long most, char *out);
 unsigned int spile_fn_task_backtrace(struct spile_context *c, spile_long task, char *out);

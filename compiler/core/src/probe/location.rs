@@ -123,7 +123,8 @@ fn by_caller(
     let at = Box::new(evaluate(return_address, object)?);
     let word = expr(ExprKind::Read { address: at, size: 8, user: false });
     let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
-    let unknown = builtin::find("__untold_by_caller", 0).ok_or("its value is only known at the function's entry")?;
+    let unknown =
+        builtin::find("__value_unknown_at_caller", 0).ok_or("its value is only known at the function's entry")?;
     let mut value = expr(ExprKind::Builtin(unknown, Vec::new()));
     let mut known = false;
     for (places, location) in cases.iter().rev() {
