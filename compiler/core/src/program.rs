@@ -20,6 +20,7 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
+            /// The position in the table that the id belongs to.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -35,16 +36,20 @@ id!(/** An object that probes are in: index into [`Program::targets`]. */ Target
 id!(/** A pattern of `=~`: index into [`Program::regexes`]. */ RegexId);
 id!(/** A value saved at a function's entry for its return probe: index into [`Probe::saved`]. */ SavedId);
 
+/// What elaboration makes of all scripts of a session.
 #[derive(Debug, Default)]
 pub struct Program {
+    /// Indexed by [`GlobalId`], those that no probe uses included.
     pub globals: Vec<Global>,
     /// Only functions that a probe reaches.
     pub functions: Vec<Function>,
+    /// Indexed by [`TargetId`].
     pub targets: Vec<Target>,
     /// One for each site, in the order of the script and, within a probe, of its points.
     pub probes: Vec<Probe>,
     /// Top-level `%{ %}` of the scripts, in order.
     pub embedded: Vec<EmbeddedC>,
+    /// Indexed by [`RegexId`].
     pub regexes: Vec<Regex>,
     /// Link-time address of `register_kprobe`, where a probe is at a link-time address of the kernel.
     pub anchor_address: Option<u64>,
@@ -52,41 +57,50 @@ pub struct Program {
     pub left_out: Vec<String>,
     /// Guru mode: the code that probes are in, each function once.
     pub fingerprints: Vec<Fingerprint>,
-    /// Where the script asks for source lines: of each object that can be told of, its name as a target's, and the table.
+    /// Where the script asks for source lines: for each object that has them, its name as in [`Target::name`] and the
+    /// table, in the layout that runtime-c/lines.c describes.
     pub lines: Vec<(String, Vec<u8>)>,
 }
 
 /// The code of a function as it was linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Of its first byte.
+    /// Where its first byte is.
     pub place: Place,
+    /// Name, for messages.
     pub function: String,
+    /// As the object's file has them.
     pub bytes: Vec<u8>,
-    /// What may be something else in memory: first byte and length.
+    /// Spans that the kernel itself patches, so that they may differ in memory: first byte and length, ascending.
     pub patched: Vec<(u32, u32)>,
 }
 
 /// A pattern, as written and as the module runs it.
 #[derive(Clone, Debug)]
 pub struct Regex {
+    /// Source text of the pattern.
     pub pattern: Vec<u8>,
+    /// What the runtime interprets.
     pub automaton: Automaton,
 }
 
+/// A pattern compiled to the tables that runtime-c/regex.c interprets.
 #[derive(Clone, Debug)]
 pub enum Automaton {
-    /// Tells whether it matches.
+    /// Answers whether it matches.
     Plain(spile_regex::Plain),
-    /// And where.
+    /// Answers that, and where its groups match.
     Tagged(spile_regex::Tagged),
 }
 
+/// Embedded C, `%{ ... %}`.
 #[derive(Clone, Debug)]
 pub struct EmbeddedC {
+    /// What is between the braces, as written.
     pub text: String,
+    /// The braces and what is between them.
     pub span: Span,
-    /// Globals that it says it uses.
+    /// Globals that its comments declare as used, and how.
     pub globals: Vec<(GlobalId, uses::Access)>,
     /// Arguments of the script function that it stands in, which it calls `STAP_ARG_NAME`.
     pub arguments: Vec<(String, LocalId)>,
@@ -94,10 +108,12 @@ pub struct EmbeddedC {
     pub unmangled: bool,
 }
 
+/// A global variable of a script or of the tapset.
 #[derive(Clone, Debug)]
 pub struct Global {
+    /// As the script spells it.
     pub name: String,
-    /// Of the variable, or of each element of an array.
+    /// What the variable, or each element of the array, holds.
     pub holds: Holds,
     /// Types of the keys; none: no array.
     pub keys: Vec<Type>,
@@ -105,11 +121,14 @@ pub struct Global {
     pub size: Option<u32>,
     /// A full array drops the element that was made first.
     pub wrap: bool,
+    /// The value that the declaration gives; None: 0 or "".
     pub initial: Option<Constant>,
+    /// The declaration.
     pub span: Span,
 }
 
 impl Global {
+    /// Whether it has keys.
     pub fn is_array(&self) -> bool {
         !self.keys.is_empty()
     }
@@ -126,75 +145,99 @@ impl Global {
 /// What a variable or an array's elements hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
+    /// A number or a string.
     Value(Type),
     /// An aggregate: fed by `<<<`, read by extractors.
     Stats(Stats),
 }
 
-/// What an aggregate has to keep beside count, sum, least and greatest value.
+/// What an aggregate has to record beside count, sum, least and greatest value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
+    /// An extractor asks for the variance.
     pub variance: bool,
     /// Bits of additional precision of the variance, 0 to 62.
     pub shift: u8,
+    /// The one histogram that an extractor asks for.
     pub histogram: Option<Histogram>,
 }
 
+/// The buckets of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Histogram {
+    /// `@hist_log`: buckets by powers of two, of both signs.
     Log,
     /// At most 126 buckets of `width` from `low` to `high`, and one below and one above.
     Linear {
+        /// Lower bound of the first bucket.
         low: i64,
+        /// Upper bound of the last bucket.
         high: i64,
+        /// Width of a bucket, at least 1.
         width: i64,
     },
 }
 
-/// Buckets of any histogram at the most.
+/// Most buckets that a histogram can have.
 pub const MAX_BUCKETS: u32 = 128;
 
 /// An element of an array, or an aggregate that is none.
 #[derive(Clone, Debug)]
 pub struct Element {
+    /// The array or aggregate.
     pub global: GlobalId,
+    /// One for each key of the array; none for an aggregate that is no array.
     pub keys: Vec<Expr>,
-    /// Of the global's name.
+    /// The global's name.
     pub span: Span,
 }
 
 /// Keys of which some may be any (`*`): None.
 pub type Slice = Vec<Option<Expr>>;
 
+/// A value known when the script is compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Constant {
+    /// A number.
     Long(i64),
+    /// The bytes of a string, without a NUL.
     String(Vec<u8>),
 }
 
+/// A local variable or parameter of a function or handler.
 #[derive(Clone, Debug)]
 pub struct Local {
+    /// As the script spells it; the lowering adds names of its own.
     pub name: String,
+    /// The type that inference found.
     pub ty: Type,
 }
 
+/// A function of a script, or a copy of one that is compiled for one probe.
 #[derive(Clone, Debug)]
 pub struct Function {
+    /// As the script spells it; overloads and copies share it.
     pub name: String,
     /// The first `parameters` locals are the parameters.
     pub parameters: usize,
+    /// Indexed by [`LocalId`].
     pub locals: Vec<Local>,
-    /// None: it returns nothing (and 0 where a value is asked).
+    /// None: it returns nothing, and 0 where its value is used.
     pub returns: Option<Type>,
     /// The probe that it was copied for: its saved values are that probe's.
     pub site: Option<u32>,
+    /// What a call runs.
     pub body: FunctionBody,
+    /// The definition that it comes from.
     pub span: Span,
 }
 
+/// The body of a function.
 #[derive(Clone, Debug)]
 pub enum FunctionBody {
+    /// Statements of the language, in order.
     Script(Vec<Stmt>),
+    /// C that writes its result itself.
     EmbeddedC(EmbeddedC),
 }
 
@@ -207,15 +250,18 @@ pub struct Target {
     pub build_id: Vec<u8>,
     /// Kernel: link-time address of the build-id's bytes.
     pub build_id_address: Option<u64>,
+    /// Path of the object's file on the machine that compiles.
     pub path: String,
 }
 
 /// Where in a target: a link-time address of the kernel, or an anchor symbol of a module and the bytes after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
+    /// The kernel or module.
     pub target: TargetId,
     /// None for the kernel.
     pub symbol: Option<String>,
+    /// Link-time address of the kernel, or bytes from the symbol on; wraps around for what is before the symbol.
     pub address: u64,
 }
 
@@ -230,116 +276,170 @@ pub struct Probe {
     pub function: String,
     /// Probed module, `kernel`, or empty.
     pub module: String,
+    /// How it is attached and when it runs.
     pub attachment: Attachment,
+    /// Indexed by [`LocalId`].
     pub locals: Vec<Local>,
     /// Values computed at the probed function's entry, for a return probe.
     pub saved: Vec<Expr>,
+    /// Statements of the handler with those of the aliases, in order.
     pub body: Vec<Stmt>,
+    /// The handler in the script.
     pub span: Span,
 }
 
+/// A statement.
 #[derive(Clone, Debug)]
 pub struct Stmt {
+    /// Which one, with its parts.
     pub kind: StmtKind,
+    /// The whole statement.
     pub span: Span,
 }
 
+/// The statements of the language.
 #[derive(Clone, Debug)]
 pub enum StmtKind {
+    /// `{ ... }`.
     Block(Vec<Stmt>),
+    /// An expression whose value is not used.
     Expr(Expr),
+    /// `if (condition) then else otherwise`.
     If {
+        /// A number; other than 0: true.
         condition: Expr,
+        /// Runs if the condition is true.
         then: Box<Stmt>,
+        /// Runs if it is not.
         otherwise: Option<Box<Stmt>>,
     },
     /// `while` and `for`: `step` runs before each further test, also after `continue`.
     Loop {
+        /// Tested before each turn; None: always true.
         condition: Option<Expr>,
+        /// Its value is not used.
         step: Option<Expr>,
+        /// One turn.
         body: Box<Stmt>,
     },
+    /// Leaves the innermost loop.
     Break,
+    /// Goes on with the next turn of the innermost loop.
     Continue,
     /// Leaves the handler.
     Next,
-    /// The same, because of the probe point's own condition: the hit counts as filtered.
+    /// Leaves the handler because of the probe point's own condition: the hit counts as filtered.
     Filter,
+    /// Leaves the function; with a value where the function has a type.
     Return(Option<Expr>),
+    /// `try { body } catch (message) { handler }`.
     Try {
+        /// Run-time errors in it, or in functions that it calls, are caught.
         body: Vec<Stmt>,
+        /// A string variable that takes the error's message.
         message: Option<Variable>,
+        /// Runs after an error was caught.
         handler: Vec<Stmt>,
     },
-    /// Back to 0 or "".
+    /// Sets a variable to 0 or "".
     Delete(Variable),
-    /// Elements whose keys are those.
+    /// Deletes the elements with these keys.
     DeleteElements {
+        /// The array.
         global: GlobalId,
+        /// One for each key; None: any.
         keys: Slice,
     },
-    /// All elements of an array, or all that an aggregate has seen.
+    /// Deletes all elements of an array, or forgets all values of an aggregate.
     Clear(GlobalId),
+    /// `foreach`.
     Foreach(Box<Foreach>),
 }
 
+/// A `foreach` loop.
 #[derive(Clone, Debug)]
 pub struct Foreach {
+    /// What it iterates over.
     pub over: Iterated,
     /// One for each key; a histogram has one, the bucket's number.
     pub keys: Vec<Variable>,
+    /// Takes the value of the element, `foreach (value = key in array)`.
     pub value: Option<Variable>,
     /// Empty: all elements.
     pub slice: Slice,
+    /// What the elements are sorted by, and in which direction; None: in no defined order.
     pub sort: Option<(SortBy, Order)>,
     /// How many elements at the most, evaluated once.
     pub limit: Option<Expr>,
+    /// One turn.
     pub body: Stmt,
 }
 
+/// What a `foreach` iterates over.
 #[derive(Clone, Debug)]
 pub enum Iterated {
+    /// The elements of an array.
     Array(GlobalId),
+    /// The buckets of an aggregate's histogram.
     Histogram(Element),
 }
 
+/// Direction of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
+    /// The smallest first, `+`.
     Ascending,
+    /// The largest first, `-`.
     Descending,
 }
 
 /// Something with a name that holds a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variable {
+    /// Of the function or handler.
     Local(LocalId),
+    /// Of the program; never an array or an aggregate.
     Global(GlobalId),
 }
 
+/// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
+    /// Which one, with its operands.
     pub kind: ExprKind,
+    /// Type of its value.
     pub ty: Type,
     /// What a run-time error names; the operator's or word's place is in it.
     pub span: Span,
 }
 
+/// The expressions of the resolved program.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
+    /// A number known when the script is compiled.
     Long(i64),
+    /// The bytes of a string, without a NUL.
     String(Vec<u8>),
+    /// The value of a variable.
     Variable(Variable),
     /// Arithmetic, comparison (of both types), logic, concatenation.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `-x`, wrapping.
     Negate(Box<Expr>),
+    /// `!x`: 1 or 0.
     Not(Box<Expr>),
+    /// `~x`.
     Complement(Box<Expr>),
+    /// `condition ? then : otherwise`: only the chosen one is evaluated.
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `text =~ pattern`: 1 or 0.
     Matches {
+        /// The pattern.
         regex: RegexId,
+        /// The string that is searched.
         text: Box<Expr>,
     },
+    /// A call of a script's function; arguments in the order of its parameters.
     Call(FunctionId, Vec<Expr>),
     /// One call into runtime-c.
     Builtin(&'static crate::builtin::Builtin, Vec<Expr>),
@@ -347,97 +447,141 @@ pub enum ExprKind {
     Assign(Box<LValue>, Box<Expr>),
     /// `left op= value`; `old`: the value of the whole is the one before (postfix `++`).
     Update {
+        /// Read and written; its address and keys are evaluated once.
         left: Box<LValue>,
+        /// An arithmetic or bitwise operator, or concatenation.
         op: BinaryOp,
+        /// The right operand.
         value: Box<Expr>,
+        /// The value of the whole is the one before the update.
         old: bool,
     },
+    /// Prints to the trace output.
     Print(Box<Print>),
-    /// The same to a string.
+    /// The text that a print would write, as a string.
     Format(Box<Print>),
     /// Word of the probed registers at this byte offset of struct pt_regs.
     Register {
+        /// Bytes from the start of struct pt_regs.
         offset: u32,
     },
+    /// The value saved at the function's entry.
     Saved(SavedId),
-    /// A link-time address of the kernel, as it is where it runs; of a per-CPU variable, this CPU's copy.
+    /// Where the kernel's code or data with this link-time address is at run time; of a per-CPU variable, this CPU's copy.
     KernelAddress {
+        /// Link-time address.
         address: u64,
+        /// It is that of a per-CPU variable.
         per_cpu: bool,
     },
-    /// The same of a module: so many bytes behind the symbol, which only it has.
+    /// The same for a module, relative to one of its symbols.
     ModuleAddress {
+        /// Name of the module, with `_` for `-`.
         module: String,
+        /// A symbol that is unique in the module.
         symbol: String,
+        /// Bytes from the symbol on, modulo 2^64.
         offset: u64,
+        /// It is that of a per-CPU variable.
         per_cpu: bool,
     },
     /// Fault-safe read: zero-extended.
     Read {
+        /// Address at run time.
         address: Box<Expr>,
+        /// Bytes: 1, 2, 4 or 8.
         size: u8,
+        /// In the address space of the current process, not the kernel's.
         user: bool,
     },
     /// Low `bits` of the value as a signed number.
     SignExtend(Box<Expr>, u8),
     /// `bits` bits from bit `first`, zero-extended.
     Bits {
+        /// The number that the bits are taken of.
         value: Box<Expr>,
+        /// Number of the lowest bit, 0 to 63.
         first: u8,
+        /// How many, 1 to 64.
         bits: u8,
     },
     /// The object at the address as text, as `$x$$` prints it.
     Pretty {
+        /// Address of the object at run time.
         address: Box<Expr>,
+        /// Layout of the object, and how it is printed.
         description: std::rc::Rc<spile_abi::format::Pretty>,
     },
-    /// Of an absent element: 0 or "".
+    /// The value of an element; 0 or "" if it is absent.
     Element(Element),
     /// `[keys] in array`.
     Contains {
+        /// The array.
         global: GlobalId,
+        /// One for each key; None: any.
         keys: Slice,
     },
     /// `aggregate <<< value`; the value of the whole is the right side's.
     Feed {
+        /// The aggregate.
         aggregate: Element,
+        /// The number that is added to it.
         value: Box<Expr>,
     },
+    /// `@count`, `@sum` and the other extractors of one number.
     Extract {
+        /// The aggregate.
         aggregate: Element,
+        /// What is asked of it.
         extractor: Extractor,
     },
     /// The chart of an aggregate's histogram, a string.
     Chart(Element),
     /// Count of a histogram's bucket.
     Bucket {
+        /// An aggregate with a histogram.
         aggregate: Element,
+        /// Number of the bucket.
         index: Box<Expr>,
     },
+    /// Whether a histogram has a bucket of that number: 1 or 0.
     HasBucket {
+        /// An aggregate with a histogram.
         aggregate: Element,
+        /// Number of the bucket.
         index: Box<Expr>,
     },
+    /// Embedded C as an expression.
     EmbeddedC(EmbeddedC),
-    /// Whether the embedded C just called said STAP_NEXT.
+    /// Whether the embedded C called last executed STAP_NEXT: 1 or 0.
     TookNext,
 }
 
+/// What can be assigned to.
 #[derive(Clone, Debug)]
 pub enum LValue {
+    /// A variable.
     Variable(Variable),
+    /// An element of an array.
     Element(Element),
-    /// Guru mode. The low `size` bytes of the value go to the address.
+    /// Guru mode: memory of the kernel, which takes the low `size` bytes of the value.
     Memory {
+        /// Address of the storage unit at run time.
         address: Expr,
+        /// Bytes of the storage unit: 1, 2, 4 or 8.
         size: u8,
+        /// Only these bits of the storage unit are written.
         field: Option<BitField>,
+        /// The value of the assignment is sign-extended from what was stored, else zero-extended.
         signed: bool,
     },
-    /// Guru mode. The word of struct pt_regs at this offset, whose low `size` bytes (with `signed`) are the value.
+    /// Guru mode: a word of struct pt_regs. It is set to the low `size` bytes of the value, extended to 64 bits.
     Register {
+        /// Bytes from the start of struct pt_regs.
         offset: u32,
+        /// Bytes: 1, 2, 4 or 8.
         size: u8,
+        /// The value is sign-extended, else zero-extended.
         signed: bool,
     },
 }
@@ -445,20 +589,35 @@ pub enum LValue {
 /// Bits `first..first + bits` of the storage unit, counted from the least significant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BitField {
+    /// Number of the lowest bit.
     pub first: u8,
+    /// How many bits.
     pub bits: u8,
 }
 
 /// One print, as a sequence of pieces.
 #[derive(Clone, Debug)]
 pub struct Print {
+    /// Printed one after the other.
     pub pieces: Vec<PrintPiece>,
 }
 
+/// A part of what a print puts out.
 #[derive(Clone, Debug)]
 pub enum PrintPiece {
+    /// These bytes.
     Literal(Vec<u8>),
-    Directive { directive: Directive, width: Option<Expr>, precision: Option<Expr>, argument: Expr },
+    /// A value, formatted.
+    Directive {
+        /// How it is formatted.
+        directive: Directive,
+        /// The number that `*` for the width takes.
+        width: Option<Expr>,
+        /// The number that `*` for the precision takes.
+        precision: Option<Expr>,
+        /// The value.
+        argument: Expr,
+    },
 }
 
 pub use spile_abi::format::Directive;

@@ -67,6 +67,7 @@ pub enum Runs {
 /// How one site is attached.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attachment {
+    /// The way it is attached, shared by all sites of its kind.
     pub mechanism: &'static Mechanism,
     /// Where in a target; None: runtime-c finds it by the members, or it has no place.
     pub place: Option<Place>,

@@ -14,6 +14,7 @@ use spile_source::Span;
 /// The strongest thing that is done with a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
+    /// It is read, and not changed.
     Read,
     /// An aggregate is only fed, a number only added to.
     Feed,
@@ -63,7 +64,9 @@ fn at_least<K: Ord>(times: &mut BTreeMap<K, u8>, other: BTreeMap<K, u8>) {
 /// What code does by itself, without what it calls.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
+    /// Globals that it uses, and how.
     pub uses: Uses,
+    /// Globals that a run of it touches, and how often.
     pub touches: Touches,
     /// How often a run calls each function at the most, as [`Touches`] says it.
     called: BTreeMap<FunctionId, u8>,
@@ -83,6 +86,7 @@ pub struct Walk {
 const ALL_REGISTERS: u64 = u64::MAX;
 
 impl Walk {
+    /// Walks over statements; calls are recorded, not followed.
     pub fn of(statements: &[Stmt]) -> Walk {
         let mut walk = Walk::default();
         statements.iter().for_each(|statement| walk.statement(statement));
