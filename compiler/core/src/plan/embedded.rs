@@ -9,8 +9,11 @@ use spile_source::{Origin, SourceMap};
 /// The translation unit with the script's own C.
 #[derive(Debug)]
 pub struct Embedded {
+    /// Top-level `%{ %}`, in order.
     pub declarations: Vec<Located>,
+    /// Script functions with a body in C, in the order of the program.
     pub functions: Vec<EmbeddedFunction>,
+    /// Expressions in C, in the order of their planning.
     pub expressions: Vec<EmbeddedExpression>,
     /// Globals that it uses: both units see them.
     pub globals: Vec<GlobalId>,
@@ -41,18 +44,28 @@ impl Embedded {
 /// C text with the place it comes from, for `#line`.
 #[derive(Debug)]
 pub struct Located {
+    /// The C, as written.
     pub text: String,
+    /// Name of the script or tapset file.
     pub file: String,
+    /// Line of the file that the C begins in, from 1 on.
     pub line: usize,
 }
 
+/// A script function with a body in C.
 #[derive(Debug)]
 pub struct EmbeddedFunction {
+    /// Name in C.
     pub symbol: String,
+    /// As the script spells it.
     pub name: String,
+    /// Name and type of each parameter, in order.
     pub parameters: Vec<(String, Type)>,
+    /// Type of the result; None: it returns nothing.
     pub returns: Option<Type>,
+    /// The body.
     pub code: Located,
+    /// Arguments and result are the members of `THIS`.
     pub unmangled: bool,
 }
 

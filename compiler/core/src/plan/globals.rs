@@ -15,7 +15,9 @@ use crate::program::{Attachment, Global, GlobalId, Holds, Program, Runs, Type};
 /// How a handler takes a lock (script.h, enum spile_lock_mode).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockMode {
+    /// Shared with other readers.
     Read,
+    /// Alone.
     Write,
     /// Of an aggregate that the handler only feeds: on its own CPU.
     Local,

@@ -21,8 +21,9 @@ pub struct Limits {
     pub suppress_errors: bool,
     /// STP_NO_OVERLOAD: the time that handlers may take of a CPU is not limited.
     pub no_overload: bool,
-    /// STP_OVERLOAD_INTERVAL and STP_OVERLOAD_THRESHOLD, CPU cycles; 0: the runtime's.
+    /// STP_OVERLOAD_INTERVAL: CPU cycles over which the time of handlers is summed; 0: the runtime's.
     pub overload_interval: u64,
+    /// STP_OVERLOAD_THRESHOLD: CPU cycles of an interval that handlers of one CPU may take; 0: the runtime's.
     pub overload_threshold: u64,
     /// MAXTRYLOCK times TRYLOCKDELAY: ns that a handler waits for its locks before it is skipped.
     pub lock_wait: u32,

@@ -49,8 +49,11 @@ pub struct Naming {
     pub module: String,
     /// The script's file name, or `<input>`.
     pub title: String,
+    /// Release of the kernel that the module is for, as `uname -r` gives it.
     pub kernel_release: String,
+    /// The script is compiled in guru mode (-g).
     pub guru: bool,
+    /// Set by -D.
     pub limits: Limits,
     /// Further entries of the module's own information: name, value.
     pub modinfo: Vec<(String, String)>,
@@ -58,19 +61,30 @@ pub struct Naming {
     pub defines: Vec<(String, String)>,
 }
 
+/// All of a module, decided: what [`crate::emit`] spells.
 #[derive(Debug)]
 pub struct Plan {
+    /// As the driver gave it.
     pub naming: Naming,
+    /// MAXNESTING: calls of functions open at once before it is a run-time error.
     pub max_nesting: u32,
-    /// Of each CPU; more than [`frame::MOST`] is refused.
+    /// Frame memory of each CPU, in bytes; more than [`frame::MOST`] is refused.
     pub frame_bytes: u64,
+    /// Largest payload of an sprintf, in bytes; each CPU has so much memory for it.
     pub scratch_bytes: u32,
+    /// Globals that have a lock.
     pub lock_count: u32,
+    /// Counters: numbers of which each CPU has its own share.
     pub counter_count: u32,
+    /// Link-time address of `register_kprobe`; 0: no address of the kernel is used.
     pub anchor_address: u64,
+    /// Those that the module declares, in the order of the script.
     pub globals: Vec<Global>,
+    /// Indexed by [`crate::program::TargetId`].
     pub targets: Vec<crate::program::Target>,
+    /// Symbols that module addresses are relative to.
     pub module_symbols: Vec<ModuleSymbol>,
+    /// Guru mode: the code that probes are in, each function once.
     pub fingerprints: Vec<crate::program::Fingerprint>,
     /// Source lines of objects, by the targets' names.
     pub lines: Vec<(String, Vec<u8>)>,
@@ -78,30 +92,42 @@ pub struct Plan {
     pub defers_names: bool,
     /// Functions of the script, then entry handlers and handlers.
     pub routines: Vec<Routine>,
+    /// One for each site, in the order of the program.
     pub probes: Vec<Probe>,
     /// Bytecode that the module interprets, in order.
     pub tables: Vec<(TableId, Vec<u8>)>,
+    /// Indexed by [`crate::program::RegexId`].
     pub regexes: Vec<crate::program::Regex>,
-    /// Registers that patterns with groups need, and groups they have with the whole; 0: nothing asks for groups.
+    /// Most registers that a pattern whose groups are asked for needs; 0: no script asks for groups.
     pub match_registers: u32,
+    /// Most groups of such a pattern, the whole match included; 0: no script asks for groups.
     pub match_groups: u32,
+    /// The script's own C.
     pub embedded: Embedded,
+    /// What the loader reads from the module's `.spile.meta` section.
     pub meta: Meta,
 }
 
 /// One probe site.
 #[derive(Debug)]
 pub struct Probe {
+    /// Canonical spelling of the probe point (pp(), listings).
     pub point: String,
+    /// As the script wrote it (pn()).
     pub script_point: String,
+    /// Probed function, or empty.
     pub function: String,
+    /// Probed module, `kernel`, or empty.
     pub module: String,
+    /// How it is attached and when it runs.
     pub attachment: Attachment,
+    /// Name in C of the routine that a hit runs.
     pub handler: String,
-    /// What it finds with its probe, by their numbers in the code.
+    /// Values in which probes that share a handler differ: indexed by [`code::Value::Own`] and [`code::Text::Own`].
     pub constants: Vec<Constant>,
+    /// Name in C of the routine that runs at the function's entry, for a return probe that saves values.
     pub entry_handler: Option<String>,
-    /// Data of one kretprobe instance.
+    /// Bytes that are saved for each call in flight.
     pub entry_bytes: u32,
     /// The handler does nothing but add to counters, without a lock.
     pub counts_only: bool,
@@ -111,19 +137,20 @@ pub struct Probe {
     pub stack: u32,
     /// Words of the probed registers that the handler may look at, of a return probe its entry handler: bit N for word N.
     pub registers: u64,
-    /// What is taken for the handler, ascending.
+    /// Locks that are taken for the handler: index and mode, ascending.
     pub locks: Vec<(u32, LockMode)>,
-    /// What is taken for the entry handler, ascending.
+    /// The same for the entry handler.
     pub entry_locks: Vec<(u32, LockMode)>,
+    /// The probe point's condition, where it can be asked for without a hit.
     pub condition: Option<Condition>,
 }
 
-/// What the probe point's condition says, asked for apart from a hit.
+/// The probe point's condition, evaluated apart from a hit.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// Sets `filtered` where it does not hold.
+    /// Name in C of the routine that sets `filtered` if it does not hold.
     pub routine: String,
-    /// What is taken for it, ascending.
+    /// Locks that are taken for it: index and mode, ascending.
     pub locks: Vec<(u32, LockMode)>,
 }
 

@@ -14,10 +14,13 @@ use spile_abi::meta;
 /// A global that the program uses.
 #[derive(Debug)]
 pub struct Global {
+    /// Which of the program's.
     pub id: GlobalId,
     /// As the script calls it.
     pub name: String,
+    /// Name in C.
     pub symbol: String,
+    /// How it is held.
     pub storage: Storage,
 }
 
@@ -25,7 +28,12 @@ pub struct Global {
 #[derive(Debug)]
 pub enum Storage {
     /// A number or a string, and its value before any probe ran; None: 0 or "".
-    Variable { ty: Type, initial: Option<Constant> },
+    Variable {
+        /// Number or string.
+        ty: Type,
+        /// The value that the declaration gives.
+        initial: Option<Constant>,
+    },
     /// A table.
     Map(Map),
 }
@@ -35,12 +43,17 @@ pub enum Storage {
 pub struct Map {
     /// Among the maps of the module.
     pub index: u32,
+    /// As the script calls it.
     pub name: String,
+    /// Types of the keys; none for an aggregate that is no array.
     pub keys: Vec<Type>,
+    /// What the table, or each of its elements, holds.
     pub holds: Holds,
+    /// Most elements; 1 for an aggregate that is no array.
     pub entries: u32,
     /// The script gave the size.
     pub sized: bool,
+    /// A full table drops the element that was made first.
     pub wrap: bool,
 }
 

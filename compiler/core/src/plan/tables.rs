@@ -17,11 +17,13 @@ pub(super) fn plain_string() -> Directive {
 /// An expression `%{ %}` in a script: a function of the embedded unit.
 #[derive(Debug)]
 pub struct EmbeddedExpression {
+    /// Name in C.
     pub symbol: String,
+    /// The C, as written.
     pub code: EmbeddedC,
-    /// What it names of the arguments of the function that it stands in.
+    /// Arguments of the enclosing function that it uses: name and type.
     pub parameters: Vec<(String, Type)>,
-    /// None: it stands as a statement.
+    /// Type of its value; None: it is a statement.
     pub ty: Option<Type>,
 }
 

@@ -125,16 +125,47 @@ pub enum Part {
     Long(Value),
     /// A string.
     Text(Text),
-    /// `bytes` of memory, `most` at the most.
-    Memory { address: Value, bytes: Value, most: u32, user: bool },
-    /// The object at the address, as its description says; `most` bytes at the most.
-    Pretty { table: TableId, address: Value, most: u32 },
-    /// Addresses of a stack from `first` on, at most `most` (below 0: all).
-    Stack { user: bool, first: Value, most: Value },
-    /// The buckets of an aggregate's histogram, that many.
-    Histogram { map: MapRef, keys: Vec<Key>, buckets: u32 },
+    /// Bytes of memory, as `%m` prints them.
+    Memory {
+        /// Address at run time.
+        address: Value,
+        /// How many; a run-time error where it is below 0 or above a page.
+        bytes: Value,
+        /// Bytes that the record has room for.
+        most: u32,
+        /// In the address space of the current process, not the kernel's.
+        user: bool,
+    },
+    /// The object at an address, printed by its description.
+    Pretty {
+        /// Description of the object.
+        table: TableId,
+        /// Address of the object at run time.
+        address: Value,
+        /// Bytes that the record has room for.
+        most: u32,
+    },
+    /// Return addresses of a stack.
+    Stack {
+        /// The stack of the current process, not the kernel's.
+        user: bool,
+        /// Number of the first frame, 0 for the innermost.
+        first: Value,
+        /// Most frames; below 0: all.
+        most: Value,
+    },
+    /// The counts of a histogram's buckets.
+    Histogram {
+        /// The aggregate or the array of aggregates.
+        map: MapRef,
+        /// Keys of the element; none for an aggregate that is no array.
+        keys: Vec<Key>,
+        /// How many buckets the histogram has.
+        buckets: u32,
+    },
 }
 
+/// An instruction: one step of a routine that has an effect or can fail.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Instr {
     /// A line of the script, for the reader of the C text.
@@ -144,46 +175,146 @@ pub enum Instr {
     /// A reference to bytes that stay: no copy.
     SetText(TextId, Text),
     /// Copies the bytes to the buffer, and refers to them there.
-    Copy { from: Text, buffer: BufferId, to: TextId },
-    /// The same with both strings behind each other.
-    Concatenate { left: Text, right: Text, buffer: BufferId, to: TextId },
+    Copy {
+        /// The string.
+        from: Text,
+        /// Takes its bytes.
+        buffer: BufferId,
+        /// Refers to the copy.
+        to: TextId,
+    },
+    /// Joins two strings.
+    Concatenate {
+        /// The first part.
+        left: Text,
+        /// The second part.
+        right: Text,
+        /// Takes the bytes of both, cut off at MAXSTRINGLEN - 1.
+        buffer: BufferId,
+        /// Refers to the result.
+        to: TextId,
+    },
     /// Sets a global.
     SetGlobalLong(NumberRef, Value),
     /// Sets a global: the bytes are copied.
     SetGlobalText(TextRef, Text),
-    /// Adds to the counter with that number.
-    Count { counter: u32, global: NumberRef, value: Value },
+    /// Adds to this CPU's share of a counter.
+    Count {
+        /// Number of the counter, below [`super::super::Plan::counter_count`].
+        counter: u32,
+        /// The global whose counter it is.
+        global: NumberRef,
+        /// What is added; wraps around.
+        value: Value,
+    },
     /// Saves at the probed function's entry, that many bytes into the instance's data.
     SaveLong(u32, Value),
     /// The same of a string.
     SaveText(u32, Text),
-    /// `/` or `%`: by 0 is an error.
-    Divide { to: LongId, modulo: bool, left: Value, right: Value, location: LocationId },
+    /// `/` or `%`; a run-time error where the divisor is 0.
+    Divide {
+        /// Takes the result.
+        to: LongId,
+        /// `%`, not `/`.
+        modulo: bool,
+        /// The dividend.
+        left: Value,
+        /// The divisor.
+        right: Value,
+        /// What a run-time error names.
+        location: LocationId,
+    },
     /// Fault-safe read of 1, 2, 4 or 8 bytes, zero-extended.
-    Read { to: LongId, address: Value, size: u8, user: bool, location: LocationId },
+    Read {
+        /// Takes the number.
+        to: LongId,
+        /// Address at run time.
+        address: Value,
+        /// Bytes: 1, 2, 4 or 8.
+        size: u8,
+        /// In the address space of the current process, not the kernel's.
+        user: bool,
+        /// What a run-time error names.
+        location: LocationId,
+    },
     /// Whether the pattern matches.
     Match {
+        /// Takes 1 or 0.
         to: LongId,
+        /// The pattern.
         regex: RegexId,
-        /// The pattern tells where its groups match.
+        /// The pattern answers where its groups match, too.
         tagged: bool,
+        /// The string that is searched.
         text: Text,
     },
     /// Guru mode: writes the low bytes of the value.
-    Write { address: Value, size: u8, value: Value, location: LocationId },
+    Write {
+        /// Address of the kernel at run time.
+        address: Value,
+        /// Bytes: 1, 2, 4 or 8.
+        size: u8,
+        /// Its low `size` bytes are written.
+        value: Value,
+        /// What a run-time error names.
+        location: LocationId,
+    },
     /// Guru mode: sets the word of struct pt_regs at this byte offset.
     SetRegister(u32, Value),
-    /// Calls a function. `location`: for those that may fail.
-    Call { callee: Callee, arguments: Vec<Argument>, outcome: Outcome, location: Option<LocationId> },
-    /// A record for the loader to format. `location`: where parts may fail; then there is none.
-    Record { format: u32, parts: Vec<Part>, location: Option<LocationId> },
-    /// The same in the kernel, to a string.
-    Format { table: TableId, parts: Vec<Part>, buffer: BufferId, to: TextId, location: LocationId },
+    /// Calls a function.
+    Call {
+        /// What is called.
+        callee: Callee,
+        /// In the order of its parameters.
+        arguments: Vec<Argument>,
+        /// Where the result goes.
+        outcome: Outcome,
+        /// What a run-time error names; None: it cannot fail.
+        location: Option<LocationId>,
+    },
+    /// A record for the loader to format. If a part fails, no record is written.
+    Record {
+        /// Index into the metadata's formats.
+        format: u32,
+        /// The payload, in order.
+        parts: Vec<Part>,
+        /// What a run-time error names; None: no part can fail.
+        location: Option<LocationId>,
+    },
+    /// Formats in the kernel, to a string.
+    Format {
+        /// The format.
+        table: TableId,
+        /// The payload, in order.
+        parts: Vec<Part>,
+        /// Takes the text, cut off at MAXSTRINGLEN - 1.
+        buffer: BufferId,
+        /// Refers to the text.
+        to: TextId,
+        /// What a run-time error names.
+        location: LocationId,
+    },
     /// One of two branches.
-    If { condition: Value, then: Vec<Instr>, otherwise: Vec<Instr> },
-    /// One operation on an array or aggregate. With `location` where it may fail.
-    Map { map: MapRef, keys: Vec<Key>, op: MapOp, location: Option<LocationId> },
-    /// Turns over elements.
+    If {
+        /// A number; other than 0: true.
+        condition: Value,
+        /// Runs if it is true.
+        then: Vec<Instr>,
+        /// Runs if it is not.
+        otherwise: Vec<Instr>,
+    },
+    /// One operation on an array or aggregate.
+    Map {
+        /// The array or aggregate.
+        map: MapRef,
+        /// Keys of the element; none for an aggregate that is no array.
+        keys: Vec<Key>,
+        /// The operation with its operands.
+        op: MapOp,
+        /// What a run-time error names; None: it cannot fail.
+        location: Option<LocationId>,
+    },
+    /// Iterates over elements.
     Foreach(Box<Loop>),
     /// Key of the iterator's element; the value where there is no number.
     IteratorLong(LongId, IteratorId, Option<u32>),
@@ -201,13 +332,30 @@ pub enum Instr {
     Rearm,
     /// To the label if an error is set.
     Check(LabelId),
-    /// The same after a call of a script's function: the error's trace gets this place, too.
-    CheckCall { location: LocationId, failed: LabelId },
-    /// Statements that count against MAXACTION.
-    Charge { statements: u32, location: LocationId },
-    /// Takes the error out, its message to the variable; to the label if it cannot be caught.
-    Catch { buffer: BufferId, to: TextId, uncaught: LabelId },
-    /// Whether embedded C said STAP_NEXT; that is forgotten then.
+    /// The same after a call of a script's function: adds the call's place to the error's trace.
+    CheckCall {
+        /// The call.
+        location: LocationId,
+        /// Jumped to if an error is set.
+        failed: LabelId,
+    },
+    /// Counts statements against MAXACTION; a run-time error where there are too many.
+    Charge {
+        /// How many.
+        statements: u32,
+        /// What the run-time error names.
+        location: LocationId,
+    },
+    /// Clears the error and stores its message.
+    Catch {
+        /// Takes the message.
+        buffer: BufferId,
+        /// Refers to the message.
+        to: TextId,
+        /// Jumped to if the error cannot be caught.
+        uncaught: LabelId,
+    },
+    /// Whether embedded C executed STAP_NEXT; resets that.
     TakeNext(LongId),
     /// Sets the result.
     ReturnLong(Value),

@@ -71,9 +71,21 @@ pub enum Value {
     /// `condition ? then : otherwise`.
     Conditional(Box<Value>, Box<Value>, Box<Value>),
     /// A link-time address of the kernel, moved to where it runs or to this CPU's copy.
-    KernelAddress { address: u64, per_cpu: bool },
+    KernelAddress {
+        /// Link-time address.
+        address: u64,
+        /// It is that of a per-CPU variable.
+        per_cpu: bool,
+    },
     /// So many bytes behind a symbol of a module: index into [`super::Plan::module_symbols`].
-    ModuleAddress { symbol: u32, offset: u64, per_cpu: bool },
+    ModuleAddress {
+        /// Number of the symbol.
+        symbol: u32,
+        /// Bytes from the symbol on, modulo 2^64.
+        offset: u64,
+        /// It is that of a per-CPU variable.
+        per_cpu: bool,
+    },
     /// Word of struct pt_regs at this byte offset.
     Register(u32),
     /// Saved at the probed function's entry, this many bytes into the instance's data.
