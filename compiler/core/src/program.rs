@@ -96,9 +96,9 @@ pub enum Automaton {
 /// Embedded C, `%{ ... %}`.
 #[derive(Clone, Debug)]
 pub struct EmbeddedC {
-    /// What is between the braces, as written.
+    /// The C between `%{` and `%}`, as written.
     pub text: String,
-    /// The braces and what is between them.
+    /// Where it is in the source.
     pub span: Span,
     /// Globals that its comments declare as used, and how.
     pub globals: Vec<(GlobalId, uses::Access)>,
@@ -169,9 +169,9 @@ pub enum Histogram {
     Log,
     /// At most 126 buckets of `width` from `low` to `high`, and one below and one above.
     Linear {
-        /// Lower bound of the first bucket.
+        /// Where the first bucket begins.
         low: i64,
-        /// Upper bound of the last bucket.
+        /// No bucket begins above it.
         high: i64,
         /// Width of a bucket, at least 1.
         width: i64,
@@ -200,7 +200,7 @@ pub type Slice = Vec<Option<Expr>>;
 pub enum Constant {
     /// A number.
     Long(i64),
-    /// The bytes of a string, without a NUL.
+    /// The bytes of a string, without a terminating NUL.
     String(Vec<u8>),
 }
 
@@ -418,7 +418,7 @@ pub struct Expr {
 pub enum ExprKind {
     /// A number known when the script is compiled.
     Long(i64),
-    /// The bytes of a string, without a NUL.
+    /// The bytes of a string, without a terminating NUL.
     String(Vec<u8>),
     /// The value of a variable.
     Variable(Variable),

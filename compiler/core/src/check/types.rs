@@ -10,11 +10,14 @@ const MAX_DEPTH: usize = 8;
 /// A type of an object.
 #[derive(Clone, Copy)]
 pub(super) struct Typed<'d> {
+    /// The debug information that the id is of.
     pub debug: &'d DebugInfo,
+    /// Which type.
     pub id: TypeId,
 }
 
 impl Typed<'_> {
+    /// The name in C, as messages show it.
     pub fn name(&self) -> String {
         self.debug.type_name(self.id)
     }

@@ -11,9 +11,13 @@ use spile_source::{FileId, Origin, SourceMap};
 /// Codes of errors about things that a kernel's BTF does not describe and its DWARF may.
 const ABSENT: &[&str] = &["E0121", "E0122", "E0204", "E0205", "E0207"];
 
+/// What all steps of elaboration share: the session's input, and the problems found so far.
 pub(super) struct Environment<'a> {
+    /// Text of all files.
     pub sources: &'a SourceMap,
+    /// Of the session.
     pub options: Options,
+    /// Answers questions about probe points and targets.
     pub resolver: &'a mut Resolver<'a>,
     problems: Vec<Diagnostic>,
     failed: bool,
@@ -27,6 +31,7 @@ pub(super) struct Mark {
 }
 
 impl<'a> Environment<'a> {
+    /// Without problems.
     pub fn new(sources: &'a SourceMap, options: &Options, resolver: &'a mut Resolver<'a>) -> Environment<'a> {
         Environment { sources, options: options.clone(), resolver, problems: Vec::new(), failed: false }
     }
@@ -41,6 +46,7 @@ impl<'a> Environment<'a> {
         is_library(self.sources, file)
     }
 
+    /// Adds the diagnostic of an error, as [`Environment::add`] does.
     pub fn report(&mut self, error: Error) {
         self.add(error.diagnostic());
     }
@@ -79,6 +85,7 @@ impl<'a> Environment<'a> {
         self.problems.split_off(since.problems.min(self.problems.len()))
     }
 
+    /// All diagnostics, in the order in which they were reported.
     pub fn into_problems(self) -> Vec<Diagnostic> {
         self.problems
     }

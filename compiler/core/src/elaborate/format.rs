@@ -13,14 +13,18 @@ pub enum Piece {
     Directive { directive: Directive, start: usize, end: usize },
 }
 
+/// A directive of a format string that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatError {
     /// What is wrong with the directive at `start..end` of the value.
     pub kind: FormatErrorKind,
+    /// First byte of the directive.
     pub start: usize,
+    /// The byte after its last.
     pub end: usize,
 }
 
+/// Why a directive is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormatErrorKind {
     /// The string ends inside a directive.
@@ -41,6 +45,8 @@ pub fn takes_string(directive: &Directive) -> bool {
     directive.conversion == b's'
 }
 
+/// Splits the value of a format string into literals and directives, in order. `%%` becomes a literal `%`. Errors: the
+/// first directive that is wrong.
 pub fn parse(format: &[u8]) -> Result<Vec<Piece>, FormatError> {
     let mut pieces = Vec::new();
     let mut literal = Vec::new();

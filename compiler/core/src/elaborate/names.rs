@@ -23,6 +23,7 @@ pub(super) struct Names<'a> {
     /// By [`DeclaredId`].
     pub functions: Vec<&'a ast::Function>,
     function_names: HashMap<(Option<FileId>, &'a str), Vec<DeclaredId>>,
+    /// All probe aliases, in the order of the files.
     pub aliases: Vec<&'a ast::Alias>,
 }
 

@@ -53,8 +53,11 @@ impl Surroundings {
 /// One function or handler. Expansion makes it, inference adds the local variables, lowering reads it.
 #[derive(Clone, Default)]
 pub(super) struct Unit {
+    /// The probe site that it runs at, and its context.
     pub at: Surroundings,
+    /// Local variables by name.
     pub names: HashMap<String, LocalId>,
+    /// By [`LocalId`].
     pub locals: Vec<Local>,
     /// The function that this is.
     pub function: Option<InstanceId>,
@@ -94,9 +97,13 @@ impl Unit {
 
 #[derive(Clone)]
 pub(super) struct Local {
+    /// As the script spells it.
     pub name: String,
+    /// Its type.
     pub ty: TypeVar,
+    /// Where it is first named.
     pub span: Span,
+    /// It is assigned to somewhere.
     pub assigned: bool,
     /// Its value is used somewhere.
     pub read: bool,
@@ -104,10 +111,16 @@ pub(super) struct Local {
 
 /// One site with the statements that run there.
 pub(super) struct Handler<'a> {
+    /// Where it is attached.
     pub site: Site,
+    /// The probe point as the script wrote it.
     pub script_point: String,
+    /// The probe in the script.
     pub span: Span,
+    /// Conditions of the point and of aliases: all must hold.
     pub condition: Vec<&'a ast::Expr>,
+    /// Statements of aliases and of the probe, in the order of execution.
     pub body: Vec<&'a ast::Stmt>,
+    /// Its local variables.
     pub unit: Unit,
 }

@@ -18,6 +18,7 @@ use spile_syntax::outline::{Outline, outline};
 /// Counts changes of what lines hold and of how outlines are made.
 const FORMAT: u32 = 1;
 
+/// Outlines of tapset files, held in the cache between sessions.
 pub struct Index {
     key: Key,
     /// By path: the state of the file, and its outline.

@@ -19,6 +19,7 @@ pub struct Uses {
 }
 
 impl Uses {
+    /// Adds the names that a script mentions.
     pub fn script(&mut self, script: &Script) {
         for item in &script.items {
             match item {
@@ -40,6 +41,7 @@ impl Uses {
         }
     }
 
+    /// Adds the names that probe points and their conditions mention.
     pub fn points(&mut self, points: &[ProbePoint]) {
         for point in points {
             self.points.insert(point.components.iter().map(|component| component.name.clone()).collect());

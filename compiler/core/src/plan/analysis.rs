@@ -15,7 +15,9 @@ use crate::program::{self, Attachment, GlobalId, Program, Registers, Stmt, Type}
 
 /// See the module's description.
 pub(super) struct Analysis<'p> {
+    /// The program that is planned.
     pub program: &'p Program,
+    /// Limits of its module.
     pub limits: &'p Limits,
     /// What each function does by itself.
     function_walks: Vec<Walk>,
@@ -33,9 +35,11 @@ pub(super) struct Analysis<'p> {
     counters: Vec<Option<u32>>,
     /// By global: the index of its lock.
     locks: Vec<Option<u32>>,
+    /// How deep calls nest.
     pub nesting: Nesting,
     /// MAXNESTING, or what the script needs.
     pub max_nesting: u32,
+    /// How globals are stored.
     pub globals: Globals,
     /// By function.
     pub functions: Vec<FunctionName>,
@@ -52,6 +56,7 @@ pub(super) struct SavedLayout {
 }
 
 impl<'p> Analysis<'p> {
+    /// Analyses the whole program.
     pub fn of(program: &'p Program, limits: &'p Limits) -> Analysis<'p> {
         let function_walks = Walk::of_functions(program);
         let function_uses = uses::function_uses(&function_walks);

@@ -37,6 +37,7 @@ const OBJECT: u64 = 300;
 pub struct Costs<'r>(HashMap<&'r str, &'r Routine>);
 
 impl<'r> Costs<'r> {
+    /// The routines, by their symbols.
     pub fn of(routines: &'r [Routine]) -> Costs<'r> {
         Costs(routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect())
     }

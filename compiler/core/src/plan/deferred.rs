@@ -13,12 +13,15 @@ const MOST_DEPTH: u32 = 4;
 
 /// The argument of a `%s` that is made of addresses.
 pub(super) struct Names<'e> {
+    /// How the loader names the addresses.
     pub conversion: Named,
     /// What is to be evaluated for it, in order.
     pub exprs: Vec<&'e Expr>,
+    /// Which addresses they are.
     pub of: NamesOf,
 }
 
+/// Which addresses are named.
 #[derive(Clone, Copy)]
 pub(super) enum NamesOf {
     /// Of the first expression's value.

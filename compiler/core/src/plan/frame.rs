@@ -9,6 +9,7 @@ use super::code::Routine;
 use crate::program::uses::Walk;
 use crate::program::{FunctionId, Program};
 
+/// How deep calls nest.
 pub(super) struct Nesting {
     /// Calls open at once that the script can need: the longest chain, 10 more if a function can call itself.
     pub needed: u32,

@@ -11,11 +11,15 @@ use super::tables::Tables;
 use crate::program::FunctionBody;
 use spile_source::SourceMap;
 
+/// Functions of the program as planned.
 pub(super) struct Functions {
+    /// Those written in the language.
     pub routines: Vec<Routine>,
+    /// Those written in C.
     pub embedded: Vec<EmbeddedFunction>,
 }
 
+/// Plans all functions of the program, in its order.
 pub(super) fn plan(analysis: &Analysis, tables: &mut Tables, sources: &SourceMap) -> Planned<Functions> {
     let mut functions = Functions { routines: Vec::new(), embedded: Vec::new() };
     for (function, name) in analysis.program.functions.iter().zip(&analysis.functions) {

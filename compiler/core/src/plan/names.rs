@@ -8,6 +8,7 @@ use crate::program::{FunctionBody, Label, Probe, Program, Registers};
 
 /// What a function is called in C.
 pub(super) struct FunctionName {
+    /// Name in C.
     pub symbol: String,
     /// It is embedded C, in the other unit.
     pub embedded: bool,

@@ -33,7 +33,9 @@ pub(super) struct Wanted {
     pub pattern: String,
     /// Callees of callees: 1 for those of the function alone.
     pub depth: usize,
+    /// `.call`: no inlined copies.
     pub only_calls: bool,
+    /// `.return`: their returns.
     pub returning: bool,
     /// To blame where there are too many.
     pub component: Span,
@@ -57,10 +59,12 @@ impl Wanted {
 /// Sites at the most that one point with a depth may have.
 const MAX_SITES: usize = 20_000;
 
+/// A search for the callees of functions.
 pub(super) struct Callees<'o, 'r, 'k> {
     object: &'o Rc<Object>,
     resolver: &'r mut Resolver<'k>,
     wanted: &'o Wanted,
+    /// What was found so far.
     pub sites: Vec<Site>,
     /// Names of callees that do not fit.
     pub near: Vec<String>,
@@ -85,6 +89,7 @@ struct Path {
 }
 
 impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
+    /// A search in one object that has found nothing yet.
     pub fn new(object: &'o Rc<Object>, resolver: &'r mut Resolver<'k>, wanted: &'o Wanted) -> Callees<'o, 'r, 'k> {
         Callees {
             object,

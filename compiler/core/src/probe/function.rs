@@ -330,11 +330,15 @@ const NEVER_RETURNS: &str = "__switch_to";
 
 /// Variables at a function's entry or inlined copy, and the return value.
 pub(super) struct FunctionContext {
+    /// The kernel or module.
     pub object: Rc<Object>,
+    /// The probed function.
     pub function: FunctionId,
     /// For messages.
     pub place: String,
+    /// Of the probed instruction.
     pub address: Address,
+    /// The probe is at the return: `$return` is there, and variables are as at the entry.
     pub returning: bool,
 }
 

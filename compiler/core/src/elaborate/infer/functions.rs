@@ -22,9 +22,13 @@ id!(/** A declared function, or a copy of one for a probe site: index into [`Typ
 
 /// A declared function, or a copy of one for a probe.
 pub(in crate::elaborate) struct Function<'a> {
+    /// The declaration.
     pub ast: &'a ast::Function,
+    /// Local variables and what is known of the body.
     pub unit: Unit,
+    /// Types of the parameters, in order.
     pub parameters: Vec<TypeVar>,
+    /// Type of the result.
     pub returns: TypeVar,
     /// A `return` with a value was seen, or a type is declared.
     pub has_value: bool,

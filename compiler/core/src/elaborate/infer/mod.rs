@@ -30,6 +30,7 @@ use types::{Conflict, TypeVar, Types};
 
 /// What inference finds, beside the local variables of each [`Unit`].
 pub(super) struct Typed<'a> {
+    /// Types of all variables and results.
     pub types: Types,
     /// By [`GlobalId`].
     pub globals: Vec<Global>,
@@ -39,6 +40,7 @@ pub(super) struct Typed<'a> {
     copies: HashMap<(DeclaredId, u32), InstanceId>,
     /// Functions reached, in order; those not yet inferred come last.
     pub reached: Vec<functions::Reached>,
+    /// What variables point to.
     pub pointees: Pointees,
     /// Something in the program asks what a pattern matched.
     pub groups_asked: bool,
@@ -50,8 +52,11 @@ pub(super) struct Typed<'a> {
 pub(super) struct Global {
     /// Of the value or, of an array, of its elements.
     pub ty: TypeVar,
+    /// Scalar, array or aggregate, and the keys.
     pub shape: Shape,
+    /// Its value is used somewhere.
     pub read: bool,
+    /// It is assigned to somewhere.
     pub written: bool,
 }
 
@@ -107,9 +112,12 @@ impl<'a> Typed<'a> {
 
 /// The walk over all code.
 pub(super) struct Inference<'e, 'a> {
+    /// The input and the problems.
     pub env: &'e mut Environment<'a>,
+    /// What scripts and tapset declare.
     pub names: &'e Names<'a>,
     counters: &'e Counters,
+    /// The result.
     pub typed: Typed<'a>,
     flows: Vec<Flow<'a>>,
     /// Calls whose results are printed as they are: they need a type.
@@ -162,6 +170,7 @@ impl<'e, 'a> Inference<'e, 'a> {
         Inference { env, names, counters, typed, flows: Vec::new(), printed_calls: Vec::new(), loops: 0, dead: 0 }
     }
 
+    /// For target expressions, with what is known so far.
     pub fn lookup(&mut self) -> Lookup<'_, 'a> {
         Lookup::new(self.env, self.names, &mut self.typed)
     }

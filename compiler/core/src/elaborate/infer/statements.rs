@@ -64,6 +64,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
+    /// Infers types in one statement, unless it is left out of the program.
     pub fn infer_statement(&mut self, unit: &mut Unit, statement: &'a ast::Stmt) {
         if unit.elided.has(statement) {
             return;

@@ -20,7 +20,9 @@ struct Node {
 /// Two places that disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
+    /// The type that was known before, and the place that decided it.
     pub first: (Type, Span),
+    /// The type that contradicts it, and where.
     pub second: (Type, Span),
 }
 
@@ -31,6 +33,7 @@ pub struct Types {
 }
 
 impl Types {
+    /// A variable of which nothing is known.
     pub fn fresh(&mut self) -> TypeVar {
         let var = TypeVar(self.nodes.len() as u32);
         self.nodes.push(Node { parent: var, known: None });
@@ -44,6 +47,7 @@ impl Types {
         var
     }
 
+    /// The type, if it is known.
     pub fn get(&mut self, var: TypeVar) -> Option<Type> {
         self.decided(var).map(|(ty, _)| ty)
     }
@@ -67,6 +71,7 @@ impl Types {
         }
     }
 
+    /// Makes both the same type. Errors: both are known and differ; neither changes then.
     pub fn equate(&mut self, a: TypeVar, b: TypeVar) -> Result<(), Conflict> {
         let (a, b) = (self.root(a), self.root(b));
         if a == b {

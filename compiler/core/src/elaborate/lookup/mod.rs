@@ -32,8 +32,11 @@ pub(super) fn is_text(name: &str) -> bool {
 
 /// What is needed to find what target expressions mean.
 pub(super) struct Lookup<'l, 'a> {
+    /// The input and the problems.
     pub env: &'l mut Environment<'a>,
+    /// What scripts and tapset declare.
     pub names: &'l Names<'a>,
+    /// What inference found.
     pub typed: &'l mut Typed<'a>,
     /// Whether a variable is there is asked, and not why not.
     only_asked: bool,
@@ -100,6 +103,7 @@ pub(super) fn find<'a>(operands: &mut dyn Operands<'a>, unit: &Unit, target: &as
 }
 
 impl<'l, 'a> Lookup<'l, 'a> {
+    /// A lookup that reports why a variable is not available.
     pub fn new(env: &'l mut Environment<'a>, names: &'l Names<'a>, typed: &'l mut Typed<'a>) -> Lookup<'l, 'a> {
         Lookup { env, names, typed, only_asked: false }
     }

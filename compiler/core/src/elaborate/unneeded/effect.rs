@@ -14,6 +14,7 @@ use spile_syntax::visit;
 
 /// What is known while looking at one body.
 pub(super) struct Effects<'e, 'a> {
+    /// What scripts and tapset declare.
     pub names: &'e Names<'a>,
     /// Variables that are assigned and never read.
     pub unread: HashSet<&'a str>,

@@ -20,6 +20,7 @@ use spile_syntax::visit;
 pub(in crate::elaborate) struct Elided(Rc<HashSet<*const Stmt>>);
 
 impl Elided {
+    /// Whether the statement itself is left out.
     pub fn has(&self, statement: &Stmt) -> bool {
         self.0.contains(&std::ptr::from_ref(statement))
     }

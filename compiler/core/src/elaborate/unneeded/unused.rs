@@ -137,7 +137,9 @@ fn is_counter(point: &ast::ProbePoint) -> bool {
 /// Names of variables that are read, and those that are written with where.
 #[derive(Default)]
 pub(super) struct Accesses<'a> {
+    /// Those whose value is used.
     pub read: HashSet<&'a str>,
+    /// Those that are assigned to, and where.
     pub written: Vec<(&'a str, Span)>,
     /// Of those written, the ones whose new value comes from the old: `+=`, `++`.
     pub updated: HashSet<&'a str>,

@@ -18,7 +18,9 @@ const FEWEST: usize = 4;
 
 /// What a probe runs.
 pub(in crate::plan) struct Run {
+    /// Name in C of the routine.
     pub symbol: String,
+    /// Values of its constants for this probe.
     pub constants: Vec<Constant>,
 }
 
