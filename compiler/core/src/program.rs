@@ -117,7 +117,7 @@ pub struct Global {
     pub holds: Holds,
     /// Types of the keys; none: no array.
     pub keys: Vec<Type>,
-    /// Most elements, where the declaration says so.
+    /// Most elements; None: the declaration gives no size.
     pub size: Option<u32>,
     /// A full array drops the element that was made first.
     pub wrap: bool,

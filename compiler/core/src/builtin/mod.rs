@@ -36,7 +36,7 @@ pub struct Builtin {
     pub pure: bool,
     /// Only in guru mode.
     pub guru: bool,
-    /// Tells of the last `=~`: patterns of the program then say where they match.
+    /// Reads the groups of the last `=~`: patterns of the program then record where they match.
     pub groups: bool,
     /// Asks for source lines: the module brings the table of them.
     pub lines: bool,

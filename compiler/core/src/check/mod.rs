@@ -32,7 +32,7 @@ pub enum Verdict {
     TypeChanged,
     /// Not there.
     Gone,
-    /// An exported index does not have it, or BTF, which is all that there is, cannot tell.
+    /// An exported index does not have it, or BTF, which is all that there is, does not show it.
     Unknown,
 }
 

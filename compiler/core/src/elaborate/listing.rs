@@ -71,7 +71,7 @@ fn line(site: &Site, wrapping: &Wrapping, variables: bool, texts: &Texts) -> Str
     line
 }
 
-/// Which expressions are text, as far as their form and declared types tell: nothing is inferred for a listing.
+/// Which expressions are text, by their form and declared types: nothing is inferred for a listing.
 struct Texts<'a> {
     functions: HashMap<&'a str, bool>,
 }

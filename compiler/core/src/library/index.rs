@@ -2,7 +2,7 @@
 
 //! What the files of library directories may define, stored between runs.
 //!
-//! A line for each file: what tells a changed one, the outline, the path. A file that changed is read again.
+//! A line for each file: its state, by which a change is noticed, the outline, the path. A file that changed is read again.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;

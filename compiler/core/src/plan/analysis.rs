@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the program as a whole says of its parts: which globals need a lock and how each is accessed, how deep calls nest,
-//! what functions are called in C. Made once, before any routine is planned.
+//! What planning a part needs to know of the whole program: which globals need a lock and how each is accessed, how deep
+//! calls nest, what functions are called in C. Made once, before any routine is planned.
 
 use std::collections::BTreeSet;
 
@@ -132,7 +132,7 @@ impl<'p> Analysis<'p> {
         taken
     }
 
-    /// Whether a probe's handler may change what conditions of probe points say.
+    /// Whether a probe's handler may change the result of probe points' conditions.
     pub fn rearms(&self, probe: usize) -> bool {
         condition::rearms(&self.watched, &self.handler_uses[probe])
     }

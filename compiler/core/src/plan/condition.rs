@@ -19,7 +19,7 @@ pub fn watched(program: &Program, function_uses: &[Uses]) -> BTreeSet<GlobalId> 
     conditions.flat_map(|condition| Walk::of(condition).with_calls(function_uses).into_keys()).collect()
 }
 
-/// Whether a handler may change what conditions say.
+/// Whether a handler may change the result of conditions.
 pub fn rearms(watched: &BTreeSet<GlobalId>, uses: &Uses) -> bool {
     uses.iter().any(|(id, access)| *access != Access::Read && watched.contains(id))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a run of a handler takes, as far as its code tells: instructions, about. The loader makes a share of the machine's
+//! What a run of a handler takes, estimated from its code: about so many instructions. The loader makes a share of the machine's
 //! time of it, with the hits that it has counted (`--budget`).
 //!
 //! The weights are what docs/bench-runtime.md has for handlers that do the thing once, less what stands around every run.

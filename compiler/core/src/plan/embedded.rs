@@ -87,7 +87,7 @@ fn all<'p>(program: &'p Program, expressions: &'p [EmbeddedExpression]) -> impl 
     functions.chain(expressions.iter().map(|expression| &expression.code))
 }
 
-/// The globals that embedded C says it uses, ascending.
+/// The globals that embedded C declares as used, ascending.
 fn shared_globals(program: &Program, expressions: &[EmbeddedExpression]) -> Vec<GlobalId> {
     let mut globals: Vec<GlobalId> =
         all(program, expressions).flat_map(|code| code.globals.iter().map(|&(global, _)| global)).collect();
@@ -96,7 +96,7 @@ fn shared_globals(program: &Program, expressions: &[EmbeddedExpression]) -> Vec<
     globals
 }
 
-/// C of the script's own, not of the library, that does not say that it writes nothing.
+/// C of the script, not of the library, without `/* pure */`: it may write.
 pub(super) fn ungated(program: &Program, sources: &SourceMap, expressions: &[EmbeddedExpression]) -> Vec<String> {
     let writes = |code: &EmbeddedC| {
         let is_own = sources.file(code.span.file).origin == Origin::User;

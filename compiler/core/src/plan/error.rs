@@ -6,7 +6,7 @@ use std::fmt;
 
 use spile_source::Span;
 
-/// The program breaks a rule of [`crate::program`]: a mistake of the compiler, whatever the script says.
+/// The program breaks a rule of [`crate::program`]: a mistake of the compiler, whatever the script contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InternalError {
     /// What was found where something else must be.
@@ -45,7 +45,7 @@ mod tests {
         Expr { kind, ty, span }
     }
 
-    /// What planning says of a handler that evaluates the expression. Global 0 is a number, 1 an array of strings by numbers.
+    /// The error of planning a handler that evaluates the expression. Global 0 is a number, 1 an array of strings by numbers.
     fn planned(build: impl FnOnce(Span) -> Expr) -> Result<(), &'static str> {
         static NEVER: Mechanism = Mechanism::new("SPILE_PROBE_NEVER", Label::Word("never"));
         let mut sources = SourceMap::new();

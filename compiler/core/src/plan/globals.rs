@@ -41,7 +41,7 @@ fn is_serial(attachment: &Attachment) -> bool {
     attachment.mechanism.runs == Runs::Alone
 }
 
-/// By global: its number among the counters, None where it is none. A counter is kept on each CPU by itself; reading one
+/// By global: its number among the counters, None where it is none. Each CPU has its own share of a counter; reading one
 /// goes over all CPUs, so besides the probes that add to it only timers and files in /proc may use it. C text of the script has no counters.
 pub(super) fn counters(program: &Program, handlers: &[Uses]) -> Vec<Option<u32>> {
     let mut counted = vec![false; program.globals.len()];
@@ -67,7 +67,7 @@ pub(super) fn counters(program: &Program, handlers: &[Uses]) -> Vec<Option<u32>>
     program.globals.iter().enumerate().map(of).collect()
 }
 
-/// Globals that C text of the script says it uses.
+/// Globals that C of the script declares as used.
 fn embedded_globals(program: &Program) -> impl Iterator<Item = GlobalId> {
     let mut found = Vec::new();
     let walks = Walk::of_functions(program).into_iter().chain(program.probes.iter().map(|probe| Walk::of(&probe.body)));

@@ -209,7 +209,7 @@ fn interpreted(routines: &[Routine], tables: &mut Tables) -> Vec<(TableId, Vec<u
     all.filter(|(id, _)| interpreted.contains(id)).collect()
 }
 
-/// Patterns that tell where they match.
+/// Patterns that answer where their groups match.
 fn tagged(program: &Program) -> impl Iterator<Item = &spile_regex::Tagged> {
     program.regexes.iter().filter_map(|regex| match &regex.automaton {
         Automaton::Tagged(tagged) => Some(tagged),

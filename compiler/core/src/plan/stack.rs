@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Kernel stack: how much of it a handler can use, with everything it calls, from what the C compiler says of each function
+//! Kernel stack: how much of it a handler can use, with everything it calls, from what the C compiler reports of each function
 //! (`-fstack-usage`). Strings and what iterators sort are not there but in frame memory ([`super::frame`]); if the stack has no
 //! room for the rest, so are variables ([`spill`]).
 //!
@@ -105,7 +105,7 @@ pub fn spill(plan: &mut Plan, usage: &str) -> bool {
 
 /// Whether a call of each can come back to itself.
 fn turning(graph: &[Vec<usize>]) -> Vec<bool> {
-    // Without any circle nobody has to be asked.
+    // Without a circle there is nothing to search for.
     if !frame::longest(graph, &|_| 1).1 {
         return vec![false; graph.len()];
     }

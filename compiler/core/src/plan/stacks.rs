@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Stacks that are values. A print leaves their addresses to the loader; a key, or a text that the script takes apart, holds them in
-//! hex, and a string as long as others would lose the outer frames: the root, for whoever folds them. Where a program keeps
+//! hex, and a string as long as others would lose the outer frames: the root, which folding them needs. Where a program keeps
 //! stacks, its strings are long enough for whole ones. A hit costs what its own stack takes; arrays and frames take more memory.
 
 use spile_abi::format::STACK_FRAMES;

@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str) -> Option<(FunctionPattern, Lines)> {
     Some((pattern(name, Some(file)), lines))
 }
 
-/// Where the functions of files begin, to tell a function's own lines from those of code inlined into it.
+/// Where the functions of files begin, to distinguish a function's own lines from those of code inlined into it.
 pub(super) struct Beginnings(BTreeMap<String, Vec<u32>>);
 
 impl Beginnings {

@@ -36,7 +36,7 @@ const MAX_LINES: usize = 6;
 /// Where a variable has none and where it has a value: `line 451; available at lines 455-460`.
 /// `own`: the lines that are the function's own.
 pub(super) fn elsewhere(elsewhere: &debuginfo::Elsewhere, own: std::ops::Range<u32>) -> String {
-    // The line of what is inlined there would say nothing of the function.
+    // The line of inlined code there is not a line of the function.
     let line = elsewhere.line.filter(|line| own.contains(line));
     let out = line.map_or_else(|| "this place".to_string(), |line| format!("line {line}"));
     let mut available: Vec<(u32, u32)> = Vec::new();

@@ -49,7 +49,7 @@ fn attachment(path: String, rights: u32, writes: bool, most: u32) -> Attachment 
     Attachment::new(&MECHANISM).of(path).with("procfs", value)
 }
 
-/// Files are their owner's alone where a point does not say otherwise: 0400 and 0200.
+/// Without `.umask()` only the owner may access the file: 0400 and 0200.
 const DEFAULT_UMASK: i64 = 0o077;
 
 /// Bytes that one read of a file gives at the most.

@@ -118,7 +118,7 @@ fn first_addresses(
     first.into_iter().map(|((line, _), (_, address))| (line, address)).collect()
 }
 
-/// The number of the body or inlined copy that an address is in, as far as their beginnings tell.
+/// The number of the body or inlined copy that an address is in, judged by where they begin.
 fn copy_of(function: &Function, address: Address) -> usize {
     let bodies = function.bodies.iter().enumerate();
     let inside = |entry: Address, size: u64| {

@@ -12,7 +12,7 @@ use super::Place;
 pub struct Mechanism {
     /// The constant of `enum spile_probe_kind` in runtime-c/script.h.
     pub kind: &'static str,
-    /// What the names of handlers in C say.
+    /// What the names of handlers in C contain.
     pub label: Label,
     /// What the handler has for registers.
     pub registers: Registers,
@@ -29,7 +29,7 @@ impl Mechanism {
     }
 }
 
-/// What the name of a handler in C says.
+/// What the name of a handler in C contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     /// This word.

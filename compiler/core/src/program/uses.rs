@@ -68,7 +68,7 @@ pub struct Walk {
     pub uses: Uses,
     /// Globals that a run of it touches, and how often.
     pub touches: Touches,
-    /// How often a run calls each function at the most, as [`Touches`] says it.
+    /// How often a run calls each function at the most, as in [`Touches`].
     called: BTreeMap<FunctionId, u8>,
     /// Whether what is being walked may run more than once.
     in_loop: bool,
@@ -78,7 +78,7 @@ pub struct Walk {
     pub changes: BTreeMap<GlobalId, Span>,
     /// Words of the probed registers that may be looked at: bit N for word N.
     pub registers: u64,
-    /// Globals that C text of the script says it uses.
+    /// Globals that embedded C declares as used.
     pub embedded: Vec<GlobalId>,
 }
 
@@ -104,7 +104,7 @@ impl Walk {
         walk
     }
 
-    /// What each function of a program does by itself; embedded C, what it says it does.
+    /// What each function of a program does by itself; of embedded C, what it declares.
     pub fn of_functions(program: &Program) -> Vec<Walk> {
         let of = |body: &FunctionBody| match body {
             FunctionBody::Script(statements) => Walk::of(statements),
@@ -194,7 +194,7 @@ impl Walk {
         self.global(element.global, access, span);
     }
 
-    /// An expression whose value nobody uses.
+    /// An expression whose value is not used.
     fn effect(&mut self, expr: &Expr) {
         match counted(expr) {
             Some((global, value)) => {
@@ -354,7 +354,7 @@ impl Walk {
     }
 }
 
-/// `global += value` and its kin, as an expression whose value nobody uses: the global, and what is added or taken off.
+/// `global += value` and the like, as an expression whose value is not used: the global, and what is added or taken off.
 pub fn counted(expr: &Expr) -> Option<(GlobalId, &Expr)> {
     match &expr.kind {
         ExprKind::Update { left, op: BinaryOp::Add | BinaryOp::Subtract, value, .. } => match **left {

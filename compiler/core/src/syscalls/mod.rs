@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const TABLE: &str = include_str!("table.txt");
-/// Documented variables that say in another way what the table has.
+/// Documented variables that show an argument of the table in another form.
 const FURTHER: &str = include_str!("further.txt");
 /// Names of numbers, by kind: the runtime has them as tables.
 const NAMES: &str = include_str!("../../../../runtime-c/syscall_names.h");

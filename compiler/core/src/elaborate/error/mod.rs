@@ -3,7 +3,7 @@
 //! What can be wrong with a script after parsing, as facts. [`text`] makes the diagnostic of each.
 //!
 //! There is no `Display`, and so no thiserror: an error is shown as a [`Diagnostic`](spile_source::diagnostic::Diagnostic)
-//! with labels and notes, whose message alone would say too little.
+//! with labels and notes, whose message alone would not be enough.
 
 mod text;
 

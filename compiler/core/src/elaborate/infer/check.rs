@@ -144,7 +144,7 @@ impl<'a> Inference<'_, 'a> {
         for (name, near, span) in unassigned {
             self.env.report(Error::NeverAssigned { name, near, span });
         }
-        // One mistake makes others: types that are still open after an error say nothing new.
+        // One mistake makes others: types that are unknown after an error are not reported.
         if !self.env.failed() {
             for (name, span) in untyped {
                 self.env.report(Error::Unresolved { name, span });

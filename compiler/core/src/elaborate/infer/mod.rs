@@ -61,7 +61,7 @@ pub(super) struct Global {
 }
 
 impl<'a> Typed<'a> {
-    /// Nothing known but what the declarations say.
+    /// With what the declarations give, and nothing else.
     fn new(names: &Names<'a>) -> Typed<'a> {
         let mut typed = Typed {
             types: Types::default(),

@@ -21,7 +21,7 @@ pub enum Argument {
 /// Where a call's result goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// There is none, or nobody uses it.
+    /// There is none, or it is not used.
     None,
     /// A number.
     Long(LongId),

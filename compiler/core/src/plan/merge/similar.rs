@@ -180,7 +180,7 @@ mod tests {
         let runs = similar.finish(&mut routines);
         assert_eq!(routines.len(), 1);
         assert_eq!(routines[0].comment, "h0, and 4 more");
-        // The number stands there twice and is kept once; 7 is the same for all.
+        // The number is used twice and stored once; 7 is the same for all.
         assert_eq!(runs[&3].constants, [Constant::Long(13), Constant::Long(23)]);
         assert_eq!(runs[&3].symbol, "h0");
         let sum = Value::Binary(crate::program::BinaryOp::Add, Box::new(Value::Const(7)), Box::new(Value::Own(0)));

@@ -21,7 +21,7 @@ impl Builder<'_, '_> {
         self.lower(expr)?.text(expr.span)
     }
 
-    /// An expression whose value nobody uses.
+    /// An expression whose value is not used.
     pub(super) fn effect(&mut self, expr: &Expr) -> Planned<()> {
         match &expr.kind {
             ExprKind::Print(print) => self.print(print, expr.span)?,
