@@ -264,7 +264,11 @@ static ssize_t control_read(struct file *file, char __user *to, size_t bytes, lo
 
 static int control_mmap(struct file *file, struct vm_area_struct *area)
 {
-	return spile_owner_permits() ? spile_ring_mmap(file, area) : -EPERM;
+	if (!spile_owner_permits())
+		return -EPERM;
+	/* Who opened it may have passed it on: the loader is who reads the rings. */
+	spile_owner_opened();
+	return spile_ring_mmap(file, area);
 }
 
 static const struct file_operations operations = {

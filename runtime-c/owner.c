@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The owner is the real user of the process that loads the module, whatever rights a
- * set-uid loader has in addition. The loader passes the rest as module parameters; a
- * process that may load modules may pass anything.
+ * The owner is the user whom a set-uid loader passes as a module parameter, with the
+ * rest that it says of the session, else the real user of the process that loads the
+ * module. A process that may load modules may pass anything.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -17,10 +17,14 @@
 #include "owner.h"
 #include "session.h"
 
+static unsigned int stated_uid;
+static unsigned int stated_gid;
 static unsigned int stated_rank;
 static unsigned int stated_service;
 static unsigned long stated_most;
 /* Nothing of them is shown in sysfs. */
+module_param_named(spile_uid, stated_uid, uint, 0);
+module_param_named(spile_gid, stated_gid, uint, 0);
 module_param_named(spile_rank, stated_rank, uint, 0);
 module_param_named(spile_service, stated_service, uint, 0);
 module_param_named(spile_most, stated_most, ulong, 0);
@@ -35,8 +39,8 @@ static struct pid *opener;
 
 void spile_owner_init(void)
 {
-	owner_uid = current_uid();
-	owner_gid = current_gid();
+	owner_uid = stated_uid ? make_kuid(&init_user_ns, stated_uid) : current_uid();
+	owner_gid = stated_uid ? make_kgid(&init_user_ns, stated_gid) : current_gid();
 	owner_loaded = ktime_get_boottime_ns();
 }
 

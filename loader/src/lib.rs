@@ -189,7 +189,9 @@ fn restrict(options: &Options, description: &file::Description, rights: &Rights)
         return Ok(());
     }
     let outputs = [options.output.as_deref(), options.metrics.as_deref(), options.metrics_socket.as_deref()];
-    let directory = |path: &Path| match path.parent() {
+    // A `%` in a name stands for the time or a number: below the directories that have none in theirs.
+    let fixed = |path: &&Path| !path.as_os_str().as_bytes().contains(&b'%');
+    let directory = |path: &Path| match path.ancestors().skip(1).find(fixed) {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
         _ => PathBuf::from("."),
     };

@@ -147,6 +147,11 @@ enum Use {
     Leftover,
 }
 
+/// Whether the module is there, and its loader is not.
+pub(crate) fn is_leftover(name: &str) -> bool {
+    matches!(find_use(name), Ok(Use::Leftover))
+}
+
 /// An error: it does not speak as a module of spile does. Nothing is opened that would keep the module: whoever runs a set-uid
 /// spilerun can stop it here.
 fn find_use(name: &str) -> Result<Use, Error> {

@@ -4,7 +4,7 @@
 //!
 //! A refused call is an error and not the process's end: what it still has to do, to take a module out, is worth more
 //! than a crash. None of the list starts a program, makes a process, connects to anything, or changes another process (the guard alone may
-//! kill the user part); users and groups can be changed only so that the effective one stays root's.
+//! kill the user part), or changes users and groups.
 //!
 //! The program is made by the crate seccompiler, which has no dependency but libc and is kept with Firecracker: written by hand it
 //! would be jumps counted by eye, for two architectures. It costs 20 KB.
@@ -98,9 +98,6 @@ const OLD_CALLS: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_CALLS: &[libc::c_long] = &[];
 
-/// "Leave it as it is", for setresuid(2).
-const SAME: u64 = u32::MAX as u64;
-
 /// For good, of the calling thread; there must be no other. `victim`: by this descriptor a process may be killed. An error: the
 /// kernel has no seccomp filters.
 pub fn apply(victim: Option<BorrowedFd<'_>>) -> Result<(), Error> {
@@ -114,10 +111,6 @@ fn program(victim: Option<BorrowedFd<'_>>) -> Result<BpfProgram, seccompiler::Ba
         CALLS.iter().chain(OLD_CALLS).map(|call| (*call, Vec::new())).collect();
     let is =
         |argument: u8, value: u64| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
-    // The real one alone changes: a module takes its loader's for its owner.
-    let ids = || Ok(vec![SeccompRule::new(vec![is(1, SAME)?, is(2, SAME)?])?]);
-    rules.insert(libc::SYS_setresuid, ids()?);
-    rules.insert(libc::SYS_setresgid, ids()?);
     rules.insert(libc::SYS_prctl, vec![SeccompRule::new(vec![is(0, libc::PR_SET_NAME as u64)?])?]);
     if let Some(victim) = victim {
         let [which, signal] = [victim.as_raw_fd() as u64, libc::SIGKILL as u64];

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -22,8 +23,9 @@ use crate::safety::message::{self, Message};
 
 /// What a process calls itself that removes a module in place of the root part.
 const NAME: &std::ffi::CStr = c"spile-guard";
-/// How long the user part has to end its session, in milliseconds.
-const COURTESY: u16 = 5000;
+/// How long the user part has to end its session, and how long between two looks, in milliseconds.
+const COURTESY: Duration = Duration::from_secs(5);
+const GLANCE: u16 = 50;
 /// There may be a module of this name to be removed.
 const LOADING: u32 = 1;
 /// There is none any more, or it goes on on purpose.
@@ -75,18 +77,22 @@ fn watch(line: &OwnedFd, uid: u32, keeps: bool, user_part: &OwnedFd) -> bool {
         name = (message.kind == LOADING).then(|| String::from_utf8(message.data).ok()).flatten();
     }
     let Some(name) = name else { return true };
-    end(user_part);
+    end(user_part, &name);
     clear(&name, uid, keeps)
 }
 
-/// The user part ends its session in order when the root part is gone. One that does not (it may be stopped) is killed: it has the
-/// module's device open.
-fn end(user_part: &OwnedFd) {
+/// The user part ends its session in order when the root part is gone, closes the module's device and waits for the module to
+/// go. One that does not (it may be stopped) is killed.
+fn end(user_part: &OwnedFd, name: &str) {
     let mut descriptors = [PollFd::new(user_part.as_fd(), PollFlags::POLLIN)];
-    if poll(&mut descriptors, COURTESY) == Ok(0) {
-        // SAFETY: a descriptor that lives over the call, numbers, and no siginfo. If it has gone meanwhile, all is well.
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, user_part.as_raw_fd(), libc::SIGKILL, 0usize, 0) };
+    let begun = Instant::now();
+    while begun.elapsed() < COURTESY {
+        if poll(&mut descriptors, GLANCE) != Ok(0) || load::is_leftover(name) {
+            return;
+        }
     }
+    // SAFETY: a descriptor that lives over the call, numbers, and no siginfo. If it has gone meanwhile, all is well.
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, user_part.as_raw_fd(), libc::SIGKILL, 0usize, 0) };
 }
 
 /// The session's loader is gone: removes what it has left idle. A session that goes on is attended to until its user is gone.

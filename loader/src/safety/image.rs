@@ -13,6 +13,8 @@ use std::ptr::NonNull;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigHandler, Signal, signal};
 
 /// A module that is larger is refused, in bytes.
 const MAX_BYTES: usize = 256 << 20;
@@ -33,7 +35,7 @@ impl Image {
     /// A new one with these bytes.
     pub fn of(bytes: &[u8]) -> io::Result<Image> {
         let file = std::fs::File::from(create()?);
-        io::Write::write_all(&mut &file, bytes)?;
+        without_size_limit(|| io::Write::write_all(&mut &file, bytes))?;
         // SAFETY: takes numbers.
         Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEALS) })?;
         Image::sealed(file.into())
@@ -54,6 +56,28 @@ impl Image {
         let address = unsafe { mmap(None, length, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE, &descriptor, 0) }?;
         Ok(Image { descriptor, address, length })
     }
+}
+
+/// A limit of files' sizes (RLIMIT_FSIZE) is about files that stay: raised as far as this process may, and what is beyond it is an
+/// error instead of a signal.
+fn without_size_limit<T>(run: impl FnOnce() -> T) -> T {
+    let limits = getrlimit(Resource::RLIMIT_FSIZE);
+    if let Ok((_, hard)) = limits
+        && setrlimit(Resource::RLIMIT_FSIZE, RLIM_INFINITY, RLIM_INFINITY).is_err()
+    {
+        let _ = setrlimit(Resource::RLIMIT_FSIZE, hard, hard);
+    }
+    // SAFETY: ignoring a signal runs no code of ours.
+    let before = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
+    let result = run();
+    if let Ok(before) = before {
+        // SAFETY: what was there before.
+        let _ = unsafe { signal(Signal::SIGXFSZ, before) };
+    }
+    if let Ok((soft, hard)) = limits {
+        let _ = setrlimit(Resource::RLIMIT_FSIZE, soft, hard);
+    }
+    result
 }
 
 impl Deref for Image {

@@ -20,6 +20,10 @@ pub struct Stated {
     pub most_bytes: u64,
     /// A service begins it.
     pub service: bool,
+    /// Whose it is, and the group of that user; 0: root's.
+    pub uid: u32,
+    /// See `uid`.
+    pub gid: u32,
 }
 
 impl Stated {
@@ -42,10 +46,13 @@ impl Stated {
 
     /// As parameters of the module.
     pub fn parameters(&self) -> String {
-        let Stated { rank, most_bytes, service } = self;
+        let Stated { rank, most_bytes, service, uid, gid } = self;
         match *self == Stated::default() {
             true => String::new(),
-            false => format!("spile_rank={rank} spile_most={most_bytes} spile_service={}", u32::from(*service)),
+            false => format!(
+                "spile_uid={uid} spile_gid={gid} spile_rank={rank} spile_most={most_bytes} spile_service={}",
+                u32::from(*service)
+            ),
         }
     }
 }

@@ -119,33 +119,21 @@ impl Caller {
             .map_err(failed)
     }
 
-    /// Runs it with the caller as the real user and group, and root as the effective ones: a module takes the real ones
-    /// for its owner. Meanwhile the caller can send signals to this process.
-    pub fn as_real_user<T>(&self, run: impl FnOnce() -> T) -> Result<T, Error> {
-        let same = (Uid::from_raw(u32::MAX), Gid::from_raw(u32::MAX));
-        let real = |uid: Uid, gid: Gid| {
-            setresgid(gid, same.1, same.1).and_then(|()| setresuid(uid, same.0, same.0)).map_err(failed)
-        };
-        real(self.uid, self.gid)?;
-        let result = run();
-        real(Uid::from_raw(0), Gid::from_raw(0))?;
-        Ok(result)
-    }
-
     /// What the module is told of a session that this caller begins: less than is left of what users' sessions may take.
     /// `lock` is held until the session's buffers are made, so that what is summed up here holds.
     pub fn stated(&self, lock: &load::Lock) -> Result<Stated, Error> {
+        let (uid, gid) = (self.uid.as_raw(), self.gid.as_raw());
         let rank = match self.rank {
             Rank::None | Rank::Usr => RANK_USR,
             Rank::Sys => RANK_SYS,
-            Rank::Dev => return Ok(Stated { rank: RANK_DEV, ..Stated::default() }),
+            Rank::Dev => return Ok(Stated { rank: RANK_DEV, uid, gid, ..Stated::default() }),
         };
         if !lock.is_held() {
             let what = "another spilerun has held the lock for ten seconds; look for one that is stopped".to_string();
             return Err(Error::System { doing: "waiting for other loaders", error: std::io::Error::other(what) });
         }
         let most_bytes = limits()?.room(self.uid(), &limits::taken())?;
-        Ok(Stated { rank, most_bytes, service: false })
+        Ok(Stated { rank, most_bytes, service: false, uid, gid })
     }
 
     /// Whether this caller's sessions may outlive the presence of their user.

@@ -44,7 +44,7 @@ pub struct Start {
 }
 
 /// How long a module may take to go when the process that was to remove it is gone.
-const GUARD_PATIENCE: Duration = Duration::from_secs(5);
+const GUARD_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Rights {
     /// To be called first of all, with one thread: splits the process if it has rights that its caller has not.
@@ -131,7 +131,10 @@ impl Rights {
         match self {
             Rights::Own(server) => with(server, |server| server.attach(name)),
             Rights::Split(_) if !is_module_name(name) => Err(Error::NotLoaded { name: name.to_string() }),
-            Rights::Split(client) => client.ask(ask::ATTACH, name)?.device(name),
+            Rights::Split(client) => {
+                client.caller.require(Rank::Usr, "attaching to sessions")?;
+                client.ask(ask::ATTACH, name)?.device(name)
+            }
         }
     }
 
@@ -139,7 +142,11 @@ impl Rights {
     pub fn remove(&self, name: &str) -> Result<(), Error> {
         match self {
             Rights::Own(server) => with(server, |server| server.remove(name)),
-            Rights::Split(client) => client.ask(ask::REMOVE, name).map(drop),
+            Rights::Split(client) => {
+                let least = if name == "*" { Rank::Sys } else { Rank::Usr };
+                client.caller.require(least, "ending sessions")?;
+                client.ask(ask::REMOVE, name).map(drop)
+            }
         }
     }
 
@@ -148,6 +155,7 @@ impl Rights {
         match self {
             Rights::Own(server) => with(server, |server| server.look(name)),
             Rights::Split(client) => {
+                client.caller.require(Rank::Usr, "looking at sessions")?;
                 client.ask(ask::LOOK, name)?;
                 Ok(Device::relayed(name, client.line.clone()))
             }
@@ -185,6 +193,17 @@ fn wait_for_guard(name: &str) -> Result<(), Error> {
 fn split(caller: Caller, may_start: MayStart) -> Result<Client, Error> {
     let failed = |error| Error::System { doing: "splitting off the part with root's rights", error };
     let (line, other) = message::line().map_err(failed)?;
+    let client = |line| {
+        let line = Arc::new(Line { descriptor: line, turn: Mutex::new(()) });
+        Client { caller, line, is_own_file: Cell::new(false) }
+    };
+    say_panics_briefly();
+    // Nothing is done for a user of none of the groups.
+    if caller.rank == Rank::None {
+        drop(other);
+        caller.become_caller()?;
+        return Ok(client(line));
+    }
     // SAFETY: there is one thread.
     match unsafe { fork() }.map_err(|errno| failed(errno.into()))? {
         ForkResult::Child => {
@@ -195,14 +214,12 @@ fn split(caller: Caller, may_start: MayStart) -> Result<Client, Error> {
         ForkResult::Parent { .. } => {
             drop(other);
             caller.become_caller()?;
-            say_panics_briefly();
             // Until it is root's alone the caller can stop or kill it: then nothing is loaded.
             match Message::receive(line.as_fd()) {
                 Ok(Some((message, _))) if message.kind == answer::READY => {}
                 _ => return Err(failed(std::io::ErrorKind::UnexpectedEof.into())),
             }
-            let line = Arc::new(Line { descriptor: line, turn: Mutex::new(()) });
-            Ok(Client { caller, line, is_own_file: Cell::new(false) })
+            Ok(client(line))
         }
     }
 }

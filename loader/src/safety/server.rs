@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::unistd::{getppid, setsid};
 use spile_abi::device::{COUNTERS, GATE, GATE_STATE, INFO, OWNER};
 use spile_abi::{escape, seal};
@@ -110,6 +111,9 @@ pub struct Server {
     notices: Vec<String>,
 }
 
+/// How long a user part may take to make its buffers while other loaders wait, in milliseconds.
+const LONGEST_LOCK: u16 = 10_000;
+
 impl Server {
     /// For a process with root's rights; `caller`: on whose behalf.
     pub fn new(caller: Option<Caller>, may_start: MayStart) -> Server {
@@ -162,11 +166,7 @@ impl Server {
         self.lock = Some(lock);
         self.guard.as_ref().map_or(Ok(()), |guard| guard.loading(&name))?;
         let signed = image.ends_with(seal::SIGNATURE_MARK);
-        let inserted = match self.caller {
-            Some(caller) => caller.as_real_user(|| load::insert(&image, &stated.parameters()))?,
-            None => load::insert(&image, &stated.parameters()),
-        };
-        if let Err(errno) = inserted {
+        if let Err(errno) = load::insert(&image, &stated.parameters()) {
             self.forget();
             return Err(stated.limited(refusal(&path, signed, name, errno)));
         }
@@ -215,6 +215,12 @@ impl Server {
 
     /// Removes the module of a session that is over.
     pub fn unload(&mut self, name: &str) -> Result<(), Error> {
+        // The module has gone, and another user's session has its name.
+        let is_of_another = |caller: Caller| load::owner(name).is_some_and(|owner| owner.uid != caller.uid());
+        if self.caller.is_some_and(is_of_another) {
+            self.forget();
+            return Ok(());
+        }
         let removed = load::remove(name);
         if removed.is_ok() {
             self.forget();
@@ -317,6 +323,15 @@ impl Server {
         }
     }
 
+    /// Other loaders wait for the lock: a user part that is stopped while it makes its buffers loses it after some time. Its
+    /// device is open, so its module is no leftover to them.
+    fn limit_lock(&mut self, line: BorrowedFd<'_>) {
+        let mut descriptors = [PollFd::new(line, PollFlags::POLLIN)];
+        if self.lock.is_some() && poll(&mut descriptors, LONGEST_LOCK) == Ok(0) {
+            self.unlock();
+        }
+    }
+
     /// Answers until nobody asks any more; true: a session goes on.
     fn serve(&mut self, line: BorrowedFd<'_>) -> bool {
         // What is no message comes from no part of ours.
@@ -337,6 +352,7 @@ impl Server {
             if reply.send(line, descriptor.as_ref().map(AsFd::as_fd)).is_err() {
                 return false;
             }
+            self.limit_lock(line);
         }
         false
     }
