@@ -235,3 +235,15 @@ fn a_format_that_calls_itself_ends() {
     let text = both("function f:string () { return sprintf(\"x%s\", f()) }\nprobe timer.s(1) { println(f()) }");
     assert!(text.contains("function_f(c"), "{text}");
 }
+
+/// What a return probe's values change at the function's entry, conditions may read.
+#[test]
+fn entry_values_that_conditions_read() {
+    let (script, _) = translated(
+        "global n\nfunction bump() { n++; return n }\nprobe kprobe.function(\"f\").return { println(@entry(bump())) }\n\
+         probe kprobe.function(\"g\") if (n > 3) { println(\"on\") }",
+    );
+    let (_, entry) = script.split_once("_entry(struct spile_context *c SPILE_LOCAL)\n{").expect("an entry handler");
+    let (entry, _) = entry.split_once("\n}").expect("its end");
+    assert!(entry.contains("SPILE_STALE_CONDITIONS"), "{entry}");
+}

@@ -137,6 +137,11 @@ impl<'p> Analysis<'p> {
         condition::rearms(&self.watched, &self.handler_uses[probe])
     }
 
+    /// The same of what a return probe runs at its function's entry.
+    pub fn rearms_at_entry(&self, probe: usize) -> bool {
+        condition::rearms(&self.watched, &self.entry_uses[probe])
+    }
+
     /// The words of the probed registers that a probe's routines read where the attachment fetches them, bit N for word N. Of a
     /// return probe those that are read at the function's entry: at its return all are there.
     pub fn registers(&self, probe: usize) -> u64 {

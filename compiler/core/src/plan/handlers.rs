@@ -102,6 +102,9 @@ impl Planner<'_, '_, '_> {
         }
         let offsets = &self.analysis.saved[index].offsets;
         let mut builder = Builder::new(self.analysis, self.tables, offsets);
+        if self.analysis.rearms_at_entry(index) {
+            builder.rearm();
+        }
         for (expr, &offset) in probe.saved.iter().zip(offsets) {
             builder.save(offset, expr)?;
         }

@@ -59,6 +59,9 @@ impl Dwarf {
         let mut numbers: HashMap<String, u32> = HashMap::new();
         let mut rows: Vec<(u64, u64, u32, u32)> = Vec::new();
         for (unit, names) in of_units {
+            // In order: the same debug information gives the same table.
+            let mut names: Vec<(u64, String)> = names.into_iter().collect();
+            names.sort_unstable();
             let names: HashMap<u64, u32> = names
                 .into_iter()
                 .map(|(file, name)| {
