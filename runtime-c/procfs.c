@@ -395,11 +395,7 @@ static int arm_file(struct spile_site *site)
 	return proc_create_data(path, mode, own_directory, &file_operations, site) ? 0 : -ENOMEM;
 }
 
-/*
- * All of them at once: they are in no module. Waits for those that read and write,
- * and closes what they have open.
- */
-static void disarm_files(struct spile_site *const *sites, unsigned int count)
+static void remove_files(void)
 {
 	struct made_directory *made, *next;
 
@@ -411,6 +407,15 @@ static void disarm_files(struct spile_site *const *sites, unsigned int count)
 	list_for_each_entry_safe(made, next, &made_directories, link)
 		kfree(made);
 	INIT_LIST_HEAD(&made_directories);
+}
+
+/*
+ * All of them at once: they are in no module. Waits for those that read and write,
+ * and closes what they have open.
+ */
+static void disarm_files(struct spile_site *const *sites, unsigned int count)
+{
+	remove_files();
 }
 
 /*
@@ -434,6 +439,8 @@ const struct spile_family spile_procfs_family = {
 	.kind = SPILE_PROBE_PROCFS,
 	.type = "procfs",
 	.init = make_top_early,
+	/* Where no file could be made, nothing was armed, but the directory is there. */
+	.exit = remove_files,
 	.by = SPILE_BY_FILE,
 	.arm = arm_file,
 	.disarm = disarm_files,
