@@ -9,7 +9,7 @@
 # stdout: ^at once: one of 5, 6 6 6 6$
 
 # a_while MOST: up to so many milliseconds.
-a_while() { sleep "$(awk -v seed="$(hexdump -n 4 -e '"%u"' /dev/urandom)" -v most="$1" 'BEGIN { srand(seed); print rand() * most / 1000 }')"; }
+a_while() { sleep "$(awk -v seed="$(hexdump -n 4 -e '"%u"' /dev/urandom)" -v most="$1" 'BEGIN { srand(seed); printf "%.6f", rand() * most / 1000 }')"; }
 
 # grows FILE: waits until there is more in it: its writer is at work, and takes signals.
 grows() {

@@ -2,7 +2,21 @@
 # /root/t/N/ is the directory of test number N: command (what to run), setup, modules, limit.
 # Hands the host N.stdout, N.stderr, N.dmesg, N.left, N.late (not empty: it had to be ended) and, last, N.status.
 
+# Directories of procfs probes: those of modules that have gone should have gone too.
+session_directories() { ls /proc/systemtap 2>/dev/null | sort; }
+
 loaded_modules() { cut -d' ' -f1 /proc/modules | sort; }
+
+# Loaders still running, also those that a test copied to another name. The process that waits for a user to go notices the
+# end of the session after some seconds only.
+running_loaders() {
+	killall -q -KILL spile-attend
+	for process in /proc/[0-9]*; do
+		case "$(readlink "$process/exe")" in
+		*/spilerun | */spilerun-* | */suid*) echo "${process#/proc/} $(tr '\0' ' ' <"$process/cmdline")" ;;
+		esac
+	done 2>/dev/null
+}
 
 # Tells the host that the first test begins now.
 begin_tests() {
@@ -35,6 +49,7 @@ run_test() {
 	: >$results.late
 	for module in $(cat modules); do modprobe "$module"; done
 	loaded_modules >$results.before
+	session_directories >$results.directories
 	dmesg -c >/dev/null
 
 	: >$results.stdout
@@ -60,6 +75,18 @@ run_test() {
 	for module in $(cat $results.left modules); do
 		[ ! -d "/sys/module/$module" ] || rmmod "$module"
 	done
+	for name in $(session_directories); do
+		grep -qxF "$name" $results.directories || echo "$name (its directory in /proc/systemtap)"
+	done >>$results.left
+	for attempt in 1 2 3 4 5 6 7 8 9 10; do
+		running_loaders >$results.loaders
+		[ -s $results.loaders ] || break
+		sleep 0.2
+	done
+	while read -r process command; do
+		echo "(process: $command)"
+		kill -KILL "$process"
+	done <$results.loaders >>$results.left
 	dmesg -c >$results.dmesg
 	look_for_leaks >>$results.dmesg
 	for part in stdout stderr dmesg left late status; do

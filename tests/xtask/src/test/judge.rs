@@ -16,7 +16,7 @@ pub struct Observed {
     /// The kernel log while it ran; empty for tests on the host.
     pub dmesg: String,
     pub exit: i32,
-    /// Modules that were loaded after the test and not before, but for those of its header.
+    /// What the test left behind: modules that its header does not name, directories of procfs probes, running loaders.
     pub left: Vec<String>,
     /// It had to be ended.
     pub timed_out: bool,
@@ -88,7 +88,7 @@ pub fn judge(header: &Header, observed: &Observed) -> Vec<String> {
     faults.extend(
         observed.dmesg.lines().filter(|line| TROUBLE.is_match(line)).take(5).map(|line| format!("kernel log: {line}")),
     );
-    faults.extend(observed.left.iter().map(|module| format!("module {module} was left behind")));
+    faults.extend(observed.left.iter().map(|what| format!("left behind: {what}")));
     if let Some(code) = &header.fails
         && !observed.stderr.contains(&format!("[{code}]"))
     {
