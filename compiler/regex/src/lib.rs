@@ -12,6 +12,7 @@
     reason = "automata index their tables by their own numbers of states, steps and classes"
 )]
 
+mod budget;
 mod error;
 mod nfa;
 mod parse;
@@ -22,29 +23,11 @@ mod tagged;
 #[cfg(test)]
 mod tests;
 
+pub use budget::MAX_TRANSITIONS;
 pub use error::{Error, ErrorKind};
 pub use plain::{DEAD, MATCHED, Plain};
 pub use set::Classes;
 pub use tagged::{HERE, Tagged, UNSET};
-
-/// Most transitions of one table: each takes 2 bytes in the module.
-pub const MAX_TRANSITIONS: usize = 65_000;
-
-/// What building one automaton may cost, in steps looked at: well under a second.
-struct Budget(usize);
-
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget(4_000_000)
-    }
-}
-
-impl Budget {
-    fn spend(&mut self, steps: usize) -> Result<(), ErrorKind> {
-        self.0 = self.0.checked_sub(steps).ok_or(ErrorKind::TooLarge)?;
-        Ok(())
-    }
-}
 
 /// Whether a pattern is one, if perhaps too large.
 pub fn check(pattern: &[u8]) -> Result<(), Error> {
@@ -53,7 +36,7 @@ pub fn check(pattern: &[u8]) -> Result<(), Error> {
 
 /// Compiles a pattern, the value of the script's string, to tell whether it matches.
 pub fn compile(pattern: &[u8]) -> Result<Plain, Error> {
-    build(pattern, false, plain::build)
+    build(pattern, false, plain::build).map(smallest::smallest)
 }
 
 /// Compiles a pattern to tell where it and its groups match.

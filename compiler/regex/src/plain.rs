@@ -7,11 +7,10 @@
 
 use std::collections::HashMap;
 
+use super::budget::{Budget, MAX_TRANSITIONS};
 use super::error::ErrorKind;
 use super::nfa::{Nfa, Step, StepId};
 use super::set::Classes;
-use super::smallest::smallest;
-use super::{Budget, MAX_TRANSITIONS};
 
 /// States are numbers; `next[state * classes + class]`. State [`DEAD`] cannot match any more, [`MATCHED`] has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +69,7 @@ pub fn build(nfa: &Nfa) -> Result<Plain, ErrorKind> {
         }
         number += 1;
     }
-    Ok(smallest(Plain { classes, next, at_end: states.at_end, start }))
+    Ok(Plain { classes, next, at_end: states.at_end, start })
 }
 
 struct States<'n> {

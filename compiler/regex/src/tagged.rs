@@ -12,10 +12,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::budget::{Budget, MAX_TRANSITIONS};
 use super::error::ErrorKind;
 use super::nfa::{Nfa, Step, StepId};
 use super::set::Classes;
-use super::{Budget, MAX_TRANSITIONS};
 
 /// What a register or tag gets: a register's value, or one of these.
 pub type Source = u16;
