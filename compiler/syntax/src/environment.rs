@@ -4,6 +4,10 @@
 
 use std::collections::HashMap;
 
+/// The words that may stand on the left side of a condition, `CONFIG_X` apart.
+pub(crate) const CONDITION_WORDS: [&str; 7] =
+    ["kernel_v", "kernel_vr", "arch", "systemtap_v", "systemtap_privilege", "guru_mode", "runtime"];
+
 /// The facts about target and command line that are known before a script is parsed.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {

@@ -2,7 +2,7 @@
 
 //! What can be wrong with a script's text: facts, and the diagnostic of each.
 
-use super::preprocess::condition_words;
+use super::environment::CONDITION_WORDS;
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
 
@@ -656,7 +656,7 @@ fn condition(span: Span, found: &str, problem: ConditionProblem, open: Span, aft
         ConditionProblem::RightString => diagnostic.note("for instance kernel_v >= \"6.1\", arch == \"x86_64\""),
         ConditionProblem::Left => diagnostic.note(format!(
             "it can be {}, CONFIG_..., a number or a string, for instance $# or @1",
-            condition_words().join(", ")
+            CONDITION_WORDS.join(", ")
         )),
         _ => diagnostic,
     }

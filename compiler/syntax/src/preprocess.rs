@@ -21,11 +21,6 @@ pub use condition::compare_versions;
 use expand::Expander;
 use spile_source::{SourceMap, Span};
 
-/// The words that may stand left in a condition, `CONFIG_X` apart.
-pub fn condition_words() -> &'static [&'static str] {
-    &condition::WORDS
-}
-
 /// What [`preprocess`] found.
 pub struct Preprocessed {
     /// No [`Kind::AtWord`], [`Kind::Argument`], [`Kind::Junk`] and no conditional operators among them.

@@ -10,10 +10,6 @@ use crate::token::{Kind, Op, Token};
 use spile_base::glob;
 use spile_source::Span;
 
-/// The words that may stand on the left side, `CONFIG_X` apart.
-pub(super) const WORDS: [&str; 7] =
-    ["kernel_v", "kernel_vr", "arch", "systemtap_v", "systemtap_privilege", "guru_mode", "runtime"];
-
 /// Reads a condition and its `%?`. `open` is the span of the `%(`; an error has been noted when it fails.
 pub(super) fn evaluate(expander: &mut Expander, open: Span, after_operand: bool) -> Result<bool, ()> {
     let mut reader = Reader { expander, open, after_operand };
