@@ -4,7 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Entry, Kind, Package, gzip, tar};
+use super::content::{Entry, Kind, Package, gzip};
+use super::tar;
 
 /// Whether a version can be one there (Policy 5.6.12, without epochs).
 pub fn is_version(text: &str) -> bool {

@@ -14,7 +14,7 @@ use std::io::Write;
 use cpio::newc;
 use sha2::{Digest, Sha256};
 
-use super::{Entry, Kind, Package, gzip};
+use super::content::{Entry, Kind, Package, gzip, with_own_directories};
 
 /// Types of values.
 const INT16: u32 = 3;
@@ -41,7 +41,7 @@ pub fn file_name(package: &Package) -> String {
 
 /// The whole file.
 pub fn write(package: &Package) -> Result<Vec<u8>, String> {
-    let package = &Package { entries: super::with_own_directories(&package.entries), ..package.clone() };
+    let package = &Package { entries: with_own_directories(&package.entries), ..package.clone() };
     let archive = payload(package)?;
     let payload = gzip(&archive)?;
     let header = header(package, &payload).finish(REGION_HEADER);

@@ -7,7 +7,7 @@
 
 use tar::{Builder, EntryType, Header};
 
-use super::{Entry, Kind};
+use super::content::{Entry, Kind, directories};
 
 /// Entries with all the directories above them, owned by root, named `./PATH`. `time`: of every entry, seconds since 1970.
 /// Nothing else of this host is in the archive, so that the same entries give the same bytes. The error names a path that is
@@ -31,7 +31,7 @@ pub fn tar(entries: &[Entry], time: u64) -> Result<Vec<u8>, String> {
         header.set_cksum();
         archive.append(&header, contents).map_err(failed)
     };
-    for directory in super::directories(entries) {
+    for directory in directories(entries) {
         add(format!("./{directory}/"), EntryType::Directory, 0o755, &[], None)?;
     }
     for entry in entries {

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `spile package`: its options, and a workaround's modules as the content of a package.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
+
+use clap::Parser;
+use spilerun::file::File;
+
+use super::content::{Entry, LOADER, Package, Scripts, copyright};
+use super::{deb, rpm};
+
+/// Makes packages of a workaround: its modules, its configuration, and commands that make it a service
+#[derive(Parser)]
+#[command(name = "spile package", bin_name = "spile package")]
+struct Arguments {
+    /// The module's name (spile -m NAME)
+    name: String,
+    /// Its modules, one for each kernel
+    #[arg(required = true, value_name = "FILE.ko")]
+    modules: Vec<PathBuf>,
+    /// Of the package
+    #[arg(long, value_name = "VERSION", default_value = "1.0")]
+    set_version: String,
+    /// Which packages to make
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = ["deb", "rpm"], default_value = "deb,rpm")]
+    format: Vec<String>,
+    /// Where to put them
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+    /// /etc/spile/NAME.conf; without it one that changes nothing
+    #[arg(long, value_name = "FILE")]
+    conf: Option<PathBuf>,
+    /// Start it only after this unit
+    #[arg(long, value_name = "UNIT")]
+    after: Vec<String>,
+    /// Start it before this unit: what it works around, mnt-data.mount for instance
+    #[arg(long, value_name = "UNIT")]
+    before: Vec<String>,
+    /// What it is, in a line
+    #[arg(long, value_name = "TEXT")]
+    summary: Option<String>,
+    #[arg(long, value_name = "NAME <ADDRESS>", default_value = "root <root@localhost>")]
+    maintainer: String,
+    /// Only put the files there: spilerun service enable NAME is for whoever installs it
+    #[arg(long)]
+    no_enable: bool,
+}
+
+/// The whole of `spile package`; `arguments` begin with a name of the program.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(told) => {
+            // A closed terminal is nobody's concern.
+            let _ = told.print();
+            return ExitCode::from(u8::from(told.use_stderr()));
+        }
+    };
+    match make(&arguments) {
+        Ok(paths) => {
+            let lines: String = paths.iter().map(|path| format!("{}\n", path.display())).collect();
+            let _ = std::io::stdout().write_all(lines.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("ERROR: {}", spile_abi::escape::lines(&why));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn make(arguments: &Arguments) -> Result<Vec<PathBuf>, String> {
+    if !deb::is_version(&arguments.set_version) {
+        return Err(format!(
+            "--set-version {}: a version is digits, letters and .+~, a digit first",
+            arguments.set_version
+        ));
+    }
+    let files = arguments.modules.iter().map(|path| File::find(path).map_err(|error| error.to_string()));
+    let files = files.collect::<Result<Vec<File>, String>>()?;
+    let conf = match &arguments.conf {
+        // A device or a pipe may have no end.
+        Some(path) if path.exists() && !path.is_file() => {
+            return Err(format!("reading {}: it is no regular file", path.display()));
+        }
+        Some(path) => fs::read_to_string(path).map_err(|error| format!("reading {}: {error}", path.display()))?,
+        None => spilerun::conf::default(&arguments.name),
+    };
+    check_configuration(&conf, &files).map_err(|why| match &arguments.conf {
+        Some(path) => format!("{}: {why}", path.display()),
+        None => why,
+    })?;
+    for (option, text) in
+        [("--summary", arguments.summary.as_deref()), ("--maintainer", Some(arguments.maintainer.as_str()))]
+    {
+        if text.is_some_and(|text| text.trim().is_empty() || text.chars().any(char::is_control)) {
+            return Err(format!("{option}: one line of text is wanted"));
+        }
+    }
+    if !arguments.directory.is_dir() {
+        return Err(format!("--directory {}: there is no such directory", arguments.directory.display()));
+    }
+    let package = workaround(arguments, &files, conf)?;
+    let mut paths = Vec::new();
+    for format in &arguments.format {
+        let (name, bytes) = match format.as_str() {
+            "rpm" => (rpm::file_name(&package), rpm::write(&package)?),
+            _ => (deb::file_name(&package), deb::write(&package)?),
+        };
+        let path = arguments.directory.join(name);
+        write_whole(&path, &bytes).map_err(|error| format!("writing {}: {error}", path.display()))?;
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+/// Nothing is left of a package for which there is no room.
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o644)).tempfile_in(directory)?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn check_configuration(text: &str, files: &[File]) -> Result<(), String> {
+    let conf = spilerun::conf::parse(text)?;
+    files.iter().try_for_each(|file| conf.suits(&file.description.meta))
+}
+
+fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Package, String> {
+    let name = &arguments.name;
+    let mut entries = vec![Entry::configuration(&format!("etc/spile/{name}.conf"), conf.into_bytes())];
+    let mut releases = BTreeSet::new();
+    for file in files {
+        let meta = &file.description.meta;
+        if &meta.name != name {
+            return Err(format!("{} is called {}: build it with spile -m {name}", file.path.display(), meta.name));
+        }
+        let release = &meta.kernel_release;
+        if release.is_empty() || !releases.insert(release.clone()) {
+            return Err(format!("{}: another one of these is for kernel {release} too", file.path.display()));
+        }
+        entries.push(Entry::file(&format!("usr/lib/modules/{release}/spile/{name}.ko"), 0o644, file.image.clone()));
+    }
+    if let Some(text) = spilerun::service::order(&arguments.after, &arguments.before)? {
+        entries.push(Entry::file(
+            &format!("usr/lib/systemd/system/spile@{name}.service.d/order.conf"),
+            0o644,
+            text.into_bytes(),
+        ));
+    }
+    let package = format!("spile-{}", name.replace('_', "-").to_lowercase());
+    entries.push(copyright(
+        &package,
+        &format!("The module holds the runtime of spile, and the script {name} of whoever made this package."),
+    ));
+    entries.sort_by(|one, other| one.path.cmp(&other.path));
+    let guru = if files.iter().any(|file| file.description.meta.guru) { ", which may write kernel memory" } else { "" };
+    let title = files.first().map_or("", |file| &file.description.meta.title);
+    let title: String = title.chars().filter(|letter| !letter.is_control()).collect();
+    let kernels: String = releases.iter().map(|release| format!("  {release}\n")).collect();
+    Ok(Package {
+        // Neither kind of package has room for `_` in names.
+        name: package,
+        version: arguments.set_version.clone(),
+        summary: arguments.summary.clone().unwrap_or_else(|| format!("Kernel workaround {name}")),
+        description: format!("{title}{guru}.\nService spile@{name}, for the kernels\n{kernels}"),
+        maintainer: arguments.maintainer.clone(),
+        depends: vec![LOADER.to_string()],
+        stands_for: Vec::new(),
+        entries,
+        scripts: scripts(name, !arguments.no_enable),
+        time: time(&arguments.modules),
+    })
+}
+
+/// A service that does not start is told and is no failure of the package manager, who would leave more than this undone.
+pub(crate) fn scripts(name: &str, enable: bool) -> Scripts {
+    let unit = format!("spile@{name}.service");
+    let reload = "[ ! -d /run/systemd/system ] || systemctl daemon-reload || :\n";
+    // In an image of a system another kernel runs, and perhaps there is no service manager.
+    let mut installed = format!("{reload}[ ! -d /run/systemd/system ] || spilerun service check || :\n");
+    if enable {
+        installed.push_str(&format!(
+            "! command -v systemctl >/dev/null || systemctl enable {unit} || :\n\
+             [ ! -d /run/systemd/system ] || systemctl restart {unit} ||\n\
+             \techo \"{unit} does not run: spilerun service status {name}\" >&2\n"
+        ));
+    }
+    Scripts {
+        installed,
+        removing: format!(
+            "! command -v systemctl >/dev/null || systemctl disable {unit} || :\n[ ! -d /run/systemd/system ] || systemctl stop {unit} || :\nspilerun -d {name} 2>/dev/null || :\n"
+        ),
+        // What the service itself has fetched or had built; an upgrade leaves it. dpkg says the words, rpm the number.
+        removed: format!(
+            "{reload}case \"$1\" in remove | purge | 0)\n\trm -f /usr/lib/modules/*/spile/{name}.ko\n\t\
+             rmdir --ignore-fail-on-non-empty /usr/lib/modules/*/spile 2>/dev/null || :\nesac\n"
+        ),
+    }
+}
+
+/// SOURCE_DATE_EPOCH, or when the newest of the modules was made.
+fn time(modules: &[PathBuf]) -> u64 {
+    let given = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
+    let made = |path: &Path| Some(path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs());
+    given.unwrap_or_else(|| modules.iter().filter_map(|path| made(path)).max().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_command_lines_are_told() {
+        let line = |line: &str| Arguments::try_parse_from(line.split(' ')).map(|arguments| make(&arguments));
+        assert!(line("package fix").is_err() && line("package fix a.ko --format tar").is_err());
+        assert!(line("package fix a.ko --set-version v1").unwrap().unwrap_err().contains("--set-version"));
+        assert!(line("package fix ./none.ko").unwrap().is_err());
+    }
+}

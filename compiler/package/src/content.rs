@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What a package is made of, whatever its format.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use flate2::{Compression, GzBuilder};
+
+/// The package that has the loader.
+pub const LOADER: &str = "spile-loader";
+
+/// What one package is.
+#[derive(Clone, Debug)]
+pub struct Package {
+    /// The package's name.
+    pub name: String,
+    /// Its version, without a revision of the package.
+    pub version: String,
+    /// One line, no full stop.
+    pub summary: String,
+    /// What it is, in several lines.
+    pub description: String,
+    /// `NAME <ADDRESS>` of whoever made it.
+    pub maintainer: String,
+    /// Names of packages.
+    pub depends: Vec<String>,
+    /// Other packages that it takes the place of, with their version: it has files of the same names.
+    pub stands_for: Vec<(String, String)>,
+    /// Sorted by path.
+    pub entries: Vec<Entry>,
+    /// What the package manager runs.
+    pub scripts: Scripts,
+    /// Of its files; seconds since 1970.
+    pub time: u64,
+}
+
+/// Shell commands that the package manager runs as root; empty: none.
+#[derive(Clone, Debug, Default)]
+pub struct Scripts {
+    /// After it was installed, or another version of it.
+    pub installed: String,
+    /// Before it goes; not when another version comes.
+    pub removing: String,
+    /// After its files have gone, or another version has come.
+    pub removed: String,
+}
+
+/// A file of root's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Without a leading slash.
+    pub path: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What an entry of a package can be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File {
+        /// Its bytes.
+        contents: Vec<u8>,
+        /// Permission bits.
+        mode: u32,
+        /// A file whose changes by the administrator are kept.
+        configuration: bool,
+    },
+    /// To this path.
+    Link(String),
+    /// One of the package's own: it goes with it, if nothing else is in it. Archives of tar have all of them anyway.
+    Directory,
+}
+
+impl Entry {
+    /// A file with these permission bits.
+    pub fn file(path: &str, mode: u32, contents: Vec<u8>) -> Entry {
+        Entry { path: path.to_string(), kind: Kind::File { contents, mode, configuration: false } }
+    }
+
+    /// A configuration file.
+    pub fn configuration(path: &str, contents: Vec<u8>) -> Entry {
+        Entry { path: path.to_string(), kind: Kind::File { contents, mode: 0o644, configuration: true } }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.kind {
+            Kind::File { contents, .. } => contents.len(),
+            Kind::Link(target) => target.len(),
+            Kind::Directory => 0,
+        }
+    }
+
+    pub(crate) fn link(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::File { .. } | Kind::Directory => None,
+            Kind::Link(target) => Some(target),
+        }
+    }
+}
+
+/// All directories above the entries, those above first.
+pub(crate) fn directories(entries: &[Entry]) -> BTreeSet<String> {
+    let above = |path: &str| path.match_indices('/').map(|(at, _)| path.split_at(at).0.to_string()).collect::<Vec<_>>();
+    entries.iter().flat_map(|entry| above(&entry.path)).collect()
+}
+
+/// The entries with those directories that are there for spile alone, sorted. (rpm removes no others with a package; dpkg
+/// removes what has become empty.)
+pub(crate) fn with_own_directories(entries: &[Entry]) -> Vec<Entry> {
+    let is_own = |path: &String| path.rsplit('/').next().is_some_and(|name| name.contains("spile"));
+    let own = directories(entries).into_iter().filter(is_own).map(|path| Entry { path, kind: Kind::Directory });
+    let mut all: Vec<Entry> = entries.iter().cloned().chain(own).collect();
+    all.sort_by(|one, other| one.path.cmp(&other.path));
+    all
+}
+
+/// Without name and time, so that equal contents give equal bytes.
+pub(crate) fn gzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(|error| format!("compressing: {error}"))
+}
+
+/// What Debian Policy 12.5 wants; Red Hat's tools take it for documentation.
+pub fn copyright(package: &str, what: &str) -> Entry {
+    let text = format!(
+        "{what}\n\nspile is free software under the terms of the GNU General Public License, version 2\nor (at your option) any later version (GPL-2.0-or-later). On Debian systems its text\nis in /usr/share/common-licenses/GPL-2.\n"
+    );
+    Entry::file(&format!("usr/share/doc/{package}/copyright"), 0o644, text.into_bytes())
+}
