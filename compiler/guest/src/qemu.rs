@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::accel::Acceleration;
+use super::acceleration::Acceleration;
 use super::error::Error;
 
 /// Names of the ports ttyS0 to ttyS3, in this order.

@@ -10,7 +10,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::qemu::Ports;
-use super::send_signal;
 
 /// A file of this size cannot come out of a guest; a larger one in a header is a broken header.
 const LARGEST_FILE: u64 = 1 << 30;
@@ -197,6 +196,25 @@ fn parse(line: &str) -> Option<Message> {
         }
         _ => None,
     }
+}
+
+impl Control {
+    pub(super) fn signal(&self, name: &str) {
+        let ready = self.shared.update(|state| {
+            if !state.ready {
+                state.pending.push(name.to_string());
+            }
+            state.ready
+        });
+        if ready {
+            send_signal(&self.writer, name);
+        }
+    }
+}
+
+/// A guest that has gone cannot be signalled, and needs not be.
+fn send_signal(mut writer: &UnixStream, name: &str) {
+    let _ = writeln!(writer, "signal {name}");
 }
 
 #[cfg(test)]

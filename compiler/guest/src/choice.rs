@@ -10,49 +10,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{End, Guest, Kernel, Streams, qemu};
+use super::acceleration::Acceleration;
+use super::qemu;
 
-/// A guest under KVM is up in less than two seconds.
-const TRIAL: Duration = Duration::from_secs(10);
+/// How long the trial may take; a guest under KVM is up in less than two seconds.
+pub(super) const TRIAL: Duration = Duration::from_secs(10);
 
-/// Who executes the guest's instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Acceleration {
-    /// The CPU, by the host's KVM.
-    Kvm,
-    /// qemu, by translating them.
-    Tcg,
-    /// By translation, with a clock that goes on by 1 ns for each instruction executed: costs can be counted. One CPU.
-    Counting,
-}
-
-impl Acceleration {
-    /// For qemu's `-accel`.
-    pub(super) fn argument(self) -> &'static str {
-        match self {
-            Acceleration::Kvm => "kvm",
-            // Not thread=multi: until QEMU 8.1 it may go on executing an instruction that another CPU has replaced
-            // (measured with 7.2: a bare kprobe on vfs_read, armed and disarmed under load, jumps to address 0).
-            Acceleration::Tcg | Acceleration::Counting => "tcg,thread=single",
-        }
-    }
-
-    /// For qemu's `-icount`.
-    pub(super) fn counting(self) -> Option<&'static str> {
-        (self == Acceleration::Counting).then_some("shift=0,sleep=off")
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Acceleration::Kvm => "kvm",
-            Acceleration::Tcg => "tcg",
-            Acceleration::Counting => "counting",
-        }
-    }
-}
-
-/// What works on this machine: asked of the cache, else tried. `notice` is told before a trial, which takes seconds.
-pub(super) fn choose(kernel: &Kernel, notice: &mut dyn FnMut(&str)) -> Acceleration {
+/// What works on this machine: from the cache, or else by `try_kvm`, which boots a guest with KVM within [`TRIAL`] and returns
+/// whether it ended by itself. `notice` is called before the trial.
+pub(super) fn choose(notice: &mut dyn FnMut(&str), try_kvm: impl FnOnce() -> bool) -> Acceleration {
     let usable = fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok();
     if !usable {
         return Acceleration::Tcg;
@@ -65,20 +31,11 @@ pub(super) fn choose(kernel: &Kernel, notice: &mut dyn FnMut(&str)) -> Accelerat
         return answer;
     }
     notice("trying whether KVM works here (once, up to 10 s)");
-    let answer = if works(kernel) { Acceleration::Kvm } else { Acceleration::Tcg };
+    let answer = if try_kvm() { Acceleration::Kvm } else { Acceleration::Tcg };
     if let Some(file) = &file {
         remember(file, &key, answer);
     }
     answer
-}
-
-fn works(kernel: &Kernel) -> bool {
-    let mut guest = Guest::new(kernel.clone());
-    guest.script("true").time_limit(TRIAL).acceleration(Acceleration::Kvm);
-    match guest.start(Streams::discard()) {
-        Ok(running) => matches!(running.wait(), Ok(outcome) if outcome.end == End::Exited(0)),
-        Err(_) => false,
-    }
 }
 
 /// `$XDG_CACHE_HOME/spile` or `~/.cache/spile`; none without a home.

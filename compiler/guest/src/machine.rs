@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! A guest: what it is made of, how it is started, and how it ended.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::acceleration::Acceleration;
+use super::error::Error;
+use super::initramfs::{Content, Tree, mode_of};
+use super::kernel::Kernel;
+use super::streams::{Control, Shared, Streams};
+use super::{choice, qemu, streams};
+
+/// A guest must have reached its script by then, also by translation on a busy machine; but for [`Guest::boot_limit`].
+pub const BOOT: Duration = Duration::from_secs(120);
+/// From the script's end to power-off.
+const SHUT_DOWN: Duration = Duration::from_secs(20);
+
+/// A guest to be started; all settings have defaults.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    kernel: Kernel,
+    tree: Tree,
+    modules: Vec<String>,
+    offered_modules: Vec<String>,
+    extra_modules: Vec<PathBuf>,
+    script: String,
+    parameters: String,
+    memory_mib: u32,
+    cpus: u32,
+    boot_limit: Duration,
+    time_limit: Duration,
+    acceleration: Option<Acceleration>,
+}
+
+impl Guest {
+    /// 1 GiB, two CPUs, no time limit, a script that does nothing.
+    pub fn new(kernel: Kernel) -> Guest {
+        Guest {
+            kernel,
+            tree: Tree::default(),
+            modules: Vec::new(),
+            offered_modules: Vec::new(),
+            extra_modules: Vec::new(),
+            script: String::new(),
+            parameters: String::new(),
+            memory_mib: 1024,
+            cpus: 2,
+            boot_limit: BOOT,
+            time_limit: Duration::MAX,
+            acceleration: None,
+        }
+    }
+
+    /// The kernel that it boots.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Shell commands to run as root in /root; the status of the last is the guest's.
+    pub fn script(&mut self, script: &str) -> &mut Guest {
+        self.script = script.to_string();
+        self
+    }
+
+    /// Puts a file of the host at `path`, with its permissions.
+    pub fn copy(&mut self, host: impl AsRef<Path>, path: impl Into<PathBuf>) -> Result<&mut Guest, Error> {
+        let host = host.as_ref();
+        let mode = mode_of(host)?;
+        self.tree.put(path, Content::Copy(host.to_path_buf()), mode);
+        Ok(self)
+    }
+
+    /// Puts a file with these contents at `path`; `mode`: permission bits.
+    pub fn write(&mut self, path: impl Into<PathBuf>, contents: impl Into<Vec<u8>>, mode: u32) -> &mut Guest {
+        self.tree.put(path, Content::Bytes(contents.into()), mode);
+        self
+    }
+
+    /// Puts a program at `path`, with the shared libraries it needs where the host has them.
+    pub fn program(&mut self, host: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<&mut Guest, Error> {
+        self.tree.put_program(host.as_ref(), path.as_ref())?;
+        Ok(self)
+    }
+
+    /// Has a module of the kernel's own, and what it depends on, loaded before the script starts.
+    pub fn module(&mut self, name: &str) -> &mut Guest {
+        self.modules.push(name.to_string());
+        self
+    }
+
+    /// Installs a module of the kernel's own, and what it depends on, so that `modprobe` finds it; it is not loaded.
+    pub fn offer_module(&mut self, name: &str) -> &mut Guest {
+        self.offered_modules.push(name.to_string());
+        self
+    }
+
+    /// Installs a module built elsewhere, so that `modprobe` finds it by name; it is not loaded.
+    pub fn extra_module(&mut self, file: impl Into<PathBuf>) -> &mut Guest {
+        self.extra_modules.push(file.into());
+        self
+    }
+
+    /// Adds to the kernel's command line.
+    pub fn parameter(&mut self, parameter: &str) -> &mut Guest {
+        self.parameters.push(' ');
+        self.parameters.push_str(parameter);
+        self
+    }
+
+    /// Sets the size of its memory, in MiB.
+    pub fn memory_mib(&mut self, memory_mib: u32) -> &mut Guest {
+        self.memory_mib = memory_mib;
+        self
+    }
+
+    /// Sets the number of its CPUs.
+    pub fn cpus(&mut self, cpus: u32) -> &mut Guest {
+        self.cpus = cpus.max(1);
+        self
+    }
+
+    /// Gives up if the script is not reached in so long: kernels that look for mistakes take longer than [`BOOT`].
+    pub fn boot_limit(&mut self, limit: Duration) -> &mut Guest {
+        self.boot_limit = limit;
+        self
+    }
+
+    /// The guest is killed when the script takes longer than this, boot included.
+    pub fn time_limit(&mut self, limit: Duration) -> &mut Guest {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Without this, what works on this machine: KVM where a trial has shown it, else TCG.
+    pub fn acceleration(&mut self, acceleration: Acceleration) -> &mut Guest {
+        self.acceleration = Some(acceleration);
+        self
+    }
+
+    /// Boots the guest; returns when qemu runs.
+    pub fn start(&self, mut streams: Streams) -> Result<Running, Error> {
+        let acceleration =
+            self.acceleration.unwrap_or_else(|| choice::choose(&mut *streams.notice, || try_kvm(&self.kernel)));
+        let mut tree = self.tree.clone();
+        let modules = tree.put_modules(&self.kernel, &self.modules, &self.offered_modules, &self.extra_modules)?;
+        let archive = tree.archive(&self.script, &modules)?;
+        let directory =
+            tempfile::Builder::new().prefix("spile-guest-").tempdir().map_err(Error::file("making", "/tmp"))?;
+        let initrd = directory.path().join("initrd");
+        fs::write(&initrd, archive).map_err(Error::file("writing", &initrd))?;
+        let append = format!("console=ttyS0 no_timer_check quiet panic=-1 oops=panic{}", self.parameters);
+        let machine = qemu::Machine {
+            acceleration,
+            kernel: &self.kernel.image,
+            initrd: &initrd,
+            append: &append,
+            memory_mib: self.memory_mib,
+            cpus: self.cpus,
+        };
+        let start = Instant::now();
+        let (child, ports) = qemu::start(&machine, directory.path())?;
+        let control_writer = ports.control.try_clone().map_err(Error::file("sharing", "the control port"))?;
+        let shared = Arc::new(Shared::default());
+        let readers = streams::spawn(ports, streams, &shared);
+        let control = Control { shared, writer: Arc::new(control_writer) };
+        Ok(Running {
+            child,
+            control,
+            readers,
+            start,
+            boot_limit: self.boot_limit,
+            time_limit: self.time_limit,
+            _directory: directory,
+        })
+    }
+}
+
+/// Whether a guest that does nothing, with KVM, ends by itself in time.
+fn try_kvm(kernel: &Kernel) -> bool {
+    let mut guest = Guest::new(kernel.clone());
+    guest.script("true").time_limit(choice::TRIAL).acceleration(Acceleration::Kvm);
+    match guest.start(Streams::discard()) {
+        Ok(running) => matches!(running.wait(), Ok(outcome) if outcome.end == End::Exited(0)),
+        Err(_) => false,
+    }
+}
+
+/// How a guest ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Status of the script's last command; 128 + N when signal N killed it.
+    Exited(i32),
+    /// The guest went away before the script ended: the kernel panicked, or the script powered it off.
+    Died,
+    /// Killed by the time limit or by [`Interrupter::kill`].
+    Killed,
+}
+
+/// What is left of a guest.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// What the kernel wrote to its console; the messages above "notice" only, as long as it does not panic.
+    pub console: String,
+    /// What the script left in /spile/out, by name, and the kernel log as `dmesg`. Empty when the guest died.
+    pub files: BTreeMap<String, Vec<u8>>,
+}
+
+/// A guest that has been started. Dropping it kills the guest.
+pub struct Running {
+    child: Child,
+    control: Control,
+    readers: Vec<JoinHandle<()>>,
+    start: Instant,
+    boot_limit: Duration,
+    time_limit: Duration,
+    /// Sockets and initrd, removed with it.
+    _directory: tempfile::TempDir,
+}
+
+/// Reaches into a running guest, from any thread.
+#[derive(Clone)]
+pub struct Interrupter(Control);
+
+impl Interrupter {
+    /// Sends the signal of this name ("INT", "TERM") to all processes of the script, now or when it has started.
+    pub fn signal(&self, name: &str) {
+        self.0.signal(name);
+    }
+
+    /// Ends the guest at once.
+    pub fn kill(&self) {
+        self.0.shared.update(|state| state.kill = true);
+    }
+}
+
+impl Running {
+    /// What other threads can reach into the guest with.
+    pub fn interrupter(&self) -> Interrupter {
+        Interrupter(self.control.clone())
+    }
+
+    /// qemu's process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the script's end and for all of its output. Fails when the guest never reached its script.
+    pub fn wait(mut self) -> Result<Outcome, Error> {
+        let ended = self.wait_for_end();
+        qemu::kill(&mut self.child);
+        for reader in std::mem::take(&mut self.readers) {
+            // A reader that panicked has lost its stream; what the others read still counts.
+            let _ = reader.join();
+        }
+        let (ready, status, files) =
+            self.control.shared.update(|state| (state.ready, state.status, std::mem::take(&mut state.files)));
+        let console = self.control.shared.update(|state| String::from_utf8_lossy(&state.console).into_owned());
+        let end = match (status, ended) {
+            (Some(status), _) => End::Exited(status),
+            (None, Waited::Killed | Waited::NoBoot) => End::Killed,
+            (None, Waited::Gone) => End::Died,
+        };
+        match ended {
+            Waited::NoBoot if !ready => Err(Error::Boot { limit: self.boot_limit, console }),
+            _ => Ok(Outcome { end, console, files }),
+        }
+    }
+
+    fn wait_for_end(&mut self) -> Waited {
+        let mut shutting_down = None;
+        loop {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return Waited::Gone;
+            }
+            let (ready, status, kill) = self.control.shared.update(|state| (state.ready, state.status, state.kill));
+            if status.is_some() {
+                let since = *shutting_down.get_or_insert_with(Instant::now);
+                if since.elapsed() > SHUT_DOWN {
+                    return Waited::Gone;
+                }
+            } else if kill || self.start.elapsed() > self.time_limit {
+                return Waited::Killed;
+            } else if !ready && self.start.elapsed() > self.boot_limit {
+                return Waited::NoBoot;
+            }
+            self.control.shared.wait(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        qemu::kill(&mut self.child);
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Waited {
+    /// qemu ended by itself, or would not end after the script had.
+    Gone,
+    Killed,
+    NoBoot,
+}
