@@ -12,7 +12,7 @@ use object::{Object, ObjectSection};
 use sha2::Digest;
 
 use super::recipe::Steps;
-use super::replay::{Complaint, Failure, ObjectCache, Workplace, run_all};
+use super::workplace::{Complaint, Failure, ObjectCache, Workplace, run_all};
 use super::{BuildError, make};
 use spile_base::cache::{Entry, Inputs, Key, Kind};
 

@@ -20,59 +20,27 @@ mod modpost;
 mod recipe;
 mod record;
 mod replay;
+mod request;
 mod shell;
 mod sign;
 mod symvers;
+mod workplace;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pub use compare::differences;
 pub use error::BuildError;
+pub use request::{Request, Say, Sources, Stage};
 pub use sign::{Keys, sign};
 
 use compiler::Compiler;
 use embed::Runtime;
 use recipe::Recipe;
+use workplace::{Failure, ObjectCache};
 
 use spile_base::cache::{Cache, Key, Kind};
-
-/// The C of one module.
-#[derive(Clone, Debug)]
-pub struct Sources {
-    /// The script's C, which includes `script.h` alone.
-    pub script: String,
-    /// Embedded C, which includes kernel headers; None if the script has none.
-    pub embedded: Option<String>,
-}
-
-/// What is to be built.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Release of the kernel to build for.
-    pub release: String,
-    /// Headers and Makefiles of the kernel.
-    pub build_dir: PathBuf,
-    /// Module name.
-    pub module: String,
-    /// The C text.
-    pub sources: Sources,
-    /// Instead of the runtime that is part of this program; its Makefile.kbuild stands beside the directory.
-    pub runtime: Option<PathBuf>,
-    /// Make the module by Kbuild itself.
-    pub kbuild: bool,
-    /// `NAME=VALUE` for make.
-    pub make: Vec<String>,
-    /// How many `-v` pass 4 got.
-    pub verbosity: u8,
-}
-
-/// Told what is going on, for people who wait.
-pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
-
-/// Something that was done, and the time it took.
-pub type Stage = (String, Duration);
 
 /// A module, and how it came about.
 #[derive(Clone, Debug)]
@@ -128,7 +96,7 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
                     script: request.sources.script.as_bytes(),
                     embedded: request.sources.embedded.as_ref().map(String::as_bytes),
                 };
-                let objects_cache = replay::ObjectCache { cache, key: &key };
+                let objects_cache = ObjectCache { cache, key: &key };
                 match replay::follow_with(steps, &recipe.plain, &source, &runtime, request, work, Some(&objects_cache))
                 {
                     Ok(made) => {
@@ -141,8 +109,8 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
                         built.stack = stack_usage(work);
                         return Ok(built);
                     }
-                    Err(replay::Failure::Refused(error)) => return Err(error),
-                    Err(replay::Failure::Unable(reason)) => {
+                    Err(Failure::Refused(error)) => return Err(error),
+                    Err(Failure::Unable(reason)) => {
                         built.notes.push(format!("left to Kbuild: {}", first_lines(&reason)));
                     }
                 }

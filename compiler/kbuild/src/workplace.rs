@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Where the commands of a [`Recipe`](super::recipe::Recipe) run, and what became of them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use super::recipe::{self, Words};
+use super::{BuildError, Stage, make};
+use spile_base::cache::{Cache, Key};
+
+/// Why there is no module.
+pub(super) enum Failure {
+    /// The user's: Kbuild would refuse it too.
+    Refused(BuildError),
+    /// Only Kbuild can do it, or say what is wrong.
+    Unable(String),
+}
+
+impl Failure {
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Failure::Refused(error) => {
+                std::iter::once(error.to_string()).chain(error.notes()).collect::<Vec<_>>().join(": ")
+            }
+            Failure::Unable(reason) => reason.clone(),
+        }
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Failure {
+        Failure::Refused(error)
+    }
+}
+
+/// Where and how commands run.
+pub(super) struct Workplace<'a> {
+    pub(super) work: &'a Path,
+    pub(super) directory: &'a Path,
+    /// `NAME=VALUE`
+    pub(super) environment: Vec<String>,
+    pub(super) verbosity: u8,
+    /// What ran here.
+    pub(super) stages: Mutex<Vec<Stage>>,
+}
+
+impl Workplace<'_> {
+    pub(super) fn took(&self, what: &str, started: Instant) {
+        let mut stages = self.stages.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        stages.push((what.to_string(), started.elapsed()));
+    }
+}
+
+/// What a program said when it failed.
+pub(super) struct Complaint {
+    pub(super) program: String,
+    pub(super) text: String,
+}
+
+/// Where an embedded unit's object may be kept.
+pub(super) struct ObjectCache<'a> {
+    pub(super) cache: &'a Cache,
+    /// Key of the recipe.
+    pub(super) key: &'a Key,
+}
+
+/// Runs commands, one after the other, until one fails.
+pub(super) fn run_all(
+    commands: &[Words],
+    name: &str,
+    objects: &[String],
+    workplace: &Workplace,
+) -> Result<(), Complaint> {
+    commands.iter().try_for_each(|words| run(&recipe::specialize(words, workplace.work, name, objects), workplace))
+}
+
+fn run(words: &[String], workplace: &Workplace) -> Result<(), Complaint> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let path = if program.contains('/') { workplace.directory.join(program) } else { PathBuf::from(program) };
+    let mut command = Command::new(path);
+    make::environment(&mut command, workplace.work);
+    command.envs(workplace.environment.iter().filter_map(|variable| variable.split_once('=')));
+    command.args(arguments).current_dir(workplace.directory).stdin(Stdio::null());
+    let complaint = |text: String| Complaint { program: program.clone(), text };
+    let started = Instant::now();
+    let output = command.output().map_err(|error| complaint(error.to_string()))?;
+    let made = words.iter().skip_while(|word| *word != "-o").nth(1).or(words.last());
+    let made = made.and_then(|path| Path::new(path).file_name()).unwrap_or_default().to_string_lossy();
+    workplace
+        .took(&format!("{} for {made}", Path::new(program).file_name().unwrap_or_default().to_string_lossy()), started);
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    if workplace.verbosity >= 3 {
+        eprintln!("  {}", spile_abi::escape::line(&words.join(" ")));
+        eprint!("{}", spile_abi::escape::lines(&text));
+    }
+    if output.status.success() { Ok(()) } else { Err(complaint(text)) }
+}
