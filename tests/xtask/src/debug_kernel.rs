@@ -10,14 +10,12 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::place::Place;
+use crate::place::{DEBUG_SUFFIX, Place};
 use crate::setup;
 
 /// What is wanted of it, on top of the smallest configuration there is.
 const FRAGMENT: &str = include_str!("debug_kernel/fragment.config");
 const SOURCE: &str = "linux-source-6.1";
-/// What the fragment has releases end with.
-pub const SUFFIX: &str = "-spile-debug";
 /// Files of the packages that building it takes.
 const TOOLS: [(&str, &str); 6] = [
     ("/usr/src/linux-source-6.1.tar.xz", SOURCE),
@@ -147,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_fragment_has_the_suffix() {
-        assert!(FRAGMENT.contains(&format!("CONFIG_LOCALVERSION=\"{SUFFIX}\"\n")));
+        assert!(FRAGMENT.contains(&format!("CONFIG_LOCALVERSION=\"{DEBUG_SUFFIX}\"\n")));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub fn run() -> Result<ExitCode> {
     let root = crate::root();
     let place = Place::find(None)?;
     println!("building spile and spilerun");
-    crate::test::build_programs(&root)?;
+    crate::programs::build_programs(&root)?;
     let release = &place.kernel.release;
     println!("building the test modules for kernel {release}");
     let lustre = LUSTRE.build(&root, &place)?;

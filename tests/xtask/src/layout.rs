@@ -28,8 +28,8 @@ fn found(directories: &[&str], suffixes: &[&str], pattern: &str) -> Vec<String> 
 /// Numbered lines before a module of tests, without those that are comments.
 pub(crate) fn code_lines(text: &str) -> Vec<(usize, &str)> {
     let lines: Vec<&str> = text.lines().collect();
-    let opens_tests =
-        |pair: &[&str]| pair[0].trim() == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{');
+    let is_module = |line: &str| line.trim_start_matches("pub(crate) ").starts_with("mod ") && line.ends_with('{');
+    let opens_tests = |pair: &[&str]| pair[0].trim() == "#[cfg(test)]" && is_module(pair[1]);
     let end = lines.windows(2).position(opens_tests).unwrap_or(lines.len());
     let is_comment = |line: &str| ["//", "/*", "* "].iter().any(|start| line.trim_start().starts_with(start));
     let code = lines[..end].iter().enumerate().filter(|(_, line)| !is_comment(line));

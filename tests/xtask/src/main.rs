@@ -22,6 +22,7 @@ mod package;
 mod parallel;
 mod picture;
 mod place;
+mod programs;
 mod random;
 mod reference;
 mod setup;

@@ -87,7 +87,7 @@ pub fn loader(root: &Path) -> Result<Package> {
 }
 
 fn compiler(root: &Path) -> Result<Package> {
-    let status = Command::new(crate::test::cargo())
+    let status = Command::new(crate::programs::cargo())
         .args(["build", "--quiet", "--release", "--package", "spile"])
         .current_dir(root)
         .status()

@@ -34,7 +34,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let file = root.join(RECORDING);
     let mut text = fs::read_to_string(&file).with_context(|| format!("reading {RECORDING}"))?;
     if options.record {
-        crate::test::build_programs(&root)?;
+        crate::programs::build_programs(&root)?;
         text = record(&root, &text)?;
         fs::write(&file, &text).with_context(|| format!("writing {RECORDING}"))?;
     }

@@ -13,6 +13,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use spile_guest::Kernel;
 
+/// Releases of the kernel that `cargo xtask debug-kernel` builds end with this (CONFIG_LOCALVERSION).
+pub const DEBUG_SUFFIX: &str = "-spile-debug";
+
 /// A kernel line that another release of Debian has.
 struct Line {
     name: &'static str,
@@ -162,7 +165,7 @@ impl Place {
         }
         println!("building a static spile for {}", self.kernel.release);
         const TARGET: &str = "x86_64-unknown-linux-gnu";
-        let status = Command::new(crate::test::cargo())
+        let status = Command::new(crate::programs::cargo())
             .args(["build", "--quiet", "--package", "spile", "--target", TARGET, "--target-dir", "target/static"])
             .env("RUSTFLAGS", "-C target-feature=+crt-static")
             .current_dir(&root)

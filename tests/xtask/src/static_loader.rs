@@ -19,7 +19,7 @@ pub fn run() -> Result<ExitCode> {
 
 /// Builds it, unless it is up to date. It is checked to be static and small.
 pub fn build(root: &Path) -> Result<PathBuf> {
-    let status = Command::new(crate::test::cargo())
+    let status = Command::new(crate::programs::cargo())
         // A target, so that the flags are not for build scripts and macros; a directory, so that nothing is built twice.
         .args(["build", "--quiet", "--package", "spilerun", "--profile", "ship", "--target", TARGET])
         .args(["--target-dir", "target/static"])

@@ -58,7 +58,7 @@ const TOGETHER: u64 = 10;
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     let place = Place::find(options.kernel.as_deref())?;
-    crate::test::build_programs(&root)?;
+    crate::programs::build_programs(&root)?;
     let functions = functions(&place)?;
     if options.show {
         println!("{}", generate::script(options.seed, &functions).text());

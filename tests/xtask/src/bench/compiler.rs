@@ -49,7 +49,7 @@ impl Compiler {
             Some(file) => file.canonicalize().with_context(|| format!("finding {}", file.display()))?,
             None => {
                 let root = crate::root();
-                let status = Command::new(crate::test::cargo())
+                let status = Command::new(crate::programs::cargo())
                     .args(["build", "--release", "--quiet", "--package", "spile"])
                     .current_dir(&root)
                     .status();

@@ -203,7 +203,7 @@ told() { echo "$1:" $(cat /root/clock); rm -f /root/clock; }
 pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
     let root = crate::root();
-    crate::test::build_programs(&root)?;
+    crate::programs::build_programs(&root)?;
     let spilerun = fast_loader(&root)?;
     let directory = tempfile::tempdir()?;
     let cases: Vec<&Case> = CASES
@@ -259,7 +259,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 
 /// The loader's share of a printf is part of its cost, so it is measured as it ships.
 fn fast_loader(root: &Path) -> Result<PathBuf> {
-    let status = Command::new(crate::test::cargo())
+    let status = Command::new(crate::programs::cargo())
         .args(["build", "--quiet", "--release", "--package", "spilerun"])
         .current_dir(root)
         .status()

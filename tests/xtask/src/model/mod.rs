@@ -70,7 +70,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let place = Place::find(options.kernel.as_deref())?;
-    crate::test::build_programs(&crate::root())?;
+    crate::programs::build_programs(&crate::root())?;
     let differing = try_all(&place, &subjects)?;
     for (subject, outcome) in &differing {
         let (subject, outcome) = if options.no_shrink {

@@ -62,7 +62,7 @@ const DRACUT: &str = "dracut.img";
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let place = Place::find(options.kernel.as_deref())?;
-    crate::test::build_programs(&crate::root())?;
+    crate::programs::build_programs(&crate::root())?;
     let (passed, faults) = tell(&place, options)?;
     println!("{passed} passed, {faults} failed");
     Ok(if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -117,7 +117,7 @@ impl Header {
         let begins = |line: &&String| {
             release.strip_prefix(line.as_str()).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
         };
-        let is_ours = release.ends_with(crate::debug_kernel::SUFFIX);
+        let is_ours = release.ends_with(crate::place::DEBUG_SUFFIX);
         (lines.is_empty() || lines.iter().any(begins)) && (debian.is_empty() || !is_ours)
     }
 }

@@ -24,7 +24,7 @@ mod whole;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,6 +40,7 @@ use timings::{Part, Timings};
 
 use crate::parallel::{self, Job};
 use crate::place::Place;
+use crate::programs::build_programs;
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -317,22 +318,6 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, beside: Vec<Job<'a>>, on_hos
     }
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(tests.into_iter().filter(|test| failed.contains(&test.name)).collect())
-}
-
-/// The programs under test, as users get them.
-pub fn build_programs(root: &Path) -> Result<()> {
-    let status = Command::new(cargo())
-        .args(["build", "--quiet", "--package", "spile", "--package", "spilerun"])
-        .current_dir(root)
-        .status()
-        .context("running cargo build")?;
-    ensure!(status.success(), "the programs do not build");
-    Ok(())
-}
-
-/// The cargo that runs this.
-pub fn cargo() -> String {
-    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string())
 }
 
 /// A help for whoever looks into a failure; that it cannot be kept is no failure of the test.

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 
+use super::Report;
 use super::timings::{Part, Timings};
-use super::{Report, cargo};
 use crate::measure;
 use crate::parallel::Job;
 use crate::place::Place;
+use crate::programs::cargo;
 
 /// Random programs that were never tried before, two modules of them.
 const DAILY: u64 = 24;
