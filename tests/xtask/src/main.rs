@@ -14,6 +14,7 @@ mod fuzz;
 mod guest;
 #[cfg(test)]
 mod layout;
+mod matrix;
 mod measure;
 mod model;
 #[cfg(test)]
@@ -53,6 +54,8 @@ enum Task {
     Demo,
     /// Runs all tests: the unit tests, then the scripts under tests/, in a guest where they need a kernel
     Test(test::Options),
+    /// Runs the guest tests on every kernel line, and writes the results into docs/kernels.md
+    Matrix(matrix::Options),
     /// Runs random programs against a model of the language, which knows what they print
     Model(model::Options),
     /// Runs random hostile scripts in guests; none may harm the kernel
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Task::Setup => setup::run(None).map(|()| ExitCode::SUCCESS),
         Task::Demo => demo::run(),
         Task::Test(options) => test::run(&options),
+        Task::Matrix(options) => matrix::run(&options),
         Task::Model(options) => model::run(&options),
         Task::Attack(options) => attack::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),

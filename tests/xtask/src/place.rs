@@ -60,6 +60,11 @@ enum System {
     Modules(PathBuf),
 }
 
+/// Names of the lines that can be fetched.
+pub fn lines() -> impl Iterator<Item = &'static str> {
+    LINES.iter().map(|line| line.name)
+}
+
 impl Place {
     /// For a release that is installed here, or the beginning of one (`6.1`), or a line of another Debian release; the
     /// newest kernel here without any. Installs what is missing.

@@ -93,8 +93,11 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
         "there is no test with {} in its name",
         options.names.join(" or ")
     );
-    if !others.is_empty() {
-        println!("{} tests are not for {}", others.len(), place.kernel.release);
+    let not_applicable = others.iter().map(|test| (test.name.clone(), only_for(test))).collect::<Vec<_>>();
+    if !not_applicable.is_empty() {
+        let list: String =
+            not_applicable.iter().map(|(name, only)| format!("\n    {name} (only for {only})")).collect();
+        println!("{} tests are not for {}:{list}", others.len(), place.kernel.release);
     }
     if options.quick {
         tests = find::one_of_each_area(tests);
@@ -136,7 +139,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     if !by_chance.is_empty() {
         println!("NOT RELIABLE, passed only when run again: {}", by_chance.join(", "));
     }
-    let counts = results::Counts { passed: report.passed(), failed: report.failed(), not_applicable: others.len() };
+    let counts = results::Counts { passed: report.passed(), failed: report.failed(), not_applicable };
     if !options.quick {
         results::record(&root, &workshop.place, options.kernel.as_deref(), &options.names, &counts)?;
     }
@@ -156,6 +159,11 @@ struct Run<'a> {
     report: &'a Report,
     timings: &'a Timings,
     keep: bool,
+}
+
+/// What a test that does not suit a place is for.
+fn only_for(test: &Test) -> String {
+    if test.kind == find::Kind::HostShell { "this machine's own kernel".into() } else { test.header.guest.join(" ") }
 }
 
 /// Tests on the host are about this machine's own kernel.

@@ -14,13 +14,14 @@ use crate::place::Place;
 const HEAD: &str = "| line | release | compiler | tests | passed | failed | not applicable | commit | date |\n|---|---|---|---|---|---|---|---|---|\n";
 /// In front of the table on its page; an empty line ends it.
 const MARK: &str = "<!-- The table below is written by cargo xtask. -->\n\n";
+const NOT_APPLICABLE_HEAD: &str = "| line | not applicable | only for |\n|---|---|---|\n";
 
 /// How a run ended.
 pub(super) struct Counts {
     pub(super) passed: usize,
     pub(super) failed: usize,
-    /// Tests whose header (`guest:`) is not for this kernel.
-    pub(super) not_applicable: usize,
+    /// Tests that are not for this kernel, and what they are for: the words of `guest:` in their header.
+    pub(super) not_applicable: Vec<(String, String)>,
 }
 
 /// Writes the run's row, unless it was one of single tests. `line` is what `--kernel` was given; without it a run on this
@@ -47,13 +48,19 @@ pub(super) fn record(root: &Path, place: &Place, line: Option<&str>, names: &[St
         tests,
         counts.passed.to_string(),
         counts.failed.to_string(),
-        counts.not_applicable.to_string(),
+        counts.not_applicable.len().to_string(),
         commit(root),
         output_of("date", &["-u", "+%F"]),
     ];
     let file = root.join(page);
     let text = fs::read_to_string(&file).with_context(|| format!("reading {page}"))?;
     let text = with_row(&text, &cells).with_context(|| format!("{page} has no table of results"))?;
+    // Runs of some directories know of their own tests alone.
+    let text = match names {
+        [] => with_not_applicable(&text, line, &counts.not_applicable)
+            .with_context(|| format!("{page} has no table of tests that are not applicable"))?,
+        _ => text,
+    };
     fs::write(&file, text).with_context(|| format!("writing {page}"))
 }
 
@@ -72,6 +79,19 @@ fn with_row(page: &str, cells: &[String; 9]) -> Option<String> {
         None => rows.push(&new),
     }
     Some(format!("{before}{MARK}{HEAD}{}\n{after}", rows.join("\n")))
+}
+
+/// The page with one row for each test that is not for the kernels of this line, in the place of the old ones.
+fn with_not_applicable(page: &str, line: &str, tests: &[(String, String)]) -> Option<String> {
+    let (before, rest) = page.split_once(NOT_APPLICABLE_HEAD)?;
+    let (table, after) = rest.split_at(rest.find("\n\n").map_or(rest.len(), |end| end + 1));
+    let start = format!("| {line} |");
+    let others = table.lines().filter(|row| !row.is_empty() && !row.starts_with(&start)).map(String::from);
+    let own = tests.iter().map(|(name, only)| format!("{start} `{name}` | {only} |"));
+    let mut rows: Vec<String> = others.chain(own).collect();
+    rows.sort();
+    let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    Some(format!("{before}{NOT_APPLICABLE_HEAD}{rows}{after}"))
 }
 
 #[cfg(test)]
@@ -99,6 +119,19 @@ mod tests {
         for page in ["docs/kernels.md", "docs/debug-kernel.md"] {
             let text = fs::read_to_string(crate::root().join(page)).expect("the page");
             assert!(with_row(&text, &cells("6.1", "all", "10")).is_some(), "{page}");
+            assert!(with_not_applicable(&text, "6.1", &[]).is_some(), "{page}");
         }
+    }
+
+    #[test]
+    fn tests_of_a_line_that_are_not_applicable_are_replaced() {
+        let page = format!("# Kernels\n\n{NOT_APPLICABLE_HEAD}\n\n## More\n");
+        let tests = |names: &[&str]| names.iter().map(|name| (name.to_string(), "6.1".to_string())).collect::<Vec<_>>();
+        let page = with_not_applicable(&page, "6.12", &tests(&["b"])).expect("a table");
+        let page = with_not_applicable(&page, "5.10", &tests(&["a"])).expect("a table");
+        let page = with_not_applicable(&page, "6.12", &tests(&["c", "d"])).expect("a table");
+        let rows: Vec<&str> = page.lines().filter(|line| line.ends_with("| 6.1 |")).collect();
+        assert_eq!(rows, ["| 5.10 | `a` | 6.1 |", "| 6.12 | `c` | 6.1 |", "| 6.12 | `d` | 6.1 |"], "{page}");
+        assert!(page.ends_with("|\n\n## More\n"), "{page}");
     }
 }
