@@ -9,6 +9,7 @@
  * more than looking at each once. Elements that compare alike stay in the order
  * of their making, because that decides between them.
  */
+#include "counts.h"
 #include "map.h"
 #include "stats.h"
 
@@ -138,6 +139,20 @@ static bool extract_all(struct spile_context *c, const struct spile_table *table
 	return true;
 }
 
+/* The same for numbers of which each CPU has a share. */
+static bool merge_all(struct spile_context *c, const struct spile_table *table,
+		      const unsigned int *elements, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		if (!spile_charge_steps(c, 1 + spile_map_area_count))
+			return false;
+		spile_counts_merge(table, elements[i]);
+	}
+	return true;
+}
+
 static bool sort_elements(struct spile_context *c, const struct spile_table *table, int sort,
 			  int descending, unsigned int *elements, unsigned int count,
 			  unsigned int wanted)
@@ -153,6 +168,8 @@ static bool sort_elements(struct spile_context *c, const struct spile_table *tab
 				 sort == SPILE_SORT_VALUE ? SPILE_COUNT :
 							    sort - SPILE_SORT_EXTRACTOR,
 				 elements, count))
+			return false;
+		if (map->counted && !merge_all(c, table, elements, count))
 			return false;
 	} else {
 		order.text = map->string_keys >> sort & 1;
@@ -200,6 +217,8 @@ void spile_iterate(struct spile_context *c, struct spile_iterator *it, const str
 	unsigned int count;
 
 	it->map = map;
+	it->context = c;
+	it->merged = !map->counted || sort == SPILE_SORT_VALUE;
 	it->at = 0;
 	it->next = table->oldest;
 	it->order = NULL;
@@ -230,6 +249,8 @@ void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it,
 	unsigned int i;
 
 	it->map = map;
+	it->context = c;
+	it->merged = 1;
 	it->at = 0;
 	it->order = order;
 	it->buckets = buckets;
@@ -282,6 +303,10 @@ spile_long spile_iterator_value(const struct spile_iterator *it)
 {
 	if (it->buckets)
 		return it->buckets[it->at];
+	if (!it->merged) {
+		spile_debit(it->context, spile_map_area_count);
+		return spile_counts_merge(spile_table_of(it->map), it->at);
+	}
 	return *(spile_long *)spile_element_value(spile_table_of(it->map), current_element(it));
 }
 

@@ -6,6 +6,7 @@
  * on average, and keys cannot be chosen to collide, because the hash is seeded with
  * random numbers at load.
  */
+#include "counts.h"
 #include "map.h"
 #include "map_find.h"
 #include "stats.h"
@@ -154,7 +155,7 @@ static void write_keys(struct spile_table *table, struct spile_element *element,
 	}
 }
 
-/* An element for new keys; 0 when the table is full. Its value is the last one's. */
+/* An element for new keys; 0 when the table is full. Its value is the last one's, or 0 if counted. */
 static unsigned int make_element(struct spile_table *table, const union spile_key *keys,
 				 unsigned int hash)
 {
@@ -190,6 +191,8 @@ static unsigned int make_element(struct spile_table *table, const union spile_ke
 	}
 
 	write_keys(table, element, keys);
+	if (map->counted)
+		*(spile_long *)spile_element_value(table, element) = 0;
 	element->hash = hash;
 	element->sequence = ++table->sequence;
 	/*
@@ -304,7 +307,10 @@ spile_long spile_map_long(struct spile_context *c, const struct spile_map *map,
 	const struct spile_table *table = spile_table_of(map);
 	unsigned int number = spile_map_find(table, keys);
 
-	(void)c;
+	if (map->counted) {
+		spile_debit(c, spile_map_area_count);
+		return number ? spile_counts_merge(table, number) : 0;
+	}
 	return number ? *(spile_long *)spile_element_value(table, spile_element(table, number)) : 0;
 }
 
@@ -354,7 +360,9 @@ void spile_map_set_long(struct spile_context *c, const struct spile_map *map,
 	bool made;
 	unsigned int number = find_or_make(c, table, keys, &made);
 
-	if (number)
+	if (number && map->counted)
+		spile_counts_set(table, number, value);
+	else if (number)
 		*(spile_long *)spile_element_value(table, spile_element(table, number)) = value;
 }
 
@@ -379,8 +387,12 @@ static noinline spile_long add_any(struct spile_context *c, struct spile_table *
 	if (spile_unlikely(!number))
 		return 0;
 	value = spile_element_value(table, spile_element(table, number));
-	if (spile_unlikely(made))
+	if (table->map->counted) {
+		spile_debit(c, spile_map_area_count);
+		spile_counts_merge(table, number);
+	} else if (spile_unlikely(made)) {
 		*value = 0;
+	}
 	return *value = spile_add(*value, delta);
 }
 
@@ -473,6 +485,10 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	}
 	if (!map->keys)
 		return;
+	if (map->counted) {
+		table->local = *local;
+		*local += sizeof(struct spile_share) * ((size_t)map->entries + 1);
+	}
 
 	for (i = 0; i < map->keys; i++) {
 		table->keys[i] = offset;

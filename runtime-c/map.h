@@ -2,13 +2,14 @@
 /*
  * Arrays and aggregates: one table for each spile_map of the script. All memory
  * is made at load (map_init.c); map.c finds, makes and deletes elements, stats.c
- * feeds and reads aggregates, iterate.c walks and sorts. These three compile in
- * user space too, where tests/maps.c has its own contexts and memory.
+ * feeds and reads aggregates, counts.c counts, iterate.c walks and sorts. These four
+ * compile in user space too, where tests/maps.c has its own contexts and memory.
  *
  * A table of numbers or strings is used under its global's lock alone. The keys
  * of an array of aggregates are one table for all CPUs, the values lie in each
  * CPU's own memory, by the element's number: feeding an element that exists
- * writes nothing that another CPU reads but under SPILE_LOCK_ALL. Making an
+ * writes nothing that another CPU reads but under SPILE_LOCK_ALL. So it is with numbers
+ * that are counted (counts.c). Making an
  * element is possible on several CPUs at once: `making` is held for that.
  */
 #ifndef SPILE_MAP_H

@@ -55,6 +55,7 @@
 #include "map_init.c"
 #include "map.c"
 #include "stats.c"
+#include "counts.c"
 #include "iterate.c"
 
 #include "arithmetic.c"

@@ -305,6 +305,8 @@ struct spile_map {
 	/* the script declared the size: the message of an overflow says so */
 	int sized;
 	int wrap;			/* when full, the element made first leaves */
+	/* VALUE_LONG: armed probes only add to it, each CPU by itself (spile_map_count()) */
+	int counted;
 	struct spile_stats_kind stats;	/* VALUE_STATS */
 };
 
@@ -328,8 +330,12 @@ void spile_map_set_long(struct spile_context *c, const struct spile_map *map, co
 void spile_map_set_text(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, struct spile_string value);
 /* returns the new value */
 spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);
-/* the same where the only key is a long */
+/* the same where the only key is a long, and not counted */
 spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);
+/* counted: adds; also where the only key is a long, or a string */
+void spile_map_count(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);
+void spile_map_count_long(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);
+void spile_map_count_text(struct spile_context *c, const struct spile_map *map, struct spile_string key, spile_long delta);
 /* absent: nothing */
 void spile_map_delete(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, unsigned int any);
 void spile_map_clear(struct spile_context *c, const struct spile_map *map);
@@ -370,6 +376,8 @@ enum {
 };
 struct spile_iterator {
 	const struct spile_map *map;
+	struct spile_context *context;
+	int merged;			/* the values need not be merged any more */
 	unsigned int at;		/* element, or bucket */
 	unsigned int left;		/* elements or steps still to come */
 	unsigned int next;

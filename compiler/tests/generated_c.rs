@@ -211,6 +211,41 @@ fn what_a_run_touches_once_takes_no_lock() {
     }
 }
 
+/// Whether the array `a` of a script is counted on each CPU, beside a probe that adds to it.
+fn is_counted(rest: &str) -> bool {
+    let text = both(&format!("global a{rest}\nprobe kprobe.function(\"f\") {{ a[tid(), execname()] += 2 }}"));
+    assert_eq!(text.contains(".counted = 1"), text.contains("spile_map_count(c, "), "{rest}: {text}");
+    assert_ne!(text.contains(".counted = 1"), text.contains("SPILE_LOCK_WRITE"), "{rest}: {text}");
+    text.contains(".counted = 1")
+}
+
+#[test]
+fn arrays_that_are_added_to_are_counted() {
+    for rest in [
+        "",
+        "[16384]",
+        "%",
+        "\nprobe end { foreach ([t, n] in a) println(a[t, n]) }",
+        "\nprobe timer.s(1) { foreach ([t, n] in a-) println(a[t, n]) delete a }",
+        "\nprobe procfs.read { $value = sprint(a[1, \"a\"]++) }",
+        "\nprobe begin { a[1, \"a\"] = 7 }",
+        "\nfunction add(n) { a[n, \"x\"]-- }\nprobe kprobe.function(\"g\") { add(1) }",
+    ] {
+        assert!(is_counted(rest), "{rest}");
+    }
+    for rest in [
+        "[16385]",
+        "\nprobe kprobe.function(\"g\") { println(a[1, \"a\"]) }",
+        "\nprobe kprobe.function(\"g\") { if (a[1, \"a\"]++ > 9) exit() }",
+        "\nprobe kprobe.function(\"g\") { a[1, \"a\"] *= 2 }",
+        "\nprobe kprobe.function(\"g\") { delete a[1, \"a\"] }",
+        "\nprobe kprobe.function(\"g\") if (a[1, \"a\"] > 5) { println(1) }",
+        "\nprobe kprobe.function(\"g\").return { println(@entry(a[1, \"a\"])) }",
+    ] {
+        assert!(!is_counted(rest), "{rest}");
+    }
+}
+
 #[test]
 fn what_a_run_may_touch_again_takes_its_lock() {
     for body in [

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * map.c, stats.c and iterate.c in user space, under sanitizers: random operations
+ * map.c, stats.c, counts.c and iterate.c in user space, under sanitizers: random operations
  * against a model that is a plain list, aggregates against plain arithmetic, and
  * several CPUs (threads) feeding one array at once. Prints what differs and exits with
  * 1.
  *
  *     cc -fsanitize=address,undefined -pthread -o maps maps.c ../map.c ../stats.c
- * ../iterate.c ../string.c && ./maps
+ * ../counts.c ../iterate.c ../string.c && ./maps
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -299,6 +299,32 @@ static void check_iteration(const struct model *model, const struct value *slice
 	CHECK(!spile_next(&it));
 }
 
+static const char *overflow_of(const struct spile_map *map)
+{
+	return map->sized ? "Array overflow, check size limit (7)" : "Array overflow, check MAXMAPENTRIES";
+}
+
+/* As the generated code chooses. */
+static void count(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta)
+{
+	if (map->keys > 1)
+		spile_map_count(c, map, keys, delta);
+	else if (map->string_keys)
+		spile_map_count_text(c, map, keys[0].text, delta);
+	else
+		spile_map_count_long(c, map, keys[0].number, delta);
+}
+
+static bool contexts_fail_full(const struct spile_map *map)
+{
+	unsigned int i;
+
+	for (i = 0; i < CPUS; i++)
+		if (contexts[i].error)
+			return failed_with(&contexts[i], overflow_of(map));
+	return false;
+}
+
 static void random_operation(struct model *model)
 {
 	const struct spile_map *map = model->map;
@@ -314,7 +340,16 @@ static void random_operation(struct model *model)
 	draw_value(&value, 30);
 	keys_of(map, keys, their_keys);
 
-	switch (draw(10)) {
+	switch (draw(map->counted ? 13 : 10)) {
+	case 10 ... 12:
+		element = model_make(model, keys);
+		count(&contexts[draw(2) * 2], map, their_keys, value.number);
+		if (element < 0)
+			CHECK(contexts_fail_full(map));
+		else
+			model->elements[element].value.number =
+				spile_add(model->elements[element].value.number, value.number);
+		break;
 	case 0 ... 3:
 		element = model_make(model, keys);
 		if (map->value == SPILE_VALUE_STRING) {
@@ -329,8 +364,7 @@ static void random_operation(struct model *model)
 			      (element >= 0 ? value.number : 0));
 		}
 		if (element < 0)
-			CHECK(failed_with(c, map->sized ? "Array overflow, check size limit (7)"
-					  : "Array overflow, check MAXMAPENTRIES"));
+			CHECK(failed_with(c, overflow_of(map)));
 		else
 			model->elements[element].value = value;
 		CHECK(!c->error);
@@ -385,6 +419,10 @@ static void arrays(void)
 		{ .name = "h", .keys = 4, .entries = 30 },
 		{ .name = "i", .keys = 9, .string_keys = 0x155, .entries = MOST },
 		{ .name = "j", .keys = 1, .entries = 1, .wrap = 1 },
+		{ .name = "k", .keys = 1, .entries = 40, .counted = 1 },
+		{ .name = "l", .keys = 1, .entries = 7, .counted = 1, .sized = 1 },
+		{ .name = "m", .keys = 1, .string_keys = 1, .entries = 7, .wrap = 1, .counted = 1 },
+		{ .name = "n", .keys = 3, .string_keys = 2, .entries = 30, .counted = 1 },
 	};
 	static struct model model;
 	unsigned int i, step;
@@ -752,7 +790,10 @@ static void *feed_on(void *argument)
 		key.number = k;
 		if (shared_map->string_keys)
 			key.text = string_of(&text);
-		spile_stats_add(c, shared_map, &key, 1);
+		if (shared_map->counted)
+			count(c, shared_map, &key, 1);
+		else
+			spile_stats_add(c, shared_map, &key, 1);
 		fed[cpu][k]++;
 	}
 	return NULL;
@@ -783,7 +824,8 @@ static void at_once(const struct spile_map *map)
 			key.text = string_of(&text);
 		for (cpu = 0; cpu < CPUS; cpu++)
 			all += fed[cpu][k];
-		count = spile_stats_get(&contexts[0], map, &key, SPILE_COUNT);
+		count = map->counted ? spile_map_long(&contexts[0], map, &key) :
+				       spile_stats_get(&contexts[0], map, &key, SPILE_COUNT);
 		live += spile_map_has(&contexts[0], map, &key, 0);
 		total += count;
 		if (!map->wrap)
@@ -838,8 +880,11 @@ int main(int argc, char **argv)
 	static const struct spile_map maps[] = {
 		{ .name = "a", .keys = 1, .entries = SHARED_KEYS, .value = SPILE_VALUE_STATS },
 		{ .name = "b", .keys = 1, .string_keys = 1, .entries = SHARED_KEYS, .value = SPILE_VALUE_STATS },
-		{ .name = "c", .keys = 1, .string_keys = 1, .entries = 50, .wrap = 1, .value = SPILE_VALUE_STATS },
-		{ .name = "d", .keys = 1, .entries = 1, .wrap = 1, .value = SPILE_VALUE_STATS },
+		{ .name = "c", .keys = 1, .entries = SHARED_KEYS, .counted = 1 },
+		{ .name = "d", .keys = 1, .string_keys = 1, .entries = SHARED_KEYS, .counted = 1 },
+		{ .name = "e", .keys = 1, .string_keys = 1, .entries = 50, .wrap = 1, .value = SPILE_VALUE_STATS },
+		{ .name = "f", .keys = 1, .entries = 1, .wrap = 1, .value = SPILE_VALUE_STATS },
+		{ .name = "g", .keys = 1, .entries = 50, .wrap = 1, .counted = 1 },
 	};
 	unsigned int i;
 
@@ -858,7 +903,7 @@ int main(int argc, char **argv)
 		histograms();
 		out_of_statements();
 	}
-	for (i = 0; i < (argc == 1 ? 4 : 2); i++)
+	for (i = 0; i < (argc == 1 ? 7 : 4); i++)
 		at_once(&maps[i]);
 	return failures != 0;
 }

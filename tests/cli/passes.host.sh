@@ -9,6 +9,7 @@
 # stderr: ^Pass 2: analyzed script: 1 probe, 0 functions, 0 globals
 # stderr: ^Pass 3: translated to C
 # stderr: ^Pass 4: compiled C into "looked\.ko" in
+# stderr: ^Arrays take 105 KiB, and 33 KiB on each CPU: 169 KiB on 2 possible CPUs, 8301 KiB on 256\.$
 
 # Another script each time: one that was built before is not built again.
 script="probe begin { println(\"x $$ $(date +%s)\") exit() }"
@@ -16,5 +17,6 @@ script="probe begin { println(\"x $$ $(date +%s)\") exit() }"
 "$SPILE" -r "$RELEASE" -p2 -e "$script"
 "$SPILE" -r "$RELEASE" -p3 -e "$script"
 "$SPILE" -r "$RELEASE" -v -p4 -m looked -e "$script"
+"$SPILE" -r "$RELEASE" -v -p3 -e 'global a probe kernel.function("vfs_read") { a[tid()]++ }' >counting.c
 ls looked.ko | wc -l
 grep -a -o 'spile_guru=[a-z]*' looked.ko

@@ -87,6 +87,21 @@ pub fn refuse_too_large(reporter: &Reporter, plan: &Plan) -> Result<(), Failed> 
     Ok(())
 }
 
+/// With `-v`: what arrays take of the machine's memory, on a small and on a large one.
+pub fn remark_memory(reporter: &Reporter, plan: &Plan) {
+    let bytes = plan::memory::of(plan);
+    if bytes == plan::memory::Bytes::default() {
+        return;
+    }
+    reporter.pass(|| {
+        let [shared, each_cpu, small, large] =
+            [bytes.shared, bytes.each_cpu, bytes.on(2), bytes.on(256)].map(|bytes| bytes.div_ceil(1024));
+        format!(
+            "Arrays take {shared} KiB, and {each_cpu} KiB on each CPU: {small} KiB on 2 possible CPUs, {large} KiB on 256."
+        )
+    });
+}
+
 /// `3 MiB`, `700 bytes`.
 fn mebibytes(bytes: u64) -> String {
     if bytes < 1 << 20 { count(bytes as usize, "byte") } else { format!("{} MiB", bytes >> 20) }

@@ -70,6 +70,7 @@ struct Map<'p> {
     entries: u32,
     sized: u8,
     wrap: u8,
+    counted: u8,
     stats: Option<Stats>,
 }
 
@@ -291,6 +292,7 @@ fn map(map: &plan::Map) -> Map<'_> {
         entries: map.entries,
         sized: map.sized.into(),
         wrap: map.wrap.into(),
+        counted: map.counted.into(),
         stats: match map.holds {
             Holds::Value(_) => None,
             Holds::Stats(stats) => Some(Stats {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::frame::{self, Nesting};
-use super::globals::{self, LockMode};
+use super::globals::{self, LockMode, Shares};
 use super::names::{self, FunctionName};
 use super::storage::Globals;
 use super::{Limits, condition};
@@ -31,8 +31,8 @@ pub(super) struct Analysis<'p> {
     entry_uses: Vec<Uses>,
     /// What conditions of probe points read.
     watched: BTreeSet<GlobalId>,
-    /// By global: its number among the counters.
-    counters: Vec<Option<u32>>,
+    /// By global: whether each CPU has its own share of it.
+    shares: Vec<Shares>,
     /// By global: the index of its lock.
     locks: Vec<Option<u32>>,
     /// How deep calls nest.
@@ -66,15 +66,15 @@ impl<'p> Analysis<'p> {
         let at_entry = |probe: &program::Probe| Walk::of_values(&probe.saved).with_calls(&function_uses);
         let entry_uses: Vec<Uses> = program.probes.iter().map(at_entry).collect();
         let both: Vec<Uses> = handler_uses.iter().zip(&entry_uses).map(|(one, other)| uses::both(one, other)).collect();
-        let counters = globals::counters(program, &both);
-        let contended = globals::contended(program, &both, &counters);
+        let shares = globals::shares(program, &both, limits.map_entries);
+        let contended = globals::contended(program, &both, &shares);
         let runs = runs(program, &function_walks, &handler_walks);
         let single_access = globals::single_access(program, &runs, &contended, &watched);
         let locks = globals::locks(&contended, &single_access);
         let nesting = frame::nesting(program);
         let used = both.into_iter().flat_map(Uses::into_keys).collect();
         Analysis {
-            globals: Globals::of(program, &used, &counters, &single_access, limits.map_entries),
+            globals: Globals::of(program, &used, &shares, &single_access, limits.map_entries),
             max_nesting: limits.max_nesting.unwrap_or(nesting.needed),
             functions: names::functions(program),
             saved: program.probes.iter().map(|probe| SavedLayout::of(&probe.saved, limits.string_bytes)).collect(),
@@ -86,7 +86,7 @@ impl<'p> Analysis<'p> {
             handler_uses,
             entry_uses,
             watched,
-            counters,
+            shares,
             locks,
             nesting,
         }
@@ -104,7 +104,7 @@ impl<'p> Analysis<'p> {
 
     /// Counters of the module.
     pub fn counter_count(&self) -> u32 {
-        self.counters.iter().flatten().count() as u32
+        self.shares.iter().filter(|shares| matches!(shares, Shares::Counter(_))).count() as u32
     }
 
     /// The locks of a probe's handler with their modes, ascending.
@@ -125,7 +125,7 @@ impl<'p> Analysis<'p> {
     fn locks_for(&self, uses: &Uses) -> Vec<(u32, LockMode)> {
         let taken = uses.iter().filter_map(|(id, &access)| {
             let global = &self.program.globals[id.index()];
-            Some((self.locks[id.index()]?, globals::mode(global, self.counters[id.index()], access)))
+            Some((self.locks[id.index()]?, globals::mode(global, self.shares[id.index()], access)))
         });
         let mut taken: Vec<(u32, LockMode)> = taken.collect();
         taken.sort_unstable();

@@ -4,8 +4,8 @@
 //!
 //! A global that no armed probe writes needs none: begin probes run before anything is armed, end probes after
 //! everything is disarmed. Nor does an aggregate, or an array of them, that armed probes only feed: each CPU has its own
-//! values, and making an element is safe by itself. So it is with a number that they only add to: a *counter*. Nor does a
-//! number that each run accesses at most once (*single access*): a flag, mostly, that one probe sets and another reads.
+//! values, and making an element is safe by itself. So it is with a number that they only add to, a *counter*, and with an
+//! array of numbers that they only add to, a *counted* array. Nor does a number that each run accesses at most once (*single access*): a flag, mostly, that one probe sets and another reads.
 
 use std::collections::BTreeSet;
 
@@ -25,10 +25,28 @@ pub enum LockMode {
     All,
 }
 
+/// Whether each CPU has its own share of a global that is no aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shares {
+    /// It has not.
+    None,
+    /// Of a number: which of the counters it is.
+    Counter(u32),
+    /// Of each number of an array.
+    Array,
+}
+
+/// Most elements of a counted array: each takes 16 bytes on each possible CPU, so that is 64 MiB on 256 CPUs.
+const MOST_COUNTED: u32 = 16_384;
+
+/// Whether what armed probes only add to needs no exclusion.
+fn is_own(global: &Global, shares: Shares) -> bool {
+    shares != Shares::None || matches!(global.holds, Holds::Stats(_))
+}
+
 /// How a handler that does this with a global takes its lock.
-pub(super) fn mode(global: &Global, counter: Option<u32>, access: Access) -> LockMode {
-    let own = counter.is_some() || matches!(global.holds, Holds::Stats(_));
-    match (own, access) {
+pub(super) fn mode(global: &Global, shares: Shares, access: Access) -> LockMode {
+    match (is_own(global, shares), access) {
         (true, Access::Feed) => LockMode::Local,
         (true, _) => LockMode::All,
         (false, Access::Read) => LockMode::Read,
@@ -41,9 +59,10 @@ fn is_serial(attachment: &Attachment) -> bool {
     attachment.mechanism.runs == Runs::Alone
 }
 
-/// By global: its number among the counters, None where it is none. Each CPU has its own share of a counter; reading one
-/// goes over all CPUs, so besides the probes that add to it only timers and files in /proc may use it. C text of the script has no counters.
-pub(super) fn counters(program: &Program, handlers: &[Uses]) -> Vec<Option<u32>> {
+/// By global: whether each CPU has its own share of it. Reading it goes over all CPUs then, so besides the probes that add
+/// to it only timers and files in /proc may use it; and no C text of the script. `map_entries`: of an array whose
+/// declaration gives no size.
+pub(super) fn shares(program: &Program, handlers: &[Uses], map_entries: u32) -> Vec<Shares> {
     let mut counted = vec![false; program.globals.len()];
     let mut other = vec![false; program.globals.len()];
     for (probe, uses) in program.probes.iter().zip(handlers) {
@@ -61,8 +80,15 @@ pub(super) fn counters(program: &Program, handlers: &[Uses]) -> Vec<Option<u32>>
     }
     let mut next = 0..;
     let of = |(index, global): (usize, &Global)| {
-        let is = global.scalar() == Some(Type::Long) && counted[index] && !other[index];
-        if is { next.next() } else { None }
+        if !counted[index] || other[index] || global.holds != Holds::Value(Type::Long) {
+            Shares::None
+        } else if !global.is_array() {
+            next.next().map_or(Shares::None, Shares::Counter)
+        } else if global.size.unwrap_or(map_entries) <= MOST_COUNTED {
+            Shares::Array
+        } else {
+            Shares::None
+        }
     };
     program.globals.iter().enumerate().map(of).collect()
 }
@@ -76,7 +102,7 @@ fn embedded_globals(program: &Program) -> impl Iterator<Item = GlobalId> {
 }
 
 /// By global: whether armed probes use it in ways that exclude each other.
-pub(super) fn contended(program: &Program, handlers: &[Uses], counters: &[Option<u32>]) -> Vec<bool> {
+pub(super) fn contended(program: &Program, handlers: &[Uses], shares: &[Shares]) -> Vec<bool> {
     let mut strongest: Vec<Option<Access>> = vec![None; program.globals.len()];
     for (probe, uses) in program.probes.iter().zip(handlers) {
         if is_serial(&probe.attachment) {
@@ -93,14 +119,11 @@ pub(super) fn contended(program: &Program, handlers: &[Uses], counters: &[Option
     }
     strongest
         .into_iter()
-        .zip(program.globals.iter().zip(counters))
-        .map(|(access, (global, counter))| {
-            let own = counter.is_some() || matches!(global.holds, Holds::Stats(_));
-            match access {
-                None | Some(Access::Read) => false,
-                Some(Access::Feed) => !own,
-                Some(Access::Write) => true,
-            }
+        .zip(program.globals.iter().zip(shares))
+        .map(|(access, (global, &shares))| match access {
+            None | Some(Access::Read) => false,
+            Some(Access::Feed) => !is_own(global, shares),
+            Some(Access::Write) => true,
         })
         .collect()
 }
@@ -213,9 +236,9 @@ mod tests {
         let (attachments, accesses): (Vec<_>, Vec<_>) = probes.into_iter().unzip();
         let program = program(attachments);
         let uses: Vec<Uses> = accesses.into_iter().map(|access| Uses::from([(GlobalId(0), access)])).collect();
-        let counters = counters(&program, &uses);
-        let locks = locks(&contended(&program, &uses, &counters), &[false]);
-        (counters[0].is_some(), locks[0].is_some())
+        let shares = shares(&program, &uses, 2048);
+        let locks = locks(&contended(&program, &uses, &shares), &[false]);
+        (shares[0] != Shares::None, locks[0].is_some())
     }
 
     static ENTRY: Mechanism = Mechanism::new("SPILE_PROBE_KPROBE", Label::Function);

@@ -16,6 +16,7 @@ mod functions;
 mod globals;
 mod handlers;
 mod limits;
+pub mod memory;
 mod merge;
 mod metadata;
 mod names;

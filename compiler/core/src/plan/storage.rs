@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use super::Plan;
 use super::code::{MapRef, NumberAccess, NumberRef, TextRef};
+use super::globals::Shares;
 use super::names::{Numbered, c_name};
 use crate::program::{Constant, GlobalId, Holds, Program, Type};
 use spile_abi::meta;
@@ -55,6 +56,8 @@ pub struct Map {
     pub sized: bool,
     /// A full table drops the element that was made first.
     pub wrap: bool,
+    /// Each CPU counts its numbers by itself.
+    pub counted: bool,
 }
 
 /// The globals of a program as the module has them.
@@ -74,12 +77,12 @@ pub(super) enum GlobalRef {
 }
 
 impl Globals {
-    /// `used`: what the probes use. `counters`, `single_access`: by global, as the analysis has them. `map_entries`: of an
+    /// `used`: what the probes use. `shares`, `single_access`: by global, as the analysis has them. `map_entries`: of an
     /// array whose declaration gives no size.
     pub fn of(
         program: &Program,
         used: &BTreeSet<GlobalId>,
-        counters: &[Option<u32>],
+        shares: &[Shares],
         single_access: &[bool],
         map_entries: u32,
     ) -> Globals {
@@ -95,15 +98,15 @@ impl Globals {
             let symbol = symbols[&id].clone();
             match program.globals[id.index()].scalar() {
                 Some(Type::Long) => {
-                    let access = match (counters[id.index()], single_access[id.index()]) {
-                        (Some(counter), _) => NumberAccess::Counter(counter),
-                        (None, true) => NumberAccess::Single,
-                        (None, false) => NumberAccess::Plain,
+                    let access = match (shares[id.index()], single_access[id.index()]) {
+                        (Shares::Counter(counter), _) => NumberAccess::Counter(counter),
+                        (_, true) => NumberAccess::Single,
+                        (_, false) => NumberAccess::Plain,
                     };
                     GlobalRef::Number(NumberRef { id, symbol, access })
                 }
                 Some(Type::String) => GlobalRef::Text(TextRef { id, symbol }),
-                None => GlobalRef::Map(MapRef { id, symbol }),
+                None => GlobalRef::Map(MapRef { id, symbol, counted: shares[id.index()] == Shares::Array }),
             }
         });
         let refs = refs.collect();
@@ -120,6 +123,7 @@ impl Globals {
                     entries: if global.is_array() { global.size.unwrap_or(map_entries) } else { 1 },
                     sized: global.size.is_some(),
                     wrap: global.wrap,
+                    counted: shares[id.index()] == Shares::Array,
                 }),
             };
             Global { id, name: global.name.clone(), symbol: symbols[&id].to_string(), storage }

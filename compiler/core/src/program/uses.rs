@@ -197,7 +197,8 @@ impl Walk {
     /// An expression whose value is not used.
     fn effect(&mut self, expr: &Expr) {
         match counted(expr) {
-            Some((global, value)) => {
+            Some(Counted { global, keys, value, .. }) => {
+                keys.iter().for_each(|key| self.expr(key));
                 self.expr(value);
                 self.global(global, Access::Feed, expr.span);
             }
@@ -354,13 +355,34 @@ impl Walk {
     }
 }
 
-/// `global += value` and the like, as an expression whose value is not used: the global, and what is added or taken off.
-pub fn counted(expr: &Expr) -> Option<(GlobalId, &Expr)> {
-    match &expr.kind {
-        ExprKind::Update { left, op: BinaryOp::Add | BinaryOp::Subtract, value, .. } => match **left {
-            LValue::Variable(Variable::Global(global)) => Some((global, value)),
-            _ => None,
-        },
+/// A number that is added to, without looking at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted<'e> {
+    /// The global, or the array.
+    pub global: GlobalId,
+    /// Keys of the array's element.
+    pub keys: &'e [Expr],
+    /// What is added or taken off.
+    pub value: &'e Expr,
+    /// It is taken off.
+    pub subtract: bool,
+    /// The global with its keys.
+    pub span: Span,
+}
+
+/// `global += value`, `array[keys]++` and the like, as an expression whose value is not used.
+pub fn counted(expr: &Expr) -> Option<Counted<'_>> {
+    let ExprKind::Update { left, op: op @ (BinaryOp::Add | BinaryOp::Subtract), value, .. } = &expr.kind else {
+        return None;
+    };
+    let subtract = *op == BinaryOp::Subtract;
+    match &**left {
+        &LValue::Variable(Variable::Global(global)) => {
+            Some(Counted { global, keys: &[], value, subtract, span: expr.span })
+        }
+        LValue::Element(Element { global, keys, span, .. }) => {
+            Some(Counted { global: *global, keys, value, subtract, span: *span })
+        }
         _ => None,
     }
 }

@@ -51,7 +51,7 @@ struct Case {
     bpftrace: &'static str,
 }
 
-const CASES: [Case; 14] = [
+const CASES: [Case; 15] = [
     Case {
         name: "count",
         script: "global n probe kernel.function(\"vfs_read\") { n++ } probe end { println(n) }",
@@ -133,6 +133,15 @@ const CASES: [Case; 14] = [
         goal: Some(600.0),
         bare: Some("latency"),
         systemtap: Some(2506.0),
+        bpftrace: "kprobe:vfs_read { @start[tid] = nsecs; } kretprobe:vfs_read /@start[tid]/ { @ = stats(nsecs - @start[tid]); delete(@start[tid]); }",
+    },
+    Case {
+        name: "latency, start[tid()]",
+        script: "global start, s probe kernel.function(\"vfs_read\") { start[tid()] = gettimeofday_ns() } probe kernel.function(\"vfs_read\").return { if (tid() in start) { s <<< gettimeofday_ns() - start[tid()]; delete start[tid()] } } probe end { println(@count(s), @avg(s)) }",
+        hits: 1.0,
+        goal: None,
+        bare: Some("latency"),
+        systemtap: None,
         bpftrace: "kprobe:vfs_read { @start[tid] = nsecs; } kretprobe:vfs_read /@start[tid]/ { @ = stats(nsecs - @start[tid]); delete(@start[tid]); }",
     },
     Case {

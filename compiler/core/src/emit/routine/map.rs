@@ -22,10 +22,18 @@ impl Writer<'_> {
             MapOp::Add(to, value) => {
                 let (to, value) = (self.long(*to), self.value(value));
                 match keys {
-                    [Key::Long(key)] => {
+                    [Key::Long(key)] if !map.counted => {
                         format!("{to} = spile_map_add_one(c, &{}, {}, {value});", map.symbol, self.value(key))
                     }
                     _ => format!("{to} = spile_map_add({what}, {value});"),
+                }
+            }
+            MapOp::Count(value) => {
+                let (map, value) = (&map.symbol, self.value(value));
+                match keys {
+                    [Key::Long(key)] => format!("spile_map_count_long(c, &{map}, {}, {value});", self.value(key)),
+                    [Key::Text(key)] => format!("spile_map_count_text(c, &{map}, {}, {value});", self.text(key)),
+                    _ => format!("spile_map_count({what}, {value});"),
                 }
             }
             MapOp::Delete => format!("spile_map_delete({what}, {any});"),

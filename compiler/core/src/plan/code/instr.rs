@@ -66,6 +66,8 @@ pub enum MapOp {
     SetText(Text),
     /// Adds to a long; the new value.
     Add(LongId, Value),
+    /// Adds to this CPU's share of a long, of an array with [`MapRef::counted`].
+    Count(Value),
     /// Deletes the elements with these keys.
     Delete,
     /// Deletes all elements, or forgets all values of an aggregate.
@@ -87,6 +89,7 @@ impl MapOp {
             MapOp::SetLong(_)
             | MapOp::SetText(_)
             | MapOp::Add(..)
+            | MapOp::Count(_)
             | MapOp::Feed(_)
             | MapOp::Extract(..)
             | MapOp::Bucket(..)

@@ -45,6 +45,8 @@ pub struct MapRef {
     pub id: GlobalId,
     /// Name in C.
     pub symbol: Rc<str>,
+    /// Each CPU counts its numbers by itself.
+    pub counted: bool,
 }
 
 /// A number.

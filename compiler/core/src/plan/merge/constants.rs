@@ -107,6 +107,7 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
             match op {
                 MapOp::SetLong(value)
                 | MapOp::Add(_, value)
+                | MapOp::Count(value)
                 | MapOp::Feed(value)
                 | MapOp::Bucket(_, value)
                 | MapOp::HasBucket(_, value) => {

@@ -5,6 +5,7 @@
 use super::{Builder, Lowered, Scalar};
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
+use crate::program::uses::Counted;
 use crate::program::{
     self, BinaryOp, Element, Expr, Foreach, GlobalId, Holds, Iterated, Slice, SortBy, Type, Variable,
 };
@@ -131,6 +132,14 @@ impl Builder<'_, '_> {
         Ok(value)
     }
 
+    /// Adds to an element that each CPU counts by itself.
+    pub(super) fn count_element(&mut self, counted: &Counted) -> Planned<()> {
+        let (keys, value) = self.keys_and(counted.keys, counted.value)?;
+        let value = value.long(counted.span)?;
+        let value = if counted.subtract { Value::Negate(Box::new(value)) } else { value };
+        self.map(counted.global, keys, MapOp::Count(value), counted.span)
+    }
+
     pub(super) fn update_element(
         &mut self,
         element: &Element,
@@ -253,7 +262,7 @@ impl Builder<'_, '_> {
 /// Whether the operation can be done to what the array holds.
 fn fits(op: &MapOp, holds: Holds) -> bool {
     match op {
-        MapOp::Long(_) | MapOp::SetLong(_) | MapOp::Add(..) => holds == Holds::Value(Type::Long),
+        MapOp::Long(_) | MapOp::SetLong(_) | MapOp::Add(..) | MapOp::Count(_) => holds == Holds::Value(Type::Long),
         MapOp::Text(..) | MapOp::SetText(_) => holds == Holds::Value(Type::String),
         MapOp::Feed(_) | MapOp::Extract(..) | MapOp::Bucket(..) | MapOp::HasBucket(..) => {
             matches!(holds, Holds::Stats(_))

@@ -5,6 +5,7 @@
 use super::{Builder, Lowered, Scalar};
 use crate::plan::code::*;
 use crate::plan::error::{InternalError, Planned};
+use crate::plan::storage::GlobalRef;
 use crate::plan::tables;
 use crate::program::uses::counted;
 use crate::program::{self, Automaton, BinaryOp, Expr, ExprKind, PrintPiece, RegexId, SavedId, Type};
@@ -26,7 +27,7 @@ impl Builder<'_, '_> {
         match &expr.kind {
             ExprKind::Print(print) => self.print(print, expr.span)?,
             ExprKind::Update { left, op, value, .. } => {
-                if !self.count(*op, expr)? {
+                if !self.count(expr)? {
                     self.update(left, *op, value, false, expr.span)?;
                 }
             }
@@ -49,13 +50,20 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// Adds to a counter; false: the expression does something else.
-    fn count(&mut self, op: BinaryOp, expr: &Expr) -> Planned<bool> {
-        let Some((id, value)) = counted(expr) else { return Ok(false) };
-        let Scalar::Number(global) = self.scalar(program::Variable::Global(id), expr.span)? else { return Ok(false) };
+    /// Adds to what each CPU counts by itself; false: the expression does something else.
+    fn count(&mut self, expr: &Expr) -> Planned<bool> {
+        let Some(counted) = counted(expr) else { return Ok(false) };
+        match self.analysis.globals.get(counted.global) {
+            GlobalRef::Number(NumberRef { access: NumberAccess::Counter(_), .. }) => {}
+            GlobalRef::Map(MapRef { counted: true, .. }) => return self.count_element(&counted).map(|()| true),
+            _ => return Ok(false),
+        }
+        let Scalar::Number(global) = self.scalar(program::Variable::Global(counted.global), expr.span)? else {
+            return Ok(false);
+        };
         let NumberAccess::Counter(counter) = global.access else { return Ok(false) };
-        let value = self.value(value)?;
-        let value = if op == BinaryOp::Subtract { Value::Negate(Box::new(value)) } else { value };
+        let value = self.value(counted.value)?;
+        let value = if counted.subtract { Value::Negate(Box::new(value)) } else { value };
         self.push(Instr::Count { counter, global, value });
         Ok(true)
     }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Memory of the arrays and aggregates of a module: `spile_map_layout()` in runtime-c/map.c lays them out, and
+//! all of it is taken when the module is loaded.
+
+use super::{Map, Plan, Storage};
+use crate::program::{Histogram, Holds, MAX_BUCKETS, Stats, Type};
+
+/// `struct spile_element` (runtime-c/map.h).
+const ELEMENT: u64 = 32;
+/// `struct spile_share` (runtime-c/counts.h).
+const SHARE: u64 = 16;
+/// `struct spile_stats` and `struct spile_squares` (runtime-c/stats.h).
+const STATS: u64 = 48;
+const SQUARES: u64 = 24;
+
+/// Bytes that arrays take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bytes {
+    /// For all CPUs together.
+    pub shared: u64,
+    /// On each CPU that is possible.
+    pub each_cpu: u64,
+}
+
+impl Bytes {
+    /// On a machine with that many possible CPUs.
+    pub fn on(self, cpus: u64) -> u64 {
+        self.shared.saturating_add(self.each_cpu.saturating_mul(cpus))
+    }
+}
+
+/// What the arrays and aggregates of a plan take.
+pub fn of(plan: &Plan) -> Bytes {
+    let maps = plan.globals.iter().filter_map(|global| match &global.storage {
+        Storage::Map(map) => Some(of_map(map, plan.naming.limits.string_bytes)),
+        Storage::Variable { .. } => None,
+    });
+    maps.fold(Bytes::default(), |sum, map| Bytes {
+        shared: sum.shared.saturating_add(map.shared),
+        each_cpu: sum.each_cpu.saturating_add(map.each_cpu),
+    })
+}
+
+fn of_map(map: &Map, string_bytes: u32) -> Bytes {
+    let slot = |ty: Type| match ty {
+        Type::Long => 8,
+        Type::String => (4 + u64::from(string_bytes)).next_multiple_of(8),
+    };
+    let own = match map.holds {
+        Holds::Stats(stats) => stats_bytes(stats),
+        Holds::Value(_) if map.counted => SHARE,
+        Holds::Value(_) => 0,
+    };
+    if map.keys.is_empty() {
+        return Bytes { shared: 0, each_cpu: own };
+    }
+    let entries = u64::from(map.entries);
+    let value = match map.holds {
+        Holds::Value(ty) => slot(ty),
+        Holds::Stats(_) => 8,
+    };
+    let element = ELEMENT + map.keys.iter().map(|&key| slot(key)).sum::<u64>() + value;
+    // Element 0 is none.
+    Bytes { shared: element * (entries + 1) + 4 * entries.next_power_of_two().max(4), each_cpu: own * (entries + 1) }
+}
+
+fn stats_bytes(stats: Stats) -> u64 {
+    let buckets = match stats.histogram {
+        None => 0,
+        Some(Histogram::Log) => 128,
+        Some(Histogram::Linear { low, high, width }) => {
+            let range = u64::try_from(high.wrapping_sub(low)).unwrap_or(u64::MAX);
+            let inner = u64::try_from(width).ok().and_then(|width| range.checked_div(width)).unwrap_or(u64::MAX);
+            inner.saturating_add(3).min(MAX_BUCKETS.into())
+        }
+    };
+    STATS + if stats.variance { SQUARES } else { 0 } + 8 * buckets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(keys: &[Type], holds: Holds, entries: u32, counted: bool) -> Map {
+        Map { index: 0, name: "a".into(), keys: keys.into(), holds, entries, sized: false, wrap: false, counted }
+    }
+
+    #[test]
+    fn shared_and_on_each_cpu() {
+        let numbers = map(&[Type::Long], Holds::Value(Type::Long), 2048, false);
+        assert_eq!(of_map(&numbers, 512), Bytes { shared: 48 * 2049 + 4 * 2048, each_cpu: 0 });
+        let counted = map(&[Type::String], Holds::Value(Type::Long), 3, true);
+        assert_eq!(of_map(&counted, 512), Bytes { shared: (32 + 520 + 8) * 4 + 16, each_cpu: 16 * 4 });
+        assert_eq!(of_map(&counted, 512).on(256), 560 * 4 + 16 + 64 * 256);
+    }
+
+    #[test]
+    fn aggregates() {
+        let log = Holds::Stats(Stats { variance: true, shift: 0, histogram: Some(Histogram::Log) });
+        assert_eq!(of_map(&map(&[], log, 1, false), 512), Bytes { shared: 0, each_cpu: 48 + 24 + 1024 });
+        let linear = Some(Histogram::Linear { low: 0, high: 100, width: 10 });
+        let linear = Holds::Stats(Stats { variance: false, shift: 0, histogram: linear });
+        assert_eq!(of_map(&map(&[Type::Long], linear, 1, false), 512).each_cpu, (48 + 8 * 13) * 2);
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Arrays of numbers that are only added to: counted on each CPU, merged where they are
+ * read.
+ *
+ * Any context, NMI included. Adding is bounded by the search for the element, merging by
+ * the number of CPUs.
+ */
+#include "counts.h"
+#include "map_find.h"
+
+/* The element was another's, or its shares were merged, when this CPU last added to it. */
+static noinline void begin_share(struct spile_share *share, __u64 generation)
+{
+	share->value = 0;
+	share->generation = generation;
+}
+
+static __always_inline void add_to_share(struct spile_context *c, const struct spile_table *table,
+					 struct spile_found found, spile_long delta)
+{
+	struct spile_share *share = (struct spile_share *)(spile_map_values(c) + table->local) + found.number;
+
+	if (spile_unlikely(share->generation != found.generation))
+		begin_share(share, found.generation);
+	share->value = spile_add(share->value, delta);
+}
+
+static noinline void count_new(struct spile_context *c, struct spile_table *table,
+			       union spile_key key, unsigned int hash, spile_long delta)
+{
+	struct spile_found found = spile_map_feed_new(c, table, &key, hash);
+
+	if (found.number)
+		add_to_share(c, table, found, delta);
+}
+
+void spile_map_count(struct spile_context *c, const struct spile_map *map,
+		     const union spile_key *keys, spile_long delta)
+{
+	struct spile_table *table = spile_table_of(map);
+	struct spile_found found = spile_map_feed(c, table, keys);
+
+	if (spile_likely(found.number))
+		add_to_share(c, table, found, delta);
+}
+
+void spile_map_count_long(struct spile_context *c, const struct spile_map *map, spile_long number,
+			  spile_long delta)
+{
+	struct spile_table *table = spile_table_of(map);
+	const union spile_key key = { .number = number };
+	unsigned int hash = spile_hash_long(table, number);
+	struct spile_found found = spile_find_concurrently(table, hash, spile_is_long, &key);
+
+	if (spile_likely(found.number))
+		add_to_share(c, table, found, delta);
+	else
+		count_new(c, table, key, hash, delta);
+}
+
+void spile_map_count_text(struct spile_context *c, const struct spile_map *map,
+			  struct spile_string text, spile_long delta)
+{
+	struct spile_table *table = spile_table_of(map);
+	const union spile_key key = { .text = text };
+	unsigned int hash = spile_hash_text(text.text, text.length, table->seeds[0],
+					    table->seeds[SPILE_MAX_KEYS]) >>
+			    32;
+	struct spile_found found = spile_find_concurrently(table, hash, spile_is_text, &key);
+
+	if (spile_likely(found.number))
+		add_to_share(c, table, found, delta);
+	else
+		count_new(c, table, key, hash, delta);
+}
+
+/* All shares become void; the generation stays even, and grows as in make_element() of map.c. */
+static void forget_shares(struct spile_element *element)
+{
+	WRITE_ONCE(element->generation, element->generation + 2);
+}
+
+spile_long spile_counts_merge(const struct spile_table *table, unsigned int number)
+{
+	struct spile_element *element = spile_element(table, number);
+	spile_long *value = spile_element_value(table, element);
+	bool any = false;
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < spile_map_area_count; cpu++) {
+		const struct spile_share *share;
+
+		if (!spile_map_areas[cpu])
+			continue;
+		share = (const struct spile_share *)(spile_map_areas[cpu] + table->local) + number;
+		if (share->generation != element->generation)
+			continue;
+		*value = spile_add(*value, share->value);
+		any = true;
+	}
+	if (any)
+		forget_shares(element);
+	return *value;
+}
+
+void spile_counts_set(const struct spile_table *table, unsigned int number, spile_long value)
+{
+	struct spile_element *element = spile_element(table, number);
+
+	*(spile_long *)spile_element_value(table, element) = value;
+	forget_shares(element);
+}
