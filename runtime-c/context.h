@@ -83,6 +83,7 @@ struct spile_cpu {
 	/* procfs.c: of the file that a handler is run for, else 0 */
 	struct spile_procfs *procfs;
 	u64 random_state;		/* randint(); 0: not seeded */
+	u64 moment;			/* map.h: of the element of a striped array made last */
 	/* actions.c: of a run that has used up what it was given at first. */
 	int asked;			/* it has */
 	unsigned int actions_left;	/* beyond context.actions */

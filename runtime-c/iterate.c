@@ -54,7 +54,9 @@ static bool comes_before(const struct order *order, unsigned int a, unsigned int
 			return order->descending ? one > two : one < two;
 		return a < b;
 	}
-	if (order->text) {
+	if (order->sort == SPILE_SORT_NONE) {
+		difference = 0;
+	} else if (order->text) {
 		difference = spile_string_compare(text_of(order, a), text_of(order, b));
 	} else {
 		__s64 one = long_of(order, a), two = long_of(order, b);
@@ -171,7 +173,7 @@ static bool sort_elements(struct spile_context *c, const struct spile_table *tab
 			return false;
 		if (map->counted && !merge_all(c, table, elements, count))
 			return false;
-	} else {
+	} else if (sort != SPILE_SORT_NONE) {
 		order.text = map->string_keys >> sort & 1;
 	}
 	return sort_first(c, &order, elements, count, wanted);
@@ -190,23 +192,56 @@ static void reverse(unsigned int *elements, unsigned int count)
 }
 
 /*
- * Numbers of all elements of the slice, as they were made; 0 elements without room for
+ * Numbers of all elements of the slice, in each stripe as they were made; 0 elements without room for
  * them, or when the run must end.
  */
 static unsigned int list_elements(struct spile_context *c, const struct spile_table *table,
 				  const union spile_key *keys, unsigned int any,
 				  unsigned int *elements)
 {
-	unsigned int number, count = 0;
+	unsigned int stripes = elements ? spile_stripe_count(table) : 0;
+	unsigned int number, count = 0, i;
 
-	for (number = elements ? table->oldest : 0; number;
-	     number = spile_element(table, number)->newer) {
-		if (!spile_charge_steps(c, spile_map_match_steps(table, keys)))
-			return 0;
-		if (spile_map_matches(table, spile_element(table, number), keys, any))
-			elements[count++] = number;
+	for (i = 0; i < stripes; i++) {
+		for (number = table->stripes[i].oldest; number; number = spile_element(table, number)->newer) {
+			if (!spile_charge_steps(c, spile_map_match_steps(table, keys)))
+				return 0;
+			if (spile_map_matches(table, spile_element(table, number), keys, any))
+				elements[count++] = number;
+		}
 	}
 	return count;
+}
+
+/* The first element of each stripe: what was made first of all is one of them. */
+static void begin_stripes(struct spile_iterator *it, const struct spile_table *table, unsigned int *heads)
+{
+	unsigned int i;
+
+	_Static_assert((int)SPILE_ORDER_STRIPES == (int)SPILE_STRIPES, "room for each stripe");
+	it->heads = heads;
+	for (i = 0; i < SPILE_STRIPES; i++)
+		heads[i] = table->stripes[i].oldest;
+}
+
+/* The one of them that was made first; puts its stripe's next one there. */
+static unsigned int next_of_stripes(const struct spile_iterator *it, const struct spile_table *table)
+{
+	__u64 least = ~0ull;
+	unsigned int first = 0, i;
+
+	for (i = 0; i < SPILE_STRIPES; i++) {
+		unsigned int number = it->heads[i];
+
+		if (number && spile_element(table, number)->sequence < least) {
+			least = spile_element(table, number)->sequence;
+			first = i;
+		}
+	}
+	i = it->heads[first];
+	if (i)
+		it->heads[first] = spile_element(table, i)->newer;
+	return i;
 }
 
 void spile_iterate(struct spile_context *c, struct spile_iterator *it, const struct spile_map *map,
@@ -220,11 +255,14 @@ void spile_iterate(struct spile_context *c, struct spile_iterator *it, const str
 	it->context = c;
 	it->merged = !map->counted || sort == SPILE_SORT_VALUE;
 	it->at = 0;
-	it->next = table->oldest;
+	it->next = table->stripes->oldest;
 	it->order = NULL;
+	it->heads = NULL;
 	it->buckets = NULL;
 	if (sort == SPILE_SORT_NONE && !keys) {
-		it->left = limited(table->count, limit);
+		it->left = limited(spile_table_count(table), limit);
+		if (table->stripes_bytes)
+			begin_stripes(it, table, order);
 		return;
 	}
 	it->order = order;
@@ -232,7 +270,7 @@ void spile_iterate(struct spile_context *c, struct spile_iterator *it, const str
 	it->left = limited(count, limit);
 	/* spile_next() takes them from the end. */
 	it->next = count;
-	if (sort == SPILE_SORT_NONE)
+	if (sort == SPILE_SORT_NONE && !table->stripes_bytes)
 		reverse(order, count);
 	else if (!sort_elements(c, table, sort, descending, order, count, it->left))
 		it->left = 0;
@@ -253,6 +291,7 @@ void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it,
 	it->merged = 1;
 	it->at = 0;
 	it->order = order;
+	it->heads = NULL;
 	it->buckets = buckets;
 	it->left = limited(count, limit);
 	it->next = count;
@@ -268,8 +307,19 @@ void spile_iterate_histogram(struct spile_context *c, struct spile_iterator *it,
 
 int spile_next(struct spile_iterator *it)
 {
+	const struct spile_table *table = spile_table_of(it->map);
+
+	if (it->heads) {
+		/* As below. */
+		if (!it->left || !spile_table_count(table))
+			return 0;
+		it->left--;
+		spile_debit(it->context, SPILE_STRIPES / 4);
+		it->at = next_of_stripes(it, table);
+		return it->at != 0;
+	}
 	/* The body may have emptied the array. */
-	if (!it->left || !it->next || (!it->buckets && !spile_table_of(it->map)->count))
+	if (!it->left || !it->next || (!it->buckets && !spile_table_count(table)))
 		return 0;
 	it->left--;
 	if (it->order) {
@@ -277,7 +327,7 @@ int spile_next(struct spile_iterator *it)
 		return 1;
 	}
 	it->at = it->next;
-	it->next = spile_element(spile_table_of(it->map), it->at)->newer;
+	it->next = spile_element(table, it->at)->newer;
 	return 1;
 }
 

@@ -15,6 +15,8 @@ enum {
 	DELETE_STEPS = 2,
 	/* some 100 ms: a holder has interrupts off, only a hypervisor stops it */
 	MAKING_TRIES = 1 << 22,
+	/* some ms: likewise; what a holder does with one element takes microseconds */
+	HOLDING_TRIES = 1 << 16,
 };
 
 struct spile_table *spile_tables;
@@ -111,6 +113,7 @@ unsigned int spile_map_find(const struct spile_table *table, const union spile_k
 static void unlink_element(struct spile_table *table, unsigned int number)
 {
 	struct spile_element *element = spile_element(table, number);
+	struct spile_stripe *stripe = spile_stripe_of(table, element->hash);
 	unsigned int *link = spile_bucket(table, element->hash);
 
 	while (*link != number)
@@ -120,12 +123,74 @@ static void unlink_element(struct spile_table *table, unsigned int number)
 	if (element->older)
 		spile_element(table, element->older)->newer = element->newer;
 	else
-		table->oldest = element->newer;
+		stripe->oldest = element->newer;
 	if (element->newer)
 		spile_element(table, element->newer)->older = element->older;
 	else
-		table->newest = element->older;
-	table->count--;
+		stripe->newest = element->older;
+	stripe->count--;
+}
+
+/*
+ * Elements of a striped table that have been deleted wait in the stripe where they were. Other stripes take
+ * them too, when there is no other left, without the stripe's lock. Fails only while others succeed.
+ */
+static unsigned int pop_free(const struct spile_table *table, struct spile_stripe *stripe)
+{
+	__u64 head = READ_ONCE(stripe->free);
+
+	while ((__u32)head) {
+		/* If it is no longer there, what this reads is of no use, and the count has changed. */
+		__u32 next = READ_ONCE(spile_element(table, (__u32)head)->next);
+		__u64 seen = cmpxchg(&stripe->free, head, ((head >> 32) + 1) << 32 | next);
+
+		if (seen == head)
+			return (__u32)head;
+		head = seen;
+	}
+	return 0;
+}
+
+static void push_free(const struct spile_table *table, struct spile_stripe *stripe, unsigned int number)
+{
+	__u64 head = READ_ONCE(stripe->free), seen;
+
+	for (;;) {
+		WRITE_ONCE(spile_element(table, number)->next, (__u32)head);
+		/* A full barrier: the link before what leads to it. */
+		seen = cmpxchg(&stripe->free, head, ((head >> 32) + 1) << 32 | number);
+		if (seen == head)
+			break;
+		head = seen;
+	}
+}
+
+/* One that was never used. */
+static unsigned int take_unused(struct spile_table *table)
+{
+	unsigned int used = READ_ONCE(table->used), seen;
+
+	while (used < table->most) {
+		seen = cmpxchg(&table->used, used, used + 1);
+		if (seen == used)
+			return used + 1;
+		used = seen;
+	}
+	return 0;
+}
+
+/* Room for an element of a striped table; 0: all are in use. */
+static unsigned int take_element(struct spile_table *table, struct spile_stripe *stripe)
+{
+	unsigned int mine = stripe - table->stripes;
+	unsigned int number = pop_free(table, stripe);
+	unsigned int i;
+
+	if (!number)
+		number = take_unused(table);
+	for (i = 1; i < SPILE_STRIPES && !number; i++)
+		number = pop_free(table, &table->stripes[(mine + i) % SPILE_STRIPES]);
+	return number;
 }
 
 static void write_slot(struct spile_slot *slot, struct spile_string s)
@@ -156,23 +221,29 @@ static void write_keys(struct spile_table *table, struct spile_element *element,
 }
 
 /* An element for new keys; 0 when the table is full. Its value is the last one's, or 0 if counted. */
-static unsigned int make_element(struct spile_table *table, const union spile_key *keys,
-				 unsigned int hash)
+static unsigned int make_element(struct spile_context *c, struct spile_table *table,
+				 const union spile_key *keys, unsigned int hash)
 {
 	const struct spile_map *map = table->map;
+	struct spile_stripe *stripe = spile_stripe_of(table, hash);
 	struct spile_element *element;
 	unsigned int number;
 	unsigned int *bucket;
 
-	if (table->free) {
-		number = table->free;
+	if (table->stripes_bytes) {
+		number = take_element(table, stripe);
+		if (!number)
+			return 0;
 		element = spile_element(table, number);
-		table->free = element->next;
+	} else if (stripe->free) {
+		number = stripe->free;
+		element = spile_element(table, number);
+		stripe->free = element->next;
 	} else if (table->used < map->entries) {
 		number = ++table->used;
 		element = spile_element(table, number);
-	} else if (map->wrap && table->oldest) {
-		number = table->oldest;
+	} else if (map->wrap && stripe->oldest) {
+		number = stripe->oldest;
 		element = spile_element(table, number);
 		/*
 		 * Another CPU may be looking at it (map_find.h). It
@@ -194,7 +265,14 @@ static unsigned int make_element(struct spile_table *table, const union spile_ke
 	if (map->counted)
 		*(spile_long *)spile_element_value(table, element) = 0;
 	element->hash = hash;
-	element->sequence = ++table->sequence;
+	if (table->stripes_bytes) {
+		__u64 now = spile_map_moment(c);
+
+		stripe->sequence = now > stripe->sequence ? now : stripe->sequence + 1;
+	} else {
+		stripe->sequence++;
+	}
+	element->sequence = stripe->sequence;
 	/*
 	 * The new keys before the even generation; pairs with its acquire in
 	 * spile_find_concurrently().
@@ -202,14 +280,14 @@ static unsigned int make_element(struct spile_table *table, const union spile_ke
 	smp_wmb();
 	WRITE_ONCE(element->generation, (element->generation | 1) + 1);
 
-	element->older = table->newest;
+	element->older = stripe->newest;
 	element->newer = 0;
-	if (table->newest)
-		spile_element(table, table->newest)->newer = number;
+	if (stripe->newest)
+		spile_element(table, stripe->newest)->newer = number;
 	else
-		table->oldest = number;
-	table->newest = number;
-	table->count++;
+		stripe->oldest = number;
+	stripe->newest = number;
+	stripe->count++;
 
 	bucket = spile_bucket(table, hash);
 	WRITE_ONCE(element->next, *bucket);
@@ -239,7 +317,7 @@ static inline unsigned int find_or_make(struct spile_context *c, struct spile_ta
 	*made = false;
 	if (spile_unlikely(!number)) {
 		*made = true;
-		number = make_element(table, keys, hash);
+		number = make_element(c, table, keys, hash);
 		if (!number)
 			fail_overflow(c, table->map);
 	}
@@ -275,7 +353,7 @@ struct spile_found spile_map_feed_new(struct spile_context *c, struct spile_tabl
 	/* Another CPU may have made it meanwhile. */
 	found.number = find_element(table, keys, hash);
 	if (!found.number)
-		found.number = make_element(table, keys, hash);
+		found.number = make_element(c, table, keys, hash);
 	if (found.number)
 		found.generation = spile_element(table, found.number)->generation;
 	/* Release: the chains; pairs with the cmpxchg() in begin_making(). */
@@ -296,9 +374,40 @@ struct spile_found spile_map_feed(struct spile_context *c, struct spile_table *t
 
 static void delete_element(struct spile_table *table, unsigned int number)
 {
+	struct spile_stripe *stripe = spile_stripe_of(table, spile_element(table, number)->hash);
+
 	unlink_element(table, number);
-	spile_element(table, number)->next = table->free;
-	table->free = number;
+	if (table->stripes_bytes) {
+		push_free(table, stripe, number);
+		return;
+	}
+	spile_element(table, number)->next = stripe->free;
+	stripe->free = number;
+}
+
+int spile_map_hold(struct spile_context *c, const struct spile_map *map, const union spile_key *keys)
+{
+	const struct spile_table *table = spile_table_of(map);
+	struct spile_stripe *stripe = spile_stripe_of(table, hash_of(table, keys));
+	unsigned int tries;
+
+	for (tries = 0; tries < HOLDING_TRIES; tries++) {
+		/* A full barrier: what the last holder did; pairs with the release in spile_map_release(). */
+		if (!READ_ONCE(stripe->held) && cmpxchg(&stripe->held, 0, 1) == 0) {
+			c->held[c->held_count++] = &stripe->held;
+			return 1;
+		}
+		cpu_relax();
+	}
+	c->stale |= SPILE_STALE_LOCKED;
+	return 0;
+}
+
+void spile_map_release(struct spile_context *c)
+{
+	while (c->held_count)
+		/* Release: what was written under it; pairs with the cmpxchg() in spile_map_hold(). */
+		smp_store_release(c->held[--c->held_count], 0);
 }
 
 spile_long spile_map_long(struct spile_context *c, const struct spile_map *map,
@@ -326,19 +435,21 @@ struct spile_string spile_map_text(struct spile_context *c, const struct spile_m
 	return spile_slot_string(spile_element_value(table, spile_element(table, number)));
 }
 
-/* The oldest element that the slice lets through; 0 and perhaps an error: none. */
+/* An element that the slice lets through; 0 and perhaps an error: none. */
 static unsigned int first_match(struct spile_context *c, const struct spile_table *table,
 				const union spile_key *keys, unsigned int any)
 {
-	unsigned int number;
+	unsigned int number, i;
 
-	for (number = table->oldest; number; number = spile_element(table, number)->newer) {
-		if (!spile_charge_steps(c, spile_map_match_steps(table, keys)))
-			return 0;
-		if (spile_map_matches(table, spile_element(table, number), keys, any))
-			break;
+	for (i = 0; i < spile_stripe_count(table); i++) {
+		for (number = table->stripes[i].oldest; number; number = spile_element(table, number)->newer) {
+			if (!spile_charge_steps(c, spile_map_match_steps(table, keys)))
+				return 0;
+			if (spile_map_matches(table, spile_element(table, number), keys, any))
+				return number;
+		}
 	}
-	return number;
+	return 0;
 }
 
 int spile_map_has(struct spile_context *c, const struct spile_map *map, const union spile_key *keys,
@@ -433,7 +544,7 @@ void spile_map_delete(struct spile_context *c, const struct spile_map *map,
 		      const union spile_key *keys, unsigned int any)
 {
 	struct spile_table *table = spile_table_of(map);
-	unsigned int number, next;
+	unsigned int number, next, i;
 
 	if (!map->keys) {
 		spile_map_clear(c, map);
@@ -445,26 +556,30 @@ void spile_map_delete(struct spile_context *c, const struct spile_map *map,
 			delete_element(table, number);
 		return;
 	}
-	for (number = table->oldest; number; number = next) {
-		next = spile_element(table, number)->newer;
-		if (!spile_charge_steps(c, spile_map_match_steps(table, keys) + DELETE_STEPS))
-			return;
-		if (spile_map_matches(table, spile_element(table, number), keys, any))
-			delete_element(table, number);
+	for (i = 0; i < spile_stripe_count(table); i++) {
+		for (number = table->stripes[i].oldest; number; number = next) {
+			next = spile_element(table, number)->newer;
+			if (!spile_charge_steps(c, spile_map_match_steps(table, keys) + DELETE_STEPS))
+				return;
+			if (spile_map_matches(table, spile_element(table, number), keys, any))
+				delete_element(table, number);
+		}
 	}
 }
 
 void spile_map_clear(struct spile_context *c, const struct spile_map *map)
 {
 	struct spile_table *table = spile_table_of(map);
+	unsigned int i;
 
 	if (!map->keys) {
 		spile_debit(c, spile_stats_bucket_steps(&map->stats));
 		spile_stats_reset_everywhere(table);
 	}
 	/* Each one by itself: the buckets of a large array may be far more than its elements. */
-	while (table->oldest && spile_charge_steps(c, DELETE_STEPS))
-		delete_element(table, table->oldest);
+	for (i = 0; i < spile_stripe_count(table); i++)
+		while (table->stripes[i].oldest && spile_charge_steps(c, DELETE_STEPS))
+			delete_element(table, table->stripes[i].oldest);
 }
 
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local)
@@ -475,6 +590,8 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	unsigned int i;
 
 	table->map = map;
+	table->stripes = &table->own;
+	table->stripe_shift = 32;
 	if (map->value == SPILE_VALUE_STATS) {
 		table->keeps_more = map->stats.variance ||
 				    map->stats.histogram != SPILE_HISTOGRAM_NONE;
@@ -502,6 +619,12 @@ void spile_map_layout(struct spile_table *table, const struct spile_map *map, si
 	table->wraps = map->wrap;
 	table->most = map->entries;
 
+	if (map->striped) {
+		table->stripe_shift = 32 - SPILE_STRIPE_BITS;
+		table->stripes_bytes = sizeof(*table->stripes) * SPILE_STRIPES;
+		/* A bucket is of one stripe. */
+		bits = SPILE_STRIPE_BITS;
+	}
 	while (bits < MOST_BITS && 1u << bits < map->entries)
 		bits++;
 	table->bucket_shift = 32 - bits;

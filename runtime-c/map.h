@@ -5,7 +5,9 @@
  * feeds and reads aggregates, counts.c counts, iterate.c walks and sorts. These four
  * compile in user space too, where tests/maps.c has its own contexts and memory.
  *
- * A table of numbers or strings is used under its global's lock alone. The keys
+ * A table of numbers or strings is used under its global's lock alone, or, if it is
+ * striped, under the lock of the stripe that the element's hash is of, or under the
+ * global's lock for all CPUs (SPILE_LOCK_ALL). The keys
  * of an array of aggregates are one table for all CPUs, the values lie in each
  * CPU's own memory, by the element's number: feeding an element that exists
  * writes nothing that another CPU reads but under SPILE_LOCK_ALL. So it is with numbers
@@ -19,6 +21,8 @@
 #include "script.h"
 
 #ifdef __KERNEL__
+#include <linux/timex.h>
+
 #include "context.h"
 #include "guard.h"
 
@@ -26,11 +30,24 @@ static inline char *spile_map_values(struct spile_context *c)
 {
 	return spile_cpu_of(c)->values;
 }
+
+/*
+ * When an element of a striped table is made: grows on each CPU; between CPUs as well as their
+ * cycle counters agree.
+ */
+static inline __u64 spile_map_moment(struct spile_context *c)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+	u64 now = get_cycles();
+
+	return cpu->moment = now > cpu->moment ? now : cpu->moment + 1;
+}
 #else
 void spile_fail_text(struct spile_context *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* This CPU's memory for aggregates. */
 char *spile_map_values(struct spile_context *c);
+__u64 spile_map_moment(struct spile_context *c);
 #define noinline __attribute__((noinline))
 #endif
 
@@ -51,6 +68,21 @@ struct spile_slot {
 	char text[];
 };
 
+enum {
+	SPILE_STRIPE_BITS = 6,
+	SPILE_STRIPES = 1 << SPILE_STRIPE_BITS,
+};
+
+/* The elements whose hashes have the same upper bits; of a table that is not striped all. */
+struct spile_stripe {
+	int held SPILE_CACHE_ALIGNED;	/* by a handler (spile_map_hold()) */
+	unsigned int count;
+	unsigned int oldest;
+	unsigned int newest;
+	__u64 free;			/* the element deleted last; above bit 31: how often it has changed */
+	__u64 sequence;
+};
+
 struct spile_table {
 	/* Constant after load, read by every CPU. Elements are numbered from 1. */
 	const struct spile_map *map;
@@ -61,6 +93,9 @@ struct spile_table {
 	unsigned int single_long;	/* the key is one long, at sizeof(struct spile_element) */
 	unsigned int single_text;	/* or one string, there */
 	unsigned int wraps;		/* map->wrap */
+	unsigned int stripe_shift;	/* of a hash of 32 bits; 32: one stripe */
+	struct spile_stripe *stripes;	/* &own, or stripes_bytes */
+	size_t stripes_bytes;		/* 0: not striped */
 	unsigned int most;		/* map->entries */
 	unsigned int keeps_more;	/* of an aggregate: variance or histogram too */
 	/* offset in the element; of an aggregate: its key while sorted */
@@ -74,12 +109,8 @@ struct spile_table {
 
 	/* Under the global's lock; of an aggregate under `making` or SPILE_LOCK_ALL. */
 	int making SPILE_CACHE_ALIGNED;
-	unsigned int count;
 	unsigned int used;		/* elements that have ever been used */
-	unsigned int free;		/* elements deleted */
-	unsigned int oldest;
-	unsigned int newest;
-	__u64 sequence;
+	struct spile_stripe own;
 };
 
 extern struct spile_table *spile_tables;	/* by spile_map.index */
@@ -91,6 +122,26 @@ extern unsigned int spile_map_area_count;
 static inline struct spile_table *spile_table_of(const struct spile_map *map)
 {
 	return &spile_tables[map->index];
+}
+
+static inline struct spile_stripe *spile_stripe_of(const struct spile_table *table, unsigned int hash)
+{
+	return &table->stripes[(__u64)hash >> table->stripe_shift];
+}
+
+static inline unsigned int spile_stripe_count(const struct spile_table *table)
+{
+	return table->stripes_bytes ? SPILE_STRIPES : 1;
+}
+
+/* Elements that there are. */
+static inline unsigned int spile_table_count(const struct spile_table *table)
+{
+	unsigned int count = 0, i;
+
+	for (i = 0; i < spile_stripe_count(table); i++)
+		count += table->stripes[i].count;
+	return count;
 }
 
 static inline struct spile_element *spile_element(const struct spile_table *table,
@@ -151,8 +202,8 @@ static inline unsigned int spile_map_match_steps(const struct spile_table *table
 }
 
 /*
- * Offsets and sizes of a new table, zeroed before. The memory for its elements and
- * buckets is then to be put there, zeroed, as many bytes as it says. *local: its place
+ * Offsets and sizes of a new table, zeroed before. The memory for its elements,
+ * buckets and, if it has any, stripes is then to be put there, zeroed, as many bytes as it says. *local: its place
  * in a CPU's values, advanced by what it takes there.
  */
 void spile_map_layout(struct spile_table *table, const struct spile_map *map, size_t *local);

@@ -17,12 +17,13 @@
 #include "stats.h"
 
 /*
- * Elements and buckets of one table in one piece; the buckets come last. An element has
+ * Stripes, elements and buckets of one table in one piece, in this order. An element has
  * less than 1 MiB, and there are less than 2^31: no overflow.
  */
 static size_t table_bytes(const struct spile_table *table)
 {
-	return ALIGN(table->elements_bytes, SMP_CACHE_BYTES) + table->buckets_bytes;
+	return table->stripes_bytes + ALIGN(table->elements_bytes, SMP_CACHE_BYTES) +
+	       table->buckets_bytes;
 }
 
 /*
@@ -62,6 +63,9 @@ static int make_table(struct spile_table *table)
 	memory = __vmalloc(table_bytes(table), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!memory)
 		return -ENOMEM;
+	if (table->stripes_bytes)
+		table->stripes = (struct spile_stripe *)memory;
+	memory += table->stripes_bytes;
 	table->elements = memory;
 	table->buckets = (unsigned int *)(memory + ALIGN(table->elements_bytes, SMP_CACHE_BYTES));
 	return 0;
@@ -127,7 +131,8 @@ void spile_maps_exit(void)
 	kfree(spile_map_areas);
 	spile_map_areas = NULL;
 	for (i = 0; spile_tables && i < spile_script.map_count; i++)
-		vfree(spile_tables[i].elements);
+		if (spile_tables[i].elements)
+			vfree(spile_tables[i].elements - spile_tables[i].stripes_bytes);
 	vfree(spile_tables);
 	spile_tables = NULL;
 }

@@ -21,6 +21,20 @@
 #include "site.h"
 #include "stack_left.h"
 
+static noinline bool spile_run_skipped(struct spile_cpu *cpu, local_t *count)
+{
+	local_inc(count);
+	spile_guard_skipped(cpu);
+	return false;
+}
+
+static noinline bool spile_run_lock_skipped(struct spile_cpu *cpu, local_t *count)
+{
+	local_inc(count);
+	spile_guard_lock_skipped(cpu);
+	return false;
+}
+
 /* The run ended with an error: reports it. */
 static inline void spile_run_failed(struct spile_cpu *cpu, struct spile_counts *counts)
 {
@@ -42,12 +56,15 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, struct spile_counts 
 	struct spile_context *c = &cpu->context;
 	bool fine = !c->error;
 
-	if (c->filtered)
+	if (unlikely(c->stale & SPILE_STALE_LOCKED)) {
+		fine = false;
+		spile_run_lock_skipped(cpu, &counts->lock_skipped);
+	} else if (c->filtered)
 		local_inc(&counts->filtered);
 	else if (!entering || !fine)
 		local_inc(&counts->handled);
 	c->filtered = 0;
-	if (!fine)
+	if (c->error)
 		spile_run_failed(cpu, counts);
 	if (c->stale & SPILE_STALE_RUN) {
 		cpu->match.groups = 0;
@@ -59,20 +76,6 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, struct spile_counts 
 	c->stale = 0;
 	cpu->asked = 0;
 	return fine;
-}
-
-static noinline bool spile_run_skipped(struct spile_cpu *cpu, local_t *count)
-{
-	local_inc(count);
-	spile_guard_skipped(cpu);
-	return false;
-}
-
-static noinline bool spile_run_lock_skipped(struct spile_cpu *cpu, local_t *count)
-{
-	local_inc(count);
-	spile_guard_lock_skipped(cpu);
-	return false;
 }
 
 static inline struct spile_counts *spile_counts_of(struct spile_cpu *cpu,

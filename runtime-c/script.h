@@ -47,6 +47,8 @@ enum spile_error {
 
 struct spile_probe;
 
+enum { SPILE_MOST_HELD = 4 };		/* stripes of arrays in one run */
+
 /*
  * The state of a handler run, one for each CPU. The runtime has more of it behind these
  * fields.
@@ -70,6 +72,8 @@ struct spile_context {
 	int next;			/* embedded C said STAP_NEXT */
 	int filtered;			/* the probe point's own condition turned the hit away */
 	int stale;			/* enum spile_stale: what is to be done after this run */
+	int *held[SPILE_MOST_HELD];	/* stripes (spile_map_hold()) */
+	unsigned int held_count;
 	/* embedded C's own way to fail: its function clears it, and looks at it in the end */
 	const char *last_error;
 };
@@ -78,6 +82,7 @@ enum spile_stale {
 	SPILE_STALE_RUN = 1,		/* to forget what the runtime keeps for this run alone */
 	/* to look at conditions: the handler may have changed what they read */
 	SPILE_STALE_CONDITIONS = 2,
+	SPILE_STALE_LOCKED = 4,		/* to count that it was skipped: a stripe was not to be had */
 };
 
 /* All that the handler of a probe with counts_only is given of it. */
@@ -307,6 +312,8 @@ struct spile_map {
 	int wrap;			/* when full, the element made first leaves */
 	/* VALUE_LONG: armed probes only add to it, each CPU by itself (spile_map_count()) */
 	int counted;
+	/* armed handlers hold the stripe of one element, or SPILE_LOCK_ALL; does not wrap */
+	int striped;
 	struct spile_stats_kind stats;	/* VALUE_STATS */
 };
 
@@ -332,6 +339,14 @@ void spile_map_set_text(struct spile_context *c, const struct spile_map *map, co
 spile_long spile_map_add(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);
 /* the same where the only key is a long, and not counted */
 spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);
+/*
+ * striped: excludes other handlers from all elements in the stripe of this one, which may be absent, to the
+ * end of the run. SPILE_LOCK_LOCAL; at most one stripe of a map; of several maps in ascending order. 0: its
+ * holder does not let go: the handler must end at once, it is counted as skipped.
+ */
+int spile_map_hold(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);
+/* Lets go of all that the run holds. */
+void spile_map_release(struct spile_context *c);
 /* counted: adds; also where the only key is a long, or a string */
 void spile_map_count(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);
 void spile_map_count_long(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);
@@ -369,6 +384,7 @@ char *spile_put_histogram(struct spile_context *c, char *at, const struct spile_
  * foreach. The map must not change while it is iterated (the compiler sees to it);
  * iterators may be nested, of one map too.
  */
+enum { SPILE_ORDER_STRIPES = 64 };
 enum {
 	SPILE_SORT_NONE = -1,		/* in the order in which the elements were made */
 	SPILE_SORT_VALUE = SPILE_MAX_KEYS,	/* 0..8: by that key */
@@ -382,12 +398,13 @@ struct spile_iterator {
 	unsigned int left;		/* elements or steps still to come */
 	unsigned int next;
 	unsigned int *order;		/* sorted: element numbers */
+	unsigned int *heads;		/* striped: the next one of each stripe */
 	spile_ulong *buckets;		/* of a histogram */
 	spile_long limit;
 };
 /*
  * `order`: room for map->entries numbers where sort is not SPILE_SORT_NONE or there is
- * a slice, else 0; it stays the iterator's until the loop ends. keys and any: the
+ * a slice, else 0, or SPILE_ORDER_STRIPES if striped; it stays the iterator's until the loop ends. keys and any: the
  * slice, as above, looked at in this call alone; keys 0: all. limit < 0: none; it
  * counts the elements that the slice lets through. Sorting is stable, strings by bytes.
  */

@@ -59,9 +59,9 @@ fn locks_of_entry_values() {
     let tables = script.split("static const struct spile_probe probes").next().unwrap_or_default();
     let lines: Vec<&str> = tables.lines().filter(|line| line.contains("locks_")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    static const unsigned int locks_0[] = { 0 << 2 | SPILE_LOCK_WRITE, 1 << 2 | SPILE_LOCK_WRITE };
-    static const unsigned int locks_1[] = { 1 << 2 | SPILE_LOCK_WRITE };
-    static const unsigned int locks_2[] = { 1 << 2 | SPILE_LOCK_READ };
+    static const unsigned int locks_0[] = { 0 << 2 | SPILE_LOCK_WRITE, 1 << 2 | SPILE_LOCK_LOCAL };
+    static const unsigned int locks_1[] = { 1 << 2 | SPILE_LOCK_LOCAL };
+    static const unsigned int locks_2[] = { 1 << 2 | SPILE_LOCK_ALL };
     static const unsigned int entry_locks_1[] = { 0 << 2 | SPILE_LOCK_READ };
     ");
 }
@@ -243,6 +243,45 @@ fn arrays_that_are_added_to_are_counted() {
         "\nprobe kprobe.function(\"g\").return { println(@entry(a[1, \"a\"])) }",
     ] {
         assert!(!is_counted(rest), "{rest}");
+    }
+}
+
+/// Whether the array `a` of a script has a lock for each stripe, beside a probe that sets an element of it.
+fn is_striped(rest: &str) -> bool {
+    let text = both(&format!("global a{rest}\nprobe kprobe.function(\"f\") {{ a[tid()] = 3 }}"));
+    assert_eq!(text.contains(".striped = 1"), text.contains("spile_map_hold(c, "), "{rest}: {text}");
+    assert_eq!(text.contains(".striped = 1"), text.contains("spile_map_release(c);"), "{rest}: {text}");
+    assert_ne!(text.contains(".striped = 1"), text.contains("SPILE_LOCK_WRITE"), "{rest}: {text}");
+    text.contains(".striped = 1")
+}
+
+#[test]
+fn arrays_of_which_handlers_use_one_element_are_striped() {
+    for rest in [
+        "",
+        "\nprobe kprobe.function(\"g\") { if (tid() in a) { println(a[tid()]) delete a[tid()] } }",
+        "\nprobe kprobe.function(\"g\") { a[1] = a[1] + a[1]++ }",
+        "\nprobe kprobe.function(\"g\") { for (i = 0; i < 3; i++) a[1] = i }",
+        "\nprobe timer.s(1) { foreach (t in a) println(a[t]) delete a }",
+        "\nprobe end { foreach (t in a) println(t) delete a[1] }",
+        "\nprobe begin { a[1] = 2 a[2] = 3 }",
+    ] {
+        assert!(is_striped(rest), "{rest}");
+    }
+    for rest in [
+        "%",
+        "\nprobe kprobe.function(\"g\") { a[1] = a[2] }",
+        "\nprobe kprobe.function(\"g\") { if (a[1]) a[tid()] = 1 }",
+        "\nprobe kprobe.function(\"g\") { delete a }",
+        "\nprobe kprobe.function(\"g\") { if ([*] in a) exit() }",
+        "\nprobe kprobe.function(\"g\") { foreach (t in a) println(t) }",
+        "\nprobe kprobe.function(\"g\") { t = tid() a[t]++ t++ a[t]++ }",
+        "\nprobe kprobe.function(\"g\") { a[gettimeofday_ns()] = 2 }",
+        "\nfunction get(t) { return a[t] }\nprobe kprobe.function(\"g\") { println(get(tid())) }",
+        "\nprobe kprobe.function(\"g\") if (a[1] > 5) { println(1) }",
+        "\nprobe kprobe.function(\"g\").return { println(@entry(a[1])) }",
+    ] {
+        assert!(!is_striped(rest), "{rest}");
     }
 }
 

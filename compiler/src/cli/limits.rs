@@ -6,7 +6,7 @@ use spile_core::plan::Limits;
 
 /// Names that [`read`] knows, for help and messages.
 pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, MAXSKIPPED, \
-     MAXSTRINGLEN, MAXTRYLOCK, MINSTACKSPACE, STP_ALIBI, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, STRUCT_DEPTH, TRYLOCKDELAY";
+     MAXSTRINGLEN, MAXTRYLOCK, MINSTACKSPACE, STP_ALIBI, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, STRUCT_DEPTH, TRYLOCKDELAY, WHOLE_LOCKS";
 
 /// SystemTap's MAXACTION_INTERRUPTIBLE, where it is not given, is so many times MAXACTION.
 const INTERRUPTIBLE_FACTOR: u32 = 10;
@@ -44,6 +44,7 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             // Of the resolver.
             "STAP_CALLEE_MATCHALL" => {}
             "STP_ALIBI" => limits.counts_only = true,
+            "WHOLE_LOCKS" => limits.whole_locks = true,
             "STP_NO_OVERLOAD" => limits.no_overload = true,
             "STP_OVERLOAD_INTERVAL" => limits.overload_interval = number(1_000_000, 1 << 40)?,
             "STP_OVERLOAD_THRESHOLD" => limits.overload_threshold = number(1, 1 << 40)?,

@@ -71,6 +71,7 @@ struct Map<'p> {
     sized: u8,
     wrap: u8,
     counted: u8,
+    striped: u8,
     stats: Option<Stats>,
 }
 
@@ -293,6 +294,7 @@ fn map(map: &plan::Map) -> Map<'_> {
         sized: map.sized.into(),
         wrap: map.wrap.into(),
         counted: map.counted.into(),
+        striped: map.striped.into(),
         stats: match map.holds {
             Holds::Value(_) => None,
             Holds::Stats(stats) => Some(Stats {

@@ -10,8 +10,9 @@ use super::globals::{self, LockMode, Shares};
 use super::names::{self, FunctionName};
 use super::storage::Globals;
 use super::{Limits, condition};
+use crate::program::same_key::SameKeys;
 use crate::program::uses::{self, Touches, Uses, Walk};
-use crate::program::{self, Attachment, GlobalId, Program, Registers, Stmt, Type};
+use crate::program::{self, Attachment, Expr, GlobalId, Program, Registers, Stmt, Type};
 
 /// See the module's description.
 pub(super) struct Analysis<'p> {
@@ -33,6 +34,10 @@ pub(super) struct Analysis<'p> {
     watched: BTreeSet<GlobalId>,
     /// By global: whether each CPU has its own share of it.
     shares: Vec<Shares>,
+    /// By probe: arrays of which its handler uses one element.
+    same_keys: Vec<SameKeys>,
+    /// By global: whether it is an array with a lock for each stripe.
+    striped: Vec<bool>,
     /// By global: the index of its lock.
     locks: Vec<Option<u32>>,
     /// How deep calls nest.
@@ -66,15 +71,29 @@ impl<'p> Analysis<'p> {
         let at_entry = |probe: &program::Probe| Walk::of_values(&probe.saved).with_calls(&function_uses);
         let entry_uses: Vec<Uses> = program.probes.iter().map(at_entry).collect();
         let both: Vec<Uses> = handler_uses.iter().zip(&entry_uses).map(|(one, other)| uses::both(one, other)).collect();
-        let shares = globals::shares(program, &both, limits.map_entries);
+        let shares = globals::shares(program, &both, limits);
         let contended = globals::contended(program, &both, &shares);
         let runs = runs(program, &function_walks, &handler_walks);
         let single_access = globals::single_access(program, &runs, &contended, &watched);
+        let same_keys: Vec<SameKeys> =
+            handler_walks.iter().map(|walk| walk.same_keys_with_calls(&function_uses)).collect();
+        let striping = globals::Striping {
+            uses: &both,
+            same_keys: &same_keys,
+            entry_uses: &entry_uses,
+            contended: &contended,
+            shares: &shares,
+            watched: &watched,
+        };
+        let striped = match limits.whole_locks {
+            true => vec![false; program.globals.len()],
+            false => globals::striped(program, &striping),
+        };
         let locks = globals::locks(&contended, &single_access);
         let nesting = frame::nesting(program);
         let used = both.into_iter().flat_map(Uses::into_keys).collect();
         Analysis {
-            globals: Globals::of(program, &used, &shares, &single_access, limits.map_entries),
+            globals: Globals::of(program, &used, &shares, &single_access, &striped, limits.map_entries),
             max_nesting: limits.max_nesting.unwrap_or(nesting.needed),
             functions: names::functions(program),
             saved: program.probes.iter().map(|probe| SavedLayout::of(&probe.saved, limits.string_bytes)).collect(),
@@ -87,6 +106,8 @@ impl<'p> Analysis<'p> {
             entry_uses,
             watched,
             shares,
+            same_keys,
+            striped,
             locks,
             nesting,
         }
@@ -109,7 +130,17 @@ impl<'p> Analysis<'p> {
 
     /// The locks of a probe's handler with their modes, ascending.
     pub fn handler_locks(&self, probe: usize) -> Vec<(u32, LockMode)> {
-        self.locks_for(&self.handler_uses[probe])
+        let held: BTreeSet<u32> = self.held(probe).filter_map(|(id, _)| self.locks[id.index()]).collect();
+        let mut locks = self.locks_for(&self.handler_uses[probe]);
+        locks.iter_mut().filter(|(lock, _)| held.contains(lock)).for_each(|(_, mode)| *mode = LockMode::Local);
+        locks
+    }
+
+    /// Striped arrays of which a probe's handler uses one element, ascending, with its keys: it holds that stripe.
+    pub fn held(&self, probe: usize) -> impl Iterator<Item = (GlobalId, &[Expr])> {
+        let frequent = globals::is_frequent(&self.program.probes[probe].attachment);
+        let striped = self.handler_uses[probe].keys().filter(move |id| frequent && self.striped[id.index()]);
+        striped.filter_map(move |&id| Some((id, self.same_keys[probe].of(id)?)))
     }
 
     /// The locks of what a return probe runs at its function's entry, with their modes, ascending.
@@ -125,7 +156,11 @@ impl<'p> Analysis<'p> {
     fn locks_for(&self, uses: &Uses) -> Vec<(u32, LockMode)> {
         let taken = uses.iter().filter_map(|(id, &access)| {
             let global = &self.program.globals[id.index()];
-            Some((self.locks[id.index()]?, globals::mode(global, self.shares[id.index()], access)))
+            let mode = match self.striped[id.index()] {
+                true => LockMode::All,
+                false => globals::mode(global, self.shares[id.index()], access),
+            };
+            Some((self.locks[id.index()]?, mode))
         });
         let mut taken: Vec<(u32, LockMode)> = taken.collect();
         taken.sort_unstable();

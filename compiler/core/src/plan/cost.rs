@@ -96,6 +96,7 @@ impl<'r> Costs<'r> {
             Instr::Record { parts, .. } | Instr::Format { parts, .. } => RECORD + parts.iter().map(part).sum::<u64>(),
             Instr::If { then, otherwise, .. } => PLAIN + self.code(then, depth).max(self.code(otherwise, depth)),
             Instr::Map { keys, op, .. } => map(keys, op),
+            Instr::Hold { .. } => MAP,
             Instr::Foreach(each) => MAP + TURNS * (STRING + self.code(&each.body, depth)),
             Instr::Loop(body) => TURNS * self.code(body, depth),
         }

@@ -93,7 +93,7 @@ pub fn size(routine: &Routine, string_bytes: u32) -> u64 {
 }
 
 /// Of an iterator's own state (struct spile_iterator in runtime-c/script.h).
-const ITERATOR: u64 = 56;
+const ITERATOR: u64 = 64;
 
 /// Bytes that a routine's variables take in frame memory, where they are there; one at least.
 fn spilled(routine: &Routine) -> u64 {

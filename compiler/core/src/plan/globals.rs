@@ -9,6 +9,8 @@
 
 use std::collections::BTreeSet;
 
+use super::Limits;
+use crate::program::same_key::SameKeys;
 use crate::program::uses::{Access, Touches, Uses, Walk};
 use crate::program::{Attachment, Global, GlobalId, Holds, Program, Runs, Type};
 
@@ -60,9 +62,8 @@ fn is_serial(attachment: &Attachment) -> bool {
 }
 
 /// By global: whether each CPU has its own share of it. Reading it goes over all CPUs then, so besides the probes that add
-/// to it only timers and files in /proc may use it; and no C text of the script. `map_entries`: of an array whose
-/// declaration gives no size.
-pub(super) fn shares(program: &Program, handlers: &[Uses], map_entries: u32) -> Vec<Shares> {
+/// to it only timers and files in /proc may use it; and no C text of the script. `limits`: of the module.
+pub(super) fn shares(program: &Program, handlers: &[Uses], limits: &Limits) -> Vec<Shares> {
     let mut counted = vec![false; program.globals.len()];
     let mut other = vec![false; program.globals.len()];
     for (probe, uses) in program.probes.iter().zip(handlers) {
@@ -84,7 +85,7 @@ pub(super) fn shares(program: &Program, handlers: &[Uses], map_entries: u32) -> 
             Shares::None
         } else if !global.is_array() {
             next.next().map_or(Shares::None, Shares::Counter)
-        } else if global.size.unwrap_or(map_entries) <= MOST_COUNTED {
+        } else if !limits.whole_locks && global.size.unwrap_or(limits.map_entries) <= MOST_COUNTED {
             Shares::Array
         } else {
             Shares::None
@@ -151,6 +152,58 @@ pub(super) fn single_access(
         more.iter().for_each(|global| single[global.index()] = false);
     }
     single
+}
+
+/// What decides which arrays are striped.
+pub(super) struct Striping<'a> {
+    /// By probe: what its handler does, and what runs at its function's entry.
+    pub uses: &'a [Uses],
+    /// By probe: arrays of which its handler uses one element.
+    pub same_keys: &'a [SameKeys],
+    /// By probe: what runs at its function's entry.
+    pub entry_uses: &'a [Uses],
+    /// By global.
+    pub contended: &'a [bool],
+    /// By global.
+    pub shares: &'a [Shares],
+    /// What conditions read, which look without a handler.
+    pub watched: &'a BTreeSet<GlobalId>,
+}
+
+/// Arrays of which a handler holds stripes at the most (SPILE_MOST_HELD of script.h).
+const MOST_HELD: usize = 4;
+
+/// By global: whether it is an array with a lock for each stripe. A handler holds the stripe of the one element that it uses, from
+/// its beginning to its end, beside the global's lock on its own CPU. Whatever uses more of the array takes that for all CPUs,
+/// so only timers and files in /proc may. It locks in two phases, so all is as if runs came one after the other.
+pub(super) fn striped(program: &Program, of: &Striping) -> Vec<bool> {
+    let mut one = vec![false; program.globals.len()];
+    let mut more: Vec<bool> = vec![false; program.globals.len()];
+    for (probe, uses) in of.uses.iter().enumerate().filter(|&(probe, _)| is_frequent(&program.probes[probe].attachment))
+    {
+        for &global in uses.keys() {
+            let is_one = of.same_keys[probe].of(global).is_some() && !of.entry_uses[probe].contains_key(&global);
+            let which = if is_one { &mut one } else { &mut more };
+            which[global.index()] = true;
+        }
+    }
+    embedded_globals(program).chain(of.watched.iter().copied()).for_each(|global| more[global.index()] = true);
+    let fits = |(index, global): (usize, &Global)| {
+        let is_array = global.is_array() && matches!(global.holds, Holds::Value(_)) && !global.wrap;
+        is_array && of.contended[index] && of.shares[index] == Shares::None && one[index] && !more[index]
+    };
+    let mut striped: Vec<bool> = program.globals.iter().enumerate().map(fits).collect();
+    for uses in of.uses {
+        let too_many: Vec<GlobalId> =
+            uses.keys().copied().filter(|global| striped[global.index()]).skip(MOST_HELD).collect();
+        too_many.iter().for_each(|global| striped[global.index()] = false);
+    }
+    striped
+}
+
+/// Whether the probe may be hit often, and beside others.
+pub(super) fn is_frequent(attachment: &Attachment) -> bool {
+    !is_serial(attachment) && attachment.mechanism.runs != Runs::Rarely
 }
 
 /// By global: the index of its lock, None where it needs none.
@@ -236,7 +289,7 @@ mod tests {
         let (attachments, accesses): (Vec<_>, Vec<_>) = probes.into_iter().unzip();
         let program = program(attachments);
         let uses: Vec<Uses> = accesses.into_iter().map(|access| Uses::from([(GlobalId(0), access)])).collect();
-        let shares = shares(&program, &uses, 2048);
+        let shares = shares(&program, &uses, &Limits::default());
         let locks = locks(&contended(&program, &uses, &shares), &[false]);
         (shares[0] != Shares::None, locks[0].is_some())
     }

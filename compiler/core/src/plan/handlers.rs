@@ -125,6 +125,9 @@ impl Planner<'_, '_, '_> {
         let mut builder = Builder::new(self.analysis, self.tables, &self.analysis.saved[index].offsets);
         builder.declare(&probe.locals, 0);
         builder.statements(condition)?;
+        for (array, keys) in self.analysis.held(index) {
+            builder.hold(array, keys, probe.span)?;
+        }
         if self.analysis.rearms(index) {
             builder.rearm();
         }

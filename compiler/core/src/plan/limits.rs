@@ -33,6 +33,8 @@ pub struct Limits {
     pub active_returns: u32,
     /// STRUCT_DEPTH: structs and arrays within each other that `$x$$` shows; None: all.
     pub struct_depth: Option<u32>,
+    /// WHOLE_LOCKS: a handler that changes an array has all of it for itself.
+    pub whole_locks: bool,
     /// STP_ALIBI: handlers do nothing, so that their hits alone are counted.
     pub counts_only: bool,
 }
@@ -55,6 +57,7 @@ impl Default for Limits {
             least_stack: 2048,
             active_returns: 0,
             struct_depth: None,
+            whole_locks: false,
             counts_only: false,
         }
     }

@@ -61,8 +61,12 @@ fn of_map(map: &Map, string_bytes: u32) -> Bytes {
         Holds::Stats(_) => 8,
     };
     let element = ELEMENT + map.keys.iter().map(|&key| slot(key)).sum::<u64>() + value;
+    let (stripes, buckets) = if map.striped { (64, 64) } else { (0, 4) };
     // Element 0 is none.
-    Bytes { shared: element * (entries + 1) + 4 * entries.next_power_of_two().max(4), each_cpu: own * (entries + 1) }
+    Bytes {
+        shared: 64 * stripes + element * (entries + 1) + 4 * entries.next_power_of_two().max(buckets),
+        each_cpu: own * (entries + 1),
+    }
 }
 
 fn stats_bytes(stats: Stats) -> u64 {
@@ -83,7 +87,17 @@ mod tests {
     use super::*;
 
     fn map(keys: &[Type], holds: Holds, entries: u32, counted: bool) -> Map {
-        Map { index: 0, name: "a".into(), keys: keys.into(), holds, entries, sized: false, wrap: false, counted }
+        Map {
+            index: 0,
+            name: "a".into(),
+            keys: keys.into(),
+            holds,
+            entries,
+            sized: false,
+            wrap: false,
+            counted,
+            striped: false,
+        }
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub struct Map {
     pub wrap: bool,
     /// Each CPU counts its numbers by itself.
     pub counted: bool,
+    /// It has a lock for each stripe of elements.
+    pub striped: bool,
 }
 
 /// The globals of a program as the module has them.
@@ -77,13 +79,14 @@ pub(super) enum GlobalRef {
 }
 
 impl Globals {
-    /// `used`: what the probes use. `shares`, `single_access`: by global, as the analysis has them. `map_entries`: of an
+    /// `used`: what the probes use. `shares`, `single_access`, `striped`: by global, as the analysis has them. `map_entries`: of an
     /// array whose declaration gives no size.
     pub fn of(
         program: &Program,
         used: &BTreeSet<GlobalId>,
         shares: &[Shares],
         single_access: &[bool],
+        striped: &[bool],
         map_entries: u32,
     ) -> Globals {
         let mut numbered = Numbered::default();
@@ -106,7 +109,12 @@ impl Globals {
                     GlobalRef::Number(NumberRef { id, symbol, access })
                 }
                 Some(Type::String) => GlobalRef::Text(TextRef { id, symbol }),
-                None => GlobalRef::Map(MapRef { id, symbol, counted: shares[id.index()] == Shares::Array }),
+                None => GlobalRef::Map(MapRef {
+                    id,
+                    symbol,
+                    counted: shares[id.index()] == Shares::Array,
+                    striped: striped[id.index()],
+                }),
             }
         });
         let refs = refs.collect();
@@ -124,6 +132,7 @@ impl Globals {
                     sized: global.size.is_some(),
                     wrap: global.wrap,
                     counted: shares[id.index()] == Shares::Array,
+                    striped: striped[id.index()],
                 }),
             };
             Global { id, name: global.name.clone(), symbol: symbols[&id].to_string(), storage }

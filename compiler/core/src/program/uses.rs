@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::same_key::SameKeys;
 use super::{
     BinaryOp, Element, EmbeddedC, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece,
     Program, Slice, Stmt, StmtKind, Variable,
@@ -80,6 +81,10 @@ pub struct Walk {
     pub registers: u64,
     /// Globals that embedded C declares as used.
     pub embedded: Vec<GlobalId>,
+    /// Arrays of which it uses one element.
+    same_keys: SameKeys,
+    /// Whether it may change the probed registers.
+    sets_registers: bool,
 }
 
 /// Which [`Walk::registers`] there are: all, and whatever else the kernel has of them.
@@ -137,6 +142,17 @@ impl Walk {
         touches
     }
 
+    /// Arrays of which a run uses one element, without what `functions` do that it calls; these as [`function_uses`] gives it.
+    pub fn same_keys_with_calls(&self, functions: &[Uses]) -> SameKeys {
+        let mut same_keys = self.same_keys.clone();
+        let called = self.calls.iter().flat_map(|callee| functions[callee.index()].keys());
+        called.for_each(|&global| same_keys.whole(global));
+        if self.sets_registers {
+            same_keys.all_whole();
+        }
+        same_keys
+    }
+
     /// The registers that this looks at with all that it calls.
     pub fn registers_with_calls(&self, functions: &[Walk]) -> u64 {
         let mut registers = self.registers;
@@ -174,6 +190,24 @@ impl Walk {
     }
 
     fn global(&mut self, id: GlobalId, access: Access, span: Span) {
+        self.same_keys.whole(id);
+        self.touch(id, access, span);
+    }
+
+    fn one_of(&mut self, id: GlobalId, keys: &[&Expr], access: Access, span: Span) {
+        self.same_keys.element(id, keys);
+        self.touch(id, access, span);
+    }
+
+    /// What is found with such keys, of which some may be any.
+    fn found(&mut self, id: GlobalId, keys: &Slice, access: Access, span: Span) {
+        match keys.iter().map(Option::as_ref).collect::<Option<Vec<&Expr>>>() {
+            Some(keys) if !keys.is_empty() => self.one_of(id, &keys, access, span),
+            _ => self.global(id, access, span),
+        }
+    }
+
+    fn touch(&mut self, id: GlobalId, access: Access, span: Span) {
         // Adding to it is reading and writing.
         let times = if access == Access::Feed { OFTEN } else { self.times() };
         touched(&mut self.touches, id, times);
@@ -191,7 +225,7 @@ impl Walk {
 
     fn element(&mut self, element: &Element, access: Access, span: Span) {
         element.keys.iter().for_each(|key| self.expr(key));
-        self.global(element.global, access, span);
+        self.one_of(element.global, &element.keys.iter().collect::<Vec<_>>(), access, span);
     }
 
     /// An expression whose value is not used.
@@ -200,7 +234,7 @@ impl Walk {
             Some(Counted { global, keys, value, .. }) => {
                 keys.iter().for_each(|key| self.expr(key));
                 self.expr(value);
-                self.global(global, Access::Feed, expr.span);
+                self.one_of(global, &keys.iter().collect::<Vec<_>>(), Access::Feed, expr.span);
             }
             None => self.expr(expr),
         }
@@ -208,6 +242,7 @@ impl Walk {
 
     fn embedded(&mut self, code: &EmbeddedC) {
         self.registers = ALL_REGISTERS;
+        self.sets_registers = true;
         self.embedded.extend(code.globals.iter().map(|&(global, _)| global));
         for &(global, access) in &code.globals {
             self.global(global, access, code.span);
@@ -244,10 +279,11 @@ impl Walk {
             StmtKind::Delete(variable) => self.variable(*variable, Access::Write, span),
             StmtKind::DeleteElements { global, keys } => {
                 self.slice(keys);
-                self.global(*global, Access::Write, span);
+                self.found(*global, keys, Access::Write, span);
             }
             StmtKind::Clear(global) => {
                 self.uses.insert(*global, Access::Write);
+                self.same_keys.whole(*global);
             }
             StmtKind::Foreach(foreach) => {
                 match &foreach.over {
@@ -275,7 +311,10 @@ impl Walk {
             LValue::Element(element) => self.element(element, Access::Write, span),
             LValue::Memory { address, .. } => self.expr(address),
             // Writing needs the place where they are put back from.
-            LValue::Register { .. } => self.registers = ALL_REGISTERS,
+            LValue::Register { .. } => {
+                self.registers = ALL_REGISTERS;
+                self.sets_registers = true;
+            }
         }
     }
 
@@ -337,7 +376,7 @@ impl Walk {
             }
             ExprKind::Contains { global, keys } => {
                 self.slice(keys);
-                self.global(*global, Access::Read, span);
+                self.found(*global, keys, Access::Read, span);
             }
             ExprKind::Feed { aggregate, value } => {
                 self.expr(value);

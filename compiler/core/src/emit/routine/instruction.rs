@@ -92,6 +92,10 @@ impl Writer<'_> {
                 }
                 self.map(map, keys, op);
             }
+            Instr::Hold { map, keys } => {
+                let held = self.hold(map, keys);
+                self.line(&held);
+            }
             Instr::Foreach(foreach) => self.foreach(foreach),
             Instr::IteratorLong(to, iterator, key) => {
                 let call = self.iterated(iterator.0, *key, "long", "value");

@@ -60,6 +60,11 @@ impl Writer<'_> {
         self.line(&line);
     }
 
+    /// To the routine's end where the stripe cannot be had.
+    pub(super) fn hold(&self, map: &MapRef, keys: &[Key]) -> String {
+        format!("if (spile_unlikely(!spile_map_hold(c, &{}, {}))) goto out;", map.symbol, self.keys(keys))
+    }
+
     pub(super) fn foreach(&mut self, foreach: &Loop) {
         let number = foreach.iterator.0;
         let (sort, descending) = match foreach.sort {

@@ -12,7 +12,7 @@ pub(super) use expression::number;
 
 use super::text;
 use crate::plan::Plan;
-use crate::plan::code::{BufferId, LabelId, LocationId, LongId, OUT, Parameter, Routine, TextId};
+use crate::plan::code::{BufferId, Instr, LabelId, LocationId, LongId, OUT, Parameter, Routine, TextId};
 use crate::program::Type;
 use expression::KEYS;
 
@@ -83,6 +83,9 @@ impl Writer<'_> {
         }
         self.instructions(&routine.code);
         self.outer("out: __attribute__((unused));");
+        if routine.code.iter().any(|instr| matches!(instr, Instr::Hold { .. })) {
+            self.line("spile_map_release(c);");
+        }
         self.leave();
         self.outer("}");
         if routine.spilled {

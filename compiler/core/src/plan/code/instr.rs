@@ -317,6 +317,13 @@ pub enum Instr {
         /// What a run-time error names; None: it cannot fail.
         location: Option<LocationId>,
     },
+    /// Holds the stripe of the element to the end of the handler; if it cannot be had, the hit is skipped.
+    Hold {
+        /// An array with [`MapRef::striped`].
+        map: MapRef,
+        /// Keys of the element.
+        keys: Vec<Key>,
+    },
     /// Iterates over elements.
     Foreach(Box<Loop>),
     /// Key of the iterator's element; the value where there is no number.

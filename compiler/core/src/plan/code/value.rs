@@ -47,6 +47,8 @@ pub struct MapRef {
     pub symbol: Rc<str>,
     /// Each CPU counts its numbers by itself.
     pub counted: bool,
+    /// It has a lock for each stripe of elements.
+    pub striped: bool,
 }
 
 /// A number.

@@ -123,6 +123,7 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
             }
             location.iter_mut().for_each(|location| see(Hole::Location(location)));
         }
+        Instr::Hold { keys, .. } => visit_keys(keys, see),
         Instr::Foreach(foreach) => {
             visit_keys(&mut foreach.keys, see);
             see(Hole::Location(&mut foreach.location));

@@ -12,6 +12,9 @@ use crate::program::{
 use spile_abi::format::Histogram;
 use spile_source::Span;
 
+/// SPILE_ORDER_STRIPES of script.h.
+const STRIPES: u32 = 64;
+
 /// The value as a key.
 pub(super) fn key(result: Lowered) -> Key {
     match result {
@@ -132,6 +135,14 @@ impl Builder<'_, '_> {
         Ok(value)
     }
 
+    /// Holds the stripe of an element.
+    pub(in crate::plan) fn hold(&mut self, array: GlobalId, keys: &[Expr], span: Span) -> Planned<()> {
+        let keys = self.keys(keys)?;
+        let map = self.map_of(array, &keys, span)?;
+        self.push(Instr::Hold { map, keys });
+        Ok(())
+    }
+
     /// Adds to an element that each CPU counts by itself.
     pub(super) fn count_element(&mut self, counted: &Counted) -> Planned<()> {
         let (keys, value) = self.keys_and(counted.keys, counted.value)?;
@@ -216,6 +227,7 @@ impl Builder<'_, '_> {
         let order = match foreach.sort {
             _ if histogram => program::MAX_BUCKETS,
             // Elements that a slice lets through are found first, as those that are sorted.
+            None if foreach.slice.is_empty() && map.striped => STRIPES,
             None if foreach.slice.is_empty() => 0,
             _ => self.global(id).size.unwrap_or(self.analysis.limits.map_entries),
         };
