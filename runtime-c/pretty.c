@@ -104,6 +104,9 @@ bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item 
 		case SPILE_PRETTY_CHARS:
 			operands = 8;
 			break;
+		case SPILE_PRETTY_ENUM:
+			operands = 10;
+			break;
 		case SPILE_PRETTY_STRING_POINTER:
 			operands = 4;
 			break;
@@ -131,6 +134,12 @@ bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item 
 			item->offset = walk->base + spile_get_u32(item->operands);
 			if (op == SPILE_PRETTY_CHARS)
 				item->length = spile_get_u32(item->operands + 4);
+			if (op == SPILE_PRETTY_ENUM) {
+				item->length = spile_get_u16(item->operands + 8);
+				if (!spile_code_has(&walk->code, item->length))
+					return false;
+				walk->code.at += item->length;
+			}
 		}
 		return true;
 	}
@@ -146,15 +155,21 @@ static void write_quoted(struct spile_text *text, const char *bytes, __u32 count
 	spile_text_byte(text, '"');
 }
 
-static void write_integer(struct spile_text *text, const char *at, const unsigned char *operands)
+/* A field of *bits bits, at the top of the word. */
+static __u64 field_at(const char *at, const unsigned char *operands, unsigned int *bits)
 {
-	unsigned int size = operands[4], first = operands[5], bits = operands[6];
+	unsigned int size = operands[4], first = operands[5];
 	__u64 value = 0;
 
+	*bits = operands[6] ? operands[6] : size * 8;
 	memcpy(&value, at, size);
-	if (!bits)
-		bits = size * 8;
-	value = value >> (first & 63) << (64 - bits);	/* the field, at the top */
+	return value >> (first & 63) << (64 - *bits);
+}
+
+static void write_integer(struct spile_text *text, const char *at, const unsigned char *operands)
+{
+	unsigned int bits;
+	__u64 value = field_at(at, operands, &bits);
 
 	switch (operands[7]) {
 	case SPILE_STYLE_SIGNED: {
@@ -181,6 +196,24 @@ static void write_integer(struct spile_text *text, const char *at, const unsigne
 	spile_text_number(text, value >> (64 - bits), 16);
 }
 
+static void write_enum(struct spile_text *text, const char *at, const struct spile_pretty_item *item)
+{
+	const unsigned char *entry = item->operands + 10, *end = entry + item->length;
+	unsigned int bits;
+	__u64 value = field_at(at, item->operands, &bits);
+
+	value = item->operands[7] == SPILE_STYLE_SIGNED ? (__u64)((__s64)value >> (64 - bits)) :
+							   value >> (64 - bits);
+	/* Bounded: 64 KB of entries with 9 bytes or more. */
+	for (; end - entry >= 9 && end - entry - 9 >= entry[8]; entry += 9 + entry[8]) {
+		if (spile_get_u64(entry) == value) {
+			spile_text_bytes(text, (const char *)entry + 9, entry[8]);
+			return;
+		}
+	}
+	write_integer(text, at, item->operands);
+}
+
 /* Whether INTEGER's operands make sense at all. */
 static bool integer_is_sound(const unsigned char *operands)
 {
@@ -194,7 +227,8 @@ static const char *item_bytes(const struct spile_pretty_item *item, const char *
 			      __u32 raw_bytes)
 {
 	unsigned long size = item->op == SPILE_PRETTY_CHARS ? item->length :
-		item->op == SPILE_PRETTY_INTEGER ? item->operands[4] : 8;
+		item->op == SPILE_PRETTY_INTEGER || item->op == SPILE_PRETTY_ENUM ?
+					  item->operands[4] : 8;
 
 	if (item->offset > raw_bytes || raw_bytes - item->offset < size)
 		return NULL;
@@ -230,10 +264,12 @@ static bool write_item(struct spile_text *text, const struct spile_pretty_item *
 			write_quoted(text, string, count);
 		return true;
 	}
-	if (!at || (item->op == SPILE_PRETTY_INTEGER && !integer_is_sound(item->operands)))
+	if (!at || (item->op != SPILE_PRETTY_CHARS && !integer_is_sound(item->operands)))
 		spile_text_literal(text, "ERROR");
 	else if (item->op == SPILE_PRETTY_CHARS)
 		write_quoted(text, at, item->length);
+	else if (item->op == SPILE_PRETTY_ENUM)
+		write_enum(text, at, item);
 	else
 		write_integer(text, at, item->operands);
 	return true;

@@ -79,6 +79,17 @@ impl Random {
                 ]);
                 PrettyOp::Integer { offset, size: bytes, first_bit, bits, style }
             }
+            3 if self.below(2) == 0 => {
+                let names = (0..self.below(4)).map(|_| (self.below(6) as i64 - 3, self.bytes(6))).collect();
+                PrettyOp::Enum {
+                    offset,
+                    size: 1,
+                    first_bit: 0,
+                    bits: self.below(4) as u8,
+                    signed: self.below(2) == 0,
+                    names,
+                }
+            }
             3 => PrettyOp::Chars { offset, length: self.below(12) as u32 },
             4 => PrettyOp::StringPointer { offset },
             5 => PrettyOp::Unknown,

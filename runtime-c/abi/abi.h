@@ -473,6 +473,11 @@ enum spile_pretty_op {
 	 */
 	SPILE_PRETTY_REPEAT = 5,
 	SPILE_PRETTY_UNKNOWN = 6,	/* a value that has no text (float): ? */
+	/*
+	 * As INTEGER, style SIGNED or UNSIGNED; u16 bytes of a table of names: s64 number,
+	 * u8 length, name. The first that has the number; none: as INTEGER
+	 */
+	SPILE_PRETTY_ENUM = 7,
 };
 enum spile_pretty_style {
 	SPILE_STYLE_SIGNED = 0, SPILE_STYLE_UNSIGNED = 1, SPILE_STYLE_HEX = 2 /* 0x..., pointers */,

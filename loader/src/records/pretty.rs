@@ -95,6 +95,12 @@ impl<'p> Walk<'_, 'p> {
                     None => self.text.push(b"ERROR"),
                 }
             }
+            PrettyOp::Enum { offset, size, first_bit, bits, signed, names } => {
+                match self.at(base, *offset, u32::from(*size)) {
+                    Some(bytes) => self.named(bytes, *first_bit, *bits, *signed, names),
+                    None => self.text.push(b"ERROR"),
+                }
+            }
             PrettyOp::Chars { offset, length } => match self.at(base, *offset, *length) {
                 Some(bytes) => self.quoted(bytes),
                 None => self.text.push(b"ERROR"),
@@ -125,14 +131,20 @@ impl<'p> Walk<'_, 'p> {
         self.text.push_byte(b'"');
     }
 
+    fn named(&mut self, bytes: &[u8], first_bit: u8, bits: u8, signed: bool, names: &[(i64, Vec<u8>)]) {
+        let field = field(bytes, first_bit, bits);
+        let number = if signed { field.0 } else { field.1 as i64 };
+        match names.iter().find(|(known, _)| *known == number) {
+            Some((_, name)) => self.text.push(name),
+            None => {
+                let style = if signed { PrettyStyle::Signed } else { PrettyStyle::Unsigned };
+                self.integer(bytes, first_bit, bits, style);
+            }
+        }
+    }
+
     fn integer(&mut self, bytes: &[u8], first_bit: u8, bits: u8, style: PrettyStyle) {
-        let mut whole = [0u8; 8];
-        whole.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-        // SANITY: decode() lets only first_bit + bits <= 8 * size <= 64 through, and size >= 1.
-        let bits = if bits == 0 { bytes.len() as u32 * 8 } else { u32::from(bits) };
-        let unused = 64u32.saturating_sub(bits) & 63;
-        let top = u64::from_le_bytes(whole) >> (first_bit & 63) << unused;
-        let (signed, unsigned) = (top as i64 >> unused, top >> unused);
+        let (signed, unsigned) = field(bytes, first_bit, bits);
         match style {
             PrettyStyle::Signed => {
                 if signed < 0 {
@@ -155,6 +167,17 @@ impl<'p> Walk<'_, 'p> {
             }
         }
     }
+}
+
+/// A bit-field with and without its sign; `bits` 0: all of the bytes.
+fn field(bytes: &[u8], first_bit: u8, bits: u8) -> (i64, u64) {
+    let mut whole = [0u8; 8];
+    whole.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    // SANITY: decode() lets only first_bit + bits <= 8 * size <= 64 through, and size >= 1.
+    let bits = if bits == 0 { bytes.len() as u32 * 8 } else { u32::from(bits) };
+    let unused = 64u32.saturating_sub(bits) & 63;
+    let top = u64::from_le_bytes(whole) >> (first_bit & 63) << unused;
+    (top as i64 >> unused, top >> unused)
 }
 
 #[cfg(test)]
@@ -193,6 +216,35 @@ mod tests {
             (integer(7, 1, 2, 3, PrettyStyle::Unsigned), "5"),
             (integer(7, 1, 2, 3, PrettyStyle::Signed), "-3"),
             (integer(7, 2, 0, 0, PrettyStyle::Signed), "ERROR"),
+        ];
+        for (op, expected) in cases {
+            assert_eq!(shown(vec![op], std::slice::from_ref(&raw)), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_with_names() {
+        let raw = part(&[0xfe, 0xff, 0xff, 0xff, 0b0001_1000]);
+        let named = |offset, size, first_bit, bits, signed| PrettyOp::Enum {
+            offset,
+            size,
+            first_bit,
+            bits,
+            signed,
+            names: vec![
+                (-2, b"MINUS".to_vec()),
+                (3, b"THREE".to_vec()),
+                (3, b"TRE".to_vec()),
+                (0xffff_fffe, b"MOST".to_vec()),
+            ],
+        };
+        let cases = [
+            (named(0, 4, 0, 0, true), "MINUS"),
+            (named(0, 4, 0, 0, false), "MOST"),
+            (named(4, 1, 3, 2, false), "THREE"),
+            (named(4, 1, 3, 2, true), "-1"),
+            (named(4, 1, 0, 0, false), "24"),
+            (named(7, 2, 0, 0, false), "ERROR"),
         ];
         for (op, expected) in cases {
             assert_eq!(shown(vec![op], std::slice::from_ref(&raw)), expected);

@@ -143,6 +143,22 @@ pub enum PrettyOp {
         /// How it is printed.
         style: PrettyStyle,
     },
+    /// A number in memory, or a bit-field of it, by the name that it has; without a name as a number.
+    Enum {
+        /// Of its first byte.
+        offset: u32,
+        /// Bytes: 1, 2, 4 or 8.
+        size: u8,
+        /// The lowest bit, from the least significant.
+        first_bit: u8,
+        /// Number of bits; 0: all of them.
+        bits: u8,
+        /// Whether the number has a sign.
+        signed: bool,
+        /// Numbers and their names; of several with one number the first counts. Those that are too long to be encoded, and
+        /// all behind 64 KB of them, are left out.
+        names: Vec<(i64, Vec<u8>)>,
+    },
     /// A char array: quoted up to its first NUL.
     Chars {
         /// Of the array.
@@ -351,6 +367,23 @@ fn encode_ops(ops: &[PrettyOp], bytes: &mut Vec<u8>) {
                 bytes.extend(offset.to_le_bytes());
                 bytes.extend([*size, *first_bit, *bits, *style as u8]);
             }
+            PrettyOp::Enum { offset, size, first_bit, bits, signed, names } => {
+                bytes.push(7);
+                bytes.extend(offset.to_le_bytes());
+                bytes.extend([*size, *first_bit, *bits, u8::from(!signed)]);
+                let mut table = Vec::new();
+                for (number, name) in names {
+                    let Ok(length) = u8::try_from(name.len()) else { continue };
+                    if table.len() + 9 + name.len() > usize::from(u16::MAX) {
+                        break;
+                    }
+                    table.extend(number.to_le_bytes());
+                    table.push(length);
+                    table.extend(name);
+                }
+                bytes.extend((table.len() as u16).to_le_bytes());
+                bytes.extend(table);
+            }
             PrettyOp::Chars { offset, length } => {
                 bytes.push(3);
                 bytes.extend(offset.to_le_bytes());
@@ -446,6 +479,30 @@ impl<'b> Reader<'b> {
         Ok(self.take(usize::from(length))?.to_vec())
     }
 
+    /// Offset, size, lowest bit and number of bits of a number in memory.
+    fn field(&mut self) -> Result<(u32, u8, u8, u8), FormatError> {
+        let offset = self.u32()?;
+        let (size, first_bit, bits) = (self.u8()?, self.u8()?, self.u8()?);
+        if !matches!(size, 1 | 2 | 4 | 8) {
+            return Err(FormatError::Unknown(size));
+        }
+        if u32::from(first_bit) + u32::from(bits) > u32::from(size) * 8 {
+            return Err(FormatError::Unknown(bits));
+        }
+        Ok((offset, size, first_bit, bits))
+    }
+
+    fn names(&mut self) -> Result<Vec<(i64, Vec<u8>)>, FormatError> {
+        let table = self.literal()?;
+        let mut table = Reader { bytes: &table };
+        let mut names = Vec::new();
+        while !table.bytes.is_empty() {
+            let (number, length) = (table.i64()?, table.u8()?);
+            names.push((number, table.take(usize::from(length))?.to_vec()));
+        }
+        Ok(names)
+    }
+
     fn ops(&mut self, depth: usize) -> Result<Vec<PrettyOp>, FormatError> {
         if depth > MAX_NESTING {
             return Err(FormatError::TooDeep);
@@ -456,15 +513,8 @@ impl<'b> Reader<'b> {
                 0 => return Ok(ops),
                 1 => PrettyOp::Literal(self.literal()?),
                 2 => {
-                    let offset = self.u32()?;
-                    let (size, first_bit, bits, style) = (self.u8()?, self.u8()?, self.u8()?, self.u8()?);
-                    if !matches!(size, 1 | 2 | 4 | 8) {
-                        return Err(FormatError::Unknown(size));
-                    }
-                    if u32::from(first_bit) + u32::from(bits) > u32::from(size) * 8 {
-                        return Err(FormatError::Unknown(bits));
-                    }
-                    let style = match style {
+                    let (offset, size, first_bit, bits) = self.field()?;
+                    let style = match self.u8()? {
                         0 => PrettyStyle::Signed,
                         1 => PrettyStyle::Unsigned,
                         2 => PrettyStyle::Hex,
@@ -482,6 +532,15 @@ impl<'b> Reader<'b> {
                     PrettyOp::Repeat { offset, count, stride, body: body.ops(depth + 1)? }
                 }
                 6 => PrettyOp::Unknown,
+                7 => {
+                    let (offset, size, first_bit, bits) = self.field()?;
+                    let signed = match self.u8()? {
+                        0 => true,
+                        1 => false,
+                        other => return Err(FormatError::Unknown(other)),
+                    };
+                    PrettyOp::Enum { offset, size, first_bit, bits, signed, names: self.names()? }
+                }
                 other => return Err(FormatError::Unknown(other)),
             });
         }
@@ -504,6 +563,14 @@ mod tests {
                 ops: vec![
                     PrettyOp::Integer { offset: 0, size: 4, first_bit: 3, bits: 5, style: PrettyStyle::Signed },
                     inner,
+                    PrettyOp::Enum {
+                        offset: 4,
+                        size: 4,
+                        first_bit: 0,
+                        bits: 0,
+                        signed: true,
+                        names: vec![(-1, b"NONE".to_vec()), (i64::MAX, b"ALL".to_vec())],
+                    },
                     PrettyOp::Chars { offset: 8, length: 16 },
                     PrettyOp::Unknown,
                 ],

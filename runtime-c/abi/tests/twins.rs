@@ -179,6 +179,10 @@ fn bytecode() -> Pairs {
         ("SPILE_PRETTY_CHARS", op(PrettyOp::Chars { offset: 0, length: 0 })),
         ("SPILE_PRETTY_STRING_POINTER", op(PrettyOp::StringPointer { offset: 0 })),
         ("SPILE_PRETTY_REPEAT", op(PrettyOp::Repeat { offset: 0, count: 0, stride: 0, body: vec![] })),
+        (
+            "SPILE_PRETTY_ENUM",
+            op(PrettyOp::Enum { offset: 0, size: 1, first_bit: 0, bits: 0, signed: true, names: vec![] }),
+        ),
         ("SPILE_PRETTY_UNKNOWN", op(PrettyOp::Unknown)),
         ("SPILE_STYLE_SIGNED", style(PrettyStyle::Signed)),
         ("SPILE_STYLE_UNSIGNED", style(PrettyStyle::Unsigned)),

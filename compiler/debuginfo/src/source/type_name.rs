@@ -76,8 +76,25 @@ impl dyn Source {
         }
     }
 
+    /// Whether the type is qualified so itself, next to other qualifiers.
+    fn is_qualified(&self, word: &str, mut target: Option<TypeId>, budget: &Budget) -> bool {
+        while let Some(found) = target.and_then(|id| self.read_type(id, Extent::Outline).ok()) {
+            target = match found {
+                Type::Const(_) if word == "const" => return true,
+                Type::Volatile(_) if word == "volatile" => return true,
+                Type::Const(inner) | Type::Volatile(inner) if budget.work(1).is_ok() => inner,
+                _ => return false,
+            };
+        }
+        false
+    }
+
     /// Before the name of what is qualified, or behind the star of a qualified pointer.
     fn qualify(&self, word: &str, target: Option<TypeId>, declarator: String, budget: &Budget) -> String {
+        // `const` of what is const already, as arrays of a const typedef are: it is said once.
+        if self.is_qualified(word, target, budget) {
+            return self.declare(target, declarator, budget);
+        }
         let pointer = target
             .and_then(|target| self.read_type(target, Extent::Outline).ok())
             .is_some_and(|found| matches!(found, Type::Pointer(_)));

@@ -32,6 +32,9 @@ pub(super) fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span)
     Ok(Pretty { size: size as u32, ops: describer.ops })
 }
 
+/// Typedefs of `char` that are numbers.
+const BYTES: [&str; 7] = ["u8", "__u8", "uint8_t", "u_int8_t", "s8", "__s8", "int8_t"];
+
 struct Describer<'d> {
     debug: &'d DebugInfo,
     levels: usize,
@@ -74,6 +77,16 @@ impl Describer<'_> {
                 self.ops.push(PrettyOp::Unknown);
                 Ok(())
             }
+            CType::Base { name, size, encoding } if name == "char" && bits.is_none() && depth > 0 => {
+                // A member `char` may be either; a number where its typedef says so.
+                let signed = matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar);
+                self.integer(offset, size, bits, if signed { PrettyStyle::Signed } else { PrettyStyle::Unsigned });
+                if !self.is_byte(id)? {
+                    self.text(" ");
+                    self.integer(offset, size, bits, PrettyStyle::Char);
+                }
+                Ok(())
+            }
             CType::Base { name, size, encoding } => {
                 let style = match encoding {
                     _ if name == "char" && bits.is_none() => PrettyStyle::Char,
@@ -83,8 +96,15 @@ impl Describer<'_> {
                 self.integer(offset, size, bits, style);
                 Ok(())
             }
-            CType::Enum { size, signed, .. } => {
-                self.integer(offset, size, bits, if signed { PrettyStyle::Signed } else { PrettyStyle::Unsigned });
+            CType::Enum { size, signed, values, .. } => {
+                let style = if signed { PrettyStyle::Signed } else { PrettyStyle::Unsigned };
+                self.integer(offset, size, bits, style);
+                if let Some(PrettyOp::Integer { offset, size, first_bit, bits, .. }) = self.ops.last().cloned() {
+                    self.affordable(self.budget.bytes(values.iter().map(|(name, _)| name.len() + 9).sum()))?;
+                    let names = values.into_iter().map(|(name, number)| (number, name.into_bytes())).collect();
+                    self.ops.pop();
+                    self.ops.push(PrettyOp::Enum { offset, size, first_bit, bits, signed, names });
+                }
                 Ok(())
             }
             CType::Pointer(target) => self.pointer(target, offset),
@@ -93,6 +113,20 @@ impl Describer<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether a `char` goes by the name of a number: `typedef char int8_t`.
+    fn is_byte(&self, mut id: TypeId) -> Result<bool, Error> {
+        for _ in 0..LIMITS.depth {
+            match self.debug.get(id).map_err(|error| debug_error(error, self.span))? {
+                CType::Typedef { name, .. } if BYTES.contains(&name.as_str()) => return Ok(true),
+                CType::Typedef { target: Some(target), .. }
+                | CType::Const(Some(target))
+                | CType::Volatile(Some(target)) => id = target,
+                _ => break,
+            }
+        }
+        Ok(false)
     }
 
     fn integer(&mut self, offset: u64, size: u64, bits: Option<(u64, u8)>, style: PrettyStyle) {
@@ -183,7 +217,8 @@ impl Describer<'_> {
         let failed = |error| debug_error(error, self.span);
         let count = counts.first().copied().flatten().unwrap_or(0);
         let base = self.debug.resolve(element).map_err(failed)?.1;
-        if counts.len() == 1 && matches!(&base, CType::Base { name, .. } if name == "char") {
+        let is_char = matches!(&base, CType::Base { name, .. } if name == "char");
+        if counts.len() == 1 && is_char && !self.is_byte(element)? {
             self.ops.push(PrettyOp::Chars { offset: offset as u32, length: count as u32 });
             return Ok(());
         }
