@@ -29,7 +29,7 @@ pub struct Listing {
 /// The lines of the functions that a point such as `kernel.function("f")` names.
 ///
 /// Each function has a heading, and a line for each from its own to the last one with code: `  452 *  $file:struct file*` can be
-/// probed, by `.statement("f@fs/x.c:452")`.
+/// probed, by `.statement("f@fs/x.c:452")`. Where that probes several addresses, their number is in front of the variables.
 pub fn listing(
     components: &[Component],
     span: Span,
@@ -62,10 +62,11 @@ pub fn listing(
 }
 
 fn of_function(name: &str, file: &str, first: u32, sites: &[Site], text: &Text) -> Vec<String> {
-    let mut probed: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    let mut probed: BTreeMap<u32, (usize, Vec<String>)> = BTreeMap::new();
     for site in sites {
         let Some(line) = line_of(&site.point) else { continue };
-        let readable = probed.entry(line).or_default();
+        let (addresses, readable) = probed.entry(line).or_default();
+        *addresses += 1;
         for variable in readable_at(site) {
             if !readable.contains(&variable) {
                 readable.push(variable);
@@ -77,7 +78,8 @@ fn of_function(name: &str, file: &str, first: u32, sites: &[Site], text: &Text) 
     for line in first..=last {
         let source = text.line(line);
         let mark = if probed.contains_key(&line) { '*' } else { ' ' };
-        let variables = probed.get(&line).map(|variables| variables.join(" ")).unwrap_or_default();
+        let variables =
+            probed.get(&line).map(|(addresses, variables)| noted(*addresses, variables)).unwrap_or_default();
         match source {
             Some(source) => {
                 lines.push(format!("{line:6} {mark} {source}").trim_end().to_string());
@@ -89,6 +91,12 @@ fn of_function(name: &str, file: &str, first: u32, sites: &[Site], text: &Text) 
         }
     }
     lines
+}
+
+/// What stands beside a line that can be probed.
+fn noted(addresses: usize, variables: &[String]) -> String {
+    let several = (addresses > 1).then(|| format!("({addresses} addresses)"));
+    several.into_iter().chain(variables.iter().cloned()).collect::<Vec<_>>().join(" ")
 }
 
 fn readable_at(site: &Site) -> Vec<String> {
@@ -161,6 +169,8 @@ mod tests {
         assert_eq!(first(&sources(&[&here.join("other")], &[here]), "fs/x.c").as_deref(), Some("other"));
         assert_eq!(first(&sources(&[], &[here]), "/build/linux-6.1/fs/x.c"), None);
         assert_eq!(line_of("kernel.statement(\"f@fs/x.c:12\")"), Some(12));
+        assert_eq!(noted(1, &["$a:int".into(), "$b:int".into()]), "$a:int $b:int");
+        assert_eq!(noted(3, &["$a:int".into()]), "(3 addresses) $a:int");
         let lines = of_function("f", "fs/x.c", 1, &[], &text);
         assert_eq!(lines, ["f@fs/x.c:1", "     1   int f(void)"]);
     }

@@ -5,7 +5,7 @@
 //! What follows the file says which: `:452` a line, `+3` a line counted from the function's, `:*` every line, `:450-460` and
 //! `:450,455` some. Without a line it is the function's first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::code;
@@ -75,7 +75,7 @@ fn resolve_in(
         let function = debug.function(id).map_err(|error| debug_failed(&error))?;
         let statements = beginnings.own(&function, debug.statements(id).map_err(|error| debug_failed(&error))?);
         let wanted = wanted_lines(lines, &function, &statements, point.has("nearest"), &mut near);
-        for (line, address) in first_addresses(object, &function, &statements, &wanted) {
+        for (line, address) in beginnings_of(object, &statements, &wanted) {
             match place_in(object, target, address) {
                 Ok(place) => sites.push(site(object, id, &function, line, address, code::kprobe(place))),
                 Err(why) => {
@@ -101,34 +101,37 @@ fn resolve_in(
     Ok(sites)
 }
 
-/// Where each line begins, in each body and inlined copy of the function: the lowest address that can be probed.
-fn first_addresses(
-    object: &Object,
-    function: &Function,
-    statements: &[Statement],
-    wanted: &[u32],
-) -> Vec<(u32, Address)> {
-    let mut first: BTreeMap<(u32, usize), (bool, Address)> = BTreeMap::new();
-    for statement in statements.iter().filter(|statement| wanted.contains(&statement.line)) {
-        let copy = copy_of(function, statement.address);
-        let rank = (object.reserved(statement.address).is_some(), statement.address);
-        let at = first.entry((statement.line, copy)).or_insert(rank);
-        *at = (*at).min(rank);
+/// Where each line begins, in each body and inlined copy of the function: all places where an execution of it begins, but for
+/// those that cannot be probed where another one can.
+fn beginnings_of(object: &Object, statements: &[Statement], wanted: &[u32]) -> Vec<(u32, Address)> {
+    let mut places: BTreeMap<(u32, u32), Vec<Address>> = BTreeMap::new();
+    let mut before: Option<&Statement> = None;
+    let mut following: BTreeSet<Address> = BTreeSet::new();
+    for statement in statements {
+        if before.is_some_and(|before| (before.line, before.copy) == (statement.line, statement.copy)) {
+            following.insert(statement.address);
+        }
+        before = Some(statement);
+        if wanted.contains(&statement.line) {
+            places.entry((statement.line, statement.copy)).or_default().push(statement.address);
+        }
     }
-    first.into_iter().map(|((line, _), (_, address))| (line, address)).collect()
-}
-
-/// The number of the body or inlined copy that an address is in, judged by where they begin.
-fn copy_of(function: &Function, address: Address) -> usize {
-    let bodies = function.bodies.iter().enumerate();
-    let inside = |entry: Address, size: u64| {
-        entry.section == address.section && (entry.offset..entry.offset.saturating_add(size)).contains(&address.offset)
-    };
-    if let Some((index, _)) = bodies.clone().find(|(_, body)| inside(body.entry, body.size)) {
-        return index;
+    let mut all: BTreeSet<(u32, Address)> = BTreeSet::new();
+    for ((line, _), mut addresses) in places {
+        addresses.dedup();
+        if addresses.iter().any(|address| object.reserved(*address).is_none()) {
+            addresses.retain(|address| object.reserved(*address).is_none());
+        }
+        if addresses.len() > 1 {
+            // Without the code, what the line table has in a row counts as one.
+            addresses = object.first_reached(&addresses).unwrap_or_else(|| {
+                let first = addresses.first().copied();
+                addresses.iter().filter(|at| !following.contains(at) || Some(**at) == first).copied().collect()
+            });
+        }
+        all.extend(addresses.into_iter().map(|address| (line, address)));
     }
-    let before = function.inlined.iter().filter(|instance| instance.address <= address).count();
-    function.bodies.len() + before
+    all.into_iter().collect()
 }
 
 fn site(

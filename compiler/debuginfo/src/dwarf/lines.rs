@@ -62,15 +62,15 @@ pub(super) fn read_rows(unit: &Unit) -> Vec<Row> {
 impl Dwarf {
     pub(super) fn read_statements(&self, id: FunctionId) -> Result<Vec<Statement>, Damage> {
         let mut statements = Vec::new();
-        for die in self.copies(id)?.into_iter().chain(self.instances_of(id)?) {
-            statements.extend(self.statements_of(die)?);
+        for (copy, die) in (0..).zip(self.copies(id)?.into_iter().chain(self.instances_of(id)?)) {
+            statements.extend(self.statements_of(die)?.into_iter().map(|statement| Statement { copy, ..statement }));
         }
         statements.sort_by_key(|statement| statement.address);
         statements.dedup();
         Ok(statements)
     }
 
-    /// The same of one body or inlined copy, in the order of its parts.
+    /// The same of one body or inlined copy, in the order of its parts; it is not numbered.
     pub(super) fn statements_of(&self, die: Die) -> Result<Vec<Statement>, Damage> {
         let (unit, entry) = self.store.entry(die)?;
         let mut found: Vec<&Row> = Vec::new();
@@ -90,7 +90,7 @@ impl Dwarf {
             let Some(address) = self.elf.address(row.range.start) else { continue };
             let file =
                 files.entry(row.file).or_insert_with(|| self.store.file_name(unit, row.file).unwrap_or_default());
-            statements.push(Statement { address, file: file.clone(), line: row.line });
+            statements.push(Statement { address, file: file.clone(), line: row.line, copy: 0 });
         }
         Ok(statements)
     }

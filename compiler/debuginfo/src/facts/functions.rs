@@ -112,6 +112,8 @@ pub struct Statement {
     pub file: String,
     /// From 1 on.
     pub line: u32,
+    /// Which body or inlined copy of the function has it: bodies are counted first, from 0 on.
+    pub copy: u32,
 }
 
 /// Bytes of a direct call (Intel SDM, CALL rel32: E8 and four bytes), the one way in which compilers call a function that

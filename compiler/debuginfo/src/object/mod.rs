@@ -8,11 +8,13 @@
 mod boot_image;
 mod elf;
 pub(crate) mod file;
+mod flow;
 mod patched;
 mod reserved;
 pub(crate) mod skeleton;
 
 pub use elf::{Address, Anchor, Elf, Section, SectionId, Symbol};
 pub(crate) use elf::{Contents, is_raw_btf};
+pub(crate) use flow::{Edges, Flow};
 pub use patched::{FunctionCode, Patched};
 pub use reserved::{Reason, Reserved};

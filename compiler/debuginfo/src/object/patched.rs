@@ -214,7 +214,7 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// What a relocation names, its own place left out.
-    fn target(&self, relocation: &object::Relocation) -> Option<u64> {
+    pub(super) fn target(&self, relocation: &object::Relocation) -> Option<u64> {
         let RelocationTarget::Symbol(index) = relocation.target() else { return None };
         let symbol = self.file.symbol_by_index(index).ok()?;
         let section = self.elf.section(SectionId(symbol.section_index()?.0 as u32))?;
@@ -234,7 +234,8 @@ impl<'e> Reader<'e, '_> {
         self.elf.bytes().get(first..first.checked_add(usize::try_from(length).ok()?)?)
     }
 
-    fn place(&self, contents: &Contents<'_>, offset: u64, is_absolute: bool) -> Option<u64> {
+    /// What the field at the offset stands for.
+    pub(super) fn place(&self, contents: &Contents<'_>, offset: u64, is_absolute: bool) -> Option<u64> {
         if let Some(relocations) = &contents.relocations {
             return relocations.get(&offset).copied();
         }

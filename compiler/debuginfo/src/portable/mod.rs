@@ -387,6 +387,7 @@ impl Portable {
                 address,
                 file: function.file.clone(),
                 line: line.min(u64::from(u32::MAX)) as u32,
+                copy: 0,
             });
         }
         statements

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::object::{Edges, Flow};
 use crate::{self as debuginfo, Address, Anchor, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved};
 use spile_base::cache::Cache;
 
@@ -25,6 +26,8 @@ pub struct Object {
     code: OnceCell<Option<(Arc<Elf>, Patched)>>,
     /// Where no probe may be placed, by the addresses of the file with debug information; None: no file has the code.
     reserved: OnceCell<Option<Reserved>>,
+    /// The file that has the code, and jumps that its instructions do not show; None: no file has it.
+    edges: OnceCell<Option<(Arc<Elf>, Edges)>>,
 }
 
 impl Object {
@@ -46,6 +49,7 @@ impl Object {
             base,
             code: OnceCell::new(),
             reserved: OnceCell::new(),
+            edges: OnceCell::new(),
         }
     }
 
@@ -145,6 +149,21 @@ impl Object {
             Some(Reserved::of(&elf)?.moved(&elf, &self.elf))
         };
         self.reserved.get_or_init(read).as_ref()
+    }
+
+    /// Of places where the code of one line begins, those where an execution of it begins: a place that is reached only by way
+    /// of another one is left out, unless it is in a loop that the other is not in. None if no file here has the code, or it
+    /// cannot be read.
+    pub fn first_reached(&self, places: &[Address]) -> Option<Vec<Address>> {
+        let read = || {
+            let elf = self.open_code(*places.first()?)?;
+            let edges = Edges::of(&elf)?;
+            Some((elf, edges))
+        };
+        let (elf, edges) = self.edges.get_or_init(read).as_ref()?;
+        let flat = places.iter().map(|place| elf.flat(self.same_in(elf, *place)?)).collect::<Option<Vec<u64>>>()?;
+        let first = Flow::of(elf, edges, &flat)?.first_reached(&flat);
+        Some(places.iter().zip(&flat).filter(|(_, at)| first.contains(at)).map(|(place, _)| *place).collect())
     }
 
     /// The address in the file that has the code.

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Control flow of functions, from their machine code: by which of several places an execution of a source line begins.
+//!
+//! A line table has a line again wherever the compiler went back to it: for the rest of an expression behind a call, in a loop,
+//! in a copy of the line on a path of its own. Only the flow tells these apart.
+//!
+//! Besides what instructions show, jump labels jump to the targets in `__jump_table` (include/linux/jump_label.h), and faults
+//! continue at those in `__ex_table` (arch/x86/include/asm/extable.h: three distances from themselves, the last is a type).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind};
+use object::{Object as _, ObjectSection};
+
+use super::elf::{Elf, Symbol};
+use super::patched::Reader;
+
+/// Bytes of code that are looked at for one line.
+const MAX_BYTES: u64 = 1 << 20;
+/// Bytes of a piece of code that no symbol has, such as a test in `.altinstr_aux`.
+const MAX_PIECE: u64 = 64;
+/// Entries of `__jump_table` and `__ex_table` in bytes.
+const TABLES: [(&str, u64); 2] = [("__jump_table", 16), ("__ex_table", 12)];
+/// Of an entry, where the distance to the target is.
+const TARGET: u64 = 4;
+
+/// Jumps that instructions do not show, from and to, sorted; and of a module the targets of relocated ones, by their fields.
+pub(crate) struct Edges {
+    hidden: Vec<(u64, u64)>,
+    relocated: HashMap<u64, Option<u64>>,
+}
+
+impl Edges {
+    /// Of the object; None where the file cannot be read.
+    pub(crate) fn of(elf: &Elf) -> Option<Edges> {
+        let file = elf.parse().ok()?;
+        let reader = Reader { elf, file: &file };
+        let mut hidden = Vec::new();
+        for (name, stride) in TABLES {
+            let Some(contents) = reader.contents(name) else { continue };
+            let entries = (0..contents.length() / stride).map(|number| number * stride);
+            hidden.extend(entries.filter_map(|at| {
+                Some((reader.place(&contents, at, false)?, reader.place(&contents, at + TARGET, false)?))
+            }));
+        }
+        hidden.sort_unstable();
+        let mut relocated = HashMap::new();
+        for section in elf.sections().iter().filter(|section| section.executable && elf.is_relocatable()) {
+            let (start, _) = section.range();
+            let found = file.section_by_index(object::SectionIndex(section.id.0 as usize)).ok()?;
+            for (offset, relocation) in found.relocations() {
+                // A jump counts from behind its field of four bytes.
+                let target = reader.target(&relocation).map(|target| target.wrapping_add(4));
+                relocated.insert(start + offset, target);
+            }
+        }
+        Some(Edges { hidden, relocated })
+    }
+}
+
+/// Instructions of the functions that some places are in, with their cold parts, and what may run before each.
+pub(crate) struct Flow {
+    /// Sorted.
+    at: Vec<u64>,
+    /// Of each, those that may run right before it.
+    before: Vec<Vec<u32>>,
+    /// Reached from elsewhere: by a call, or in a way that is not known.
+    entered: Vec<bool>,
+}
+
+/// What an instruction does.
+struct Step {
+    next: Option<u64>,
+    target: Option<u64>,
+    /// It may stand where nothing runs, before a loop or behind a jump.
+    fills: bool,
+}
+
+impl Flow {
+    /// Of the functions that the places (in the object's one address space) are in; None where one is in no function, the file lacks
+    /// its code, or the code is too large.
+    pub(crate) fn of(elf: &Elf, edges: &Edges, places: &[u64]) -> Option<Flow> {
+        let file = elf.parse().ok()?;
+        let mut code = Code {
+            elf,
+            edges,
+            reader: Reader { elf, file: &file },
+            steps: BTreeMap::new(),
+            done: BTreeSet::new(),
+            bytes: 0,
+        };
+        let mut open = Vec::new();
+        for place in places {
+            let symbol = function_at(elf, *place)?;
+            open.push((symbol.at, symbol.size));
+            // What jumps into a cold part.
+            if let Some((whole, _)) = symbol.name.split_once(".cold") {
+                open.extend(elf.symbols_named(whole).ok()?.filter(|of| of.function).map(|of| (of.at, of.size)));
+            }
+        }
+        while let Some((start, size)) = open.pop() {
+            open.extend(code.read(start, size)?);
+        }
+        Some(code.finish())
+    }
+
+    /// Of places of one line, those where an execution of it begins. One of the others is reached only by way of one of these, and
+    /// never again without it.
+    pub(crate) fn first_reached(&self, places: &[u64]) -> Vec<u64> {
+        let mut kept: BTreeSet<u64> = places.iter().copied().collect();
+        for place in places.iter().rev() {
+            if kept.len() > 1 && self.is_after_others(*place, &kept) {
+                kept.remove(place);
+            }
+        }
+        kept.into_iter().collect()
+    }
+
+    /// Whether every path to the place comes from another of those kept, and passes it again before it returns to the place.
+    fn is_after_others(&self, place: u64, kept: &BTreeSet<u64>) -> bool {
+        let Ok(from) = self.at.binary_search(&place) else { return false };
+        let mut seen = vec![false; self.at.len()];
+        let mut open = vec![from];
+        while let Some(index) = open.pop() {
+            if self.entered[index] {
+                return false;
+            }
+            for before in self.before[index].iter().map(|before| *before as usize) {
+                if before == from {
+                    return false;
+                }
+                if !seen[before] && !kept.contains(&self.at[before]) {
+                    seen[before] = true;
+                    open.push(before);
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Code that is being read.
+struct Code<'e, 'f> {
+    elf: &'e Elf,
+    edges: &'e Edges,
+    reader: Reader<'e, 'f>,
+    steps: BTreeMap<u64, Step>,
+    done: BTreeSet<u64>,
+    bytes: u64,
+}
+
+impl Code<'_, '_> {
+    /// Reads a function; gives start and size of others that belong to it: its cold parts, and code without a symbol.
+    fn read(&mut self, start: u64, size: u64) -> Option<Vec<(u64, u64)>> {
+        if !self.done.insert(start) {
+            return Some(Vec::new());
+        }
+        self.bytes += size;
+        let bytes = self.reader.bytes(start, size).filter(|_| self.bytes <= MAX_BYTES)?;
+        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        let mut targets = Vec::new();
+        let is_piece = function_at(self.elf, start).is_none();
+        while decoder.can_decode() {
+            let instruction = decoder.decode();
+            let (at, next) = (instruction.ip(), instruction.next_ip());
+            let flow = if instruction.is_invalid() { FlowControl::Next } else { instruction.flow_control() };
+            let branches = matches!(flow, FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch)
+                && instruction.op0_kind() == OpKind::NearBranch64;
+            let target = branches.then(|| self.target(next, instruction.near_branch_target())).flatten();
+            // Behind `ud2` a WARN() goes on, and nobody runs the `int3` behind a jump.
+            let goes_on = !matches!(
+                flow,
+                FlowControl::UnconditionalBranch
+                    | FlowControl::IndirectBranch
+                    | FlowControl::Return
+                    | FlowControl::Interrupt
+            );
+            targets.extend(target);
+            let fills = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
+            self.steps.insert(at, Step { next: goes_on.then_some(next), target, fills });
+            if is_piece && !goes_on {
+                break;
+            }
+        }
+        let first = self.edges.hidden.partition_point(|(from, _)| *from < start);
+        let hidden = self.edges.hidden.iter().skip(first).take_while(|(from, _)| *from < start + size);
+        targets.extend(hidden.map(|(_, target)| *target));
+        Some(targets.into_iter().filter_map(|target| self.belongs(target)).collect())
+    }
+
+    /// Where a jump goes whose instruction ends at `next`; None: out of the object.
+    fn target(&self, next: u64, written: u64) -> Option<u64> {
+        match self.edges.relocated.get(&next.wrapping_sub(4)) {
+            Some(relocated) => *relocated,
+            None => Some(written),
+        }
+    }
+
+    /// The code at a jump's target, unless it is a function of its own.
+    fn belongs(&self, target: u64) -> Option<(u64, u64)> {
+        if let Some(symbol) = function_at(self.elf, target) {
+            let is_own = symbol.at == target && !symbol.name.contains(".cold");
+            return (!is_own).then_some((symbol.at, symbol.size));
+        }
+        let (start, size) = self.elf.section_at(target).filter(|section| section.executable)?.range();
+        Some((target, MAX_PIECE.min(start + size - target)))
+    }
+
+    fn finish(self) -> Flow {
+        let at: Vec<u64> = self.steps.keys().copied().collect();
+        let mut before = vec![Vec::new(); at.len()];
+        let mut edge = |from: u32, to: u64| {
+            if let Ok(to) = at.binary_search(&to) {
+                before[to].push(from);
+            }
+        };
+        for (from, step) in (0..).zip(self.steps.values()) {
+            step.next.into_iter().chain(step.target).for_each(|to| edge(from, to));
+        }
+        for (from, to) in &self.edges.hidden {
+            if let Ok(from) = at.binary_search(from) {
+                edge(from as u32, *to);
+            }
+        }
+        let is_called = |at: u64| function_at(self.elf, at).is_some_and(|f| f.at == at && !f.name.contains(".cold"));
+        let unknown = |before: &Vec<u32>, step: &Step| before.is_empty() && !step.fills;
+        let places = at.iter().zip(&before).zip(self.steps.values());
+        let entered = places.map(|((at, before), step)| unknown(before, step) || is_called(*at)).collect();
+        Flow { at, before, entered }
+    }
+}
+
+/// The symbol of the function that has the address.
+fn function_at(elf: &Elf, at: u64) -> Option<Symbol<'_>> {
+    let mut near = elf.symbols_before(at).ok()?.take(64);
+    near.find(|symbol| symbol.function && symbol.size > 0 && at - symbol.at < symbol.size)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    const TEXT: &str = r#"
+        .text
+        .globl f
+        .type f, @function
+f:      nop
+a:      cmp $1, %edi
+        je d
+b:      add %edi, %eax
+c:      dec %edi
+        jnz c
+switch: .byte 0x0f, 0x1f, 0x44, 0, 0
+e:      mov %eax, %ecx
+g:      ret
+        int3
+        nopl 0(%rax)
+d:      xor %eax, %eax
+        call external
+        jne f.cold
+h:      mov %eax, %ecx
+        jmp external
+        .size f, . - f
+        .section .text.unlikely, "ax"
+        .type f.cold, @function
+f.cold: ud2
+i:      xor %eax, %eax
+        jmp h
+        .size f.cold, . - f.cold
+        .section __jump_table, "aw"
+        .long switch - ., g - .
+        .quad 0
+        "#;
+
+    fn assembled() -> (tempfile::TempDir, Elf) {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("f.s"), TEXT).unwrap();
+        let built = Command::new("as").current_dir(directory.path()).args(["f.s", "-o", "f.o"]).status().unwrap();
+        assert!(built.success());
+        let elf = Elf::open(&directory.path().join("f.o")).unwrap();
+        (directory, elf)
+    }
+
+    #[test]
+    fn places_by_which_a_line_is_reached() {
+        let (_directory, elf) = assembled();
+        let edges = Edges::of(&elf).expect("tables");
+        let at = |name: &str| elf.symbols_named(name).unwrap().next().expect(name).at;
+        let first = |names: &[&str]| -> Vec<String> {
+            let mut places: Vec<u64> = names.iter().map(|name| at(name)).collect();
+            places.sort_unstable();
+            let kept = Flow::of(&elf, &edges, &places).expect("code").first_reached(&places);
+            names.iter().filter(|name| kept.contains(&at(name))).map(|name| name.to_string()).collect()
+        };
+        assert_eq!(first(&["a", "b"]), ["a"], "one behind the other");
+        assert_eq!(first(&["a", "d"]), ["a"], "a branch of it");
+        assert_eq!(first(&["b", "d"]), ["b", "d"], "two branches");
+        assert_eq!(first(&["a", "b", "d"]), ["a"]);
+        assert_eq!(first(&["b", "c"]), ["b", "c"], "a loop that the other is not in");
+        assert_eq!(first(&["e", "g"]), ["e", "g"], "a jump label goes past the other");
+        assert_eq!(first(&["a", "g"]), ["a"]);
+        assert_eq!(first(&["d", "i"]), ["d"], "a cold part");
+        assert_eq!(first(&["i", "h"]), ["i", "h"], "a way past the cold part");
+        assert_eq!(first(&["a", "h", "i"]), ["a"]);
+    }
+}
