@@ -1,7 +1,9 @@
 # Shows: a script compiled against one build of a module does not touch another: refused when that is loaded already, not
-# armed when it comes later; both are said.
+# armed when it comes later; both are said, and `status` says why it is not armed.
 # script: lu_5642 -g examples/lu_5642/lu_5642.stp
 # stdout: ^refused$
+# stdout: ^  module lustre is not loaded$
+# stdout: ^  module lustre is another build: the script was compiled for build-id [0-9a-f]{40} \(.*\), loaded is [0-9a-f]{40}$
 # stdout: ^not armed$
 
 insmod /root/variant/lustre.ko
@@ -12,10 +14,12 @@ echo refused
 rmmod lustre
 
 start lu_5642 'LU-5642 stap started'
+spilerun status lu_5642 | grep 'module lustre'
 insmod /root/variant/lustre.ko
 mount -t lustre none /mnt
 fail_with 5
 expect 'Input/output error' as_user getfattr -n user.job /mnt/file
+spilerun status lu_5642 | grep 'module lustre'
 stop INT
 grep -i 'build-id' lu_5642.err
 echo not armed

@@ -6,6 +6,7 @@ pub mod account;
 pub mod budget;
 pub mod exporter;
 pub mod status;
+mod targets;
 
 use spile_abi::device::Counters;
 use spile_abi::meta::Probe;

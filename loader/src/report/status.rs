@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::module::device::Device;
 use crate::module::gate;
 use crate::report::account::{self, quoted};
+use crate::report::targets;
 use spile_abi::escape;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -41,13 +42,16 @@ pub struct Known<'k> {
     pub gate: GateState,
     /// Counters of each probe, in the order of the description.
     pub counters: &'k [Counters],
+    /// Why probes of modules are not armed, a sentence for each module.
+    pub absent: Vec<String>,
 }
 
 /// What the module reports now.
 pub fn ask(name: &str, meta: &Meta, device: &Device, form: Form) -> Result<String, Error> {
     let info = device.info()?;
     let counters = (0..info.probes).map(|probe| device.counters(probe)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Known { name, meta, info, gate: device.gate()?, counters: &counters }.text(form))
+    let absent = targets::absent(&meta.targets, Path::new("/sys/module"));
+    Ok(Known { name, meta, info, gate: device.gate()?, counters: &counters, absent }.text(form))
 }
 
 /// Prometheus text into a file that is whole whenever it is read: a new one takes its place.
@@ -138,6 +142,11 @@ impl Known<'_> {
             sites.filter(|(probe, _)| is_armable(&probe.point)).map(|(_, counters)| counters).collect();
         let armed = armable.iter().filter(|counters| counters.armed > 0).count();
         let _ = writeln!(text, "{armed} of {} probes armed", armable.len());
+        if armed < armable.len() {
+            self.absent.iter().for_each(|why| {
+                let _ = writeln!(text, "  {}", escape::line(why));
+            });
+        }
         text.push_str(&account::table(&self.meta.probes, self.counters));
         text
     }
@@ -146,7 +155,7 @@ impl Known<'_> {
         let verdicts: Vec<String> =
             gate::verdicts(&self.gate).map(|(name, count)| format!("\"{name}\":{count}")).collect();
         format!(
-            "{{\"name\":{},\"script\":{},\"kernel\":{},\"state\":\"{}\",\"guru\":{},\"mode\":\"{}\",\"expires_ns\":{},\"errors\":{},\"skipped\":{},\"memory_bytes\":{},\"rewrites\":{{{}}},\"probes\":{}}}\n",
+            "{{\"name\":{},\"script\":{},\"kernel\":{},\"state\":\"{}\",\"guru\":{},\"mode\":\"{}\",\"expires_ns\":{},\"errors\":{},\"skipped\":{},\"memory_bytes\":{},\"rewrites\":{{{}}},\"not_armed\":[{}],\"probes\":{}}}\n",
             quoted(self.name),
             quoted(&self.meta.title),
             quoted(&self.meta.kernel_release),
@@ -158,6 +167,7 @@ impl Known<'_> {
             self.info.skipped,
             self.info.memory_bytes,
             verdicts.join(","),
+            self.absent.iter().map(|why| quoted(why)).collect::<Vec<_>>().join(","),
             account::json_list(&self.meta.probes, self.counters)
         )
     }
@@ -244,7 +254,7 @@ mod tests {
         let counters = [Counters { armed: 1, hits: 5, handled: 5, mechanism: 5, ..Counters::default() }];
         let gate = GateState { counts: [3, 2, 0, 0, 0], ..GateState::default() };
         let info = Info { state: State::Running as u32, memory_bytes: 4096, ..Info::default() };
-        let known = Known { name: "a", meta: &meta, info, gate, counters: &counters };
+        let known = Known { name: "a", meta: &meta, info, gate, counters: &counters, absent: Vec::new() };
         [Form::Table, Form::Json, Form::Prometheus].map(|form| known.text(form))
     }
 
