@@ -28,6 +28,7 @@
 mkdir -p bin
 printf '#!/bin/sh\n' >bin/systemctl
 chmod +x bin/systemctl
+mkdir -p /run/systemd/system
 export PATH=$PWD/bin:$PATH
 # status COMMAND...: sets $status; what it says goes to said.
 status() { status=0; "$@" >said 2>&1 || status=$?; }

@@ -15,6 +15,7 @@
 mkdir -p bin store/$(uname -r)
 printf '#!/bin/sh\n' >bin/systemctl
 chmod +x bin/systemctl
+mkdir -p /run/systemd/system
 export PATH=$PWD/bin:$PATH
 place=/lib/modules/$(uname -r)/spile/ticks.ko
 spilerun service install ticks ticks.ko >/dev/null 2>&1

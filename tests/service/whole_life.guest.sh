@@ -15,6 +15,7 @@
 mkdir -p bin
 printf '#!/bin/sh\necho "$*" >>/tmp/systemctl\n' >bin/systemctl
 chmod +x bin/systemctl
+mkdir -p /run/systemd/system
 export PATH=$PWD/bin:$PATH
 
 spilerun service install ticks ticks.ko >/dev/null

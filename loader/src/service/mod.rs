@@ -250,6 +250,11 @@ impl Service {
             self.write_new(&self.order_path(name), text.as_bytes())?;
         }
         self.reload()?;
+        if self.has_no_manager() {
+            say(&format!(
+                "systemd does not run here, so nothing starts {name}: have what starts services here run `spilerun service run {name}`; where systemd runs: systemctl daemon-reload, then spilerun service enable {name}"
+            ));
+        }
         let kernels = if self.is_image() { self.releases() } else { vec![running_release()] };
         kernels.iter().for_each(|release| {
             self.check_name(name, release);
@@ -290,8 +295,13 @@ impl Service {
         self.root != Path::new("/")
     }
 
+    /// A container, an initramfs, another init system: there is nobody to start units. sd_booted(3) asks the same.
+    fn has_no_manager(&self) -> bool {
+        !self.is_image() && !Path::new("/run/systemd/system").is_dir()
+    }
+
     fn reload(&self) -> Result<Step, Error> {
-        match self.is_image() {
+        match self.is_image() || self.has_no_manager() {
             false => system("systemctl", &["daemon-reload"]),
             true => Ok(Step::Done(Exit::Success)),
         }
@@ -307,12 +317,20 @@ impl Service {
 
     fn enable(&self, name: &str) -> Result<Step, Error> {
         self.conf(name)?;
+        if self.has_no_manager() {
+            let why =
+                format!("systemd does not run here: have what starts services here run `spilerun service run {name}`");
+            return Err(Error::Setting { given: format!("service enable {name}"), why });
+        }
         self.systemctl("enable", name)
     }
 
     fn disable(&self, name: &str) -> Result<Step, Error> {
         self.has_configuration(name)?;
-        let step = self.systemctl("disable", name)?;
+        let step = match self.has_no_manager() {
+            true => Step::Done(Exit::Success),
+            false => self.systemctl("disable", name)?,
+        };
         if self.is_image() {
             return Ok(step);
         }
@@ -332,7 +350,9 @@ impl Service {
             say(&self.line(name));
             return Ok(Step::Done(Exit::Success));
         }
-        let _ = system("systemctl", &["--no-pager", "--lines=3", "status", &unit(name)]);
+        if !self.has_no_manager() {
+            let _ = system("systemctl", &["--no-pager", "--lines=3", "status", &unit(name)]);
+        }
         say(&self.line(name));
         let holder = load::holder(name);
         if let load::Holder::Other(owner) = &holder {
@@ -370,6 +390,11 @@ impl Service {
             .and_then(|()| order.parent().map_or(Ok(()), |parent| self.tree().remove_dir(parent)));
         let path = self.conf_path(name);
         self.tree().remove_file(&path).map_err(|error| Error::OpenOutput { path, error })?;
+        if self.has_no_manager() {
+            say(&format!(
+                "systemd does not run here: take `spilerun service run {name}` out of what starts services here"
+            ));
+        }
         Ok(Step::Done(Exit::Success))
     }
 
