@@ -1,4 +1,5 @@
-# Shows: --check tells what became of each probe point and variable between two kernels, made here of a few functions.
+# Shows: --check tells what became of each probe point and variable between two kernels, made here of a few functions; of structs that
+# are read whole their members.
 # stdout: ^t\.stp:1:7 probe same$
 # stdout: ^t\.stp:1:45 variable same$
 # stdout: ^t\.stp:2:7 probe moved -> b\.c:1$
@@ -9,7 +10,11 @@
 # stdout: ^t\.stp:7:[0-9]+ variable renamed -> __size$
 # stdout: ^t\.stp:8:[0-9]+ variable renamed -> \$amount$
 # stdout: ^t\.stp:9:7 probe moved -> a\.c:13$
+# stdout: ^t\.stp:11:[0-9]+ variable changed$
+# stdout: ^t\.stp:12:[0-9]+ variable same$
 # stdout: ^status 1$
+# stdout: size 16 -> 24: \+flags$
+# stdout: inner: size 8 -> 16
 # stdout: 2 same, 1 gone: all is well$
 # stdout: ^well 0$
 # stdout: ^fewer 2$
@@ -70,6 +75,16 @@ int register_kprobe(int n)
 }
 EOF
 echo 'extern volatile int sink; __attribute__((noinline)) void moved(int n) { sink = n; }' >two/b.c
+for which in one two; do
+  [ $which = one ] && more= inner=int || more='int flags;' inner=long
+  cat >$which/c.c <<EOF
+struct whole { int first; long second; $more };
+struct inner { $inner first, second; };
+struct outer { struct inner inner; };
+extern volatile int sink;
+void reads(struct whole *w, struct outer *o) { sink = w->first + o->inner.first; }
+EOF
+done
 kernel one
 kernel two
 
@@ -84,6 +99,8 @@ probe kernel.function("named") { println($box->size) }
 probe kernel.function("named") { println($n) }
 probe kernel.statement("lines@a.c:12") { }
 probe kernel.function("leaving") ? { }
+probe kernel.function("reads") { println($w$) }
+probe kernel.function("reads") { println($w->first) }
 EOF
 status=0
 "$SPILE" --check=json t.stp --kernel "$PWD/one.root" --kernel "$PWD/two.root" >answer.json || status=$?
@@ -94,6 +111,8 @@ tr '{' '\n' <answer.json | sed -n '
   t
   s/.*"verdict":"\([a-z_]*\)".*/=\1/p' | paste -d ' ' - - | sed 's/ =/ /'
 echo "status $status"
+
+"$SPILE" --check -e 'probe kernel.function("reads") { println($w$$, $o$$) }' --kernel "$PWD/one.root" --kernel "$PWD/two.root" || true
 
 cat >same.stp <<'EOF'
 probe kernel.function("kept") { println($n) }

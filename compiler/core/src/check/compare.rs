@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::types::{Typed, alike};
+use super::types::{Typed, alike, other_layout};
 use super::{Item, Kind, Outcome, Report, Verdict, rename};
 use crate::elaborate::survey::{Point, Survey, Surveyed, Target};
 use crate::probe::CodePlace;
@@ -412,6 +412,10 @@ fn compare_targets(old: &[Use], new: &[Use]) -> Outcome {
     let (from, to) = (before.name(), after.name());
     if !alike(before, after) {
         return Outcome::new(Verdict::TypeChanged, format!("{from} -> {to}")).to(to);
+    }
+    let whole = one.0.dollars > 0 || other.0.dollars > 0;
+    if let Some(difference) = whole.then(|| other_layout(before, after, one.0.dollars > 1)).flatten() {
+        return Outcome::new(Verdict::Changed, difference);
     }
     let lost = new.iter().filter(|(target, _)| target.found.is_err()).count();
     let had = old.iter().filter(|(target, _)| target.found.is_err()).count();

@@ -28,6 +28,8 @@ pub enum Verdict {
     Inlined,
     /// There, under another name.
     Renamed,
+    /// There and read whole, with other members.
+    Changed,
     /// There, with another type.
     TypeChanged,
     /// Not there.
@@ -45,6 +47,7 @@ impl Verdict {
             Verdict::Moved => "moved",
             Verdict::Inlined => "inlined",
             Verdict::Renamed => "renamed",
+            Verdict::Changed => "changed",
             Verdict::TypeChanged => "type changed",
             Verdict::Gone => "gone",
             Verdict::Unknown => "not known",

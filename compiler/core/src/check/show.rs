@@ -44,6 +44,7 @@ fn counts(report: &Report, index: usize) -> String {
         Verdict::Moved,
         Verdict::Inlined,
         Verdict::Renamed,
+        Verdict::Changed,
         Verdict::TypeChanged,
         Verdict::Gone,
         Verdict::Unknown,

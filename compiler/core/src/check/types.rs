@@ -2,7 +2,7 @@
 
 //! Whether a value is read alike on two kernels: by what is there, not by how its type is spelled.
 
-use spile_debuginfo::{BaseEncoding, DebugInfo, Type, TypeId};
+use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type, TypeId};
 
 /// Pointers to pointers: no script goes deeper.
 const MAX_DEPTH: usize = 8;
@@ -56,6 +56,73 @@ fn alike_at(first: Typed, second: Typed, depth: usize) -> Option<bool> {
             _ => false,
         },
     })
+}
+
+/// What differs in the members of a struct that is read whole, or that a pointer leads to; `deep`: and in those of structs in it.
+pub(super) fn other_layout(first: Typed, second: Typed, deep: bool) -> Option<String> {
+    layout_at(pointed(first)?, pointed(second)?, deep, 0)
+}
+
+/// What a pointer leads to; anything else itself.
+fn pointed(typed: Typed) -> Option<Typed> {
+    match typed.debug.resolve(typed.id).ok()? {
+        (_, Type::Pointer(target)) => Some(Typed { id: target?, ..typed }),
+        (id, _) => Some(Typed { id, ..typed }),
+    }
+}
+
+fn layout_at(first: Typed, second: Typed, deep: bool, depth: usize) -> Option<String> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    let (_, one) = first.debug.resolve(first.id).ok()?;
+    let (_, other) = second.debug.resolve(second.id).ok()?;
+    match (one, other) {
+        (Type::Struct { size: m, members: a, .. }, Type::Struct { size: n, members: b, .. }) => {
+            let name = if depth > 0 { format!("{}: ", second.name()) } else { String::new() };
+            if m != n {
+                return Some(format!("{name}size {m} -> {n}{}", names_that_differ(&a, &b)));
+            }
+            if let Some((old, new)) = a.iter().zip(&b).find(|(old, new)| !same_place(old, new)) {
+                let new = new.name.as_deref().unwrap_or("(without a name)");
+                return Some(match &old.name {
+                    Some(old) if *old != new => format!("{name}size {n}, {new} in place of {old}"),
+                    _ => format!("{name}size {n}, {new} is at another place"),
+                });
+            }
+            if a.len() != b.len() {
+                return Some(format!("{name}size {n}{}", names_that_differ(&a, &b)));
+            }
+            a.iter().zip(&b).find_map(|(old, new)| {
+                let (old_type, new_type) = (Typed { id: old.type_id, ..first }, Typed { id: new.type_id, ..second });
+                if !alike(old_type, new_type) {
+                    let member = old.name.as_deref().unwrap_or("a member");
+                    return Some(format!("{name}{member} is {}, was {}", new_type.name(), old_type.name()));
+                }
+                let is_own = old.name.is_none();
+                (deep || is_own).then(|| layout_at(old_type, new_type, deep, depth + 1)).flatten()
+            })
+        }
+        (Type::Array { element: a, .. }, Type::Array { element: b, .. }) if deep => {
+            layout_at(Typed { id: a, ..first }, Typed { id: b, ..second }, deep, depth + 1)
+        }
+        _ => None,
+    }
+}
+
+fn same_place(one: &Member, other: &Member) -> bool {
+    (&one.name, one.offset, &one.bits) == (&other.name, other.offset, &other.bits)
+}
+
+/// `: +lr_new, -lr_old`
+fn names_that_differ(old: &[Member], new: &[Member]) -> String {
+    let lacks = |members: &[Member], name: &str| !members.iter().any(|member| member.name.as_deref() == Some(name));
+    let of = |members: &[Member], others: &[Member], sign: char| -> Vec<String> {
+        let names = members.iter().filter_map(|member| member.name.as_deref());
+        names.filter(|name| lacks(others, name)).map(|name| format!("{sign}{name}")).collect()
+    };
+    let all = [of(new, old, '+'), of(old, new, '-')].concat();
+    if all.is_empty() { String::new() } else { format!(": {}", all.join(", ")) }
 }
 
 /// Size, and whether it has a sign; whether it is a float.

@@ -70,6 +70,8 @@ pub struct Target {
     pub span: Span,
     /// The object that it names there, or why there is none.
     pub found: Result<Found, Diagnostic>,
+    /// It is printed whole: the number of dollars behind it.
+    pub dollars: u8,
     /// The members on the way, as far as they are there, outermost struct first.
     pub members: Vec<Member>,
 }
@@ -168,7 +170,8 @@ impl<'a> Surveyor<'_, 'a> {
         for statement in &handler.body {
             self.collect_in(&handler.unit, statement, &mut uses);
         }
-        let targets = uses.0.into_iter().map(|expr| self.survey_target(&handler.unit, expr)).collect();
+        let targets =
+            uses.0.into_iter().map(|(expr, dollars)| self.survey_target(&handler.unit, expr, dollars)).collect();
         Surveyed { site: handler.site, targets }
     }
 
@@ -183,7 +186,8 @@ impl<'a> Surveyor<'_, 'a> {
             for statement in &block.statements {
                 self.collect_in(&unit, statement, &mut uses);
             }
-            let targets: Vec<Target> = uses.0.into_iter().map(|expr| self.survey_target(&unit, expr)).collect();
+            let targets: Vec<Target> =
+                uses.0.into_iter().map(|(expr, dollars)| self.survey_target(&unit, expr, dollars)).collect();
             let known = functions.iter().any(|function: &Function| function.span == declared.name.span);
             if !targets.is_empty() && !known {
                 functions.push(Function { name: declared.name.text.clone(), span: declared.name.span, targets });
@@ -192,7 +196,7 @@ impl<'a> Surveyor<'_, 'a> {
         functions
     }
 
-    fn survey_target(&mut self, unit: &Unit, expr: &'a ast::Expr) -> Target {
+    fn survey_target(&mut self, unit: &Unit, expr: &'a ast::Expr, dollars: u8) -> Target {
         let found = self.lookup().find(unit, expr).map_err(|error| error.diagnostic());
         let mut members = Vec::new();
         let mut inner = expr;
@@ -209,7 +213,8 @@ impl<'a> Surveyor<'_, 'a> {
             };
         }
         members.reverse();
-        Target { text: print::expr(expr), span: expr.span, found, members }
+        let text = format!("{}{}", print::expr(expr), "$".repeat(usize::from(dollars)));
+        Target { text, span: expr.span, found, dollars, members }
     }
 
     /// The struct that a member of `base` would be in.
@@ -287,6 +292,10 @@ impl<'a> Surveyor<'_, 'a> {
             },
             ExprKind::Defined(_) => {}
             ExprKind::Target(name) if is_text(name) || unit.at.text_variable(expr).is_some() => {}
+            ExprKind::Pretty(base, dollars) => {
+                self.collect(unit, base, uses);
+                uses.whole(base, *dollars);
+            }
             ExprKind::Target(_) | ExprKind::Var { .. } => uses.add(expr),
             ExprKind::Member(base, _) => {
                 uses.add(expr);
@@ -329,15 +338,23 @@ impl<'a> Surveyor<'_, 'a> {
     }
 }
 
-/// Target expressions, each spelling once.
+/// Target expressions, each spelling once; with the dollars behind those that are printed whole.
 #[derive(Default)]
-struct Uses<'a>(Vec<&'a ast::Expr>);
+struct Uses<'a>(Vec<(&'a ast::Expr, u8)>);
 
 impl<'a> Uses<'a> {
     fn add(&mut self, expr: &'a ast::Expr) {
         let text = print::expr(expr);
-        if !self.0.iter().any(|known| print::expr(known) == text) {
-            self.0.push(expr);
+        if !self.0.iter().any(|(known, _)| print::expr(known) == text) {
+            self.0.push((expr, 0));
+        }
+    }
+
+    /// What has been added is printed whole.
+    fn whole(&mut self, expr: &ast::Expr, dollars: u8) {
+        let text = print::expr(expr);
+        for (_, known) in self.0.iter_mut().filter(|(known, _)| print::expr(known) == text) {
+            *known = (*known).max(dollars);
         }
     }
 }
