@@ -2,9 +2,8 @@
 /*
  * Names of code that was unloaded.
  *
- * Records are nearly in order of time: names of a time are not asked for any more once
- * all records up to it were read. So entries are dropped when the rings are empty; and
- * there are never more than PAST_MOST pieces of code.
+ * Entries stay to the end of the session, as a script may print addresses that it has
+ * stored at any time; but there are never more than PAST_MOST pieces of code.
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -37,6 +36,7 @@ struct past_code {
 	unsigned long start;
 	unsigned long bytes;		/* of the code */
 	size_t size;			/* of this */
+	bool of_init;
 	char module[MODULE_NAME_LEN];
 	const char *names;
 	unsigned int count;
@@ -162,15 +162,11 @@ static struct past_code *oldest_code(void)
 					 list_last_entry(&past_codes, struct past_code, link);
 }
 
-/* Drops what is not asked for any more, then the oldest until the limits are met. */
-static void forget_old(u64 now, bool all_read)
+/* Drops the oldest until the limits are met. */
+static void forget_old(void)
 {
 	struct past_code *code;
 
-	/* A second: far longer than any handler that may still write a record of before. */
-	if (all_read)
-		while ((code = oldest_code()) && code->until + NSEC_PER_SEC < now)
-			drop_code(code);
 	while ((code = oldest_code()) &&
 	       code != list_first_entry(&past_codes, struct past_code, link) &&
 	       (past_count > PAST_MOST || past_bytes > PAST_MOST_BYTES)) {
@@ -193,6 +189,7 @@ static void keep_code(struct module *module, bool of_init, u64 now)
 		return;
 	}
 	code->until = now;
+	code->of_init = of_init;
 	list_add(&code->link, &past_codes);
 	past_count++;
 	past_bytes += code->size;
@@ -201,16 +198,14 @@ static void keep_code(struct module *module, bool of_init, u64 now)
 void spile_past_code_event(unsigned long event, struct module *module)
 {
 	u64 now = ktime_get_mono_fast_ns();
-	bool all_read;
 
 	if (event != MODULE_STATE_LIVE && event != MODULE_STATE_GOING)
 		return;
-	all_read = spile_rings_are_empty();
 	mutex_lock(&past_lock);
 	keep_code(module, true, now);
 	if (event == MODULE_STATE_GOING)
 		keep_code(module, false, now);
-	forget_old(now, all_read);
+	forget_old();
 	/*
 	 * After the entry is in the list: a reader that sees the new number asks again
 	 * and finds it.
@@ -263,6 +258,20 @@ bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *unti
 		return true;
 	}
 	return false;
+}
+
+bool spile_past_code_latest(char *text, unsigned long address)
+{
+	const struct past_code *code, *found = NULL;
+
+	/* Init sections take the place of what was unloaded, and run only once. */
+	list_for_each_entry(code, &past_codes, link)
+		if (address - code->start < code->bytes &&
+		    (!found || (found->of_init && !code->of_init)))
+			found = code;
+	if (found)
+		text_in(found, text, address);
+	return found;
 }
 
 void spile_past_code_exit(void)

@@ -4,8 +4,8 @@
  * loaded ones. Records hold addresses, which the loader asks names for when it reads
  * them (symbol.c); by then other code may be there.
  *
- * Entries are kept from the unloading on, while there may be older records, and only if
- * the script writes such records (spile_script.defers_names).
+ * Entries are kept from the unloading on, and only if the script writes such records
+ * (spile_script.defers_names).
  */
 #ifndef SPILE_PAST_CODE_H
 #define SPILE_PAST_CODE_H
@@ -27,6 +27,11 @@ void spile_past_code_unlock(void);
  * spile_symbol_text() does; `until`: when it was unloaded.
  */
 bool spile_past_code_text(char *text, unsigned long address, u64 time, u64 *until);
+/*
+ * Under the lock. The same for what was unloaded last at the address, at any time; init
+ * sections come last. For addresses that a script has stored, where no code is now.
+ */
+bool spile_past_code_latest(char *text, unsigned long address);
 /*
  * Under the lock. Entries up to this time may have been dropped, so that in older
  * records only the kernel's own addresses are certain; 0: none was dropped.

@@ -266,21 +266,6 @@ static bool rings_are_there(void)
 	return smp_load_acquire(&spile_ring_bytes);
 }
 
-bool spile_rings_are_empty(void)
-{
-	int i;
-
-	if (!rings_are_there())
-		return true;
-	for_each_possible_cpu(i) {
-		const struct spile_cpu *cpu = per_cpu(spile_cpus, i);
-
-		if (READ_ONCE(cpu->head) != READ_ONCE(cpu->ring->tail))
-			return false;
-	}
-	return true;
-}
-
 void spile_rings_publish_changes(u64 changes)
 {
 	int i;

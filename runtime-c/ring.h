@@ -47,11 +47,7 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma);
 __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table);
 void spile_ring_wake_all(void);
 
-/*
- * Both before spile_ring_exit_all(). Whether all that was written has been read, and written out.
- */
-bool spile_rings_are_empty(void);
-/* Sets spile_ring_header.changes of all. */
+/* Sets spile_ring_header.changes of all. Before spile_ring_exit_all(). */
 void spile_rings_publish_changes(u64 changes);
 
 #endif

@@ -14,12 +14,34 @@
 #include "past_code.h"
 #include "symbol.h"
 
-void spile_symbol_text(char *text, unsigned long address)
+/*
+ * find_kallsyms_symbol() (kernel/module/kallsyms.c) has the last symbol of a module end
+ * where its text does. Of what lies behind the text, data, that makes a size below 0,
+ * which is printed as one near 2^64: it is not known. Returns whether there was one.
+ */
+static bool drop_wrong_size(char *text)
 {
+	char *size = strrchr(text, '/'), *end;
+
+	if (!size || !strstarts(size, "/0x"))
+		return false;
+	end = size + 3 + strspn(size + 3, "0123456789abcdef");
+	if (end - size <= 3 + 8)
+		return false;
+	memmove(size, end, strlen(end) + 1);
+	return true;
+}
+
+bool spile_symbol_text(char *text, unsigned long address)
+{
+	bool is_code;
+
 	BUILD_BUG_ON(KSYM_SYMBOL_LEN + sizeof(" [kernel]") > SPILE_SYMBOL_TEXT);
 	sprint_symbol(text, address);
+	is_code = !strstarts(text, "0x") && !drop_wrong_size(text);
 	if (!strstarts(text, "0x") && !strchr(text, '['))
 		strlcat(text, " [kernel]", SPILE_SYMBOL_TEXT);
+	return is_code;
 }
 
 static bool is_of_the_kernel(const char *text)
@@ -44,15 +66,18 @@ static bool is_fleeting(const char *text)
  */
 static void name_at(struct spile_symbol *symbol, unsigned long address, char *text)
 {
-	bool known;
+	bool known, is_code;
 
 	spile_past_code_lock();
 	known = symbol->time > spile_past_code_forgotten();
 	if (!known || !spile_past_code_text(text, address, symbol->time, &symbol->until)) {
-		spile_symbol_text(text, address);
+		is_code = spile_symbol_text(text, address);
 		if (!known && !is_of_the_kernel(text))
 			scnprintf(text, SPILE_SYMBOL_TEXT, "0x%lx", address);
 		symbol->until = is_fleeting(text) ? symbol->time : U64_MAX;
+		/* A stack that the script has stored may be older than the record. */
+		if (known && !is_code && spile_past_code_latest(text, address))
+			symbol->until = symbol->time;
 	}
 	spile_past_code_unlock();
 }

@@ -8,10 +8,11 @@
 #include "abi/abi.h"
 
 /*
- * "NAME+OFFSET/SIZE [MODULE]", with [kernel] for its own; "0xADDRESS" where there is
- * no name. `text` has SPILE_SYMBOL_TEXT bytes. Any context.
+ * "NAME+OFFSET/SIZE [MODULE]", with [kernel] for its own, without the size where that is
+ * not known (data of modules); "0xADDRESS" where there is no name. `text` has
+ * SPILE_SYMBOL_TEXT bytes. Any context. False: it has no name, or is no code.
  */
-void spile_symbol_text(char *text, unsigned long address);
+bool spile_symbol_text(char *text, unsigned long address);
 
 /*
  * Answers SPILE_SYMBOL. Process context, without locks of the session: handlers, begin
