@@ -42,7 +42,12 @@ pub fn running_release() -> String {
 
 /// Where to look for a kernel's files.
 pub fn search(options: &Options) -> SearchOptions {
-    SearchOptions { sysroot: options.kernel.sysroot.clone(), ..SearchOptions::default() }
+    SearchOptions {
+        sysroot: options.kernel.sysroot.clone(),
+        modules: options.kernel.files(),
+        own_modules_first: options.ask.kernels.len() > 1,
+        ..SearchOptions::default()
+    }
 }
 
 /// Gives `kernel` the cache, and the debuginfod servers that may be asked.
@@ -103,11 +108,12 @@ fn release(options: &Options, reporter: &Reporter) -> Result<String, Failed> {
     let running = running_release();
     // A host whose own kernel has no packages (a container, a micro-VM) can still compile for one that is installed.
     if !Path::new("/lib/modules").join(&running).is_dir()
-        && options.build.last_pass.is_some_and(|pass| pass < 5)
+        && (options.ask.only_asks() || options.build.last_pass.is_some_and(|pass| pass < 5))
         && let Ok(kernel) = spile_guest::Kernel::newest()
     {
         reporter.remark(&format!(
-            "NOTE: kernel {running} is not installed here: compiling for {}; -r RELEASE chooses",
+            "NOTE: kernel {running} is not installed here: {} {}; -r RELEASE chooses",
+            if options.ask.only_asks() { "looking at" } else { "compiling for" },
             kernel.release
         ));
         return Ok(kernel.release.clone());
@@ -118,7 +124,9 @@ fn release(options: &Options, reporter: &Reporter) -> Result<String, Failed> {
 /// None: nothing of the kernel is installed, and it was not named.
 fn open(options: &Options, reporter: &Reporter, release: &str) -> Result<Option<Kernel>, Failed> {
     if let Some(index) = &options.kernel.index {
-        return Kernel::from_index(index).map(Some).map_err(|error| reporter.fail(&error, &error.notes()));
+        return Kernel::from_index(index, search(options))
+            .map(Some)
+            .map_err(|error| reporter.fail(&error, &error.notes()));
     }
     match Kernel::open(release, search(options)) {
         Ok(kernel) => Ok(Some(equipped(kernel, options, reporter))),

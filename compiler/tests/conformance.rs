@@ -81,7 +81,7 @@ fn say(case: &Case) -> String {
     let scripts = [script];
     problems.extend(syntax::unused_arguments(&scripts, &environment));
     if problems.iter().all(|problem| problem.severity == Severity::Warning) {
-        let mut resolver = Resolver::new(None, "6.1.0-5-amd64", &[]);
+        let mut resolver = Resolver::new(None, "6.1.0-5-amd64");
         problems.extend(elaborate::elaborate(&sources, &scripts, &options, &mut resolver).1);
     }
     problems.iter().map(|problem| without_families(&render(&sources, problem, false))).collect()

@@ -18,7 +18,7 @@ fn translated(text: &str) -> (String, Option<String>) {
     let (script, problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
     assert_eq!(problems, []);
     let options = Options { guru: true, display_globals: true, ..Options::default() };
-    let mut resolver = Resolver::new(None, "6.1.0", &[]);
+    let mut resolver = Resolver::new(None, "6.1.0");
     let scripts = [script];
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
     assert_eq!(problems, []);

@@ -41,7 +41,7 @@ fn compile(text: &[u8]) -> bool {
         return false;
     }
     let options = Options { guru: true, display_globals: true, ..Options::default() };
-    let mut resolver = Resolver::new(None, "6.1.0", &[]);
+    let mut resolver = Resolver::new(None, "6.1.0");
     let scripts = [script];
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
     if problems.iter().any(|problem| problem.severity == Severity::Error) {

@@ -61,7 +61,7 @@ fn said(script: &str) -> Vec<(&'static str, Severity)> {
     let (script, mut problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
     if problems.iter().all(|problem| problem.severity == Severity::Warning) {
         let scripts = [script];
-        let mut resolver = Resolver::new(None, "6.1.0", &[]);
+        let mut resolver = Resolver::new(None, "6.1.0");
         problems.extend(elaborate::elaborate(&sources, &scripts, &Options::default(), &mut resolver).1);
     }
     problems.iter().map(|problem| (problem.code.0, problem.severity)).collect()

@@ -41,7 +41,7 @@ fn tables(groups: bool) -> String {
     let environment = Environment { config: HashMap::new(), ..Environment::default() };
     let (script, problems) = syntax::parse(&mut sources, file, &environment, &Macros::default());
     assert_eq!(problems, []);
-    let mut resolver = Resolver::new(None, "6.1.0", &[]);
+    let mut resolver = Resolver::new(None, "6.1.0");
     let scripts = [script];
     let options = Options { guru: false, display_globals: true, ..Options::default() };
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);

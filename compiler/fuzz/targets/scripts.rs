@@ -39,7 +39,7 @@ pub fn script(bytes: &[u8]) {
         return;
     }
     let options = Options { guru: true, display_globals: true, ..Options::default() };
-    let mut resolver = Resolver::new(None, "6.1.0", &[]);
+    let mut resolver = Resolver::new(None, "6.1.0");
     let scripts = [script];
     let (program, problems) = elaborate::elaborate(&sources, &scripts, &options, &mut resolver);
     if wrong(&problems) {

@@ -11,12 +11,14 @@ use crate::reporter::{Failed, print_lines};
 use crate::session::Session;
 use crate::target::Target;
 
-/// Writes the index of the kernel, and of the modules that the words of the command line name.
+/// Writes the index of the kernel, of the modules that the words of the command line name, and of those of `-d`.
 pub(super) fn export(session: &Session, file: &Path, target: &Target) -> Result<Outcome, Failed> {
     let failed = |error: TargetError| session.reporter.fail(&error, &error.notes());
     let kernel = target.kernel.as_ref().ok_or_else(|| failed(TargetError::no_kernel(&target.release)))?;
-    let modules: Vec<String> =
-        session.options.script.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = session.options.script.words.iter().map(|word| word.to_string_lossy().into_owned());
+    let mut modules: Vec<String> = words.collect();
+    let others: Vec<String> = kernel.given_modules().into_iter().filter(|name| !modules.contains(name)).collect();
+    modules.extend(others);
     let progress = session.reporter.progress("reading debug information");
     let size = spile_debuginfo::target::export(kernel, &modules, file);
     drop(progress);

@@ -230,8 +230,11 @@ fn limit_resources(session: &Session) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Looks at the directories that the environment names before any pass.
+/// Looks at the directories that the environment names, and at the files of `-d`, before any pass.
 fn check_places(session: &Session) -> Result<(), Failed> {
+    if let Some(missing) = session.options.kernel.files().iter().find(|file| !file.is_file()) {
+        return Err(session.reporter.usage(&format!("-d {}: there is no such file", missing.display())));
+    }
     let temporary = places::temporary(&session.options).map_err(|error| session.reporter.error(error))?;
     for warning in temporary.warning.into_iter().chain(places::runtime_warning(&session.options)) {
         session.reporter.notice(&format!("WARNING: {}", escape::lines(&warning)));

@@ -31,7 +31,7 @@ pub fn options(options: &Options) -> elaborate::Options {
 pub fn resolver<'k>(options: &Options, kernel: Option<&'k Kernel>, release: &str) -> Resolver<'k> {
     let any_caller =
         options.script.defines.iter().any(|define| define.split('=').next() == Some("STAP_CALLEE_MATCHALL"));
-    Resolver::new(kernel, release, &options.kernel.files()).with_any_caller(any_caller)
+    Resolver::new(kernel, release).with_any_caller(any_caller)
 }
 
 /// The resolved program. Warnings are recorded, for a later run that takes the module from the cache.

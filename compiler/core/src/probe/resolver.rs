@@ -15,8 +15,6 @@ use spile_debuginfo::target::{Kernel, Object, TargetError};
 pub struct Resolver<'k> {
     kernel: Option<&'k Kernel>,
     release: String,
-    /// Files of modules beside the kernel's own.
-    objects: Vec<PathBuf>,
     targets: Vec<Target>,
     anchor_address: Option<u64>,
     /// Addresses without debug information may be probed.
@@ -32,13 +30,10 @@ pub struct Resolver<'k> {
 
 impl<'k> Resolver<'k> {
     /// Without a kernel, only probes that need none resolve; `release` is for messages.
-    /// `objects` are files of modules that `module("NAME")` finds first.
-    pub fn new(kernel: Option<&'k Kernel>, release: &str, objects: &[PathBuf]) -> Resolver<'k> {
-        let (release, objects) = (release.to_string(), objects.to_vec());
+    pub fn new(kernel: Option<&'k Kernel>, release: &str) -> Resolver<'k> {
         Resolver {
             kernel,
-            release,
-            objects,
+            release: release.to_string(),
             targets: Vec::new(),
             anchor_address: None,
             guru: true,
@@ -84,13 +79,8 @@ impl<'k> Resolver<'k> {
 
     /// The module of that name or path.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
-        let same = |path: &&PathBuf| {
-            let file = path.file_name().map(|file| file.to_string_lossy().replace('-', "_"));
-            file.is_some_and(|file| file.split('.').next() == Some(&name.replace('-', "_")))
-        };
-        let path = self.objects.iter().find(same).map(|path| path.to_string_lossy().into_owned());
         match self.kernel {
-            Some(kernel) => kernel.module(path.as_deref().unwrap_or(name)),
+            Some(kernel) => kernel.module(name),
             None => Err(TargetError::no_kernel(&self.release)),
         }
     }
@@ -104,11 +94,10 @@ impl<'k> Resolver<'k> {
     pub fn without_dwarf(&self) -> Option<String> {
         let kernel = self.kernel?;
         let objects = kernel.without_dwarf();
-        let package =
-            kernel.debug_package().map_or_else(String::new, |package| format!(": try apt-get install {package}"));
+        let hints: String = kernel.how_to_get_dwarf().iter().map(|hint| format!("; {hint}")).collect();
         (!objects.is_empty()).then(|| {
             let objects = objects.join(", ");
-            format!("there is no debug information of {objects}, and BTF tells neither of inlined functions, .isra parts and lines nor of local variables{package}")
+            format!("there is no debug information of {objects}, and BTF tells neither of inlined functions, .isra parts and lines nor of local variables{hints}")
         })
     }
 

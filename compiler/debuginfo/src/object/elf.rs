@@ -298,6 +298,20 @@ impl Elf {
         (end <= self.bytes.len()).then_some(start..end)
     }
 
+    /// What a module says of itself by that name in `.modinfo`, as modinfo(8) prints it; None if it does not.
+    pub(crate) fn module_info(&self, key: &str) -> Option<String> {
+        let range = self.plain_section(".modinfo")?;
+        let entries = self.bytes.get(range)?.split(|byte| *byte == 0);
+        let mut values =
+            entries.filter_map(|entry| std::str::from_utf8(entry).ok()?.strip_prefix(key)?.strip_prefix('='));
+        values.next().map(str::to_string)
+    }
+
+    /// Whether a module was built with the kernel (scripts/mod/modpost.c writes `intree=Y` into it).
+    pub(crate) fn is_in_tree(&self) -> bool {
+        self.module_info("intree").is_some()
+    }
+
     /// Names from `.gnu_debuglink`: the file name of the object with the debug information.
     pub fn debug_link(&self) -> Option<PathBuf> {
         let elf = self.parse().ok()?;

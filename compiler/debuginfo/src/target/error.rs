@@ -28,6 +28,8 @@ pub enum TargetError {
         asked: Vec<String>,
         /// The Debian package that has it.
         package: Option<String>,
+        /// What else gives it debug information.
+        hints: Vec<String>,
     },
     /// The release has no such module.
     #[error("no module `{name}`")]
@@ -94,7 +96,8 @@ impl TargetError {
                     "apt-get install linux-image-{release} linux-headers-{release} linux-image-{release}-dbg"
                 ));
             }
-            TargetError::NoDebugInfo { looked, asked, package, .. } => {
+            TargetError::NoDebugInfo { looked, asked, package, hints, .. } => {
+                notes.extend(hints.iter().cloned());
                 notes.extend(looked_at(looked));
                 notes.extend(asked.iter().map(|answer| format!("asked {answer}")));
                 notes.extend(package.iter().map(|package| format!("apt-get install {package}")));

@@ -29,6 +29,11 @@ pub struct SearchOptions {
     pub debug_dirs: Vec<PathBuf>,
     /// Directory with the kernel's build (`.config`, `Makefile`); None: `/lib/modules/R/build`.
     pub build_dir: Option<PathBuf>,
+    /// Files of modules that come before installed ones of the same name. Of several with one name the one for the kernel's release is
+    /// taken.
+    pub modules: Vec<PathBuf>,
+    /// Several kernels are looked at: a file for another release only stands in for a module that is not installed.
+    pub own_modules_first: bool,
 }
 
 /// One release.
@@ -63,7 +68,8 @@ impl Kernel {
         let debug_dirs = options.debug_dirs.iter().cloned().chain([root.at("/usr/lib/debug")]);
         let debug_dirs =
             debug_dirs.flat_map(|dir| ["lib", "usr/lib"].map(|lib| dir.join(lib).join("modules").join(&release)));
-        let modules = Modules::new(modules_dir.clone(), own_build.then(|| build_dir.clone()), debug_dirs.collect());
+        let modules = Modules::new(modules_dir.clone(), own_build.then(|| build_dir.clone()), debug_dirs.collect())
+            .with_files(&options.modules, &release, !options.own_modules_first);
         let kernel = Kernel {
             release,
             options,
@@ -85,11 +91,17 @@ impl Kernel {
         Err(TargetError::NoSuchKernel { release: kernel.release, looked })
     }
 
-    /// The kernel of an exported index: fails where the file is none, or one of another version.
-    pub fn from_index(path: &Path) -> Result<Kernel, TargetError> {
+    /// The kernel of an exported index: fails where the file is none, or one of another version. Of the options, the modules
+    /// count.
+    pub fn from_index(path: &Path, options: SearchOptions) -> Result<Kernel, TargetError> {
         let packed = Packed::open(path)?;
-        let (release, modules) = (packed.release().to_string(), Modules::new(PathBuf::new(), None, Vec::new()));
-        let (options, build_dir, opened) = (SearchOptions::default(), PathBuf::new(), RefCell::default());
+        let release = packed.release().to_string();
+        let modules = Modules::new(PathBuf::new(), None, Vec::new()).with_files(
+            &options.modules,
+            &release,
+            !options.own_modules_first,
+        );
+        let (build_dir, opened) = (PathBuf::new(), RefCell::default());
         Ok(Kernel {
             release,
             options,
@@ -109,7 +121,7 @@ impl Kernel {
     pub fn named(name: &str, options: SearchOptions) -> Result<Kernel, TargetError> {
         let directory = Path::new(name);
         if directory.is_file() {
-            return Kernel::from_index(directory);
+            return Kernel::from_index(directory, options);
         }
         if !name.contains('/') || directory.join("include/config/kernel.release").is_file() || !directory.is_dir() {
             return Kernel::open(name, options);
@@ -221,11 +233,12 @@ impl Kernel {
 
     /// A module by its name, in which `-` and `_` are the same, or by the path of its file.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
-        if let Some(packed) = &self.packed {
+        let given = self.modules.first_given(name).filter(|_| self.packed.is_some());
+        if let Some(packed) = self.packed.as_ref().filter(|_| given.is_none()) {
             let name = name.replace('-', "_");
             let missing = || TargetError::NoSuchModule {
                 name: name.clone(),
-                near: packed.modules(),
+                near: self.module_names(),
                 looked: vec![packed.path.clone()],
             };
             return self.opened(Path::new(&name), || {
@@ -239,7 +252,7 @@ impl Kernel {
                 ))
             });
         }
-        let path = self.modules.find(name)?;
+        let path = given.map_or_else(|| self.modules.find(name), Ok)?;
         self.opened(&path, || self.open_module(&path))
     }
 
@@ -260,10 +273,16 @@ impl Kernel {
 
     /// Names of all modules of the release, sorted; as the kernel spells them, with `_`.
     pub fn module_names(&self) -> Vec<String> {
-        if let Some(packed) = &self.packed {
-            return packed.modules();
-        }
-        self.modules.names()
+        let Some(packed) = &self.packed else { return self.modules.names() };
+        let mut names = [packed.modules(), self.given_modules()].concat();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Names of the modules that were given as files, sorted.
+    pub fn given_modules(&self) -> Vec<String> {
+        self.modules.given_names()
     }
 
     /// Whether this kernel has a module, or a part of its own, of this name: no other module can have it then.
@@ -354,6 +373,22 @@ impl Kernel {
         names
     }
 
+    /// What gives the objects opened so far that have no DWARF theirs, a sentence each.
+    pub fn how_to_get_dwarf(&self) -> Vec<String> {
+        let opened = self.opened.borrow();
+        let mut hints = Vec::new();
+        for object in opened.values().filter(|object| object.is_btf()) {
+            let own = Elf::open(object.path()).ok().filter(|own| !object.is_kernel() && !own.is_in_tree());
+            match own {
+                Some(own) => hints.extend(self.own_build_hints(object.path(), &own)),
+                None => hints.extend(self.debug_package().map(|package| format!("try apt-get install {package}"))),
+            }
+        }
+        hints.sort();
+        hints.dedup();
+        hints
+    }
+
     /// A sentence for each object opened so far that has no DWARF, and for an exported index.
     pub fn remarks(&self) -> Vec<String> {
         let opened = self.opened.borrow();
@@ -394,6 +429,7 @@ impl Kernel {
             looked: self.vmlinux_places(),
             asked,
             package: self.debug_package(),
+            hints: Vec::new(),
         })
     }
 
@@ -447,7 +483,36 @@ impl Kernel {
         if let Some(kernel) = self.vmlinux().ok().filter(|_| own.has_btf()) {
             return Ok(Object::new(name, path.into(), false, own, self.cache.clone(), Some(kernel)));
         }
-        Err(TargetError::NoDebugInfo { object: format!("module {name}"), looked, asked, package: self.debug_package() })
+        let (package, hints) = match own.is_in_tree() {
+            true => (self.debug_package(), Vec::new()),
+            false => (None, self.own_build_hints(path, &own)),
+        };
+        Err(TargetError::NoDebugInfo { object: format!("module {name}"), looked, asked, package, hints })
+    }
+
+    /// How a module that was not built with the kernel gets debug information.
+    fn own_build_hints(&self, path: &Path, own: &Elf) -> Vec<String> {
+        let is_dkms = path.components().any(|part| part.as_os_str() == "dkms");
+        let mut hints = vec![if is_dkms {
+            "it was built by DKMS, which strips modules: write STRIP=no into its dkms.conf and -g into its flags (MAKE=\"... KCFLAGS=-g\"), then dkms build and dkms install --force".to_string()
+        } else {
+            format!(
+                "it was not built with the kernel: build it with -g (make -C {} M=DIRECTORY KCFLAGS=-g modules) and do not strip it, or install the debug package of whoever built it (NAME-debuginfo, NAME-dbgsym; Lustre: lustre-debuginfo)",
+                self.build_dir.display()
+            )
+        }];
+        let place = match own.build_id() {
+            [first, rest @ ..] => {
+                let dirs = self.debug_dirs();
+                let dir = dirs.first().map(|dir| dir.display().to_string()).unwrap_or_default();
+                format!("{dir}/.build-id/{first:02x}/{}.debug", hex::encode(rest))
+            }
+            [] => format!("{} (it has no build-id)", path.with_extension("ko.debug").display()),
+        };
+        hints.push(format!(
+            "a separate file with its debug information (objcopy --only-keep-debug) is found as {place}"
+        ));
+        hints
     }
 
     /// Files that may have the debug information of the module at `path`.
@@ -480,6 +545,7 @@ impl Kernel {
                 places.extend(link.iter().map(|link| dir.join(link)));
             }
         }
+        places.push(directory.join(format!("{plain}.debug")));
         places.extend(link.iter().flat_map(|link| [directory.join(link), directory.join(".debug").join(link)]));
         places.retain(|place| place != path);
         let mut seen = std::collections::HashSet::new();

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::TargetError;
+use crate::Elf;
 
 /// Files of modules, by name; the directories are searched when first needed.
 pub(super) struct Modules {
@@ -17,6 +18,8 @@ pub(super) struct Modules {
     build: Option<PathBuf>,
     /// Directories with debug files of modules, for those that are not installed themselves.
     debug: Vec<PathBuf>,
+    /// Files that come before installed ones of the same name, and those that only stand in for missing ones.
+    given: [Vec<PathBuf>; 2],
     files: OnceCell<BTreeMap<String, PathBuf>>,
 }
 
@@ -25,7 +28,33 @@ const MAX_DEPTH: usize = 24;
 
 impl Modules {
     pub fn new(dir: PathBuf, build: Option<PathBuf>, debug: Vec<PathBuf>) -> Modules {
-        Modules { dir, build, debug, files: OnceCell::new() }
+        Modules { dir, build, debug, given: Default::default(), files: OnceCell::new() }
+    }
+
+    /// The same with files of modules that are not installed. Of several with one name the one for this release is taken.
+    /// `of_others`: whether one for another release comes before what is installed.
+    #[must_use]
+    pub fn with_files(mut self, files: &[PathBuf], release: &str, of_others: bool) -> Modules {
+        let is_own = |path: &&PathBuf| built_for(path).is_none_or(|built| built == release);
+        let (own, others): (Vec<&PathBuf>, Vec<&PathBuf>) = files.iter().partition(is_own);
+        let (first, last): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            if of_others { (own.into_iter().chain(others).collect(), Vec::new()) } else { (own, others) };
+        self.given = [first, last].map(|files| files.into_iter().cloned().collect());
+        self
+    }
+
+    /// The file of that name that comes before installed ones.
+    pub fn first_given(&self, name: &str) -> Option<PathBuf> {
+        let wanted = name.replace('-', "_");
+        self.given.iter().flatten().find(|path| name_of(path) == wanted).cloned()
+    }
+
+    /// Names of those that were given.
+    pub fn given_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.given.iter().flatten().map(|path| name_of(path)).collect();
+        names.sort();
+        names.dedup();
+        names
     }
 
     pub fn names(&self) -> Vec<String> {
@@ -77,6 +106,12 @@ impl Modules {
     fn files(&self) -> &BTreeMap<String, PathBuf> {
         self.files.get_or_init(|| {
             let mut files = BTreeMap::new();
+            let add = |files: &mut BTreeMap<String, PathBuf>, given: &[PathBuf]| {
+                for path in given {
+                    files.entry(name_of(path)).or_insert_with(|| path.clone());
+                }
+            };
+            add(&mut files, &self.given[0]);
             // As depmod prefers them: updates before extra before the kernel's own; then whatever else there is.
             for directory in ["updates", "extra", "weak-updates", "kernel", ""] {
                 collect(&self.dir.join(directory), 0, &mut files);
@@ -87,6 +122,7 @@ impl Modules {
             for debug in &self.debug {
                 collect(debug, 0, &mut files);
             }
+            add(&mut files, &self.given[1]);
             files
         })
     }
@@ -114,6 +150,12 @@ fn collect(directory: &Path, depth: usize, files: &mut BTreeMap<String, PathBuf>
 
 fn is_module_file(name: &str) -> bool {
     [".ko", ".ko.xz", ".ko.gz", ".ko.zst"].iter().any(|end| name.ends_with(end))
+}
+
+/// The release that a module was built for; None where it does not say so.
+fn built_for(path: &Path) -> Option<String> {
+    let text = Elf::open(path).ok()?.module_info("vermagic")?;
+    text.split(' ').next().map(str::to_string)
 }
 
 /// The module's name as the kernel spells it.

@@ -87,9 +87,10 @@ pub fn export(kernel: &Kernel, modules: &[String], path: &Path) -> Result<u64, T
     let mut entry = Entry::new(&format!("debug information of {release}"));
     entry = entry.with(RELEASE, release.as_bytes()).with(CONFIG, config.concat().into_bytes());
     let exported = |object: &Object| Ok::<_, TargetError>(object.debug()?.export(object.reserved_places())?);
+    // A module that is missing is found before the kernel is read, which takes long.
+    let modules = modules.iter().map(|name| kernel.module(name)).collect::<Result<Vec<_>, TargetError>>()?;
     entry = entry.with(KERNEL, pack(exported(&*kernel.vmlinux()?)?)?);
-    for name in modules {
-        let object = kernel.module(name)?;
+    for object in modules {
         entry = entry.with(&format!("{MODULE}{}", object.name()), pack(exported(&object)?)?);
     }
     entry.save(path).map_err(|error| failed(error.to_string()))
