@@ -80,8 +80,11 @@ fn layout_at(first: Typed, second: Typed, deep: bool, depth: usize) -> Option<St
     match (one, other) {
         (Type::Struct { size: m, members: a, .. }, Type::Struct { size: n, members: b, .. }) => {
             let name = if depth > 0 { format!("{}: ", second.name()) } else { String::new() };
+            let names = names_that_differ(&a, &b);
             if m != n {
-                return Some(format!("{name}size {m} -> {n}{}", names_that_differ(&a, &b)));
+                let inside = if names.is_empty() { members_at(first, second, &a, &b, deep, depth) } else { None };
+                let inside = inside.map(|why| format!(" ({why})")).unwrap_or_default();
+                return Some(format!("{name}size {m} -> {n}{names}{inside}"));
             }
             if let Some((old, new)) = a.iter().zip(&b).find(|(old, new)| !same_place(old, new)) {
                 let new = new.name.as_deref().unwrap_or("(without a name)");
@@ -91,23 +94,28 @@ fn layout_at(first: Typed, second: Typed, deep: bool, depth: usize) -> Option<St
                 });
             }
             if a.len() != b.len() {
-                return Some(format!("{name}size {n}{}", names_that_differ(&a, &b)));
+                return Some(format!("{name}size {n}{names}"));
             }
-            a.iter().zip(&b).find_map(|(old, new)| {
-                let (old_type, new_type) = (Typed { id: old.type_id, ..first }, Typed { id: new.type_id, ..second });
-                if !alike(old_type, new_type) {
-                    let member = old.name.as_deref().unwrap_or("a member");
-                    return Some(format!("{name}{member} is {}, was {}", new_type.name(), old_type.name()));
-                }
-                let is_own = old.name.is_none();
-                (deep || is_own).then(|| layout_at(old_type, new_type, deep, depth + 1)).flatten()
-            })
+            members_at(first, second, &a, &b, deep, depth).map(|why| format!("{name}{why}"))
         }
         (Type::Array { element: a, .. }, Type::Array { element: b, .. }) if deep => {
             layout_at(Typed { id: a, ..first }, Typed { id: b, ..second }, deep, depth + 1)
         }
         _ => None,
     }
+}
+
+/// The first of the members that are read otherwise.
+fn members_at(first: Typed, second: Typed, old: &[Member], new: &[Member], deep: bool, depth: usize) -> Option<String> {
+    old.iter().zip(new).find_map(|(old, new)| {
+        let (old_type, new_type) = (Typed { id: old.type_id, ..first }, Typed { id: new.type_id, ..second });
+        if !alike(old_type, new_type) {
+            let member = old.name.as_deref().unwrap_or("a member");
+            return Some(format!("{member} is {}, was {}", new_type.name(), old_type.name()));
+        }
+        // The members of what has no name are those of the struct around it.
+        (deep || old.name.is_none()).then(|| layout_at(old_type, new_type, deep, depth + 1)).flatten()
+    })
 }
 
 fn same_place(one: &Member, other: &Member) -> bool {
