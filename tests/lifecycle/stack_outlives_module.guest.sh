@@ -3,7 +3,7 @@
 # script: stored stored_stacks.stp
 # modules: ptlrpc
 # stdout: ^ 0x[0-9a-f]+ : ldlm_resource_dump\+0x[0-9a-f]+/0x[0-9a-f]+ \[ptlrpc\]$
-# stdout: ^ 0x[0-9a-f]+ : dump_set\+0x[0-9a-f]+/0x[0-9a-f]+ \[ptlrpc\]$
+# stdout: ^ 0x[0-9a-f]+ : dump_set(\.cold)?\+0x[0-9a-f]+/0x[0-9a-f]+ \[ptlrpc\]$
 # stdout: ^printed$
 # absent: /0xf{8}
 
