@@ -75,9 +75,11 @@ fn resolve_in(
         let function = debug.function(id).map_err(|error| debug_failed(&error))?;
         let statements = beginnings.own(&function, debug.statements(id).map_err(|error| debug_failed(&error))?);
         let wanted = wanted_lines(lines, &function, &statements, point.has("nearest"), &mut near);
-        for (line, address) in beginnings_of(object, &statements, &wanted) {
+        let begun = beginnings_of(object, &statements, &wanted);
+        for (line, address) in begun.iter().copied() {
+            let alike = begun.iter().filter(|(other, _)| *other == line).count();
             match place_in(object, target, address) {
-                Ok(place) => sites.push(site(object, id, &function, line, address, code::kprobe(place))),
+                Ok(place) => sites.push(site(object, id, &function, (line, alike), address, code::kprobe(place))),
                 Err(why) => {
                     resolver.leave_out(&format!("{} ({}:{line})", function.name, function.file), why);
                     refused = Some(why);
@@ -134,18 +136,22 @@ fn beginnings_of(object: &Object, statements: &[Statement], wanted: &[u32]) -> V
     all.into_iter().collect()
 }
 
+/// `alike`: at how many addresses the line is probed.
 fn site(
     object: &Rc<Object>,
     id: FunctionId,
     function: &Function,
-    line: u32,
+    (line, alike): (u32, usize),
     address: Address,
     attachment: Attachment,
 ) -> Site {
     let (name, file) = (&function.name, &function.file);
     let module = if object.is_kernel() { "kernel".to_string() } else { object.name().to_string() };
     let owner = if object.is_kernel() { "kernel".to_string() } else { format!("module(\"{module}\")") };
-    let place = format!("{name} ({file}:{line})");
+    let place = match alike {
+        1 => format!("{name} ({file}:{line})"),
+        _ => format!("{name} ({file}:{line}), one of the line's {alike} addresses: @defined() tells which have it"),
+    };
     let context = FunctionContext { object: object.clone(), function: id, place, address, returning: false };
     Site {
         point: format!("{owner}.statement(\"{name}@{file}:{line}\")"),
