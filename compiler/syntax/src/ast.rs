@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The tree of a script as it was written: nothing is resolved, every node has its span.
+//! The tree of a script as written: nothing is resolved, every node has its span.
 //!
-//! Macros and `%( %)` conditionals are gone by here (see [`super::preprocess`]); braces in probe points are expanded.
+//! Macros and `%( %)` conditionals are already expanded (see [`super::preprocess`]), as are braces in probe points.
 
 use std::collections::BTreeSet;
 
 use spile_source::{FileId, Span};
 
-/// An identifier and where it stands.
+/// An identifier and its span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     /// Its text.
     pub text: String,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -24,11 +24,11 @@ pub struct Script {
     pub file: FileId,
     /// Its top-level items.
     pub items: Vec<Item>,
-    /// Numbers of the script arguments (`$1`, `@1`) that the text uses; 0 for their count (`$#`).
+    /// Numbers of the script arguments (`$1`, `@1`) used in the text; 0 for their count (`$#`).
     pub arguments: BTreeSet<u32>,
 }
 
-/// What stands at the top level of a script.
+/// A top-level item of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A probe.
@@ -65,7 +65,7 @@ pub struct Alias {
     pub prologue: Option<Block>,
     /// Runs after the handlers of probes that use the alias.
     pub epilogue: Option<Block>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -74,9 +74,9 @@ pub struct Alias {
 pub struct ProbePoint {
     /// Its components, in order.
     pub components: Vec<Component>,
-    /// `?`: absence is no error.
+    /// `?`: no error if it does not resolve.
     pub optional: bool,
-    /// `!`: as `?`, and where present the points after it are not looked at.
+    /// `!`: as `?`, and if it resolves, the points after it are skipped.
     pub sufficient: bool,
     /// `if (condition)`.
     pub condition: Option<Box<Expr>>,
@@ -89,7 +89,7 @@ pub struct ProbePoint {
 pub struct Component {
     /// May hold wildcards: `*`, `**`, `?`, `[...]`.
     pub name: String,
-    /// What stands in parentheses behind the name.
+    /// The argument in parentheses after the name.
     pub argument: Option<Literal>,
     /// The name with its argument.
     pub span: Span,
@@ -100,7 +100,7 @@ pub struct Component {
 pub enum Literal {
     /// A number.
     Number(i64),
-    /// Bytes, escapes done.
+    /// Bytes, with escapes resolved.
     String(Vec<u8>),
 }
 
@@ -109,15 +109,15 @@ pub enum Literal {
 pub struct Global {
     /// The name.
     pub name: Name,
-    /// Only its file sees it.
+    /// Visible only in its file.
     pub private: bool,
     /// `%`: a full array drops its oldest element.
     pub wrap: bool,
     /// `[size]`, 1 and up.
     pub size: Option<i64>,
-    /// The initial value, and where it stands.
+    /// The initial value and its span.
     pub initial: Option<(Literal, Span)>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -135,17 +135,17 @@ pub enum TypeName {
 pub struct Function {
     /// The name.
     pub name: Name,
-    /// Only its file sees it.
+    /// Visible only in its file.
     pub private: bool,
-    /// The type that the declaration gives it.
+    /// The declared type.
     pub returns: Option<TypeName>,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
-    /// Of overloads the lowest is tried first.
+    /// Overloads are tried in ascending order.
     pub priority: Option<i64>,
     /// Its body.
     pub body: FunctionBody,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -154,11 +154,11 @@ pub struct Function {
 pub struct Parameter {
     /// The name.
     pub name: Name,
-    /// The type that the text names.
+    /// The declared type.
     pub type_name: Option<TypeName>,
 }
 
-/// What a function is made of.
+/// The body of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionBody {
     /// Statements of the language.
@@ -172,7 +172,7 @@ pub enum FunctionBody {
 pub struct EmbeddedC {
     /// Its text.
     pub text: String,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -181,20 +181,20 @@ pub struct EmbeddedC {
 pub struct Block {
     /// Its statements, in order.
     pub statements: Vec<Stmt>,
-    /// With the braces.
+    /// Includes the braces.
     pub span: Span,
 }
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// What it is.
+    /// The kind of statement.
     pub kind: StmtKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
-/// What a statement can be.
+/// The kinds of statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind {
     /// `;`
@@ -207,25 +207,25 @@ pub enum StmtKind {
     If {
         /// The condition.
         condition: Expr,
-        /// What runs if it is not 0.
+        /// Runs if it is not 0.
         then: Box<Stmt>,
-        /// What runs if it is 0.
+        /// Runs if it is 0.
         otherwise: Option<Box<Stmt>>,
     },
     /// `while (condition) body`
     While {
-        /// Asked before each round.
+        /// Evaluated before each iteration.
         condition: Expr,
         /// The loop's body.
         body: Box<Stmt>,
     },
     /// `for (init; condition; step) body`
     For {
-        /// Runs once before.
+        /// Evaluated once before.
         init: Option<Expr>,
-        /// Asked before each round.
+        /// Evaluated before each iteration.
         condition: Option<Expr>,
-        /// Runs after each round.
+        /// Evaluated after each iteration.
         step: Option<Expr>,
         /// The loop's body.
         body: Box<Stmt>,
@@ -244,11 +244,11 @@ pub enum StmtKind {
     Delete(Expr),
     /// `try { body } catch (message) { handler }`
     Try {
-        /// What may fail.
+        /// The statements that may fail.
         body: Block,
-        /// The variable that gets the error's message.
+        /// The variable that receives the error message.
         message: Option<Name>,
-        /// What runs after an error.
+        /// Runs after an error.
         handler: Block,
     },
 }
@@ -275,11 +275,11 @@ pub struct Foreach {
 /// The order of `foreach`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sort {
-    /// By what.
+    /// The sort key.
     pub by: SortBy,
-    /// From the largest to the smallest.
+    /// Descending.
     pub descending: bool,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -306,18 +306,18 @@ pub enum Index {
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression.
     pub kind: ExprKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
-/// What an expression can be.
+/// The kinds of expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// 0..2^64-1 as written, wrapped to the signed value.
     Number(i64),
-    /// Bytes, escapes done.
+    /// Bytes, with escapes resolved.
     String(Vec<u8>),
     /// A local or global.
     Ident(String),
@@ -339,13 +339,13 @@ pub enum ExprKind {
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
     /// `left op right`.
     Assign(AssignOp, Box<Expr>, Box<Expr>),
-    /// `++x`, `x--`: what is added, and whether the value is the new one.
+    /// `++x`, `x--`.
     Step {
         /// 1 or -1.
         delta: i64,
-        /// The value is the new one.
+        /// The result is the new value (prefix form).
         prefix: bool,
-        /// What is changed.
+        /// The operand.
         target: Box<Expr>,
     },
     /// `condition ? then : otherwise`
@@ -354,24 +354,24 @@ pub enum ExprKind {
     In(Vec<Index>, Box<Expr>),
     /// `left =~ "pattern"`; negated for `!~`.
     Matches {
-        /// The operand on the left.
+        /// The left operand.
         left: Box<Expr>,
-        /// The pattern, escapes done.
+        /// The pattern, with escapes resolved.
         pattern: Vec<u8>,
-        /// Where the pattern stands.
+        /// The pattern's span.
         pattern_span: Span,
-        /// It is `!~`.
+        /// The operator is `!~`.
         negated: bool,
     },
-    /// One of the printf family.
+    /// A call of the printf family.
     Print(Box<Print>),
     /// `@cast(e, "type", "module")`.
     Cast {
         /// The value.
         value: Box<Expr>,
-        /// The type that the text names.
+        /// The named type.
         type_name: Vec<u8>,
-        /// Where the type or variable is looked for.
+        /// The module to search.
         module: Option<Vec<u8>>,
     },
     /// `@defined(e)`
@@ -382,7 +382,7 @@ pub enum ExprKind {
     Var {
         /// The name.
         name: Vec<u8>,
-        /// Where the type or variable is looked for.
+        /// The module to search.
         module: Option<Vec<u8>>,
     },
     /// `@perf("counter")`
@@ -395,9 +395,9 @@ pub enum ExprKind {
     EnumName {
         /// The value.
         value: Box<Expr>,
-        /// The type that the text names.
+        /// The named type.
         type_name: Option<Vec<u8>>,
-        /// Where the type or variable is looked for.
+        /// The module to search.
         module: Option<Vec<u8>>,
     },
     /// `@probewrite(name)`
@@ -420,7 +420,7 @@ pub enum ExprKind {
     },
     /// `@count(x)`, `@variance(x, shift)`.
     Extract {
-        /// Which one.
+        /// The extractor.
         extractor: Extractor,
         /// The aggregate.
         aggregate: Box<Expr>,
@@ -440,7 +440,7 @@ pub enum ExprKind {
     EmbeddedC(EmbeddedC),
 }
 
-/// What can be asked of an aggregate.
+/// Extractors of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extractor {
     /// `@count`
@@ -457,7 +457,7 @@ pub enum Extractor {
     Variance,
 }
 
-/// Operators with one operand.
+/// Unary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOp {
     /// `+`
@@ -470,7 +470,7 @@ pub enum UnaryOp {
     Complement,
 }
 
-/// Operators with two operands.
+/// Binary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `||`
@@ -515,7 +515,7 @@ pub enum BinaryOp {
     Modulo,
 }
 
-/// Operators that assign.
+/// Assignment operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AssignOp {
     /// `=`
@@ -526,29 +526,29 @@ pub enum AssignOp {
     Compound(BinaryOp),
 }
 
-/// One of the printf family, by name: `print println printd printdln printf` and the forms with `s` before.
+/// A call of the printf family: `print println printd printdln printf` and the forms with a leading `s`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Print {
-    /// The result is a string (sprint, sprintf, ...); else it is printed.
+    /// Returns the string (sprint, sprintf, ...) instead of printing it.
     pub to_string: bool,
     /// Ends with a newline (println, printdln, sprintln, sprintdln).
     pub newline: bool,
-    /// Which words of the family.
+    /// Which form.
     pub form: PrintForm,
     /// Its arguments.
     pub arguments: Vec<Expr>,
-    /// The word itself.
+    /// The span of the name.
     pub name: Name,
 }
 
-/// What a print function prints.
+/// The form of a print function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PrintForm {
     /// print, println: one argument, decimal or text, or a histogram.
     Plain,
-    /// printd, printdln: the arguments with this between them.
+    /// printd, printdln: the arguments separated by this.
     Delimited(Vec<u8>),
-    /// printf, sprintf. The span is that of the first literal, quotes included.
+    /// printf, sprintf. The span is that of the first literal, including its quotes.
     Format(Vec<u8>, Span),
     /// print_char.
     Char,

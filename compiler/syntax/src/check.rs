@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is wrong with a file's items together, or with an item as a whole, where no type and no other file decides.
+//! Checks of a file's items that need neither types nor other files.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::ast::{Alias, Block, Item, Name, Script, Stmt, StmtKind};
 use crate::error::SyntaxError;
 use crate::visit;
 
-/// Names that are declared twice, and `return` outside functions.
+/// Reports names that are declared twice, and `return` outside functions.
 pub(super) fn check(script: &Script) -> Vec<SyntaxError> {
     let mut problems = Vec::new();
     let mut globals = HashMap::new();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Makes the nodes of the tree, for the grammar's actions.
+//! Builds the nodes of the tree for the grammar's actions.
 //!
-//! Knows how deep each node is, because every later pass walks the tree recursively and a script must not be able to
-//! overflow its stack. Mistakes that leave the rest of an item readable are noted and parsing goes on.
+//! Tracks the depth of each node: later passes walk the tree recursively, and a script must not overflow their stack.
+//! Mistakes that leave the rest of an item readable are recorded and parsing continues.
 
 mod operators;
 
@@ -17,21 +17,21 @@ use super::operand::Terminal;
 use super::token::{AtOperator, Token};
 use spile_source::{SourceMap, Span};
 
-/// Nodes between the top of an item and its innermost part. A later pass may use some kilobytes of stack for each.
+/// Maximum depth of an item. A later pass may use some kilobytes of stack for each level.
 pub const MAX_DEPTH: u16 = 300;
-/// Probe points that the braces of one point may make.
+/// Maximum number of probe points from the braces of one point.
 const MAX_ALTERNATIVES: usize = 10_000;
 
-/// Macro calls looked through for one that holds both ends of a node.
+/// Maximum number of macro calls searched for one that contains both ends of a node.
 const MAX_JOIN: usize = 50;
 
-/// A node, and how many are on the longest way down from it.
+/// A node and the depth of its subtree.
 pub struct Deep<T> {
     pub node: T,
     pub depth: u16,
 }
 
-/// One probe point among those that braces make, or a part of it.
+/// One of the probe points that braces expand to, or a part of it.
 #[derive(Clone)]
 pub struct Alternative {
     components: Vec<Component>,
@@ -55,7 +55,7 @@ impl Alternative {
 
 pub type Fail = ParseError<usize, Terminal, SyntaxError>;
 
-/// `+` or `-` behind what foreach sorts by.
+/// `+` or `-` after the sort key of a foreach.
 pub struct Mark {
     pub descending: bool,
     pub span: Span,
@@ -67,7 +67,7 @@ pub struct Marked {
     pub mark: Option<Mark>,
 }
 
-/// What stands in the parentheses of a foreach.
+/// The parenthesised part of a foreach.
 pub struct ForeachHead {
     pub value: Option<Marked>,
     pub keys: Vec<Marked>,
@@ -82,9 +82,9 @@ pub struct Builder<'s> {
     sources: &'s SourceMap,
     tokens: &'s [Token],
     problems: RefCell<Vec<SyntaxError>>,
-    /// `*` indexes of elements that no `delete` has taken yet.
+    /// `*` indexes of elements not yet consumed by a `delete`.
     any_indexes: RefCell<Vec<Span>>,
-    /// Histograms that stand as values; those printed or indexed are taken out.
+    /// Histograms used as values; those printed or indexed are removed.
     histograms: RefCell<Vec<Span>>,
 }
 
@@ -101,7 +101,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// What was noted while parsing went on.
+    /// Errors recorded during parsing.
     pub fn into_problems(self) -> Vec<SyntaxError> {
         let mut problems = self.problems.into_inner();
         problems.extend(self.any_indexes.into_inner().into_iter().map(|span| SyntaxError::AnyIndex { span }));
@@ -116,7 +116,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Of the tokens from `left` up to before `right`; empty, before `left`, if there are none.
+    /// The span from token `left` to before token `right`; empty, before `left`, if there are none.
     pub fn span(&self, left: usize, right: usize) -> Span {
         let first = self.tokens.get(left).or(self.tokens.last()).map(|token| token.span);
         let last = right.checked_sub(1).filter(|last| *last >= left).and_then(|last| self.tokens.get(last));
@@ -127,7 +127,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// From one place to another. If macros are between, in the innermost text that leads to both.
+    /// The span from one place to another. If macros are in between, in the innermost text that contains both.
     fn join(&self, first: Span, last: Span) -> Span {
         let outward = |span: Span| {
             std::iter::successors(Some(span), |span| self.sources.expansion(span.via).map(|expansion| expansion.call))
@@ -237,7 +237,7 @@ impl<'s> Builder<'s> {
         Ok(heads.iter().flat_map(|head| tails.iter().map(|tail| head.followed_by(tail))).collect())
     }
 
-    /// `?` or `!` behind all of these.
+    /// Applies `?` or `!` to all of these.
     pub fn mark(&self, mut paths: Vec<Alternative>, (optional, sufficient): (bool, bool)) -> Vec<Alternative> {
         for path in &mut paths {
             path.optional |= optional;
@@ -333,7 +333,7 @@ impl<'s> Builder<'s> {
         self.stmt(left, right, StmtKind::Foreach(Box::new(foreach)), &depths)
     }
 
-    /// The one mark of a foreach, wherever it stands.
+    /// The sort mark of a foreach; only one is allowed.
     fn sort(&self, head: &ForeachHead) -> Option<Sort> {
         let mut found = Vec::new();
         let sort = |mark: &Mark, by| Sort { by, descending: mark.descending, span: mark.span };
@@ -479,7 +479,7 @@ impl<'s> Builder<'s> {
         self.expr(left, right, ExprKind::Pretty(Box::new(base.node), dollars), &[base.depth])
     }
 
-    /// The histogram stands where one may.
+    /// Accepts the histogram: it is used where one is allowed.
     fn take_histogram(&self, expr: &Expr) {
         if let ExprKind::Histogram { .. } = expr.kind {
             self.histograms.borrow_mut().retain(|span| *span != expr.span);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What can be wrong with a script's text: facts, and the diagnostic of each.
+//! Syntax errors as facts, and the diagnostic of each.
 
 use super::environment::CONDITION_WORDS;
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
 
-/// Mistakes after which reading a file stops: nobody mends more in one go.
+/// Reading a file stops after this many errors.
 pub const MAX_PROBLEMS: usize = 100;
 
-/// Why some bytes are no token.
+/// Why some bytes are not a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LexicalError {
     /// A string without its closing quote.
@@ -20,68 +20,68 @@ pub enum LexicalError {
     UnclosedEmbeddedC,
     /// `%}` without `%{`.
     StrayEmbeddedEnd,
-    /// A number that is malformed or too large.
+    /// A number that is malformed or out of range.
     BadNumber(String),
-    /// More than two behind a name.
+    /// More than two `$` after a name.
     TooManyDollars,
-    /// A character that begins no token.
+    /// A character that starts no token.
     Character(String),
 }
 
 /// What is wrong with a `@define`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DefinitionProblem {
-    /// No name follows.
+    /// The name is missing.
     Name,
     /// The name is `define`.
     Reserved,
-    /// No `%(` follows the macro's name or parameters.
+    /// The macro's name or parameters are not followed by `%(`.
     Body(String),
-    /// A parameter that is no name.
+    /// A parameter that is not a name.
     Parameter,
-    /// Two parameters of this name.
+    /// Two parameters have this name.
     ParameterTwice(String),
-    /// The parameters are not closed.
+    /// The parameter list is not closed.
     ParametersUnclosed,
     /// The body of this macro is not closed.
     Unclosed(String),
-    /// Inside the body of another, or made by one.
+    /// A definition inside the body of another macro, or made by one.
     Nested,
 }
 
 /// What is wrong with the condition of a `%( %? %)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionProblem {
-    /// What stands on the left can be compared with nothing.
+    /// The left operand cannot be compared.
     Left,
-    /// No comparison follows.
+    /// The comparison is missing.
     Operator,
-    /// It can only be compared by `==` and `!=`.
+    /// Only `==` and `!=` are allowed.
     EqualityOnly,
-    /// A string must stand on the right.
+    /// The right operand must be a string.
     RightString,
-    /// A number must stand on the right.
+    /// The right operand must be a number.
     RightNumber,
-    /// A string or a number must stand on the right.
+    /// The right operand must be a string or a number.
     RightConfig,
-    /// `CONFIG_X > 5` of a configuration word that is no number.
+    /// `CONFIG_X > 5` of a configuration option that is not a number.
     NoNumber,
-    /// A string with wildcards is compared by an order.
+    /// `<` or the like with a string that has wildcards.
     PatternOrdered,
     /// `guru_mode` is 0 or 1.
     NotASwitch,
-    /// Neither `&&`, `||` nor `%?` follows.
+    /// `&&`, `||` or `%?` is missing.
     End,
 }
 
-/// A word that the grammar did not expect.
+/// A token that the grammar did not expect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unexpected {
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
-    /// As a message names it; `None` at the end of the script.
+    /// As messages name it; `None` at the end of the script.
     pub found: Option<String>,
-    /// The word before, and where it stands.
+    /// The token before, and its span.
     pub after: Option<(String, Span)>,
     /// "an expression", "`)`".
     pub expected: Vec<String>,
@@ -92,54 +92,54 @@ pub struct Unexpected {
 /// A mistake in the text of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SyntaxError {
-    /// Some bytes are no token.
+    /// Some bytes are not a token.
     Lexical {
-        /// What is wrong.
+        /// The reason.
         error: LexicalError,
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
     /// The file is too long.
     TooLong {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
     /// `$N` with fewer arguments.
     ArgumentOutOfRange {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The number.
         number: u32,
         /// It is `@1`, not `$1`.
         quoted: bool,
-        /// How many are given.
+        /// The number given.
         given: usize,
     },
     /// A script argument refers to script arguments.
     ArgumentNested {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
     /// No macro or operator of this name.
     UnknownMacro {
         /// The name.
         name: String,
-        /// Where it stands.
+        /// Its span.
         span: Span,
-        /// Names that there are.
+        /// The known names.
         candidates: Vec<String>,
-        /// It is an operator, of a later version than `--compatible` names.
+        /// An operator that is newer than the version given by `--compatible`.
         since: Option<&'static str>,
     },
-    /// `given` is `None` without parentheses.
+    /// A macro call with the wrong number of arguments. `given` is `None` without parentheses.
     MacroArguments {
         /// The name.
         name: String,
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// Its parameters.
         parameters: Vec<String>,
-        /// How many are given.
+        /// The number given.
         given: Option<usize>,
         /// Where it is defined.
         defined: Span,
@@ -148,195 +148,195 @@ pub enum SyntaxError {
     MacroArgumentsUnclosed {
         /// The name.
         name: String,
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
     /// A macro calls itself.
     MacroRecursion {
         /// The name.
         name: String,
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// Where it is defined.
         defined: Span,
     },
     /// A `@define` is malformed.
     MacroDefinition {
-        /// Where it stands.
+        /// Its span.
         span: Span,
-        /// What is wrong.
+        /// The reason.
         problem: DefinitionProblem,
     },
     /// Two macros of one name.
     MacroRedefined {
         /// The name.
         name: String,
-        /// Where it stands.
+        /// Its span.
         span: Span,
-        /// Where the first one stands.
+        /// The span of the first one.
         first: Span,
     },
     /// A warning.
     MacroHidesOperator {
         /// The name.
         name: String,
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
     /// Macros and arguments expand to too much text.
     ExpansionTooLarge {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
-    /// A macro library has something else.
+    /// A macro library contains something else.
     NotAMacro {
-        /// Where it stands.
+        /// Its span.
         span: Span,
-        /// What stands there, as a message names it.
+        /// What is found there, as messages name it.
         found: String,
     },
     /// A preprocessor condition is malformed.
     Condition {
-        /// Where it stands.
+        /// Its span.
         span: Span,
-        /// What stands there, as a message names it.
+        /// What is found there, as messages name it.
         found: String,
-        /// What is wrong.
+        /// The reason.
         problem: ConditionProblem,
         /// Where it is opened.
         open: Span,
-        /// An operand stands before it.
+        /// It follows an operand.
         after_operand: bool,
     },
     /// `%(` without `%)`.
     ConditionalUnclosed {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
     /// `%?`, `%:` or `%)` without `%(`.
     ConditionalStray {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The operator.
         op: &'static str,
     },
-    /// What stands at the top level is no item.
+    /// Something at the top level that is not an item.
     ExpectedItem {
-        /// Where it stands.
+        /// Its span.
         span: Span,
-        /// What stands there, as a message names it.
+        /// What is found there, as messages name it.
         found: String,
     },
     /// `}` without `{`.
     StrayBrace {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
-    /// `stopped` is what stands where the brace is missing; `None` at the end of the script.
+    /// A `{` that is not closed. `stopped` is what follows where the brace is missing; `None` at the end of the script.
     UnclosedBody {
         /// Where it is opened.
         open: Span,
-        /// What stands where it should be closed.
+        /// What follows where it should be closed.
         stopped: Option<(Span, String)>,
     },
-    /// A word that the grammar did not expect.
+    /// A token that the grammar did not expect.
     Unexpected(Unexpected),
     /// Statements or expressions are nested too deeply.
     TooDeep {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The limit.
         limit: u16,
     },
     /// Braces make too many probe points.
     TooManyPoints {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The limit.
         limit: usize,
     },
     /// It cannot be the name of an alias.
     AliasName {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
     /// An alias with two handlers of one kind.
     SecondHandler {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The alias is defined with `+=`.
         appends: bool,
     },
     /// The size of an array is out of range.
     ArraySize {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The name.
         name: String,
     },
     /// An array with an initial value.
     ArrayInitial {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The name.
         name: String,
     },
     /// `foreach` with two orders.
     SortTwice {
-        /// Where it stands.
+        /// Its span.
         span: Span,
-        /// Where the first one stands.
+        /// The span of the first one.
         first: Span,
     },
-    /// `name` of the operator; it is no extractor, or the mark is missing.
+    /// Not an extractor, or the `@` is missing. `name` is that of the operator.
     SortOperator {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The name.
         name: &'static str,
     },
     /// `delete` of something that cannot be deleted.
     DeleteTarget {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
-    /// A histogram that is neither printed alone nor indexed.
+    /// A histogram that is neither printed by itself nor indexed.
     HistogramValue {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
-    /// Of an overload; not above 0.
+    /// An overload's priority is not above 0.
     Priority {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
-    /// `*` as an index where one element is meant.
+    /// `*` as an index where a single element is required.
     AnyIndex {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
-    /// An assignment to what is no variable.
+    /// An assignment to something that is not a variable.
     NotAssignable {
-        /// Where it stands.
+        /// Its span.
         span: Span,
-        /// What stands there, as a message names it.
+        /// What is found there, as messages name it.
         place: &'static str,
     },
     /// Something follows `$` or `$$`.
     AfterPretty {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
     /// A print function without parentheses.
     PrintWithoutArguments {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The name.
         name: String,
     },
-    /// A format or delimiter that is no literal.
+    /// A format or delimiter that is not a literal.
     PrintLiteral {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The name.
         name: String,
@@ -345,7 +345,7 @@ pub enum SyntaxError {
     },
     /// A print function with a wrong number of arguments.
     PrintCount {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The name.
         name: String,
@@ -353,42 +353,42 @@ pub enum SyntaxError {
         least: usize,
         /// The largest number of arguments.
         most: usize,
-        /// How many are given.
+        /// The number given.
         given: usize,
     },
     /// An `@` operator with wrong arguments.
     AtArguments {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The name.
         name: &'static str,
-        /// How it is written.
+        /// Its syntax.
         usage: &'static str,
     },
-    /// An index behind what has no elements.
+    /// An index on something without elements.
     NotIndexable {
-        /// Where it stands.
+        /// Its span.
         span: Span,
         /// The name.
         name: &'static str,
     },
     /// Two declarations of one name.
     Redeclared {
-        /// What it is: a function, for instance.
+        /// Its kind: a function, for instance.
         what: &'static str,
         /// The name.
         name: String,
-        /// Where it stands.
+        /// Its span.
         span: Span,
-        /// Where the first one stands.
+        /// The span of the first one.
         first: Span,
     },
     /// `return` outside of a function.
     ReturnInProbe {
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
-    /// A warning: `given` script arguments, this one (1-based) is not used.
+    /// A warning: this script argument (1-based) of the `given` ones is not used.
     UnusedArgument {
         /// The number.
         number: usize,
@@ -398,7 +398,7 @@ pub enum SyntaxError {
 }
 
 impl SyntaxError {
-    /// As a user sees it.
+    /// The error as a diagnostic.
     pub fn diagnostic(&self) -> Diagnostic {
         match self {
             SyntaxError::Lexical { error, span } => lexical(error, *span),
@@ -531,7 +531,7 @@ impl SyntaxError {
     }
 }
 
-/// A name that stands for two things of a kind, at `span` and `first`.
+/// Two declarations of the same name, at `span` and `first`.
 pub fn redeclared(what: &str, name: &str, span: Span, first: Span) -> Diagnostic {
     error("E0105", format!("{what} `{name}` is declared twice")).at(span, "").also(first, "first here")
 }
@@ -688,7 +688,7 @@ fn unexpected_word(unexpected: &Unexpected) -> Diagnostic {
     if let Some((_, after)) = after
         && after.via != span.via
     {
-        // What is missing is missing in the macro.
+        // The missing part is missing in the macro.
         diagnostic = diagnostic.also(*after, "after this");
     }
     match hint {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Turns what the generated parser expected, some forty terminals, into words of the language.
+//! Turns the terminals that the generated parser expected, some forty, into words of the language.
 
 use lalrpop_util::ParseError;
 
@@ -10,7 +10,7 @@ use super::operand::Terminal;
 use super::token::{Keyword, Kind, Op, Token};
 use spile_source::Span;
 
-/// The diagnostic facts of a failed parse of `tokens[..end]`, the last item's end.
+/// Describes a failed parse of `tokens[..end]`, the end of the last item.
 pub fn explain(fail: Fail, tokens: &[Token], end: usize) -> SyntaxError {
     let (at, terminal, expected) = match fail {
         ParseError::User { error } => return error,
@@ -36,7 +36,7 @@ pub fn explain(fail: Fail, tokens: &[Token], end: usize) -> SyntaxError {
     })
 }
 
-/// Terminals that begin an expression, and nothing else but an expression or statement.
+/// Terminals that can only start an expression or a statement.
 const OPERANDS: &[&str] = &[
     "number",
     "text",
@@ -54,7 +54,7 @@ const OPERANDS: &[&str] = &[
     "&address",
 ];
 
-/// Terminals that go on after an operand.
+/// Terminals that can follow an operand.
 const OPERATORS: &[&str] = &[
     "||",
     "&&",
@@ -82,7 +82,7 @@ const OPERATORS: &[&str] = &[
     "dollars",
 ];
 
-/// Terminals that begin a statement, expressions apart.
+/// Terminals that start a statement but not an expression.
 const STATEMENTS: &[&str] =
     &["if", "for", "foreach", "while", "break", "continue", "next", "return", "delete", "try", "{", ";empty"];
 
@@ -93,7 +93,7 @@ fn words(terminals: &[&str]) -> Vec<String> {
     let statement = has("while") && has("break");
     let operator = has("||") && has("&&");
     if has("?") && has("if") && has("{") && !statement {
-        // Behind a complete probe point.
+        // After a complete probe point.
         return ["`{`", "`,`", "more of the probe point"].map(str::to_string).to_vec();
     }
     if has("identifier") && has("at") && !expression {
@@ -133,7 +133,8 @@ fn words(terminals: &[&str]) -> Vec<String> {
             "assign" => "an assignment".to_string(),
             "step-before" | "step-after" => "`++`".to_string(),
             "}alternatives" => "`}`".to_string(),
-            // `(group` and `(call`, `[index` and `[list`, `;end` and `;empty`, signs: the terminal begins with its text.
+            // `(group` and `(call`, `[index` and `[list`, `;end` and `;empty`, signs: the terminal starts with its
+            // text.
             _ => match terminal.chars().next() {
                 Some(first) if !first.is_ascii_alphabetic() && terminal.len() > 3 => format!("`{first}`"),
                 _ => format!("`{terminal}`"),
@@ -146,7 +147,7 @@ fn words(terminals: &[&str]) -> Vec<String> {
     words
 }
 
-/// For a mistake inside a brace that lists alternative probe points: it was perhaps a handler's.
+/// For a mistake inside a brace that lists alternative probe points: it may have been meant as a handler's.
 fn brace_hint(tokens: &[Token], at: usize) -> Option<&'static str> {
     let mut depth = 0usize;
     for (place, token) in tokens[..at.min(tokens.len())].iter().enumerate().rev() {
@@ -167,7 +168,7 @@ fn brace_hint(tokens: &[Token], at: usize) -> Option<&'static str> {
     None
 }
 
-/// What a user probably meant.
+/// What the user probably meant.
 fn hint(
     terminal: Option<&Terminal>,
     found: Option<&Token>,

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where top-level items begin and end, found from keywords and braces before the grammar looks at any of them.
+//! Finds where top-level items begin and end, from keywords and braces, before the grammar runs.
 //!
-//! So one broken item does not take the others with it: each is parsed alone, and each can have its message.
+//! A broken item thus does not affect the others: each is parsed separately and has its own messages.
 
 use std::ops::Range;
 
 use super::error::SyntaxError;
 use super::token::{Keyword, Kind, Op, Token};
 
-/// A stretch of a script's tokens.
+/// A range of a script's tokens.
 pub enum Piece {
     Item(Range<usize>),
-    /// What lies between items and is none, or an item whose end cannot be found. `found` is the token that told.
+    /// Tokens between items, or an item whose end was not found. `found` is the token where that was noticed.
     Problem {
         error: SyntaxError,
         found: usize,
     },
 }
 
-/// The items of a script and what is wrong between them, in order.
+/// The items of a script in order, and the errors between them.
 pub fn split(tokens: &[Token]) -> Vec<Piece> {
     let mut splitter = Splitter { tokens, pieces: Vec::new() };
     let mut at = 0;
@@ -47,7 +47,7 @@ pub fn split(tokens: &[Token]) -> Vec<Piece> {
                 splitter.pieces.push(Piece::Item(at..end));
                 end
             }
-            // An unclosed body: noted, and not parsed.
+            // An unclosed body: reported, and not parsed.
             None => splitter.next_item(at + 1),
         };
         at = next.max(at + 1);
@@ -76,7 +76,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// Whether a keyword of the top level stands here, and not as the name of a member or component.
+    /// Whether there is a top-level keyword here that is not the name of a member or component.
     fn begins_item(&self, at: usize) -> bool {
         let keyword = matches!(
             self.tokens.get(at).map(|token| &token.kind),
@@ -85,12 +85,12 @@ impl Splitter<'_> {
         keyword && !at.checked_sub(1).is_some_and(|before| matches!(self.op(before), Some(Op::Dot | Op::Arrow)))
     }
 
-    /// The next place where an item begins, or the end.
+    /// The start of the next item, or the end.
     fn next_item(&self, from: usize) -> usize {
         (from..self.tokens.len()).find(|&at| self.begins_item(at)).unwrap_or(self.tokens.len())
     }
 
-    /// Over what is no item, with one message for all of it.
+    /// Skips tokens that belong to no item, with one message for all of them.
     fn junk(&mut self, at: usize) -> usize {
         let token = &self.tokens[at];
         match token.kind {
@@ -101,7 +101,7 @@ impl Splitter<'_> {
         self.next_item(at + 1)
     }
 
-    /// The place behind the brace that closes the one at `open`; `None` after a message.
+    /// The index after the brace that closes the one at `open`; `None` after a message.
     fn body(&mut self, open: usize) -> Option<usize> {
         let mut depth = 0usize;
         let mut at = open;
@@ -127,7 +127,7 @@ impl Splitter<'_> {
         None
     }
 
-    /// From `probe` at `start` over its points and its handlers.
+    /// Skips from `probe` at `start` over its points and its handlers.
     fn probe(&mut self, start: usize) -> Option<usize> {
         let mut parens = 0usize;
         let mut alternatives = 0usize;
@@ -158,7 +158,7 @@ impl Splitter<'_> {
         Some(at)
     }
 
-    /// From `function` at `start` over its body.
+    /// Skips from `function` at `start` over its body.
     fn function(&mut self, start: usize) -> Option<usize> {
         for at in start + 1..self.tokens.len() {
             match &self.tokens[at].kind {
@@ -172,7 +172,7 @@ impl Splitter<'_> {
         Some(self.tokens.len())
     }
 
-    /// The variables of a declaration, from the first name.
+    /// Skips the variables of a declaration, from the first name.
     fn global(&mut self, from: usize) -> Option<usize> {
         let ends = |at: &usize| {
             matches!(self.tokens[*at].kind, Kind::Op(Op::Semicolon) | Kind::EmbeddedC(_)) || self.begins_item(*at)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A script with its lines indented and its blanks put right, for `--fmt`.
+//! Formats a script for `--fmt`: indentation and blanks.
 //!
-//! Works on tokens, so that comments, macros and `%( %)` stay as they are: lines stay lines, what changes is white space
-//! alone. A line is indented once more than the line that opened what it stands in; so is the statement behind a
-//! brace-less `if`, and a line that goes on with the one before. Blanks between words become one, none stand before `,`
-//! and `;`, one stands behind `,`, one empty line at the most stays. What stands before a comment at the end of a line
-//! stays, for columns' sake.
+//! Works on tokens, so comments, macros and `%( %)` are preserved: lines stay lines, only white space changes. A line
+//! is indented one level deeper than the line that opened its enclosing bracket; so is the statement after a brace-less
+//! `if`, and a continuation line. Blanks between words become one; there is none before `,` and `;`, one after `,`, and
+//! at most one empty line. Blanks before a comment at the end of a line are preserved, to keep columns aligned.
 
 use super::lexer;
 use super::token::{Keyword, Kind, Op, Token};
@@ -14,7 +13,7 @@ use spile_source::FileId;
 
 const INDENT: &str = "  ";
 
-/// The text put in order; the same tokens come of both.
+/// The formatted text; it has the same tokens.
 pub fn layout(bytes: &[u8]) -> Vec<u8> {
     let tokens = lexer::lex(FileId(0), bytes);
     let mut writer = Writer {
@@ -28,7 +27,7 @@ pub fn layout(bytes: &[u8]) -> Vec<u8> {
     let mut end = 0;
     for token in &tokens {
         let (start, next) = (token.span.start as usize, token.span.end as usize);
-        // An unclosed comment's token is its first two bytes; the rest of the file is the comment.
+        // The token of an unclosed comment is its first two bytes; the rest of the file is the comment.
         writer.gap(bytes.get(end..start).unwrap_or(b""), Some(&token.kind));
         writer.token(token, bytes.get(start..next).unwrap_or(b""));
         end = next;
@@ -42,35 +41,35 @@ pub fn layout(bytes: &[u8]) -> Vec<u8> {
         text.push(b'\n');
     }
     let kinds = |tokens: Vec<Token>| tokens.into_iter().map(|token| token.kind).collect::<Vec<_>>();
-    // Junk may mean something else once it is moved; then nothing is.
+    // Junk may change its meaning when it is moved: leave the text unchanged.
     if kinds(lexer::lex(FileId(0), &text)) == kinds(tokens) { text } else { bytes.to_vec() }
 }
 
-/// A bracket that is open.
+/// An open bracket.
 struct Open {
     op: Op,
-    /// Indentation of the line where it stands.
+    /// Indentation of its line.
     line: usize,
-    /// The parenthesis behind `if`, `while`, `for` or `foreach`.
+    /// The parenthesis after `if`, `while`, `for` or `foreach`.
     header: bool,
-    /// Of `%(`: what its first branch left open.
+    /// For `%(`: the brackets that its first branch left open.
     branch: Option<Vec<Open>>,
 }
 
 struct Writer {
     out: Vec<u8>,
     open: Vec<Open>,
-    /// Indentation of the line that is being written.
+    /// Indentation of the line being written.
     line: usize,
-    /// Heads of statements without braces that wait for theirs.
+    /// Heads of brace-less statements whose body follows.
     headers: usize,
     before: Option<Kind>,
-    /// The token before ends the head of a statement.
+    /// The previous token ends the head of a statement.
     header: bool,
 }
 
 impl Writer {
-    /// What stands between two tokens: blanks, newlines, comments. `next`: the token behind it.
+    /// The text between two tokens: blanks, newlines, comments. `next` is the token after it.
     fn gap(&mut self, gap: &[u8], next: Option<&Kind>) {
         let mut at = 0;
         loop {
@@ -108,7 +107,7 @@ impl Writer {
         }
     }
 
-    /// Of a line that begins with `next`, or with a comment.
+    /// Indentation of a line that starts with `next`, or with a comment.
     fn indentation(&mut self, next: Option<&Kind>, comment: bool) -> usize {
         let closing = match next {
             Some(Kind::Op(op @ (Op::BraceClose | Op::ParenClose | Op::BracketClose | Op::IfClose | Op::IfElse))) => {
@@ -141,7 +140,7 @@ impl Writer {
         inside
     }
 
-    /// Whether the token before wants more.
+    /// Whether the previous token requires a continuation.
     fn goes_on(&self) -> bool {
         match &self.before {
             Some(Kind::Op(op)) => !matches!(
@@ -201,12 +200,12 @@ impl Writer {
             Kind::Keyword(Keyword::Else) if !member => self.header = true,
             _ => {}
         }
-        // A name like a keyword is no head of a statement.
+        // A name spelled like a keyword is not the head of a statement.
         self.before = Some(if member { Kind::Ident(String::new()) } else { token.kind.clone() });
     }
 }
 
-/// Whether a line that begins so goes on with the one before.
+/// Whether a line that starts with this token continues the previous one.
 fn continues(next: Option<&Kind>) -> bool {
     matches!(
         next,
@@ -234,7 +233,7 @@ fn continues(next: Option<&Kind>) -> bool {
     )
 }
 
-/// The comment that the bytes begin with; empty if they do not.
+/// The comment at the start of the bytes; empty if there is none.
 fn comment(bytes: &[u8]) -> &[u8] {
     let end = if bytes.starts_with(b"/*") {
         let close = bytes.windows(2).skip(2).position(|window| window == b"*/");
@@ -242,7 +241,7 @@ fn comment(bytes: &[u8]) -> &[u8] {
     } else if bytes.starts_with(b"#") || bytes.starts_with(b"//") {
         bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len())
     } else {
-        // What is left of a file behind an unclosed comment or string.
+        // The rest of the file after an unclosed comment or string.
         bytes.len()
     };
     &bytes[..end]

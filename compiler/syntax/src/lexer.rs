@@ -2,8 +2,9 @@
 
 //! Bytes to tokens.
 //!
-//! Takes the bytes of one file, gives all its tokens: white space and comments are gone, what is no token is
-//! [`Kind::Junk`] with its reason, because a skipped `%( %)` branch may hold anything. Never fails, never stops early.
+//! Takes the bytes of one file, returns all its tokens. White space and comments are dropped. What is not a token is
+//! [`Kind::Junk`] with its reason, because a skipped `%( %)` branch may contain anything. Never fails, never stops
+//! early.
 
 use super::error::LexicalError;
 use super::token::{Argument, Keyword, Kind, Op, Token};
@@ -36,7 +37,7 @@ impl Lexer<'_> {
         self.tokens.push(Token { kind, span: Span::new(self.file, start, self.at) });
     }
 
-    /// Moves over bytes while `accept` takes them; gives them.
+    /// Skips and returns bytes while `accept` holds.
     fn take_while(&mut self, accept: impl Fn(u8) -> bool) -> &[u8] {
         let start = self.at;
         while self.peek(0).is_some_and(&accept) {
@@ -45,7 +46,7 @@ impl Lexer<'_> {
         &self.bytes[start..self.at]
     }
 
-    /// One token, comment or gap; false at the end.
+    /// Reads one token, comment or gap; false at the end.
     fn scan(&mut self) -> bool {
         let Some(byte) = self.peek(0) else { return false };
         let start = self.at;
@@ -128,7 +129,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Behind a backslash: C's escapes; any other character stands for itself.
+    /// After a backslash: C's escapes; any other character is itself.
     fn scan_escape(&mut self, value: &mut Vec<u8>) {
         let Some(byte) = self.peek(0) else { return };
         if (b'0'..=b'7').contains(&byte) {
@@ -150,7 +151,7 @@ impl Lexer<'_> {
             b'f' => 0x0c,
             b'r' => b'\r',
             b'x' if self.peek(0).is_some_and(|digit| digit.is_ascii_hexdigit()) => {
-                // Two digits at most: in C `"\x1bfoo"` would be one character too large for a byte.
+                // At most two digits: in C, `"\x1bfoo"` would be one character too large for a byte.
                 let mut code = 0;
                 for _ in 0..2 {
                     let Some(digit) = self.peek(0).and_then(|digit| (digit as char).to_digit(16)) else { break };
@@ -170,7 +171,7 @@ impl Lexer<'_> {
             self.at += 1;
             return self.push(start, Kind::Argument(Argument { quoted, number: None, tail: String::new() }));
         }
-        // A number too large to parse is out of range whatever the count of arguments is.
+        // A number too large to parse is out of range for any number of arguments.
         let number = text(self.take_while(|byte| byte.is_ascii_digit())).parse().unwrap_or(u32::MAX);
         let tail = if quoted { String::new() } else { text(self.take_while(is_word)) };
         self.push(start, Kind::Argument(Argument { quoted, number: Some(number), tail }));
@@ -191,7 +192,7 @@ impl Lexer<'_> {
         self.push(start, kind);
     }
 
-    /// An identifier, a keyword or `$target`; dollars behind it, or dollars alone, ask for pretty-printing.
+    /// An identifier, a keyword or `$target`; trailing or separate dollars request pretty-printing.
     fn scan_word(&mut self) {
         let start = self.at;
         let word = text(self.take_while(is_word));
@@ -228,13 +229,13 @@ impl Lexer<'_> {
                 return self.push(start, Kind::Junk(LexicalError::StrayEmbeddedEnd));
             }
         }
-        // Bytes outside ASCII come in runs: one message for a word in another script.
+        // Bytes outside ASCII come in runs: report a word in another script once.
         let first = self.bytes[start];
         self.at += 1;
         if !first.is_ascii() {
             self.take_while(|byte| !byte.is_ascii());
         } else if first == b'\'' {
-            // What was meant as a string or character, with its other quote.
+            // Probably meant as a string or character: include its closing quote.
             let rest = &self.bytes[self.at..];
             let line = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
             if let Some(close) = rest[..line].iter().position(|&byte| byte == b'\'') {
@@ -317,7 +318,7 @@ mod tests {
     fn strings_have_c_escapes() {
         assert_eq!(kinds(r#""a\tb\n\101\x41b\q\"\\""#), [Kind::String(b"a\tb\nAAbq\"\\".to_vec())]);
         assert_eq!(kinds("\"abc\nx"), [Kind::Junk(LexicalError::UnclosedString), ident("x")]);
-        // Two hexadecimal digits at most, so the `f` is text.
+        // At most two hexadecimal digits, so the `f` is text.
         assert_eq!(kinds(r#""\x1bfoo""#), [Kind::String(vec![0x1b, b'f', b'o', b'o'])]);
     }
 

@@ -4,11 +4,11 @@
 //!
 //!     bytes -lexer-> tokens -preprocess-> tokens of the language -items-> items -operand-> terminals -grammar-> tree
 //!
-//! Takes text that was read already and an [`Environment`] that answers what the text may ask; opens no file. Gives as
-//! much of the tree as could be made, with everything that was wrong: each top-level item fails alone.
+//! Takes text already read and an [`Environment`] with the facts that the text may query; opens no file. Returns as
+//! much of the tree as could be built, and all errors: each top-level item fails by itself.
 //!
-//! Terms: a *token* is a word of the text; a *terminal* a token whose part in the grammar is settled; an *item* stands at
-//! the top level (probe, alias, function, global, embedded C).
+//! Terms: a *token* is a word of the text; a *terminal* is a token whose role in the grammar is settled; an *item* is a
+//! top-level declaration (probe, alias, function, global, embedded C).
 
 #![warn(missing_docs)]
 #![allow(clippy::indexing_slicing, reason = "positions come from the same text or list; fuzzing runs them all")]
@@ -52,13 +52,13 @@ use spile_source::diagnostic::Diagnostic;
 use spile_source::{FileId, SourceMap, Span};
 use token::{Kind, Op, Token};
 
-/// The version of SystemTap whose language is spoken, unless `--compatible` asks for an older one.
+/// The SystemTap version whose language is accepted, unless `--compatible` gives an older one.
 pub const LANGUAGE_VERSION: &str = "5.6";
 
-/// Bytes of a file that is still taken for a script; spans count in 32 bits.
+/// Maximum size of a script in bytes; spans are 32 bits.
 const MAX_LENGTH: usize = 1 << 28;
 
-/// Parses one file: what could be understood, and everything wrong with it, in the order of the text.
+/// Parses one file. Returns what could be parsed and all errors, in source order.
 pub fn parse(
     sources: &mut SourceMap,
     file: FileId,
@@ -85,7 +85,7 @@ pub fn parse_script(
     let mut problems = preprocessed.problems;
     script.arguments = preprocessed.arguments;
     let is_poison = |token: &Token| token.kind == Kind::Poison;
-    // Behind a mistake that the preprocessor found braces need not match.
+    // After a preprocessor error, braces need not match.
     let reliable = tokens.iter().position(is_poison).unwrap_or(usize::MAX);
     let parser = grammar::TopItemParser::new();
     let mut failed = None;
@@ -96,7 +96,7 @@ pub fn parse_script(
         let range = match piece {
             items::Piece::Item(range) => range,
             items::Piece::Problem { error, found } => {
-                // What stands directly behind a broken item is probably a part of it.
+                // What directly follows a broken item is probably part of it.
                 if found < reliable && failed != Some(found) {
                     problems.push(error);
                 }
@@ -104,7 +104,7 @@ pub fn parse_script(
             }
         };
         let end = range.end;
-        // What is wrong there has been said.
+        // Its error has been reported.
         if tokens[range.clone()].iter().any(is_poison) {
             failed = Some(end);
             continue;
@@ -124,8 +124,8 @@ pub fn parse_script(
     (script, problems)
 }
 
-/// Probe points alone, as `-l` and `-L` take them: `vfs.{read,write}.return, timer.s(1)`; of `x = begin, end` those that
-/// the alias would stand for.
+/// Parses only probe points, as `-l` and `-L` take them: `vfs.{read,write}.return, timer.s(1)`; for `x = begin, end`,
+/// the points that the alias expands to.
 pub fn parse_probe_points(sources: &mut SourceMap, file: FileId) -> (Vec<ast::ProbePoint>, Vec<Diagnostic>) {
     let Some(tokens) = read_tokens(sources, file) else {
         return (Vec::new(), diagnostics(vec![SyntaxError::TooLong { span: Span::new(file, 0, 0) }]));
@@ -151,7 +151,7 @@ pub fn parse_probe_points(sources: &mut SourceMap, file: FileId) -> (Vec<ast::Pr
     (points, diagnostics(problems))
 }
 
-/// Adds the macros of a library file (`.stpm`) to `macros`; gives what is wrong with it. A file with errors adds none.
+/// Adds the macros of a library file (`.stpm`) to `macros`; returns its errors. A file with errors adds none.
 pub fn collect_macros(
     sources: &mut SourceMap,
     file: FileId,
@@ -193,13 +193,13 @@ pub fn unused_arguments<'a>(
     environment.arguments.iter().enumerate().filter_map(unused).collect()
 }
 
-/// The tokens of a file, unless it is too long for 32-bit spans.
+/// The tokens of a file; an error if it is too long for 32-bit spans.
 fn read_tokens(sources: &SourceMap, file: FileId) -> Option<Vec<Token>> {
     let bytes = &sources.file(file).bytes;
     (bytes.len() <= MAX_LENGTH).then(|| lexer::lex(file, bytes))
 }
 
-/// In the order of the text, as far as one file goes.
+/// Sorts by position within each file.
 fn diagnostics(problems: Vec<SyntaxError>) -> Vec<Diagnostic> {
     let mut diagnostics: Vec<Diagnostic> = problems.iter().map(SyntaxError::diagnostic).collect();
     diagnostics.sort_by_key(|diagnostic| diagnostic.labels.first().map(|label| label.span));

@@ -2,8 +2,8 @@
 
 //! Macros: `@define name(parameters) %( body %)`.
 //!
-//! A macro is a run of tokens. Those of a script live as long as its file is read; those of library files (`.stpm`)
-//! are collected once and hold for all scripts.
+//! A macro is a list of tokens. A script's macros are valid while its file is read; those of library files (`.stpm`)
+//! are collected once and apply to all scripts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use spile_source::Span;
 pub struct Macro {
     /// The name.
     pub name: String,
-    /// Of the name in the definition.
+    /// The span of the name in the definition.
     pub span: Span,
-    /// `None` without parentheses: then a `(` after the call is not the macro's.
+    /// `None` without parentheses: a `(` after the call is then not the macro's.
     pub parameters: Option<Vec<String>>,
     /// Its body.
     pub body: Arc<[Token]>,
@@ -36,7 +36,7 @@ impl Macros {
         self.by_name.get(name)
     }
 
-    /// Adds a macro; gives the span of an older one of this name, which stays.
+    /// Adds a macro. If the name is taken, the older one stays and its span is returned.
     pub fn add(&mut self, definition: Macro) -> Result<(), Span> {
         if let Some(older) = self.by_name.get(&definition.name) {
             return Err(older.span);
@@ -50,12 +50,12 @@ impl Macros {
         self.by_name.keys().map(String::as_str)
     }
 
-    /// How many macros there are.
+    /// The number of macros.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Settles what the grammar cannot: tokens in, terminals of the grammar out.
+//! Resolves the ambiguities that the grammar cannot: tokens in, terminals of the grammar out.
 //!
-//! SystemTap's statements need no semicolons, so after a complete expression `( [ - + & ++ --` could go on or begin the
-//! next statement. Its parser is greedy: `x = 1 -1` is a subtraction, `a[1] (b)` two statements. The word before
-//! decides, so it is decided here, and the grammar sees different terminals:
+//! SystemTap's statements need no semicolons, so after a complete expression `( [ - + & ++ --` could continue it or
+//! start the next statement. SystemTap's parser is greedy: `x = 1 -1` is a subtraction, `a[1] (b)` two statements. The
+//! previous token decides, so it is decided here, and the grammar sees different terminals:
 //!
-//! - `(` is a call's directly after an identifier (even over a newline), else it groups;
-//! - `[` indexes after any operand, else it opens a list of keys;
-//! - `+ - &` are binary after an operand, else signs; `++ --` belong to the operand before them, if there is one that has
-//!   none yet: `--a` over `++b` is two statements;
-//! - `;` ends an expression or a jump, else it is the empty statement. `return }` gets one put in.
+//! - `(` is a call's directly after an identifier (even on the next line), else it groups;
+//! - `[` indexes after any operand, else it starts a list of keys;
+//! - `+ - &` are binary after an operand, else signs; `++ --` belong to the operand before them if it has none yet:
+//!   `--a` followed by `++b` on the next line is two statements;
+//! - `;` ends an expression or a jump, else it is the empty statement. One is inserted in `return }`.
 //!
-//! The same pass tells probe points from expressions: in the head of a probe, adjacent words and stars are one
+//! The same pass separates probe points from expressions: in the head of a probe, adjacent words and stars are one
 //! component, keywords are names, and a brace after a dot, comma or brace lists alternatives.
 
 use super::ast::{AssignOp, BinaryOp};
 use super::token::{AtOperator, Keyword, Kind, Op, Token};
 use spile_source::SourceMap;
 
-/// What the grammar reads. Names of the grammar's terminals are in `grammar.lalrpop`.
+/// The grammar's input. The grammar's names for the terminals are in `grammar.lalrpop`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Terminal {
     Keyword(Keyword),
-    /// A component of a probe point, perhaps with stars.
+    /// A component of a probe point, possibly with stars.
     Component(String),
     AlternativesOpen,
     AlternativesClose,
@@ -44,9 +44,9 @@ pub enum Terminal {
     BraceOpen,
     BraceClose,
     Comma,
-    /// `;` behind an expression or jump.
+    /// `;` after an expression or jump.
     Terminator,
-    /// `;` alone.
+    /// `;` as the empty statement.
     Empty,
     Colon,
     Question,
@@ -80,10 +80,10 @@ pub enum Terminal {
     Arrow,
 }
 
-/// A terminal between the tokens that made it, as indexes into the tokens given.
+/// A terminal and the tokens that it was made from, as indexes into the input.
 pub type Located = (usize, Terminal, usize);
 
-/// The terminals of the top-level item `tokens[range]`; none of them is [`Kind::Poison`].
+/// The terminals of the top-level item `tokens[range]`, which contains no [`Kind::Poison`].
 pub fn settle(sources: &SourceMap, tokens: &[Token], range: std::ops::Range<usize>) -> Vec<Located> {
     let (start, end) = (range.start, range.end.min(tokens.len()));
     let part = match tokens.get(start).map(|token| &token.kind) {
@@ -98,7 +98,7 @@ pub fn settle(sources: &SourceMap, tokens: &[Token], range: std::ops::Range<usiz
     settle_from(sources, tokens, start, end, part)
 }
 
-/// The terminals of probe points alone, as `-l` takes them.
+/// The terminals of a list of probe points, as `-l` takes it.
 pub fn settle_points(sources: &SourceMap, tokens: &[Token]) -> Vec<Located> {
     settle_from(sources, tokens, 0, tokens.len(), Part::Points)
 }
@@ -121,7 +121,7 @@ fn settle_from(sources: &SourceMap, tokens: &[Token], start: usize, end: usize, 
     settler.out
 }
 
-/// Which part of an item is being read.
+/// The part of an item being read.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     /// Probe points, up to the handler.
@@ -132,7 +132,7 @@ enum Part {
     Code,
 }
 
-/// What the token before leaves to be expected.
+/// What may follow the previous token.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
     /// An operand, or a new statement.
@@ -141,13 +141,13 @@ enum Before {
     Jump,
     /// The same for `return`.
     Return,
-    /// An identifier, which `(` would make a call.
+    /// After an identifier, which `(` would make a call.
     Ident,
-    /// Another operand.
+    /// After another operand.
     Operand,
-    /// An operand that takes no more suffixes: behind `x++` and `$x$`.
+    /// After an operand that takes no more suffixes: `x++` and `$x$`.
     Closed,
-    /// `if`, `while` and the like: the next parenthesis is theirs.
+    /// After `if`, `while` and the like: the next parenthesis belongs to them.
     Control,
     Arrow,
 }
@@ -168,7 +168,7 @@ struct Settler<'a> {
     at: usize,
     part: Part,
     before: Before,
-    /// How many brackets were open at a `++` or `--` whose operand is being read.
+    /// The number of open brackets at a `++` or `--` whose operand is being read.
     stepped: Option<usize>,
     open: Vec<Bracket>,
     out: Vec<Located>,
@@ -196,7 +196,7 @@ impl Settler<'_> {
         self.part == Part::Points && matches!(self.open.last(), None | Some(Bracket::Alternatives))
     }
 
-    /// Whether an operand stands before.
+    /// Whether the previous token ends an operand.
     fn after_operand(&self) -> bool {
         matches!(self.before, Before::Ident | Before::Operand | Before::Closed)
     }
@@ -219,12 +219,12 @@ impl Settler<'_> {
             Kind::At(operator) => self.emit(Terminal::At(*operator), Before::Nothing),
             Kind::Keyword(keyword) => self.step_keyword(*keyword),
             Kind::Op(op) => self.step_op(*op),
-            // Items with poison are not parsed, and the rest is gone after the preprocessor.
+            // Items with poison are not parsed, and the preprocessor removed the rest.
             Kind::AtWord(_) | Kind::Argument(_) | Kind::Junk(_) | Kind::Poison => self.at += 1,
         }
     }
 
-    /// Words, stars and braces of probe points; false for what reads as in expressions.
+    /// Words, stars and braces of probe points; false for tokens that are read as in expressions.
     fn step_point(&mut self, kind: &Kind) -> bool {
         match kind {
             Kind::Keyword(Keyword::Probe) if self.out.is_empty() => {
@@ -251,7 +251,7 @@ impl Settler<'_> {
         true
     }
 
-    /// Whether the last terminal can end a probe point, so that a brace opens the handler.
+    /// Whether the last terminal can end a probe point, so that a brace starts the handler.
     fn point_is_complete(&self) -> bool {
         matches!(
             self.out.last(),
@@ -267,7 +267,7 @@ impl Settler<'_> {
         )
     }
 
-    /// One component: `foo`, `*`, `foo*bar`, also `**`. Its pieces touch each other in the text.
+    /// One component: `foo`, `*`, `foo*bar`, also `**`. Its tokens are adjacent in the text.
     fn step_component(&mut self) {
         let first = self.at;
         let mut span = self.tokens[first].span;
@@ -292,7 +292,7 @@ impl Settler<'_> {
             return self.emit(Terminal::Member(keyword.text().to_string()), Before::Operand);
         }
         if matches!(keyword, Keyword::String | Keyword::Long) {
-            // Functions may be called so, nothing else.
+            // Only functions may have such names.
             let defined = matches!(self.out.last(), Some((_, Terminal::Keyword(Keyword::Function), _)));
             let called = self.part == Part::Code
                 && self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Op(Op::ParenOpen));
@@ -399,7 +399,7 @@ impl Settler<'_> {
             Op::ConcatenateAssign => compound(BinaryOp::Concatenate),
             Op::ShiftLeftAssign => compound(BinaryOp::ShiftLeft),
             Op::ShiftRightAssign => compound(BinaryOp::ShiftRight),
-            // The preprocessor took them.
+            // Removed by the preprocessor.
             Op::IfOpen | Op::IfThen | Op::IfElse | Op::IfClose => {
                 self.at += 1;
                 return;
@@ -414,7 +414,7 @@ impl Settler<'_> {
         self.emit(if call { Terminal::CallOpen } else { Terminal::GroupOpen }, Before::Nothing);
     }
 
-    /// Closes the innermost bracket if it is one of these; otherwise the grammar will complain.
+    /// Closes the innermost bracket if it matches; otherwise the grammar reports the error.
     fn close(&mut self, fitting: &[Bracket]) -> Option<Bracket> {
         self.open.pop_if(|bracket| fitting.contains(bracket))
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What names may a library file define? Answered from its tokens, without parsing it.
+//! The names that a library file may define, from its tokens, without parsing it.
 //!
-//! Takes the bytes of a file, gives the functions, globals and probe aliases that stand after their keywords in any branch
-//! of any conditional: never fewer than the file defines, sometimes more. Whoever needs one of the names parses the file.
+//! Takes the bytes of a file; returns the functions, globals and probe aliases that follow their keywords in any branch
+//! of any conditional: never fewer than the file defines, sometimes more. The caller parses the file if it needs one of
+//! the names.
 
 use super::lexer;
 use super::token::{AtOperator, Keyword, Kind, Op, Token};
@@ -16,7 +17,7 @@ pub struct Outline {
     pub names: Vec<String>,
     /// Names of the components of each alias, without arguments.
     pub aliases: Vec<Vec<String>>,
-    /// A macro stands where it may make a definition: only parsing tells.
+    /// A macro may make a definition: the file must be parsed to know.
     pub opaque: bool,
 }
 
@@ -35,7 +36,7 @@ pub fn outline(bytes: &[u8]) -> Outline {
             Kind::AtWord(word) if word == "define" => at = skip_definition(&tokens, at),
             Kind::AtWord(word) if depth == 0 && AtOperator::from_text(word).is_none() => found.opaque = true,
             Kind::Keyword(_) if member => {}
-            // Braces of untaken branches need not match: a keyword of the top level begins anew.
+            // Braces of branches not taken need not match: a top-level keyword starts over.
             Kind::Keyword(Keyword::Function) => {
                 depth = 0;
                 match name(tokens.get(at)) {
@@ -71,7 +72,7 @@ fn is(token: Option<&Token>, op: Op) -> bool {
     token.is_some_and(|token| token.kind == Kind::Op(op))
 }
 
-/// Behind the `%)` of a macro's body.
+/// Skips to after the `%)` of a macro's body.
 fn skip_definition(tokens: &[Token], mut at: usize) -> usize {
     let mut depth = 0usize;
     while let Some(token) = tokens.get(at) {
@@ -86,14 +87,14 @@ fn skip_definition(tokens: &[Token], mut at: usize) -> usize {
     at
 }
 
-/// The `{` or the C of a definition's body, or the next definition.
+/// Skips to the `{` or the C of a definition's body, or to the next definition.
 fn skip_to_body(tokens: &[Token], mut at: usize) -> usize {
     let mut groups = 0usize;
     while let Some(token) = tokens.get(at) {
         let before = at.checked_sub(1).map(|before| &tokens[before].kind);
         let member = matches!(before, Some(Kind::Op(Op::Arrow | Op::Dot)));
         match &token.kind {
-            // Braces that group points stand where a component or a point does.
+            // Braces that group points appear in place of a component or a point.
             Kind::Op(Op::BraceOpen) if groups > 0 || member => groups += 1,
             Kind::Op(Op::BraceOpen)
                 if matches!(
@@ -118,7 +119,7 @@ fn skip_to_body(tokens: &[Token], mut at: usize) -> usize {
     at
 }
 
-/// The names of `global a, b[10] = 1`; those of a private one are not offered.
+/// The names in `global a, b[10] = 1`; private ones are skipped.
 fn globals(tokens: &[Token], mut at: usize, found: &mut Outline) -> usize {
     let private = at
         .checked_sub(1)
@@ -210,7 +211,7 @@ mod tests {
         assert!(!outline(b"@define m %( probe x = y {} %)\nfunction f() { @m }").opaque);
     }
 
-    /// All that a file defines is in its outline, in SystemTap's library too where it is installed.
+    /// Every definition of a file is in its outline; checked with SystemTap's library too where it is installed.
     #[test]
     fn never_fewer_than_parsing_finds() {
         let mut files = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tapset"))];

@@ -2,11 +2,11 @@
 
 //! Macros, script arguments and conditionals: tokens in, tokens of the language out.
 //!
-//! Two layers, both lazy. [`Expander`] replaces macro calls and script arguments; it keeps a stack of token runs, each
-//! with the parameters that may be named in it, so a macro's argument is expanded where it is used with the names of
-//! where it was written. [`Conditionals`] takes that stream, evaluates `%( condition %? ... %: ... %)` and passes on
-//! what was chosen, adjacent string literals glued. A branch not chosen is skipped unexpanded: its definitions and
-//! its mistakes do not exist.
+//! Two lazy layers. [`Expander`] replaces macro calls and script arguments; it has a stack of token lists, each with
+//! the parameters in scope, so a macro's argument is expanded where it is used, in the scope where it was written.
+//! [`Conditionals`] reads that stream, evaluates `%( condition %? ... %: ... %)` and passes on the chosen branch, with
+//! adjacent string literals concatenated. A branch not chosen is skipped unexpanded: its definitions and errors are
+//! ignored.
 
 mod condition;
 mod expand;
@@ -21,18 +21,18 @@ pub use condition::compare_versions;
 use expand::Expander;
 use spile_source::{SourceMap, Span};
 
-/// What [`preprocess`] found.
+/// The result of [`preprocess`].
 pub struct Preprocessed {
-    /// No [`Kind::AtWord`], [`Kind::Argument`], [`Kind::Junk`] and no conditional operators among them.
+    /// Contains no [`Kind::AtWord`], [`Kind::Argument`], [`Kind::Junk`] or conditional operators.
     pub tokens: Vec<Token>,
     pub problems: Vec<SyntaxError>,
-    /// Numbers of the script arguments that were used; 0 for their count.
+    /// Numbers of the script arguments used; 0 for their count.
     pub arguments: BTreeSet<u32>,
     /// The file's own macros, in the order of their definitions.
     pub definitions: Vec<Macro>,
 }
 
-/// `tokens` are those of one whole file.
+/// Preprocesses `tokens`, all those of one file.
 pub fn preprocess(
     sources: &mut SourceMap,
     tokens: Vec<Token>,
@@ -53,10 +53,10 @@ pub fn preprocess(
 
 struct Conditionals<'a> {
     expander: Expander<'a>,
-    /// Conditionals inside which we are, outermost first.
+    /// Enclosing conditionals, outermost first.
     open: Vec<Branch>,
     tokens: Vec<Token>,
-    /// A condition could not be read: what follows it is read as if it stood alone, stray `%)` and all.
+    /// A condition could not be read: what follows is read without it, including stray `%)`.
     broken: bool,
 }
 
@@ -97,7 +97,7 @@ impl Conditionals<'_> {
         }
     }
 
-    /// Passes a token on; a string literal directly after another becomes part of it.
+    /// Emits a token; a string literal directly after another is appended to it.
     fn push(&mut self, token: Token) {
         if let Kind::String(text) = &token.kind
             && let Some(Token { kind: Kind::String(before), span }) = self.tokens.last_mut()
@@ -110,7 +110,7 @@ impl Conditionals<'_> {
     }
 
     fn open_branch(&mut self, span: Span) {
-        // `x %(y)`: what stands before decides whether a failed condition was meant as a remainder.
+        // `x %(y)`: the previous token decides whether a failed condition was meant as a remainder.
         let after_operand = self.tokens.last().is_some_and(|token| ends_operand(&token.kind));
         let Ok(chosen) = condition::evaluate(&mut self.expander, span, after_operand) else {
             self.push(Token { kind: Kind::Poison, span });
@@ -143,7 +143,7 @@ impl Conditionals<'_> {
         }
     }
 
-    /// Over the rest of a branch, and over what is nested in it. `begun`: the conditional's `%?` has been read.
+    /// Skips the rest of a branch with all that is nested in it. `begun`: the conditional's `%?` has been read.
     fn skip(&mut self, open: Span, stop_at_else: bool, begun: bool) -> Skipped {
         let mut depth = 0usize;
         while let Some(token) = self.expander.next_raw() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The tree back to script text, for `-p1` and for whoever names a part of a script in a message.
+//! The tree as script text, for `-p1` and for messages that quote a part of a script.
 //!
-//! The text parses to the same tree: parentheses stand where the tree needs them, macros and conditionals stay expanded,
-//! braces of probe points stay multiplied out.
+//! The text parses to the same tree: parentheses are added where the tree needs them, macros, conditionals and braces
+//! of probe points stay expanded.
 
 mod expression;
 
@@ -57,7 +57,7 @@ pub fn literal(literal: &Literal) -> String {
     }
 }
 
-/// A string literal that stands for these bytes.
+/// A string literal with these bytes.
 pub fn quote(text: &[u8]) -> String {
     let mut quoted = String::from("\"");
     for &byte in text {
@@ -67,7 +67,7 @@ pub fn quote(text: &[u8]) -> String {
             b'\n' => quoted.push_str("\\n"),
             b'\t' => quoted.push_str("\\t"),
             b' '..=b'~' => quoted.push(byte as char),
-            // Three digits, so that a digit that follows is not taken along.
+            // Three digits, so that a following digit is not part of the escape.
             _ => quoted.push_str(&format!("\\{byte:03o}")),
         }
     }
@@ -144,7 +144,7 @@ impl Printer {
         self.out.push('\n');
     }
 
-    /// From the brace, on the line that has begun, to the other, without a newline.
+    /// From the opening brace, on the current line, to the closing one, without a newline.
     fn block(&mut self, block: &Block) {
         self.out.push_str("{\n");
         self.indent += 1;
@@ -157,7 +157,7 @@ impl Printer {
         self.out.push('}');
     }
 
-    /// A statement on the line that has begun, with its newline.
+    /// A statement, starting on the current line, with its newline.
     fn statement(&mut self, statement: &Stmt) {
         match &statement.kind {
             StmtKind::Empty => self.out.push_str(";\n"),
@@ -240,7 +240,7 @@ impl Printer {
     }
 }
 
-/// Whether an `else` behind this statement would become a part of it.
+/// Whether a following `else` would become part of this statement.
 fn wants_else(statement: &Stmt) -> bool {
     match &statement.kind {
         StmtKind::If { otherwise: None, .. } => true,
@@ -287,7 +287,7 @@ fn foreach_head(foreach: &Foreach) -> String {
         Some(sort) if sort.by == by => sort_sign(sort),
         _ => "",
     };
-    // A value's mark and that of its array mean the same; it is printed at the array.
+    // The sort mark of the value means the same as that of the array; it is printed at the array.
     let value = foreach.value.as_ref().map(|value| format!("{} = ", value.text)).unwrap_or_default();
     let keys: Vec<String> =
         foreach.keys.iter().enumerate().map(|(at, key)| key.text.clone() + mark(SortBy::Key(at))).collect();

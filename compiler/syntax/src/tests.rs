@@ -11,7 +11,7 @@ use super::*;
 use spile_source::Origin;
 use spile_source::diagnostic::render::render;
 
-/// What conditionals are told in tests.
+/// The environment of the tests.
 fn environment() -> Environment {
     Environment {
         kernel_release: "6.1.0-56-cloud-amd64".into(),
@@ -25,7 +25,7 @@ fn environment() -> Environment {
     }
 }
 
-/// A script parsed alone: the tree and all messages as shown.
+/// Parses one script: the tree and all messages as shown to the user.
 fn try_parse(text: &str) -> (ast::Script, String) {
     let mut sources = SourceMap::new();
     let file = sources.add("test.stp", text.as_bytes().to_vec(), Origin::User);

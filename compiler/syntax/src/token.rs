@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The words of a script: what the lexer gives and the preprocessor passes on.
+//! The tokens of a script: what the lexer emits and the preprocessor passes on.
 //!
-//! A token knows what it is and where it stands, not yet what it means there: `-` is one operator here, and
-//! [`super::operand`] says later whether it is a sign or a subtraction.
+//! A token has its kind and span, but not yet its role: `-` is one operator here; [`super::operand`] decides later
+//! whether it is a sign or a subtraction.
 
 use super::ast::Extractor;
 use super::error::LexicalError;
@@ -18,38 +18,38 @@ pub struct Token {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     Ident(String),
-    /// `$name` or `$$name`, with its leading dollars; a pretty-printing suffix is a token of its own.
+    /// `$name` or `$$name`, with its leading dollars; a pretty-printing suffix is a separate token.
     Target(String),
     /// `$` or `$$` after something: pretty-printing.
     Dollars(u8),
     /// 0..2^64-1 as written, wrapped to the signed value.
     Number(i64),
-    /// Bytes, escapes done.
+    /// Bytes, with escapes resolved.
     String(Vec<u8>),
     /// The text between `%{` and `%}`.
     EmbeddedC(String),
     Keyword(Keyword),
-    /// `@word`: macro, macro parameter or operator, told apart by the preprocessor.
+    /// `@word`: macro, macro parameter or operator; the preprocessor decides which.
     AtWord(String),
-    /// An `@word` that no macro hides and that the language defines.
+    /// An `@word` that the language defines and no macro shadows.
     At(AtOperator),
     /// `$1`, `@1`, `$#`, `@#`.
     Argument(Argument),
     Op(Op),
-    /// What is no token; a mistake only if it is not skipped by a conditional.
+    /// Not a token; an error only if no conditional skips it.
     Junk(LexicalError),
-    /// Stands where a mistake has been reported already.
+    /// Marks an error that has been reported.
     Poison,
 }
 
-/// A reference to what stood behind the script on the command line.
+/// A reference to a script argument on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// `@1`: the text as a string literal; else the text itself, as if it were written there.
+    /// `@1`: the text as a string literal; else the text itself, as if written there.
     pub quoted: bool,
     /// One-based; `None` for the count (`$#`).
     pub number: Option<u32>,
-    /// Letters that follow `$1` without a gap and so belong to the same word.
+    /// Letters directly after `$1`, which belong to the same word.
     pub tail: String,
 }
 
@@ -148,7 +148,7 @@ impl AtOperator {
         AtOperator::ALL.iter().find(|(name, _)| *name == text).map(|(_, operator)| *operator)
     }
 
-    /// The version of SystemTap that has it first; empty: all that matter.
+    /// The first SystemTap version that has it; empty: all supported ones.
     pub fn since(self) -> &'static str {
         match self {
             AtOperator::KernelRegister | AtOperator::UserRegister | AtOperator::KernelDeref | AtOperator::UserDeref => {
@@ -167,7 +167,7 @@ impl AtOperator {
 }
 
 impl Kind {
-    /// As a message names it: `` `+` ``, "the number 5", "a string".
+    /// As messages name it: `` `+` ``, "the number 5", "a string".
     pub fn describe(&self) -> String {
         match self {
             Kind::Ident(name) | Kind::Target(name) => format!("`{name}`"),

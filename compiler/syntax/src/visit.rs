@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Walks trees: every expression below a block, outer ones first.
+//! Visitors for the tree: every expression below a block, outer ones first.
 
 use super::ast::{Block, Expr, ExprKind, Index, Stmt, StmtKind};
 

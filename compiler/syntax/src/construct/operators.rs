@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Calls whose arguments the language fixes: the print family and the `@` operators.
+//! Calls with fixed arguments: the print family and the `@` operators.
 
 use super::{Builder, Deep, MAX_PROBLEMS, Made, undo_deep};
 use crate::ast::*;
@@ -8,17 +8,17 @@ use crate::error::SyntaxError;
 use crate::token::AtOperator;
 use spile_source::Span;
 
-/// One word of the print family.
+/// A print function.
 struct PrintWord {
     name: &'static str,
     to_string: bool,
     newline: bool,
     lead: Lead,
-    /// Values after the format or delimiter.
+    /// Number of values after the format or delimiter.
     least: usize,
 }
 
-/// What the first argument is.
+/// The first argument.
 #[derive(Clone, Copy, PartialEq)]
 enum Lead {
     Value,
@@ -41,10 +41,10 @@ const PRINTS: &[PrintWord] = &[
     PrintWord { name: "sprintf", to_string: true, newline: false, lead: Lead::Format, least: 0 },
 ];
 
-/// Values that one print call may have.
+/// Maximum number of values in one print call.
 const MAX_PRINT_VALUES: usize = 32;
 
-/// Whether a name is a print word, which cannot be a variable.
+/// Whether a name is a print function and so cannot be a variable.
 pub(super) fn is_print(name: &str) -> bool {
     PRINTS.iter().any(|word| word.name == name)
 }
@@ -92,7 +92,7 @@ impl Builder<'_> {
         ExprKind::Print(Box::new(print))
     }
 
-    /// `@operator(arguments)` where keys or buckets are wanted: only histograms have them.
+    /// `@operator(arguments)` used with keys or buckets, which only histograms have.
     pub fn at_indexable(
         &self,
         left: usize,
@@ -126,7 +126,7 @@ impl Builder<'_> {
     }
 }
 
-/// How an operator is written.
+/// The syntax of an operator.
 fn usage(operator: AtOperator) -> &'static str {
     match operator {
         AtOperator::Cast => "@cast(address, \"type\") or @cast(address, \"type\", \"module\")",
@@ -157,7 +157,7 @@ fn usage(operator: AtOperator) -> &'static str {
     }
 }
 
-/// The place of the wrong argument; `None` if their number is wrong.
+/// The span of the wrong argument; `None` if their number is wrong.
 type Wrong = Option<Span>;
 
 fn make(operator: AtOperator, arguments: Vec<Expr>) -> Result<ExprKind, Wrong> {
@@ -210,7 +210,7 @@ fn make(operator: AtOperator, arguments: Vec<Expr>) -> Result<ExprKind, Wrong> {
     }
 }
 
-/// The arguments of one call, taken from the left.
+/// The arguments of one call, consumed from the left.
 struct Arguments(std::vec::IntoIter<Expr>);
 
 impl Arguments {

@@ -10,7 +10,7 @@ use crate::token::{Kind, Op, Token};
 use spile_base::glob;
 use spile_source::Span;
 
-/// Reads a condition and its `%?`. `open` is the span of the `%(`; an error has been noted when it fails.
+/// Reads a condition and its `%?`. `open` is the span of the `%(`; on failure an error has been recorded.
 pub(super) fn evaluate(expander: &mut Expander, open: Span, after_operand: bool) -> Result<bool, ()> {
     let mut reader = Reader { expander, open, after_operand };
     let (mut any, mut all) = (false, true);
@@ -51,7 +51,7 @@ enum Side {
 impl Reader<'_, '_> {
     fn next(&mut self) -> Result<Token, ()> {
         match self.expander.next() {
-            // A mistake was noted where the poison was made.
+            // The error was reported when the poison was made.
             Some(Token { kind: Kind::Poison, .. }) => Err(()),
             Some(Token { kind: Kind::Junk(error), span }) => {
                 self.expander.problems.push(SyntaxError::Lexical { error, span });
@@ -166,7 +166,7 @@ fn holds(op: Op, ordering: Ordering) -> bool {
     }
 }
 
-/// The number that a configuration word is; 0 if it is unset.
+/// A configuration option as a number; 0 if it is unset.
 fn parse_number(text: &str) -> Option<i64> {
     if text.is_empty() {
         return Some(0);
@@ -177,7 +177,7 @@ fn parse_number(text: &str) -> Option<i64> {
     }
 }
 
-/// Runs of digits by value, everything else byte by byte: `6.9` before `6.10`, `6.1` before `6.1.0`.
+/// Compares runs of digits by value, everything else byte by byte: `6.9` before `6.10`, `6.1` before `6.1.0`.
 pub fn compare_versions(left: &str, right: &str) -> Ordering {
     let (mut left, mut right) = (left.as_bytes(), right.as_bytes());
     loop {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The lower layer: macro calls and script arguments replaced by what they stand for.
+//! The lower layer: replaces macro calls and script arguments.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,35 +14,35 @@ use spile_source::{ExpansionId, Origin, SourceMap, Span};
 
 use super::compare_versions;
 
-/// Calls of macros in one file. Scripts make some hundreds; macros that double themselves make 2^n.
+/// Maximum number of macro calls in one file. Scripts make some hundreds; macros that double themselves make 2^n.
 const MAX_CALLS: usize = 100_000;
-/// Tokens that expansion may add to one file.
+/// Maximum number of tokens that expansion may add to one file.
 const MAX_ADDED: usize = 1_000_000;
-/// Macros whose bodies lie in each other. Every call looks through them.
+/// Maximum nesting of macro bodies. Every call searches them.
 const MAX_NESTING: usize = 500;
-/// Runs that wait for an inner one to end. A call's arguments are searched for their end at every level.
+/// Maximum depth of the stack. The end of a call's arguments is searched for at every level.
 const MAX_FRAMES: usize = 1_000;
-/// Tokens looked through for the `%?` of a conditional that could not be read.
+/// Maximum number of tokens searched for the `%?` of a conditional that could not be read.
 const MAX_LOOK_AHEAD: usize = 1_000;
 
-/// A run of tokens that is being read.
+/// A list of tokens being read.
 struct Frame {
     tokens: Arc<[Token]>,
     at: usize,
     end: usize,
-    /// What parameter names mean here.
+    /// The parameters in scope.
     bindings: Arc<Bindings>,
-    /// Through which call the tokens are reached.
+    /// The call through which the tokens are reached.
     via: ExpansionId,
-    /// Macros whose bodies enclose this run, as written: one of them called again would never end.
+    /// Macros whose bodies enclose this list, as written: calling one of them again would not terminate.
     active: Option<Arc<Active>>,
-    /// Text of a script argument, which may not name arguments.
+    /// Text of a script argument, which may not refer to arguments.
     pasted: bool,
 }
 
 type Bindings = HashMap<String, Closure>;
 
-/// A macro's argument: the tokens of a call, to be read as if they were read there.
+/// A macro's argument: the tokens of the call and the scope to read them in.
 struct Closure {
     tokens: Arc<[Token]>,
     start: usize,
@@ -56,7 +56,7 @@ struct Closure {
 struct Active {
     definition: Arc<Macro>,
     outer: Option<Arc<Active>>,
-    /// How many there are, this one included.
+    /// The depth, including this one.
     depth: usize,
 }
 
@@ -68,9 +68,9 @@ pub(super) struct Expander<'a> {
     order: Vec<String>,
     frames: Vec<Frame>,
     calls: usize,
-    /// Tokens that may still be given.
+    /// Number of tokens that may still be emitted.
     left: usize,
-    /// Texts of script arguments, by number and what is written directly behind.
+    /// Texts of script arguments, by number and adjacent suffix.
     pasted: HashMap<(u32, String), Arc<[Token]>>,
     pub(super) problems: Vec<SyntaxError>,
     pub(super) arguments: BTreeSet<u32>,
@@ -118,7 +118,7 @@ impl<'a> Expander<'a> {
         order.iter().filter_map(|name| own.get(name)).map(|definition| Macro::clone(definition)).collect()
     }
 
-    /// The next token as it is written, with the call it is reached through.
+    /// The next token as written, with the call through which it is reached.
     pub(super) fn next_raw(&mut self) -> Option<Token> {
         loop {
             let frame = self.frames.last_mut()?;
@@ -134,7 +134,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// The next token, expanded: never an [`Kind::AtWord`] or [`Kind::Argument`].
+    /// The next token, expanded: never a [`Kind::AtWord`] or [`Kind::Argument`].
     pub(super) fn next(&mut self) -> Option<Token> {
         loop {
             let token = self.next_raw()?;
@@ -143,7 +143,7 @@ impl<'a> Expander<'a> {
                 Kind::AtWord(name) if name == "define" => self.define(span),
                 Kind::AtWord(name) => self.call(&name, span),
                 Kind::Argument(argument) => self.paste(&argument, span),
-                // A word like others before it was reserved.
+                // An identifier of these tokens may have become a keyword.
                 Kind::Keyword(Keyword::Private) if !self.speaks("3.0", span) => Some(Kind::Ident("private".into())),
                 kind => Some(kind),
             };
@@ -163,7 +163,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Whether the run being read goes on with a conditional's `%?` before that conditional could end.
+    /// Whether the list being read continues with a conditional's `%?` before that conditional could end.
     pub(super) fn conditional_follows(&self) -> bool {
         let Some(frame) = self.frames.last() else { return false };
         let mut depth = 0usize;
@@ -179,13 +179,13 @@ impl<'a> Expander<'a> {
         false
     }
 
-    /// Stops reading: what expands has no end.
+    /// Stops reading: the expansion does not terminate.
     fn give_up(&mut self, span: Span) {
         self.problems.push(SyntaxError::ExpansionTooLarge { span });
         self.frames.clear();
     }
 
-    /// The next token of the same run, unexpanded.
+    /// The next token of the same list, unexpanded.
     fn peek_here(&self) -> Option<&Token> {
         let frame = self.frames.last()?;
         frame.tokens[frame.at..frame.end].first()
@@ -201,7 +201,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// `@name`, a parameter, macro or operator. Gives a token, or nothing if a run was put on the stack.
+    /// `@name`: a parameter, macro or operator. Returns a token, or nothing if a list was pushed on the stack.
     fn call(&mut self, name: &str, span: Span) -> Option<Kind> {
         let frame = self.frames.last()?;
         if let Some(closure) = frame.bindings.get(name) {
@@ -254,7 +254,7 @@ impl<'a> Expander<'a> {
         self.enter(run, span)
     }
 
-    /// Whether `--compatible` reaches this version, for what is written at `span`. The library is written in today's language.
+    /// Whether `--compatible` allows this version at `span`. The library is written in the current language.
     fn speaks(&self, since: &str, span: Span) -> bool {
         let spoken = self.environment.compatible.as_str();
         let is_library = self.sources.file(span.file).origin == Origin::Tapset;
@@ -271,7 +271,7 @@ impl<'a> Expander<'a> {
         None
     }
 
-    /// Every `@word` that would have been right, parameters included.
+    /// Every valid `@word`, including parameters.
     fn at_words(&self) -> Vec<String> {
         let mut names: Vec<String> = AtOperator::ALL.iter().map(|(name, _)| name.to_string()).collect();
         names.extend(self.own.keys().cloned());
@@ -283,7 +283,7 @@ impl<'a> Expander<'a> {
         names
     }
 
-    /// The parenthesized arguments of a call, split at commas outside brackets.
+    /// The parenthesised arguments of a call, split at commas outside brackets.
     fn take_arguments(&mut self, definition: &Macro, span: Span) -> Result<Bindings, ()> {
         let Some(parameters) = &definition.parameters else { return Ok(Bindings::new()) };
         let wrong = |given| SyntaxError::MacroArguments {
@@ -323,7 +323,7 @@ impl<'a> Expander<'a> {
         let Some(closed) = closed else {
             let name = definition.name.clone();
             self.problems.push(SyntaxError::MacroArgumentsUnclosed { name, span });
-            // All that follows belongs to the call.
+            // Everything that follows belongs to the call.
             frame.at = frame.end;
             return Err(());
         };
@@ -332,7 +332,7 @@ impl<'a> Expander<'a> {
             ranges.push((start, closed));
         }
         if ranges.len() != parameters.len() {
-            // `@m()` for one parameter is one empty argument; for more it is none.
+            // `@m()` with one parameter passes one empty argument; with more, none.
             let empty = ranges.len() == 1 && first == closed;
             self.problems.push(wrong(Some(if empty { 0 } else { ranges.len() })));
             return Err(());
@@ -396,7 +396,7 @@ impl<'a> Expander<'a> {
         self.enter(run, span)
     }
 
-    /// Behind `@define`: reads the definition. Of a wrong one nothing but poison is left.
+    /// After `@define`: reads the definition. An invalid one leaves only poison.
     fn define(&mut self, span: Span) -> Option<Kind> {
         let (span, problem) = self.read_definition(span).err()?;
         self.skip_definition(&problem);
@@ -404,7 +404,7 @@ impl<'a> Expander<'a> {
         Some(Kind::Poison)
     }
 
-    /// Over what is left of a definition that could not be read.
+    /// Skips the rest of a definition that could not be read.
     fn skip_definition(&mut self, problem: &DefinitionProblem) {
         let in_head = matches!(
             problem,
@@ -424,7 +424,7 @@ impl<'a> Expander<'a> {
                     return;
                 }
                 Kind::Op(Op::IfClose) => depth -= 1,
-                // Something else has begun before a body was seen.
+                // Something else starts before the body.
                 Kind::Keyword(_) | Kind::AtWord(_) | Kind::Op(Op::BraceOpen) if depth == 0 => return,
                 _ => {}
             }
@@ -491,7 +491,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Up to the `%)` that belongs to the definition.
+    /// Skips to the `%)` that ends the definition.
     fn read_body(&mut self, span: Span, name: &str) -> Result<Arc<[Token]>, (Span, DefinitionProblem)> {
         let Some(frame) = self.frames.last_mut() else { return Ok(Arc::from([])) };
         let start = frame.at;

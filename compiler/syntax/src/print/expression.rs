@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Expressions as text, with the parentheses their precedence needs.
+//! Expressions as text, with the parentheses that precedence requires.
 
 use super::{embedded, quote};
 use crate::ast::*;
 use crate::token::AtOperator;
 
-/// How tightly an expression holds together, loosest first; the grammar's levels.
+/// Precedence, loosest first; the grammar's levels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Assignment,
@@ -28,7 +28,7 @@ enum Level {
 }
 
 impl Level {
-    /// The level of the right side of a left-associative operator of this level.
+    /// The level of the right operand of a left-associative operator of this level.
     fn tighter(self) -> Level {
         const ORDER: [Level; 16] = [
             Level::Assignment,
@@ -70,7 +70,7 @@ pub(super) fn extractor_name(extractor: Extractor) -> &'static str {
     AtOperator::Extract(extractor).text()
 }
 
-/// Writes an expression where one of at least `level` may stand.
+/// Writes an expression; parentheses are added if its level is below `level`.
 fn write(out: &mut String, expr: &Expr, level: Level) {
     let own = level_of(&expr.kind);
     if own < level {
@@ -115,7 +115,7 @@ fn binary_level(op: BinaryOp) -> Level {
     }
 }
 
-/// The operator as it is written.
+/// The operator's spelling.
 pub fn binary_text(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Or => "||",
@@ -143,7 +143,7 @@ pub fn binary_text(op: BinaryOp) -> &'static str {
 
 fn write_bare(out: &mut String, expr: &Expr, own: Level) {
     match &expr.kind {
-        // Wrapped literals above 2^63-1 are written as they were.
+        // Literals above 2^63-1 wrapped to negative values; print them as written.
         ExprKind::Number(number) => out.push_str(&(*number as u64).to_string()),
         ExprKind::String(text) => out.push_str(&quote(text)),
         ExprKind::Ident(name) | ExprKind::Target(name) => out.push_str(name),
@@ -183,8 +183,8 @@ fn write_bare(out: &mut String, expr: &Expr, own: Level) {
             out.push_str(&text);
         }
         ExprKind::Binary(op, left, right) => {
-            // `%` and a parenthesis would begin a conditional, hence the spaces.
-            // `=~` is of the level of comparisons but does not chain with them.
+            // `%` and a parenthesis would start a conditional, hence the spaces.
+            // `=~` has the precedence of comparisons but does not chain with them.
             let chains = !matches!(left.kind, ExprKind::Matches { .. });
             write(out, left, if chains || own < Level::Compare { own } else { Level::Shift });
             out.push_str(&format!(" {} ", binary_text(*op)));
@@ -276,7 +276,7 @@ fn write_operator(out: &mut String, kind: &ExprKind) {
         ExprKind::Histogram { linear: true, aggregate, parameters } => {
             (AtOperator::HistLinear, [vec![print(aggregate)], numbers(parameters)].concat())
         }
-        // The others are no operators: see write_bare.
+        // The others are not operators: see write_bare.
         _ => return,
     };
     out.push_str(&format!("@{}({})", operator.text(), parts.join(", ")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What users are told: each snapshot shows a script and its messages.
+//! Messages to users: each snapshot shows a script and its messages.
 
 use super::*;
 
@@ -206,6 +206,6 @@ fn deep() {
         let (_, shown) = try_parse(&script);
         assert!(shown.starts_with("error[E0034]: statements and expressions are nested too deeply"), "{shown}");
     }
-    // Parentheses leave nothing in the tree.
+    // Parentheses are not in the tree.
     assert_eq!(try_parse(&nested("(", ")")).1, "");
 }

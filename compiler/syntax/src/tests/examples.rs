@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whole scripts parse: those that Debian's systemtap-doc and systemtap-common bring, where they are installed, and this
-//! project's own.
+//! Whole scripts parse: those of Debian's systemtap-doc and systemtap-common, where installed, and this project's own.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +27,7 @@ fn files(directory: &Path, endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Stand-ins for what systemtap-common has, where it is not installed.
+/// Replacements for systemtap-common, where it is not installed.
 const LIBRARY: &str = "
     @define choose_defined(a, b) %( (@defined(@a) ? @a : @b) %)
     @define container_of(p, t, m) %( @cast(@p, @t) %)
@@ -36,12 +35,12 @@ const LIBRARY: &str = "
     @define this1 %( t[1] %)
 ";
 
-/// The macros of a library: of all its `.stpm`, whatever the architecture; none of them is broken.
+/// The macros of a library: those of all its `.stpm` files, of any architecture; all parse.
 fn library(sources: &mut SourceMap, environment: &Environment) -> Macros {
     let mut macros = Macros::default();
     let mut texts: Vec<(String, Vec<u8>)> = Vec::new();
     for path in files(Path::new(TAPSET), &[".stpm"]) {
-        // Another architecture's, another runtime's: macros of the same names.
+        // Macros of the same names for another architecture or runtime.
         let foreign = path.components().skip_while(|part| part.as_os_str() != "tapset").nth(2).is_some();
         let native = path.starts_with(Path::new(TAPSET).join("linux"));
         if !foreign || native {
@@ -60,10 +59,10 @@ fn library(sources: &mut SourceMap, environment: &Environment) -> Macros {
     macros
 }
 
-/// What scripts may want as their arguments: the first set without an error is right.
+/// Candidate arguments for scripts: the first set without an error is used.
 const ARGUMENTS: [&[&str]; 4] = [&[], &["1"; 9], &["vfs.read"; 9], &["vfs.read", "vfs.read", "1"]];
 
-/// Scripts in which SystemTap 4.8 finds an error too: the handlers of the first are written as `{...}`.
+/// Scripts in which SystemTap 4.8 reports an error too: the handlers of the first are written as `{...}`.
 const BROKEN: [&str; 1] = ["security-bandaid-template.stp"];
 
 #[test]
@@ -90,7 +89,7 @@ fn example_scripts_parse() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Every file of SystemTap's library, those of other architectures and runtimes too.
+/// Every file of SystemTap's library, including those of other architectures and runtimes.
 #[test]
 fn library_scripts_parse() {
     let found = files(Path::new(TAPSET), &[".stp"]);
@@ -114,7 +113,7 @@ fn errors(path: &Path, bytes: &[u8], origin: Origin, arguments: &[&str]) -> Stri
     diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, false)).collect()
 }
 
-/// The project's library, examples and tests; those of messages are wrong on purpose.
+/// The project's library, examples and tests; those of messages have errors on purpose.
 #[test]
 fn own_scripts_parse() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

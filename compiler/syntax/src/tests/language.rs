@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What each construct means, shown by how the tree is printed: parentheses stand where the tree has them.
+//! The meaning of each construct, shown by the printed tree: parentheses mark its structure.
 
 use super::*;
 use crate::print;
 use ast::*;
 
-/// The script's tree as text; it must have no errors, and the text must parse to itself.
+/// The script's tree as text; checks that there are no errors and that the text parses to the same tree.
 fn printed(text: &str) -> String {
     let (script, shown) = try_parse(text);
     assert_eq!(shown, "", "{text}");
@@ -23,7 +23,7 @@ fn statements(text: &str) -> Vec<String> {
     printed.lines().skip(1).take_while(|line| *line != "}").map(|line| line[2..].to_string()).collect()
 }
 
-/// Both parse to the same tree.
+/// Checks that both parse to the same tree.
 fn same(left: &str, right: &str) {
     assert_eq!(statements(left), statements(right), "{left}");
 }
@@ -183,7 +183,7 @@ fn foreach_in_all_forms() {
 }
 
 #[test]
-fn sort_marks_are_told_apart() {
+fn sort_marks_are_distinguished() {
     let sort = |text: &str| match try_parse(&format!("probe begin {{ foreach ({text}) {{ }} }}")).0.items.pop() {
         Some(Item::Probe(probe)) => match &probe.body.statements[0].kind {
             StmtKind::Foreach(foreach) => foreach.sort.map(|sort| (sort.by, sort.descending)),
@@ -420,7 +420,7 @@ fn conditionals_nest_and_hide() {
     let text =
         "probe begin { x = %( 1 == 1 %? %( 1 == 2 %? 1 %: 2 %) %: 3 %) + %( 1 == 2 %? 4 %: 5 %) %( 1 == 2 %? 6 %) }";
     assert_eq!(printed(text).lines().nth(1), Some("  x = 2 + 5;"));
-    // A branch not taken may hold anything that is closed.
+    // A branch not taken may contain anything that is closed.
     assert_eq!(
         printed("%( 1 == 2 %? probe { ( \"unclosed\n @nothing $99 %( x %? y %) 09 %: global a %)"),
         "global a\n"
@@ -442,14 +442,14 @@ fn macros_expand() {
     assert_eq!(value("@add(1, f(2, 3))"), "  x = 1 + f(2, 3);");
     assert_eq!(value("@add(a[1, 2], ([3, 4] in b))"), "  x = a[1, 2] + ([3, 4] in b);");
     assert_eq!(value("@twice(@twice(@one))"), "  x = 1 + 1 + 1 + 1;");
-    // Text, not values: no parentheses are added.
+    // Arguments are text, not values: no parentheses are added.
     assert_eq!(value("@add(1, 2) * 3"), "  x = 1 + 2 * 3;");
     assert_eq!(value("@call(sprint, @one)"), "  x = sprint(1);");
-    // A parameter is what the caller wrote, even under the same name.
+    // A parameter refers to what the caller wrote, even under the same name.
     assert_eq!(value("@swap(p, q)"), "  x = q + p;");
     assert_eq!(value("\"a\" @word \"b\""), "  x = \"awb\";");
     assert_eq!(value("@maybe(1) + @maybe(@one) + @maybe(2)"), "  x = yes + yes + no;");
-    // A comma inside a conditional splits nothing.
+    // A comma inside a conditional does not split arguments.
     assert_eq!(value("@call(f %( 1 == 2 %? , %), 2)"), "  x = f(2);");
 }
 
@@ -494,7 +494,7 @@ fn library_macros() {
     let file = sources.add("a.stp", b"@define b %( 5 %) probe begin { x = @a(@c) }".to_vec(), Origin::User);
     let (script, diagnostics) = parse(&mut sources, file, &environment(), &macros);
     assert_eq!(diagnostics, []);
-    // The script's own macro is nearer than the library's.
+    // The script's own macro shadows the library's.
     assert!(print::script(&script).contains("x = 5 + 6;"));
 }
 
@@ -536,13 +536,13 @@ fn arguments_hold_no_arguments() {
 }
 
 #[test]
-fn unused_arguments_are_told() {
+fn unused_arguments_are_reported() {
     let used = |text: &str| {
         let (script, _) = try_parse(text);
         unused_arguments([&script], &environment()).iter().map(|warning| warning.message.clone()).collect::<Vec<_>>()
     };
     assert_eq!(used("probe begin { x = $1 . @2 }"), [""; 0]);
-    // What a skipped branch mentions is not used.
+    // Arguments in a skipped branch are not used.
     assert_eq!(
         used("probe begin { x = $1 } %( 1 == 2 %? global a = @2 %)"),
         ["script argument 2 (\"two words\") is not used"]

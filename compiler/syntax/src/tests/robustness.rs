@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Anything at all may be given as a script: no panic, no hang, and what is printed parses again.
+//! Any input is accepted without panic or hang, and what is printed parses again.
 
 use super::*;
 use crate::print;
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// Scripts to mutate: between them every construct of the language.
+/// Scripts to mutate: together they contain every construct of the language.
 const SEEDS: &[&str] = &[
     "#!/usr/bin/stap\nglobal a, b%[10], c = -1\nprobe begin { a[1, \"x\"] = c++ ; foreach ([k, l-] in a limit 3) printf(\"%d\\n\", k) }",
     "@define m(x, y) %( @x + @y * %( $# > 1 %? $1 %: 0 %) %)\nprobe timer.s(1), end? if (on) { print(@m(@m(1, 2), @count(s))) }",
@@ -32,7 +32,7 @@ const SEEDS: &[&str] = &[
     "probe process(\"/bin/ls\").function(@1).call { if ([1, *] in a && x !~ \"a|b\" \"c\") @cast(&$x, \"t\", \"m\")->y <<= 0x1f -~1 }",
 ];
 
-/// Pieces that mutations put in.
+/// Fragments that mutations insert.
 const PIECES: &[&str] = &[
     "(",
     ")",
@@ -197,7 +197,7 @@ fn every_prefix_of_a_script() {
     }
 }
 
-/// Macros that call each other or lie in each other's arguments, many levels deep.
+/// Macros that call each other or are nested in each other's arguments, many levels deep.
 #[test]
 fn deep_macros() {
     let mut chain = String::from("@define m0(x) %( @x %)\n");
@@ -225,7 +225,7 @@ fn deep_macros() {
     }
 }
 
-/// As deep as a script may be, for all that walk a tree recursively.
+/// The maximum nesting of a script, for all passes that walk a tree recursively.
 #[test]
 fn deepest_trees() {
     for (open, close) in [
@@ -249,7 +249,7 @@ fn deepest_trees() {
     }
 }
 
-/// What a stack could overflow on, and what could take quadratic time.
+/// Inputs that could overflow a stack or take quadratic time.
 #[test]
 fn endless_repetitions() {
     for piece in [
