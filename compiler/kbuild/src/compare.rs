@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether two modules are of the same kind: what the kernel would load is the same.
+//! Compares two modules: whether the kernel would load the same.
 //!
-//! Compared are all sections that are loaded or that the module loader reads, with their types, flags, bytes and
-//! relocations, and the symbols with their places and sizes. Left out are debug information, the build-id's bytes, and the
-//! order of `.modinfo`'s strings and of the versions, which the kernel looks through from the beginning.
+//! Compares all sections that are loaded or read by the module loader, with their types, flags, bytes and relocations,
+//! and the symbols with their places and sizes. Ignores debug information, the build-id's bytes, and the order of
+//! `.modinfo`'s strings and of the versions, which the kernel searches linearly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, 
 
 type File<'data> = ElfFile64<'data, Endianness>;
 
-/// What is different, a line each; nothing: they are of the same kind. Err: one is no module.
+/// The differences, one a line; empty if there are none. Err: one file is not a module.
 pub fn differences(one: &[u8], other: &[u8]) -> Result<Vec<String>, String> {
     let parse = |bytes| File::parse(bytes).map_err(|error| format!("no module: {error}"));
     let (one, other) = (Described::new(&parse(one)?)?, Described::new(&parse(other)?)?);
@@ -24,7 +24,7 @@ pub fn differences(one: &[u8], other: &[u8]) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-/// Facts by names that are the same in both.
+/// Properties, by names that are the same in both.
 struct Described {
     sections: BTreeMap<String, String>,
     relocations: BTreeMap<String, String>,
@@ -38,7 +38,7 @@ impl Described {
             Described { sections: BTreeMap::new(), relocations: BTreeMap::new(), symbols: BTreeMap::new() };
         for section in file.sections() {
             let name = section.name().map_err(failed)?;
-            // .BTF is made where a vmlinux stands beside the headers, and read by tools alone.
+            // .BTF is generated if there is a vmlinux beside the headers; only tools read it.
             let left_out = [".debug_", ".rela", ".symtab", ".strtab", ".shstrtab", ".BTF"];
             if left_out.iter().any(|start| name.starts_with(start)) {
                 continue;
@@ -75,11 +75,11 @@ impl Described {
             if name.is_empty() || section.starts_with(".debug_") {
                 continue;
             }
-            // Their places are in what is compared as a set.
+            // Their offsets are in what is compared as a set.
             let value = if section == ".modinfo" { 0 } else { symbol.address() };
             let SymbolFlags::Elf { st_info, st_other } = symbol.flags() else { continue };
             let text = format!("in {section} at {value:#x}, {} bytes, info {st_info:?}, {st_other:?}", symbol.size());
-            // A local name may be there twice.
+            // A local name may occur twice.
             described
                 .symbols
                 .entry(name.to_string())

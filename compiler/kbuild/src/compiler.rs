@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The C compiler: the one that the kernel was built with, by its configuration, or one of a near version.
+//! Chooses the C compiler: the one that the kernel was built with, by its configuration, or a near version.
 //!
-//! `CROSS_COMPILE` stands before the names of a GNU toolchain's programs; `ARCH` is the kernel's Makefile's own business.
+//! `CROSS_COMPILE` is the prefix of a GNU toolchain's programs; `ARCH` is handled by the kernel's Makefile.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use std::process::Command;
 
 use super::BuildError;
 
-/// A compiler, as make is told of it.
+/// A compiler, as passed to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Compiler {
     /// Variables for make: `CC=gcc-12`; for kernels linked by LLVM's tools these too.
     pub(super) make: Vec<String>,
-    /// Another one, or the same after an upgrade, has another text.
+    /// Identifies the compiler; changes with an upgrade.
     pub(super) identity: String,
-    /// It is not the kernel's.
+    /// It is not the kernel's compiler.
     pub(super) warning: Option<String>,
 }
 
-/// What a kernel's configuration says.
+/// The compiler in a kernel's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wanted {
     name: &'static str,
-    /// 0: not known.
+    /// 0: unknown.
     major: u32,
     /// Linked by LLVM's ld.lld.
     lld: bool,
 }
 
-/// Chooses by the configuration of the kernel in `build_dir`.
+/// Chooses a compiler by the configuration of the kernel in `build_dir`.
 pub(super) fn choose(build_dir: &Path) -> Result<Compiler, BuildError> {
     let config = std::fs::read_to_string(build_dir.join(".config")).unwrap_or_default();
     let cross = std::env::var("CROSS_COMPILE").unwrap_or_default();
@@ -52,7 +52,7 @@ impl Wanted {
     }
 }
 
-/// CONFIG_GCC_VERSION and CONFIG_CLANG_VERSION: `120200` is 12.2; the other one is 0.
+/// CONFIG_GCC_VERSION and CONFIG_CLANG_VERSION: `120200` is 12.2; that of the other compiler is 0.
 fn wanted(config: &str) -> Wanted {
     let number = |name: &str| {
         config.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')?.parse::<u32>().ok()).unwrap_or(0)
@@ -62,7 +62,7 @@ fn wanted(config: &str) -> Wanted {
     if clang > 0 { Wanted { name: "clang", major: clang, lld } } else { Wanted { name: "gcc", major: gcc, lld } }
 }
 
-/// The command of the nearest version, the newer of two that are as near, and its major version (0: not known).
+/// The command of the nearest version, the newer of two equally near ones, and its major version (0: unknown).
 fn nearest(
     wanted: Wanted,
     cross: &str,
@@ -78,7 +78,7 @@ fn nearest(
     if there(&numbered(wanted.major)).is_some() {
         return Some((numbered(wanted.major), wanted.major));
     }
-    // Further away the kernel's headers are for another compiler altogether.
+    // The headers do not support compilers of versions further away.
     const FAR: u32 = 10;
     let low = wanted.major.saturating_sub(FAR).max(1);
     let mut found: Vec<(String, u32)> = (low..=wanted.major + FAR)
@@ -94,11 +94,12 @@ fn nearest(
     found.into_iter().min_by_key(|(_, major)| distance(*major))
 }
 
-/// For make. A kernel linked by LLVM's linker has LLVM's other tools too; those of the compiler's version where they are.
+/// Variables for make. A kernel linked by LLVM's linker gets LLVM's other tools too, in the compiler's version if
+/// installed.
 fn variables(wanted: Wanted, command: &str, there: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<String> {
     let mut variables = vec![format!("CC={command}")];
     if wanted.name == "clang" {
-        // A table for linkers that fold functions, which modules have no use for and readers of ELF do not know.
+        // A table for linkers that fold functions; modules do not need it and ELF readers do not know it.
         variables.push("KCFLAGS=-fno-addrsig".into());
     }
     if wanted.name == "clang" && wanted.lld {
@@ -125,7 +126,7 @@ fn on_path(command: &str) -> Option<PathBuf> {
     which::which(command).ok()
 }
 
-/// The program's file, by what an upgrade changes.
+/// The program's file, identified by what an upgrade changes.
 fn identity(command: &str) -> String {
     let file = on_path(command).and_then(|file| file.canonicalize().ok()).unwrap_or_else(|| PathBuf::from(command));
     let state = std::fs::metadata(&file)
@@ -138,7 +139,7 @@ fn version(command: &str) -> Option<u32> {
     version_number(String::from_utf8_lossy(&output.stdout).lines().next()?)
 }
 
-/// Major version: the last word that looks like one (`gcc (Debian 12.2.0-14) 12.2.0`, `clang version 16.0.6`).
+/// Major version: the last word that looks like a version (`gcc (Debian 12.2.0-14) 12.2.0`, `clang version 16.0.6`).
 fn version_number(line: &str) -> Option<u32> {
     let words = line.split([' ', ')', '(']).rev();
     words.filter_map(|word| word.split_once('.')?.0.parse().ok()).next()

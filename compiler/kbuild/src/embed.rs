@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The kernel half of spile, which is part of the program: one file is an installation.
+//! The kernel half of spile, embedded in the program: a single file is a complete installation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(super) struct Runtime {
 }
 
 impl Runtime {
-    /// The embedded one, or that of a directory.
+    /// The embedded runtime, or that of a directory.
     pub(super) fn read(directory: Option<&Path>) -> Result<Runtime, BuildError> {
         let Some(directory) = directory else {
             let mut files = BTreeMap::new();
@@ -65,7 +65,7 @@ impl Runtime {
         Ok(Runtime { files, makefile })
     }
 
-    /// What the object made of it depends on.
+    /// Everything that its object depends on.
     pub(super) fn digest(&self) -> Sha256 {
         let mut hash = Sha256::new();
         hash.update(&self.makefile);
@@ -104,7 +104,7 @@ impl Runtime {
     }
 }
 
-/// C text and the linker's script; not the Rust twin of the ABI, nor tests.
+/// C text and the linker's script, without the Rust half of the ABI and tests.
 fn is_source(path: &Path) -> bool {
     let c = path.extension().is_some_and(|extension| extension == "c" || extension == "h" || extension == "lds");
     c && !path.starts_with("tests") && !path.starts_with("abi/tests")

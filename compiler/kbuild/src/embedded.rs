@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The object of a script's own C: made with kernel headers, so it costs as much as all the rest ten times over, and kept.
+//! The object of a script's embedded C. It needs kernel headers and takes ten times as long as everything else; it is
+//! cached.
 //!
-//! It is kept by its text alone, not by the module's name, which is different for each script: it is compiled as part of
-//! a module of a name of no meaning, and only where that got into the object (by `pr_fmt`, a `static_key` of dynamic debug,
-//! ...) once more under the right one, and then not kept.
+//! The key is the text without the module's name, which differs for each script: it is compiled as part of a module
+//! with a placeholder name. If that name ends up in the object (by `pr_fmt`, a `static_key` of dynamic debug, ...), it
+//! is compiled again with the real name and not cached.
 
 use std::path::{Path, PathBuf};
 
@@ -16,19 +17,19 @@ use super::workplace::{Complaint, Failure, ObjectCache, Workplace, run_all};
 use super::{BuildError, make};
 use spile_base::cache::{Entry, Inputs, Key, Kind};
 
-/// The module that a kept object was made for.
+/// The placeholder name of the module that a cached object was compiled for.
 const ANY_MODULE: &str = "spile_any_module";
 /// Where the compiler lists the headers.
 const HEADERS: &str = ".embedded.d";
 
-/// What came out: `embedded.o` in the work directory.
+/// The result: `embedded.o` in the work directory.
 pub(super) struct Made {
     pub(super) cached: bool,
     /// Headers outside the work directory.
     pub(super) headers: Vec<PathBuf>,
 }
 
-/// Makes `embedded.o` in the workplace's work directory, from the objects_cache if it is there and no header changed since.
+/// Makes `embedded.o` in the workplace's work directory, from the objects_cache if it is cached and no header changed.
 pub(super) fn make(
     steps: &Steps,
     text: &[u8],
@@ -53,7 +54,7 @@ pub(super) fn make(
     if let Some(compile) = commands.first_mut() {
         compile.push(format!("-Wp,-MMD,\u{1}/{HEADERS}"));
     }
-    // An entry without object: it is known that the name gets into it.
+    // An entry without an object records that the name gets into it.
     let named = kept.is_some() || objects_cache.is_none();
     run_all(&commands, if named { name } else { ANY_MODULE }, &[], workplace).map_err(refused)?;
     let headers = read_headers(workplace);
@@ -85,7 +86,7 @@ fn refused(complaint: Complaint) -> Failure {
     }
 }
 
-/// Whether the meaningless name is in what is loaded, or in a symbol.
+/// Whether the placeholder name is in a loaded section or in a symbol.
 fn has_name(bytes: &[u8]) -> bool {
     let holds = |data: &[u8]| data.windows(ANY_MODULE.len()).any(|window| window == ANY_MODULE.as_bytes());
     match object::File::parse(bytes) {
@@ -97,8 +98,8 @@ fn has_name(bytes: &[u8]) -> bool {
     }
 }
 
-/// From a rule for make: `embedded.o: a.h \` and so on. A path with a space is one that is never found again, which makes
-/// the object again each time.
+/// Parses a make rule: `embedded.o: a.h \` and so on. A path with a space is never found again, so the object is
+/// compiled again each time.
 fn read_headers(workplace: &Workplace) -> Vec<PathBuf> {
     let text = std::fs::read_to_string(workplace.work.join(HEADERS)).unwrap_or_default();
     let words = text.split_whitespace().filter(|word| *word != "\\" && !word.ends_with(':'));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What can keep a module from being built.
+//! Errors of building a module.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub enum BuildError {
         /// The command, `gcc-12`.
         wanted: String,
     },
-    /// The C compiler refused the module.
+    /// The module did not compile.
     #[error("the C compiler refused the module")]
     Compile {
         /// Its messages.
@@ -39,13 +39,13 @@ pub enum BuildError {
     /// The headers have no scripts/sign-file.
     #[error("no sign-file to sign the module with")]
     NoSigner {
-        /// Where it was looked for.
+        /// The paths that were searched.
         looked: PathBuf,
     },
     /// There are no keys in the usual places.
     #[error("no key to sign the module with")]
     NoKeys {
-        /// Where they were looked for.
+        /// The paths that were searched.
         looked: Vec<PathBuf>,
     },
     /// sign-file failed.
@@ -59,13 +59,13 @@ pub enum BuildError {
     File {
         /// The file.
         path: PathBuf,
-        /// The system's message.
+        /// The system's error.
         error: String,
     },
 }
 
 impl BuildError {
-    /// What to do, and what the tools said.
+    /// What to do, and the tools' messages.
     pub fn notes(&self) -> Vec<String> {
         match self {
             BuildError::NoHeaders { release, looked } => {

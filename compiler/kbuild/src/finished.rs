@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Finished modules, kept from one run to the next by what went into them.
+//! Caches finished modules across runs, by their inputs.
 //!
 //! The key is known after pass 1: the texts of the script and its library, the options, the kernel's build tree, the
-//! compiler, the environment, this program itself. What else pass 2 looked at (debug information, modules, headers of
-//! embedded C) is known only when the module is made: it stands in the entry, and the entry holds as long as none of it
-//! changed.
+//! compiler, the environment, this program itself. Other inputs of pass 2 (debug information, modules, headers of
+//! embedded C) are known only when the module is finished: they are recorded in the entry, which is valid as long as
+//! none of them changed.
 //!
-//! A module that is run at once has a number in its name, so that the same script can run twice. It is kept with the
-//! number 0, and given its own when it is taken out: both have as many bytes ([`numbered`]).
+//! A module that is run at once has a number in its name, so that the same script can run twice. It is cached with the
+//! number 0 and renamed when it is used; both names have the same length ([`numbered`]).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -18,34 +18,34 @@ use sha2::{Digest, Sha256};
 use spile_base::cache::{Cache, Entry, Inputs, Key, Kind};
 use spile_source::SourceMap;
 
-/// A module and what its first build said.
+/// A module and the messages of its build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finished {
     /// The `.ko`.
     pub module: Vec<u8>,
-    /// Warnings of pass 2 and of the compiler, as they were shown.
+    /// Warnings of pass 2 and of the compiler, as they were printed.
     pub warnings: String,
     /// Names of the modules that it probes.
     pub modules: Vec<String>,
 }
 
-/// What decides about a module before pass 2.
+/// The inputs known before pass 2.
 pub struct Facts<'a> {
-    /// The options that decide about it, as text.
+    /// The options that affect it, as text.
     pub options: &'a str,
-    /// All that pass 1 read.
+    /// All files that pass 1 read.
     pub sources: &'a SourceMap,
-    /// Release of the kernel that it is for.
+    /// Release of the target kernel.
     pub release: &'a str,
     /// From [`crate::identity`].
     pub build: &'a str,
-    /// The script's name as the module tells it.
+    /// The script's name as recorded in the module.
     pub title: &'a str,
-    /// The name will have a number.
+    /// The name gets a number.
     pub numbered: bool,
 }
 
-/// Variables that passes 2 to 4 look at, or the programs that they run.
+/// Environment variables that passes 2 to 4, or the programs that they run, read.
 const ENVIRONMENT: [&str; 8] = [
     "PATH",
     "ARCH",
@@ -57,7 +57,7 @@ const ENVIRONMENT: [&str; 8] = [
     "SYSROOT",
 ];
 
-/// The key of the module that these facts lead to.
+/// The key of the module with these inputs.
 pub fn key(facts: &Facts) -> Key {
     let mut hash = Sha256::new();
     let mut add = |text: &[u8]| {
@@ -79,14 +79,14 @@ pub fn key(facts: &Facts) -> Key {
     Key::new(hash)
 }
 
-/// This program: its version, and what tells one build of it from another.
+/// This program: its version, and an identification of this build.
 fn itself() -> String {
     let state = std::fs::metadata("/proc/self/exe")
         .map(|file| format!("{} {}.{} {}", file.size(), file.mtime(), file.mtime_nsec(), file.ino()));
     format!("{} {}", env!("CARGO_PKG_VERSION"), state.unwrap_or_default())
 }
 
-/// The kept module, if nothing that it depends on changed.
+/// The cached module, if none of its inputs changed.
 pub fn find(cache: &Cache, key: &Key) -> Option<Finished> {
     let entry = cache.get(Kind::Module, key)?;
     if !Inputs::from_text(entry.text("inputs")?).is_unchanged() {
@@ -96,7 +96,7 @@ pub fn find(cache: &Cache, key: &Key) -> Option<Finished> {
     Some(Finished { module: entry.part("ko")?.to_vec(), warnings: entry.text("warnings")?.to_string(), modules })
 }
 
-/// Keeps a module; `about` is for `--cache show`.
+/// Caches a module; `about` is for `--cache show`.
 pub fn keep(cache: &Cache, key: &Key, finished: &Finished, inputs: impl IntoIterator<Item = PathBuf>, about: &str) {
     let entry = Entry::new(about)
         .with("ko", finished.module.as_slice())
@@ -114,7 +114,7 @@ pub fn numbered(stem: &str, number: u32) -> String {
     format!("{stem}_{number:0DIGITS$}")
 }
 
-/// Gives the module another name of as many bytes, in all its sections.
+/// Renames the module in all its sections, to a name of the same length.
 pub fn rename(module: &mut [u8], from: &str, to: &str) {
     if from.len() != to.len() || from.is_empty() {
         return;
@@ -128,7 +128,7 @@ pub fn rename(module: &mut [u8], from: &str, to: &str) {
     }
 }
 
-/// By the first byte, which is rare in machine code and debug information alike when the whole is.
+/// Searches by the first byte, which is rare in machine code and debug information whenever the whole is.
 fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     let (first, rest) = wanted.split_first()?;
     let mut at = 0;
@@ -141,7 +141,7 @@ fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether nothing but `inputs` decides what these points mean: not so where files are found by a pattern.
+/// Whether `inputs` alone determines what these points resolve to: not if files are found by a pattern.
 pub fn is_decided<'a>(points: impl IntoIterator<Item = &'a str>) -> bool {
     let by_pattern = |point: &str| {
         let path = point.strip_prefix("process(\"").and_then(|rest| rest.split('"').next());

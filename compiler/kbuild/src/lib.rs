@@ -3,9 +3,9 @@
 //! Pass 4: C text to a loadable `.ko`.
 //!
 //! The runtime is compiled once for each kernel, compiler and version of spile, by the kernel's own Kbuild through
-//! Makefile.kbuild. The same build shows how Kbuild makes a module ([`record`]), and modules of scripts are made by
-//! following that ([`replay`]) in a twentieth of the time. Where it cannot be followed they are left to Kbuild, as with
-//! `--kbuild`; [`Built::notes`] says why.
+//! Makefile.kbuild. The same build shows how Kbuild makes a module ([`record`]); modules of scripts are made by
+//! repeating its commands ([`replay`]) in a twentieth of the time. If that is not possible they are built by Kbuild, as
+//! with `--kbuild`; [`Built::notes`] gives the reason.
 
 #![warn(missing_docs)]
 
@@ -42,24 +42,24 @@ use workplace::{Failure, ObjectCache};
 
 use spile_base::cache::{Cache, Key, Kind};
 
-/// A module, and how it came about.
+/// A module, and how it was built.
 #[derive(Clone, Debug)]
 pub struct Built {
     /// `NAME.ko` in the work directory.
     pub module: PathBuf,
-    /// For people, with `-v`.
+    /// Messages for `-v`.
     pub notes: Vec<String>,
     /// Warnings for the user, a line each.
     pub warnings: Vec<String>,
-    /// Files outside that went into it and that were only known then.
+    /// Input files outside the work directory that became known during the build.
     pub inputs: Vec<PathBuf>,
-    /// What the compiler says of the stack that the script's functions use (GCC manual, -fstack-usage), if it does.
+    /// The stack usage of the script's functions (GCC manual, -fstack-usage), if the compiler reports it.
     pub stack: Option<String>,
-    /// What took how long; programs that ran at the same time both count in full.
+    /// Steps and their times; programs that ran in parallel both count in full.
     pub stages: Vec<Stage>,
 }
 
-/// Builds in `work`, which exists and is private.
+/// Builds in `work`, which must exist and be private.
 pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<Built, BuildError> {
     let looked = request.build_dir.join("Makefile");
     if !looked.exists() {
@@ -130,12 +130,12 @@ pub fn build(request: &Request, work: &Path, cache: &Cache, say: Say) -> Result<
 /// Where Kbuild works, below the work directory.
 const APART: &str = "kbuild";
 
-/// Beside the script's object. None: a compiler that does not write it.
+/// Beside the script's object. None: the compiler does not write it.
 fn stack_usage(directory: &Path) -> Option<String> {
     std::fs::read_to_string(directory.join("script.su")).ok()
 }
 
-/// Everything that the runtime's object and the way modules are made depend on, and that is known without building.
+/// Everything known before building that the runtime's object and the recipe depend on.
 pub fn identity(build_dir: &Path, runtime: Option<&Path>) -> Result<String, BuildError> {
     let compiler = compiler::choose(build_dir)?;
     let digest = sha2::Digest::finalize(Runtime::read(runtime)?.digest());
@@ -143,8 +143,8 @@ pub fn identity(build_dir: &Path, runtime: Option<&Path>) -> Result<String, Buil
     Ok(format!("{}\n{:?}\n{digest}\n{}", compiler.identity, compiler.make, tree(build_dir)))
 }
 
-/// What tells one build tree of a release from another: by size and time, as of the compiler. Not by their places on a disk:
-/// a system that is copied, an image or a container, keeps what was built for its kernels.
+/// Identifies a build tree among those of the same release, by size and time, as for the compiler. Not by inode: a
+/// copied system, an image or a container, can still use what was built for its kernels.
 fn tree(build_dir: &Path) -> String {
     let files = [
         ".config",
@@ -175,11 +175,11 @@ fn key(request: &Request, runtime: &Runtime, compiler: &Compiler) -> Key {
     Key::new(hash)
 }
 
-/// Counts changes of what entries hold, and of how a recipe is learnt.
+/// Version of the entries' contents and of how a recipe is recorded.
 const FORMAT: u32 = 2;
 
-/// The recipe for the request's kernel: kept, or learnt now. None: there is no cache, and to learn it would take as long
-/// each time as Kbuild does.
+/// The recipe for the request's kernel, from the cache or recorded now. None if there is no cache: recording takes as
+/// long as a build by Kbuild.
 #[allow(clippy::too_many_arguments)]
 fn recipe(
     request: &Request,
@@ -200,7 +200,7 @@ fn recipe(
         return Ok(None);
     }
     say(&format!("compiling the runtime for {}, once for each kernel", request.release));
-    // Of several that need the same recipe one learns it, the others wait.
+    // Of several processes that need the same recipe, one records it and the others wait.
     let _lock = cache.lock(Kind::Runtime, key);
     if let Some(recipe) = kept() {
         notes.push("runtime: cached".into());
@@ -215,7 +215,7 @@ fn recipe(
     Ok(Some(recipe))
 }
 
-/// By Makefile.kbuild, with the runtime's object or compiling that too.
+/// Builds by Makefile.kbuild, with the runtime's object or compiling that too.
 fn by_kbuild(
     request: &Request,
     runtime: &Runtime,
@@ -244,7 +244,7 @@ fn by_kbuild(
     }
 }
 
-/// Enough of a compiler's messages for a note.
+/// As much of a compiler's messages as fits a note.
 fn first_lines(text: &str) -> String {
     text.lines().filter(|line| !line.trim().is_empty()).take(3).collect::<Vec<_>>().join("; ")
 }

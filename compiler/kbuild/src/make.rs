@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::compiler::Compiler;
 use super::{BuildError, Request};
 
-/// Writes a file, its directory made first.
+/// Writes a file; creates its directory first.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     let failed = |error: std::io::Error| BuildError::File { path: path.to_path_buf(), error: error.to_string() };
     if let Some(directory) = path.parent() {
@@ -21,8 +21,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
     std::fs::read(path).map_err(|error| BuildError::File { path: path.to_path_buf(), error: error.to_string() })
 }
 
-/// What every program of a build gets: messages in English, temporary files where they go with the work directory, and
-/// nothing that a make around us may have set.
+/// The environment of every program of a build: messages in English, temporary files in the work directory, and no
+/// variables of an outer make.
 pub(super) fn environment(command: &mut Command, work: &Path) {
     for name in [
         "MAKEFLAGS",
@@ -39,7 +39,7 @@ pub(super) fn environment(command: &mut Command, work: &Path) {
     command.env("LC_ALL", "C").env("TMPDIR", work);
 }
 
-/// `make -C BUILD_DIR M=work VARIABLES TARGETS`; gives what it said.
+/// `make -C BUILD_DIR M=work VARIABLES TARGETS`; returns its output.
 pub(super) fn run(
     request: &Request,
     compiler: &Compiler,
@@ -56,7 +56,7 @@ pub(super) fn run(
         .arg(format!("-j{jobs}"))
         .args(&compiler.make)
         .args(&request.make);
-    // A tree with a vmlinux would have BTF made of its types for each module, by programs that may not be built there.
+    // With a vmlinux in the tree, Kbuild would generate BTF for each module, with programs that may not be built there.
     make.arg("CONFIG_DEBUG_INFO_BTF_MODULES=");
     make.arg("--no-print-directory").args(variables).args(targets).stdin(Stdio::null());
     let output = make.output().map_err(|error| match error.kind() {
@@ -76,7 +76,7 @@ pub(super) fn run(
     }
 }
 
-/// Messages of the compiler and of modpost that are errors. Commands, which make shows too, are indented.
+/// Errors of the compiler and of modpost. Commands, which make prints too, are indented.
 pub(super) fn errors_in(log: &str) -> Vec<String> {
     let is_error =
         |line: &&str| !line.starts_with(' ') && line.contains("error:") || line.starts_with("ERROR: modpost:");

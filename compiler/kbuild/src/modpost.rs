@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What the kernel's modpost adds to a module (`NAME.mod.o`), for another module than the one it was made for.
+//! Adapts the part that the kernel's modpost adds to a module (`NAME.mod.o`) to another module.
 //!
-//! modpost writes C with `struct module`, the module's information and the CRCs of the symbols that the module uses, and
-//! Kbuild compiles that with kernel headers. The object made for one module serves all others of the same kernel, once the
-//! name, the strings of `.modinfo` and the table `__versions` are those of the other.
+//! modpost writes C with `struct module`, the module's information and the CRCs of the symbols that the module uses,
+//! and Kbuild compiles that with kernel headers. The object made for one module works for all others of the same kernel
+//! once the name, the strings of `.modinfo` and the table `__versions` are replaced.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ const CRC_BYTES: usize = 8;
 /// modpost adds it to every module; no object refers to it.
 const LAYOUT: &str = "module_layout";
 
-/// What a module is, as far as modpost's part is about it.
+/// The properties of a module that modpost uses.
 pub(super) struct Module<'a> {
     pub(super) name: &'a str,
     /// The linked objects, `NAME.o`.
@@ -30,7 +30,7 @@ pub(super) struct Module<'a> {
     pub(super) source_version: &'a str,
 }
 
-/// The `.mod.o` of `module`, from that of the module `reference`. Err: why only modpost itself can do it.
+/// The `.mod.o` of `module`, from that of the module `reference`. Err: why modpost itself is needed.
 pub(super) fn describe(info: &[u8], reference: &str, module: &Module, symvers: &Path) -> Result<Vec<u8>, String> {
     let used = Used::of(module.object)?;
     let mut builder =
@@ -74,7 +74,7 @@ pub(super) fn describe(info: &[u8], reference: &str, module: &Module, symvers: &
             symbol.name = format!("{}{rest}", module.name).into_bytes().into();
         }
     }
-    // LLVM keeps the names of sections with those of symbols; what is written here has a table for each.
+    // LLVM stores section names with symbol names; the writer uses a table for each.
     if !builder.sections.iter().any(|section| matches!(section.data, SectionData::SectionString)) {
         let names = builder.sections.add();
         names.name = b".shstrtab"[..].into();
@@ -98,7 +98,7 @@ fn data<'b>(builder: &'b mut Builder, id: SectionId) -> Result<&'b mut Vec<u8>, 
     }
 }
 
-/// The symbols that a module takes from elsewhere.
+/// The undefined symbols of a module.
 struct Used {
     needed: BTreeSet<String>,
     /// May stay undefined.
@@ -132,10 +132,10 @@ impl Used {
     }
 }
 
-/// A symbol, and the checksum of what it is declared as.
+/// A symbol and the CRC of its declaration.
 type Version = (String, u64);
 
-/// The table of versions, those of `old` in their order, and the names of the modules that others come from.
+/// The table of versions, those of `old` in their order, and the names of the modules that export the others.
 fn choose_versions(old: &[Version], used: &Used, symvers: &Path) -> Result<(Vec<Version>, Vec<String>), String> {
     let is_used = |name: &str| name == LAYOUT || used.needed.contains(name) || used.weak.contains(name);
     let mut versions: Vec<(String, u64)> = old.iter().filter(|(name, _)| is_used(name)).cloned().collect();
@@ -160,7 +160,7 @@ fn choose_versions(old: &[Version], used: &Used, symvers: &Path) -> Result<(Vec<
                 depends.push(module);
             }
         }
-        // A symbol without a version is in no table (add_versions in modpost.c).
+        // A symbol without a version is not in the table (add_versions in modpost.c).
         if export.crc != 0 && !old.is_empty() {
             versions.push((name.to_string(), export.crc.into()));
         }
@@ -185,14 +185,15 @@ fn put_versions(versions: &[(String, u64)]) -> Vec<u8> {
     for (name, crc) in versions {
         let end = bytes.len() + VERSION_BYTES;
         bytes.extend(crc.to_le_bytes());
-        // A longer name has no version (modpost leaves it out with an error; the symbol table has shorter ones only).
+        // Longer names have no version (modpost reports an error and omits them; the symbol table has only shorter
+        // ones).
         bytes.extend(name.bytes().take(VERSION_BYTES - CRC_BYTES - 1));
         bytes.resize(end, 0);
     }
     bytes
 }
 
-/// Changes strings of `.modinfo`; the symbols that stand at them keep standing there.
+/// Replaces strings of `.modinfo`; symbols at the strings are moved along.
 fn rewrite_modinfo(
     builder: &mut Builder,
     id: SectionId,
@@ -200,7 +201,7 @@ fn rewrite_modinfo(
 ) -> Result<(), String> {
     let old = data(builder, id)?.clone();
     let mut new = Vec::with_capacity(old.len());
-    // Where a string began, begins now, and how long it is with its NUL.
+    // Old offset, new offset, and length including the NUL.
     let mut moved = Vec::new();
     let mut at = 0;
     for text in old.split_inclusive(|byte| *byte == 0) {
@@ -240,7 +241,7 @@ fn rename(bytes: &mut [u8], old: &str, new: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an object is 64-bit little-endian ELF, the only kind that is read and written here.
+/// Whether an object is 64-bit little-endian ELF, the only format supported here.
 pub(super) fn is_readable(object: &[u8]) -> bool {
     object::elf::FileHeader64::<Endianness>::parse(object)
         .is_ok_and(|header| header.endian().is_ok_and(|endian| endian == Endianness::Little))

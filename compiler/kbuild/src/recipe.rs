@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! How Kbuild makes modules of one kernel: the commands that it recorded, and what it made that all modules share.
+//! How Kbuild makes modules for one kernel: the commands that it recorded, and the files that all modules share.
 //!
-//! A recipe is learnt once ([`super::record`]) and kept; [`super::replay`] follows it.
+//! A recipe is recorded once ([`super::record`]) and cached; [`super::replay`] executes it.
 
 use std::path::Path;
 
 use spile_base::cache::Entry;
 
-/// Stands for the work directory in the words of a command.
+/// Placeholder for the work directory in the words of a command.
 const WORK: char = '\u{1}';
-/// For the module's name.
+/// Placeholder for the module's name.
 const NAME: char = '\u{2}';
-/// A word of its own: the objects that a link takes.
+/// A separate word: the objects that a link takes.
 const OBJECTS: &str = "\u{3}";
 
 /// A program and its arguments.
 pub(super) type Words = Vec<String>;
 
-/// What is known for one kernel, compiler and version of the runtime.
+/// The cached data for one kernel, compiler and version of the runtime.
 pub(super) struct Recipe {
     /// `spile_plain.o`, the runtime.
     pub(super) plain: Vec<u8>,
-    /// None: modules are left to Kbuild.
+    /// None: modules are built by Kbuild.
     pub(super) steps: Result<Steps, String>,
 }
 
-/// The way from C to a module without make.
+/// The steps from C to a module without make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Steps {
     /// Commands run in the work directory (Kbuild since 6.13), else in the kernel's build directory.
@@ -39,11 +39,11 @@ pub(super) struct Steps {
     pub(super) embedded: Vec<Words>,
     /// The objects to `NAME.o`.
     pub(super) module: Vec<Words>,
-    /// `NAME.o`, `NAME.mod.o` and what else the kernel adds to `NAME.ko`.
+    /// `NAME.o`, `NAME.mod.o` and whatever else the kernel links into `NAME.ko`.
     pub(super) last: Vec<Words>,
     /// `NAME.mod.o` of the reference module.
     pub(super) info: Vec<u8>,
-    /// Files below the work directory that the commands read besides.
+    /// Other files below the work directory that the commands read.
     pub(super) files: Vec<(String, Vec<u8>)>,
 }
 
@@ -89,7 +89,7 @@ impl Recipe {
     }
 }
 
-/// Words have no NUL and no line break (shell.rs).
+/// Words contain no NUL and no line break (shell.rs).
 fn to_text(commands: &[Words]) -> String {
     commands.iter().map(|words| words.join("\0") + "\n").collect()
 }
@@ -98,13 +98,13 @@ fn from_text(text: &str) -> Vec<Words> {
     text.lines().map(|line| line.split('\0').map(str::to_string).collect()).collect()
 }
 
-/// Puts the signs for work directory and module name into recorded words.
+/// Replaces work directory and module name in recorded words by their placeholders.
 pub(super) fn generalize(words: &[String], work: &Path) -> Words {
     let work = work.display().to_string();
     words.iter().map(|word| word.replace(&work, &WORK.to_string()).replace(REFERENCE, &NAME.to_string())).collect()
 }
 
-/// Puts the sign for the objects in place of those that a recorded link names; all stand together.
+/// Replaces the objects of a recorded link, which are adjacent, by their placeholder.
 pub(super) fn generalize_objects(words: &mut Words) {
     let named = |word: &String| word.ends_with(".o") && !word.ends_with(&format!("{NAME}.o"));
     if let Some(first) = words.iter().position(named) {
@@ -127,7 +127,7 @@ pub(super) fn specialize(words: &[String], work: &Path, name: &str, objects: &[S
     special
 }
 
-/// A path below the work directory in generalised words; None for others.
+/// A path below the work directory from generalised words; None for others.
 pub(super) fn below_work(word: &str, in_work: bool) -> Option<&str> {
     match word.strip_prefix(WORK) {
         Some(rest) => rest.strip_prefix('/'),

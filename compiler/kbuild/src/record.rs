@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Learns a [`Recipe`]: Kbuild makes a reference module together with the runtime, and what it recorded in its `.cmd`
-//! files is followed once more; only if that gives a module of the same kind ([`compare`]) is it followed for others.
+//! Records a [`Recipe`]: Kbuild builds a reference module together with the runtime, and the commands recorded in its
+//! `.cmd` files are run once more. Only if that gives an equal module ([`compare`]) is the recipe used for others.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use super::embed::Runtime;
 use super::recipe::{self, REFERENCE, Recipe, Steps, Words};
 use super::{BuildError, Request, compare, make, modpost, replay, shell};
 
-/// Generated headers of the runtime that a script's own C may need.
+/// Generated headers of the runtime that embedded C may need.
 const GENERATED: [&str; 1] = ["runtime-c/spile_features.h"];
 
-/// Builds in `work`, which is empty.
+/// Builds in `work`, which must be empty.
 pub(super) fn record(
     request: &Request,
     runtime: &Runtime,
@@ -49,7 +49,7 @@ pub(super) fn record(
     Ok(Recipe { plain, steps })
 }
 
-/// Reads the `.cmd` files of the reference module. Err: what is not understood.
+/// Reads the `.cmd` files of the reference module. Err: what could not be interpreted.
 fn read(work: &Path, log: &str) -> Result<Steps, String> {
     let mut script = commands(work, "script.o")?;
     let mut embedded = commands(work, "embedded.o")?;
@@ -63,7 +63,7 @@ fn read(work: &Path, log: &str) -> Result<Steps, String> {
     for commands in [&mut script, &mut embedded] {
         let compile = commands.first_mut().ok_or("Kbuild recorded no compilation")?;
         without_dependencies(compile);
-        // Compiler and assembler at the same time; the object is the same.
+        // Compiler and assembler run in parallel; the object is the same.
         compile.push("-pipe".into());
     }
     module.first_mut().map(recipe::generalize_objects).ok_or("Kbuild recorded no link")?;
@@ -106,7 +106,7 @@ fn commands(work: &Path, target: &str) -> Result<Vec<Words>, String> {
     Ok(commands.iter().map(|words| recipe::generalize(words, work)).collect())
 }
 
-/// What `-o` of the first command names.
+/// The `-o` argument of the first command.
 fn output(commands: &[Words]) -> Option<&str> {
     let words = commands.first()?;
     words
@@ -116,7 +116,7 @@ fn output(commands: &[Words]) -> Option<&str> {
         .map(|word| if word.starts_with('\u{1}') { "/" } else { word.as_str() })
 }
 
-/// Until 5.18 objtool is run apart from the recorded command, and only the log has it.
+/// Until 5.18 objtool is not part of the recorded command; only the log has it.
 fn add_objtool(commands: &mut Vec<Words>, log: &str, object: &str, work: &Path) {
     let is_objtool = |words: &Words| words.first().is_some_and(|program| program.ends_with("/objtool"));
     if commands.iter().any(is_objtool) {
@@ -128,8 +128,8 @@ fn add_objtool(commands: &mut Vec<Words>, log: &str, object: &str, work: &Path) 
     commands.extend(found.map(|words| recipe::generalize(&words, work)));
 }
 
-/// The compilation of a unit that includes no kernel header: without the directories of headers and the headers that are
-/// included before all others; with the runtime's own directory.
+/// The compilation of a unit that includes no kernel header: without the header directories and the headers included
+/// before all others; with the runtime's directory.
 fn header_free(words: &mut Words) {
     let mut kept = Words::with_capacity(words.len());
     let mut old = std::mem::take(words).into_iter();
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(command, words("gcc -nostdinc -O2 -c -o x.o x.c -I\u{1}/runtime-c"));
     }
 
-    /// Files as Kbuild of 6.1 and of 6.13 write them.
+    /// Files as written by Kbuild of 6.1 and of 6.13.
     fn recorded(obj: &str, prefix: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         let work = directory.path();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Makes a module by following a [`Recipe`](super::recipe::Recipe), without make and almost without kernel headers.
+//! Makes a module by running the commands of a [`Recipe`](super::recipe::Recipe), without make and almost without
+//! kernel headers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -21,7 +22,7 @@ pub(super) struct Source<'a> {
     pub(super) embedded: Option<&'a [u8]>,
 }
 
-/// The module in `work`, which exists. Nothing is kept.
+/// Makes the module in `work`, which must exist. Nothing is cached.
 pub(super) fn follow(
     steps: &Steps,
     plain: &[u8],
@@ -33,17 +34,17 @@ pub(super) fn follow(
     follow_with(steps, plain, source, runtime, request, work, None).map(|made| made.module)
 }
 
-/// What came out.
+/// The result.
 pub(super) struct Made {
     pub(super) module: PathBuf,
-    /// The embedded unit's object was there already.
+    /// The embedded unit's object came from the cache.
     pub(super) embedded_cached: bool,
     /// Headers that the embedded unit includes.
     pub(super) headers: Vec<PathBuf>,
     pub(super) stages: Vec<Stage>,
 }
 
-/// As [`follow`]; the embedded unit's object is taken from the objects_cache, or put there.
+/// As [`follow`], with the embedded unit's object taken from or stored in the objects_cache.
 pub(super) fn follow_with(
     steps: &Steps,
     plain: &[u8],
@@ -72,7 +73,7 @@ pub(super) fn follow_with(
             .embedded
             .map(|text| scope.spawn(|| embedded::make(steps, text, source.name, &workplace, objects_cache)));
         let script = run_all(&steps.script, source.name, &[], &workplace);
-        // SANITY: a panic there is a bug, and goes on here.
+        // SANITY: a panic there is a bug; resume it here.
         (script, embedded.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
     });
     let embedded = embedded.transpose()?;
@@ -105,7 +106,7 @@ pub(super) fn follow_with(
     Ok(Made { module, embedded_cached, headers, stages })
 }
 
-/// As long as modpost's own.
+/// The same length as modpost's own.
 fn source_version(source: &Source) -> String {
     let mut hash = Sha256::new();
     hash.update(source.script);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is to be built, and what is reported meanwhile.
+//! What to build, and callbacks for progress.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub struct Sources {
     pub embedded: Option<String>,
 }
 
-/// What is to be built.
+/// What to build.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Release of the kernel to build for.
@@ -25,18 +25,18 @@ pub struct Request {
     pub module: String,
     /// The C text.
     pub sources: Sources,
-    /// Instead of the runtime that is part of this program; its Makefile.kbuild stands beside the directory.
+    /// Replaces the embedded runtime; its Makefile.kbuild is beside the directory.
     pub runtime: Option<PathBuf>,
-    /// Make the module by Kbuild itself.
+    /// Build the module by Kbuild itself.
     pub kbuild: bool,
     /// `NAME=VALUE` for make.
     pub make: Vec<String>,
-    /// How many `-v` pass 4 got.
+    /// The number of `-v` for pass 4.
     pub verbosity: u8,
 }
 
-/// Told what is going on, for people who wait.
+/// Called with what is going on, for interactive users.
 pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// Something that was done, and the time it took.
+/// Called with a finished step and its time.
 pub type Stage = (String, Duration);

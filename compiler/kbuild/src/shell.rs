@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Commands as Kbuild records them, taken apart into words.
+//! Splits commands as recorded by Kbuild into words.
 //!
-//! A `.cmd` file has the commands of one target as make would run them, by a shell. What comes out here is run without
-//! one; a command that needs more of a shell than quotes and `;` gives None, and the module is then left to Kbuild.
+//! A `.cmd` file has the commands of one target as make would run them, by a shell. The result is run without a shell;
+//! a command that needs more of it than quotes and `;` gives None, and the module is then built by Kbuild.
 //!
-//! The crate `shell-words` would take a redirection or a pipe for words, and has no `;`.
+//! The crate `shell-words` would take a redirection or a pipe for words, and does not support `;`.
 
-/// The programs that follow one another, each as its words. `text` is what a `.cmd` file has after `:=`.
+/// The sequence of programs, each as its words. `text` is what follows `:=` in a `.cmd` file.
 pub(super) fn commands(text: &str) -> Option<Vec<Vec<String>>> {
     // make's own quoting (make-cmd in scripts/Kbuild.include).
     let text = text.trim().replace("$$", "\u{0}").replace("$(pound)", "#");

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Signs a module, for kernels that load no other (module.sig_enforce, Secure Boot), with the kernel's own sign-file.
+//! Signs a module with the kernel's own sign-file, for kernels that require signatures (module.sig_enforce, Secure
+//! Boot).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::BuildError;
 
-/// A private key, and the certificate that the kernel knows.
+/// A private key, and the certificate known to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     /// PEM, or a `pkcs11:` URI. Its passphrase is in `$KBUILD_SIGN_PIN` (Documentation/admin-guide/module-signing.rst).
@@ -16,19 +17,19 @@ pub struct Keys {
     pub certificate: PathBuf,
 }
 
-/// Where distributions keep the machine owner's key, which `mokutil --import` makes known to the kernel.
+/// Where distributions store the machine owner's key, which `mokutil --import` enrols.
 const PLACES: [(&str, &str); 3] = [
     ("/var/lib/shim-signed/mok/MOK.priv", "/var/lib/shim-signed/mok/MOK.der"),
     ("/var/lib/dkms/mok.key", "/var/lib/dkms/mok.pub"),
     ("/etc/pki/akmods/private/private_key.priv", "/etc/pki/akmods/certs/public_key.der"),
 ];
 
-/// Names in a directory that `--sign-module=DIR` gives.
+/// File names in the directory of `--sign-module=DIR`.
 const NAMES: [(&str, &str); 3] =
     [("signing_key.priv", "signing_key.x509"), ("MOK.priv", "MOK.der"), ("mok.key", "mok.pub")];
 
 impl Keys {
-    /// The pair in that directory, or this machine's.
+    /// The key pair in that directory, or this machine's.
     pub fn find(directory: Option<&Path>) -> Result<Keys, BuildError> {
         let pairs: Vec<Keys> = match directory {
             Some(directory) => NAMES
@@ -45,7 +46,7 @@ impl Keys {
     }
 }
 
-/// Appends the signature to the module, as the kernel in `build_dir` is configured.
+/// Appends the signature to the module, with the hash that the kernel in `build_dir` is configured for.
 pub fn sign(build_dir: &Path, keys: &Keys, module: &Path) -> Result<(), BuildError> {
     let program = build_dir.join("scripts/sign-file");
     if !program.is_file() {
@@ -65,7 +66,7 @@ pub fn sign(build_dir: &Path, keys: &Keys, module: &Path) -> Result<(), BuildErr
     if output.status.success() { Ok(()) } else { Err(BuildError::Sign { log }) }
 }
 
-/// CONFIG_MODULE_SIG_HASH, which kernels without it do not check.
+/// CONFIG_MODULE_SIG_HASH; kernels without it do not check it.
 fn hash(config: &str) -> String {
     let value = config
         .lines()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `Module.symvers`: which symbols a kernel and its modules export.
+//! `Module.symvers`: the symbols that a kernel and its modules export.
 //!
 //! A line is `0xCRC\tSYMBOL\tMODULE\tEXPORT_TYPE\tNAMESPACE` (Documentation/kbuild/modules.rst; the namespace came with
 //! 5.4, and was the third field until 5.10).
@@ -14,11 +14,11 @@ pub(super) struct Export {
     pub(super) crc: u32,
     /// `vmlinux`, or the path of a module in its kernel's tree, without suffix.
     pub(super) module: String,
-    /// Empty: none.
+    /// Empty if it has none.
     pub(super) namespace: String,
 }
 
-/// Those of `names` that the file has. None: there is no such file.
+/// The entries of `names` in the file. None: the file does not exist.
 pub(super) fn find(file: &Path, names: &[&str]) -> Option<HashMap<String, Export>> {
     if names.is_empty() {
         return Some(HashMap::new());

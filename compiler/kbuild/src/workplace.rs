@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where the commands of a [`Recipe`](super::recipe::Recipe) run, and what became of them.
+//! Where the commands of a [`Recipe`](super::recipe::Recipe) run, and their results.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,9 +13,9 @@ use spile_base::cache::{Cache, Key};
 
 /// Why there is no module.
 pub(super) enum Failure {
-    /// The user's: Kbuild would refuse it too.
+    /// An error of the user's script: Kbuild would report it too.
     Refused(BuildError),
-    /// Only Kbuild can do it, or say what is wrong.
+    /// Only Kbuild can build it, or report what is wrong.
     Unable(String),
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Workplace<'a> {
     /// `NAME=VALUE`
     pub(super) environment: Vec<String>,
     pub(super) verbosity: u8,
-    /// What ran here.
+    /// The commands that ran here.
     pub(super) stages: Mutex<Vec<Stage>>,
 }
 
@@ -54,20 +54,20 @@ impl Workplace<'_> {
     }
 }
 
-/// What a program said when it failed.
+/// The output of a program that failed.
 pub(super) struct Complaint {
     pub(super) program: String,
     pub(super) text: String,
 }
 
-/// Where an embedded unit's object may be kept.
+/// The cache for an embedded unit's object.
 pub(super) struct ObjectCache<'a> {
     pub(super) cache: &'a Cache,
     /// Key of the recipe.
     pub(super) key: &'a Key,
 }
 
-/// Runs commands, one after the other, until one fails.
+/// Runs commands one after the other until one fails.
 pub(super) fn run_all(
     commands: &[Words],
     name: &str,
