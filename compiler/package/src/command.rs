@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `spile package`: its options, and a workaround's modules as the content of a package.
+//! `spile package`: its options, and the content of a package for a workaround's modules.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use spilerun::file::File;
 use super::content::{Entry, LOADER, Package, Scripts, copyright};
 use super::{deb, rpm};
 
-/// Makes packages of a workaround: its modules, its configuration, and commands that make it a service
+/// Makes packages of a workaround: its modules, its configuration and a service
 #[derive(Parser)]
 #[command(name = "spile package", bin_name = "spile package")]
 struct Arguments {
@@ -26,40 +26,40 @@ struct Arguments {
     /// Its modules, one for each kernel
     #[arg(required = true, value_name = "FILE.ko")]
     modules: Vec<PathBuf>,
-    /// Of the package
+    /// Version of the package
     #[arg(long, value_name = "VERSION", default_value = "1.0")]
     set_version: String,
     /// Which packages to make
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', value_parser = ["deb", "rpm"], default_value = "deb,rpm")]
     format: Vec<String>,
-    /// Where to put them
+    /// Output directory
     #[arg(long, value_name = "DIR", default_value = ".")]
     directory: PathBuf,
-    /// /etc/spile/NAME.conf; without it one that changes nothing
+    /// Installed as /etc/spile/NAME.conf; default: one that changes nothing
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
     /// Start it only after this unit
     #[arg(long, value_name = "UNIT")]
     after: Vec<String>,
-    /// Start it before this unit: what it works around, mnt-data.mount for instance
+    /// Start it before this unit, such as mnt-data.mount
     #[arg(long, value_name = "UNIT")]
     before: Vec<String>,
-    /// What it is, in a line
+    /// One-line description
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
     #[arg(long, value_name = "NAME <ADDRESS>", default_value = "root <root@localhost>")]
     maintainer: String,
-    /// Only put the files there: spilerun service enable NAME is for whoever installs it
+    /// Install the files only; enable the service later with spilerun service enable NAME
     #[arg(long)]
     no_enable: bool,
 }
 
-/// The whole of `spile package`; `arguments` begin with a name of the program.
+/// Runs `spile package`; `arguments` start with the program's name.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(told) => {
-            // A closed terminal is nobody's concern.
+            // Ignore a closed terminal.
             let _ = told.print();
             return ExitCode::from(u8::from(told.use_stderr()));
         }
@@ -87,7 +87,7 @@ fn make(arguments: &Arguments) -> Result<Vec<PathBuf>, String> {
     let files = arguments.modules.iter().map(|path| File::find(path).map_err(|error| error.to_string()));
     let files = files.collect::<Result<Vec<File>, String>>()?;
     let conf = match &arguments.conf {
-        // A device or a pipe may have no end.
+        // A device or a pipe may be endless.
         Some(path) if path.exists() && !path.is_file() => {
             return Err(format!("reading {}: it is no regular file", path.display()));
         }
@@ -122,7 +122,7 @@ fn make(arguments: &Arguments) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// Nothing is left of a package for which there is no room.
+/// Removes a package that could not be written completely.
 fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o644)).tempfile_in(directory)?;
@@ -169,7 +169,7 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
     let title: String = title.chars().filter(|letter| !letter.is_control()).collect();
     let kernels: String = releases.iter().map(|release| format!("  {release}\n")).collect();
     Ok(Package {
-        // Neither kind of package has room for `_` in names.
+        // Neither format allows `_` in package names.
         name: package,
         version: arguments.set_version.clone(),
         summary: arguments.summary.clone().unwrap_or_else(|| format!("Kernel workaround {name}")),
@@ -183,11 +183,11 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
     })
 }
 
-/// A service that does not start is told and is no failure of the package manager, who would leave more than this undone.
+/// If the service does not start, report it but do not fail: the package manager would undo more than this.
 pub(crate) fn scripts(name: &str, enable: bool) -> Scripts {
     let unit = format!("spile@{name}.service");
     let reload = "[ ! -d /run/systemd/system ] || systemctl daemon-reload || :\n";
-    // In an image of a system another kernel runs, and perhaps there is no service manager.
+    // In an image of a system, another kernel runs, and there may be no service manager.
     let mut installed = format!("{reload}[ ! -d /run/systemd/system ] || spilerun service check || :\n");
     if enable {
         installed.push_str(&format!(
@@ -201,7 +201,8 @@ pub(crate) fn scripts(name: &str, enable: bool) -> Scripts {
         removing: format!(
             "! command -v systemctl >/dev/null || systemctl disable {unit} || :\n[ ! -d /run/systemd/system ] || systemctl stop {unit} || :\nspilerun -d {name} 2>/dev/null || :\n"
         ),
-        // What the service itself has fetched or had built; an upgrade leaves it. dpkg says the words, rpm the number.
+        // Files that the service itself fetched or built; an upgrade leaves them. dpkg passes the words, rpm the
+        // number.
         removed: format!(
             "{reload}case \"$1\" in remove | purge | 0)\n\trm -f /usr/lib/modules/*/spile/{name}.ko\n\t\
              rmdir --ignore-fail-on-non-empty /usr/lib/modules/*/spile 2>/dev/null || :\nesac\n"
@@ -209,7 +210,7 @@ pub(crate) fn scripts(name: &str, enable: bool) -> Scripts {
     }
 }
 
-/// SOURCE_DATE_EPOCH, or when the newest of the modules was made.
+/// SOURCE_DATE_EPOCH, or the time of the newest module.
 fn time(modules: &[PathBuf]) -> u64 {
     let given = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
     let made = |path: &Path| Some(path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs());
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_command_lines_are_told() {
+    fn wrong_command_lines_are_refused() {
         let line = |line: &str| Arguments::try_parse_from(line.split(' ')).map(|arguments| make(&arguments));
         assert!(line("package fix").is_err() && line("package fix a.ko --format tar").is_err());
         assert!(line("package fix a.ko --set-version v1").unwrap().unwrap_err().contains("--set-version"));

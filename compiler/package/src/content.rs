@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a package is made of, whatever its format.
+//! The content of a package, independent of its format.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -10,52 +10,52 @@ use flate2::{Compression, GzBuilder};
 /// The package that has the loader.
 pub const LOADER: &str = "spile-loader";
 
-/// What one package is.
+/// A package.
 #[derive(Clone, Debug)]
 pub struct Package {
     /// The package's name.
     pub name: String,
-    /// Its version, without a revision of the package.
+    /// Its version, without the package revision.
     pub version: String,
     /// One line, no full stop.
     pub summary: String,
-    /// What it is, in several lines.
+    /// The description, in several lines.
     pub description: String,
-    /// `NAME <ADDRESS>` of whoever made it.
+    /// `NAME <ADDRESS>` of the maintainer.
     pub maintainer: String,
     /// Names of packages.
     pub depends: Vec<String>,
-    /// Other packages that it takes the place of, with their version: it has files of the same names.
+    /// Packages that it replaces, with their version: their files have the same names.
     pub stands_for: Vec<(String, String)>,
     /// Sorted by path.
     pub entries: Vec<Entry>,
-    /// What the package manager runs.
+    /// The maintainer scripts.
     pub scripts: Scripts,
-    /// Of its files; seconds since 1970.
+    /// Modification time of its files; seconds since 1970.
     pub time: u64,
 }
 
 /// Shell commands that the package manager runs as root; empty: none.
 #[derive(Clone, Debug, Default)]
 pub struct Scripts {
-    /// After it was installed, or another version of it.
+    /// After it or another version of it was installed.
     pub installed: String,
-    /// Before it goes; not when another version comes.
+    /// Before removal; not before an upgrade.
     pub removing: String,
-    /// After its files have gone, or another version has come.
+    /// After its files were removed or upgraded.
     pub removed: String,
 }
 
-/// A file of root's.
+/// A file owned by root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Without a leading slash.
+    /// Path without a leading slash.
     pub path: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What an entry of a package can be.
+/// The kinds of entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -64,12 +64,12 @@ pub enum Kind {
         contents: Vec<u8>,
         /// Permission bits.
         mode: u32,
-        /// A file whose changes by the administrator are kept.
+        /// A configuration file: the administrator's changes are preserved.
         configuration: bool,
     },
-    /// To this path.
+    /// A symbolic link to this path.
     Link(String),
-    /// One of the package's own: it goes with it, if nothing else is in it. Archives of tar have all of them anyway.
+    /// A directory of the package: removed with it if empty. Tar archives contain all of them anyway.
     Directory,
 }
 
@@ -100,14 +100,14 @@ impl Entry {
     }
 }
 
-/// All directories above the entries, those above first.
+/// All parent directories of the entries, outermost first.
 pub(crate) fn directories(entries: &[Entry]) -> BTreeSet<String> {
     let above = |path: &str| path.match_indices('/').map(|(at, _)| path.split_at(at).0.to_string()).collect::<Vec<_>>();
     entries.iter().flat_map(|entry| above(&entry.path)).collect()
 }
 
-/// The entries with those directories that are there for spile alone, sorted. (rpm removes no others with a package; dpkg
-/// removes what has become empty.)
+/// The entries with the directories that only spile uses, sorted. (rpm removes no other directories with a package;
+/// dpkg removes those that become empty.)
 pub(crate) fn with_own_directories(entries: &[Entry]) -> Vec<Entry> {
     let is_own = |path: &String| path.rsplit('/').next().is_some_and(|name| name.contains("spile"));
     let own = directories(entries).into_iter().filter(is_own).map(|path| Entry { path, kind: Kind::Directory });
@@ -116,13 +116,13 @@ pub(crate) fn with_own_directories(entries: &[Entry]) -> Vec<Entry> {
     all
 }
 
-/// Without name and time, so that equal contents give equal bytes.
+/// gzip without name and time, so that equal contents give equal bytes.
 pub(crate) fn gzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
     encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(|error| format!("compressing: {error}"))
 }
 
-/// What Debian Policy 12.5 wants; Red Hat's tools take it for documentation.
+/// Required by Debian Policy 12.5; Red Hat's tools treat it as documentation.
 pub fn copyright(package: &str, what: &str) -> Entry {
     let text = format!(
         "{what}\n\nspile is free software under the terms of the GNU General Public License, version 2\nor (at your option) any later version (GPL-2.0-or-later). On Debian systems its text\nis in /usr/share/common-licenses/GPL-2.\n"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Packages for Debian and its kin: deb(5), deb-control(5), Debian Policy 5.3 and 6.
+//! Packages for Debian and derivatives: deb(5), deb-control(5), Debian Policy 5.3 and 6.
 
 use std::fmt::Write as _;
 
 use super::content::{Entry, Kind, Package, gzip};
 use super::tar;
 
-/// Whether a version can be one there (Policy 5.6.12, without epochs).
+/// Whether a version is valid (Policy 5.6.12, without epochs).
 pub fn is_version(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".+~".contains(&byte))
@@ -57,7 +57,7 @@ fn control(package: &Package) -> String {
         let provided: Vec<String> =
             package.stands_for.iter().map(|(name, version)| format!("{name} (= {version})")).collect();
         let names: Vec<&str> = package.stands_for.iter().map(|(name, _)| name.as_str()).collect();
-        // Policy 7.6.2: all three together have it exchanged for the others.
+        // Policy 7.6.2: all three together make it replace the others.
         let _ = writeln!(
             text,
             "Provides: {}\nConflicts: {names}\nReplaces: {names}",

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `spile package NAME FILE.ko...`: a prebuilt workaround, for one or more kernels, as packages for Debian's and Red Hat's
-//! distributions; and what such a package is made of, for spile's own ([`Package`], [`deb`], [`rpm`]).
+//! `spile package NAME FILE.ko...`: a prebuilt workaround, for one or more kernels, as packages for Debian's and Red
+//! Hat's distributions; and the content of packages, also for spile's own ([`Package`], [`deb`], [`rpm`]).
 //!
-//! A package holds `/usr/lib/modules/RELEASE/spile/NAME.ko` for each kernel and `/etc/spile/NAME.conf`, and wants the
-//! package `spile-loader`, which has spilerun and the unit `spile@.service`. Installed, it enables `spile@NAME.service` and
-//! starts it; removed, it stops it and the behaviour of before is back. Equal input gives equal bytes.
+//! A package contains `/usr/lib/modules/RELEASE/spile/NAME.ko` for each kernel and `/etc/spile/NAME.conf`, and depends
+//! on the package `spile-loader`, which has spilerun and the unit `spile@.service`. Installing it enables and starts
+//! `spile@NAME.service`; removing it stops the service and restores the original behaviour. Equal input gives equal
+//! bytes.
 
 #![warn(missing_docs)]
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Packages for Red Hat's distributions and their kin: rpm's file format, version 3 (docs/manual/format.md of rpm: lead,
-//! signature, header, payload), with the digests that rpm 4.14 and later verify.
+//! Packages for Red Hat's distributions and derivatives: rpm's file format, version 3 (docs/manual/format.md of rpm:
+//! lead, signature, header, payload), with the digests that rpm 4.14 and later verify.
 //!
-//! Not by the crate `rpm`: with its compression by gzip alone it brings 51 crates (0.30.2), among them older versions of sha2
-//! and syn beside ours, for what is two tables of tagged values here.
+//! The crate `rpm` is not used: with gzip compression only it adds 51 crates (0.30.2), among them older versions of
+//! sha2 and syn beside ours, to write two tables of tagged values.
 //!
-//! A header is a list of tagged values in network order: an index of 16 bytes for each, then their bytes. The tag of a
-//! "region" frames all of them: its value are 16 bytes that point back to the index's start.
+//! A header is a list of tagged values in network order: an index of 16 bytes for each, then their bytes. A "region"
+//! tag encloses all of them: its value is 16 bytes that point back to the index's start.
 
 use std::io::Write;
 
@@ -22,13 +22,13 @@ const INT32: u32 = 4;
 const STRING: u32 = 6;
 const BIN: u32 = 7;
 const STRING_ARRAY: u32 = 8;
-/// One text for each locale of the header; only C is there.
+/// One text for each locale of the header; there is only C.
 const I18N_STRING: u32 = 9;
 
 const REGION_SIGNATURE: u32 = 62;
 const REGION_HEADER: u32 = 63;
 const SHA256: u32 = 8;
-/// Flags of files: configuration, kept when it was changed.
+/// File flags: configuration, kept if it was changed.
 const CONFIG_NOREPLACE: u32 = 1 | 1 << 4;
 /// Flags of requirements: less or equal, of rpm itself; equal.
 const OF_RPM: u32 = 2 | 8 | 1 << 24;
@@ -55,13 +55,13 @@ pub fn write(package: &Package) -> Result<Vec<u8>, String> {
     Ok([lead(package), signature, header, payload].concat())
 }
 
-/// What file(1) looks at; rpm only at its magic.
+/// Read by file(1); rpm checks only its magic.
 fn lead(package: &Package) -> Vec<u8> {
     let mut bytes = vec![0xed, 0xab, 0xee, 0xdb, 3, 0, 0, 0, 0, 1];
     let name = format!("{}-{}-1", package.name, package.version);
     bytes.extend(name.bytes().take(65));
     bytes.resize(10 + 66, 0);
-    // Linux, signature of headers' form, nothing.
+    // Linux, header-style signature, padding.
     bytes.extend([0, 1, 0, 5]);
     bytes.resize(96, 0);
     bytes
@@ -97,8 +97,8 @@ impl Header {
         self.add(tag, kind, texts.len(), &bytes);
     }
 
-    /// Index and values in the order of their tags: readers take the index for sorted, and check that the values follow each
-    /// other as it does.
+    /// Index and values in the order of their tags: readers expect a sorted index, and check that the values are in the
+    /// same order.
     fn finish(mut self, region: u32) -> Vec<u8> {
         self.values.sort_by_key(|value| value.tag);
         let entries = self.values.len() as u32 + 1;
@@ -155,7 +155,7 @@ fn header(package: &Package, payload: &[u8]) -> Header {
     header
 }
 
-/// `$1` of a removal is how many versions stay: none only if it is no upgrade.
+/// `$1` of a removal is the number of versions that stay: 0 unless it is an upgrade.
 fn scripts(header: &mut Header, package: &Package) {
     let removing = format!("[ \"$1\" = 0 ] || exit 0\n{}", package.scripts.removing);
     let all = [
@@ -174,7 +174,7 @@ fn scripts(header: &mut Header, package: &Package) {
 fn relations(header: &mut Header, package: &Package, full: &str) {
     let mut provided = vec![(package.name.as_str(), full)];
     provided.extend(package.stands_for.iter().map(|(name, version)| (name.as_str(), version.as_str())));
-    // rpm searches in halves.
+    // rpm uses a binary search.
     provided.sort();
     let mut others: Vec<&str> = package.stands_for.iter().map(|(name, _)| name.as_str()).collect();
     others.sort();
@@ -182,7 +182,7 @@ fn relations(header: &mut Header, package: &Package, full: &str) {
     header.numbers(1112, INT32, &vec![EQUAL; provided.len()]);
     header.text(1113, STRING_ARRAY, &provided.iter().map(|(_, version)| *version).collect::<Vec<_>>());
     if !others.is_empty() {
-        // No package conflicts with itself.
+        // A package does not conflict with itself.
         header.numbers(1053, INT32, &vec![0; others.len()]);
         header.text(1054, STRING_ARRAY, &others);
         header.text(1055, STRING_ARRAY, &vec![""; others.len()]);
@@ -223,7 +223,7 @@ fn files(header: &mut Header, package: &Package) {
     );
     header.text(1039, STRING_ARRAY, &texts("root"));
     header.text(1040, STRING_ARRAY, &texts("root"));
-    // All of a file is verified.
+    // Verify all properties of a file.
     header.numbers(1045, INT32, &same(u32::MAX));
     header.numbers(1095, INT32, &same(1));
     header.numbers(1096, INT32, &(1..=entries.len() as u32).collect::<Vec<_>>());
@@ -261,7 +261,7 @@ fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// cpio in the "newc" form, names with `./`; other directories belong to others.
+/// cpio in the "newc" format, names with `./`; other directories belong to other packages.
 fn payload(package: &Package) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for (index, entry) in package.entries.iter().enumerate() {

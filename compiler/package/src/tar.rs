@@ -2,16 +2,16 @@
 
 //! Writes archives: tar (POSIX.1-2008, pax, "ustar Interchange Format") and ar (deb(5)).
 //!
-//! `ar` is written here and not by the crate of that name: a package has three members with fixed names, and the format is
-//! a line of text before each.
+//! `ar` is written here instead of by the crate of that name: a package has three members with fixed names, and the
+//! format is a line of text before each.
 
 use tar::{Builder, EntryType, Header};
 
 use super::content::{Entry, Kind, directories};
 
-/// Entries with all the directories above them, owned by root, named `./PATH`. `time`: of every entry, seconds since 1970.
-/// Nothing else of this host is in the archive, so that the same entries give the same bytes. The error names a path that is
-/// too long for the format.
+/// Writes entries with all their parent directories, owned by root, named `./PATH`. `time` is that of every entry, in
+/// seconds since 1970. The archive contains nothing else of this host, so the same entries give the same bytes. The
+/// error names a path that is too long for the format.
 pub fn tar(entries: &[Entry], time: u64) -> Result<Vec<u8>, String> {
     let mut archive = Builder::new(Vec::new());
     let mut add = |name: String, kind: EntryType, mode: u32, contents: &[u8], target: Option<&str>| {
@@ -39,14 +39,14 @@ pub fn tar(entries: &[Entry], time: u64) -> Result<Vec<u8>, String> {
         match &entry.kind {
             Kind::File { contents, mode, .. } => add(name, EntryType::Regular, *mode, contents, None)?,
             Kind::Link(target) => add(name, EntryType::Symlink, 0o777, &[], Some(target))?,
-            // It has come above.
+            // Already written above.
             Kind::Directory => {}
         }
     }
     archive.into_inner().map_err(|error| format!("writing an archive: {error}"))
 }
 
-/// Puts the name into the header as it is: `Header::set_path` leaves out the `./` that dpkg's own archives have.
+/// Puts the name into the header unchanged: `Header::set_path` drops the `./` that dpkg's own archives have.
 fn set_path(header: &mut Header, name: &str) -> Result<(), String> {
     let too_long = || format!("{name}: too long for a package");
     let header = header.as_ustar_mut().ok_or_else(too_long)?;
@@ -55,13 +55,13 @@ fn set_path(header: &mut Header, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Members by name; names have at most 16 bytes.
+/// Members by name; names are at most 16 bytes.
 pub fn ar(members: &[(&str, &[u8])], time: u64) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, contents) in members {
         bytes.extend(format!("{name:<16}{time:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 100_644, contents.len()).bytes());
         bytes.extend_from_slice(contents);
-        // Each begins at an even place.
+        // Each member starts at an even offset.
         if contents.len() % 2 == 1 {
             bytes.push(b'\n');
         }
