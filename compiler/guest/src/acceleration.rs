@@ -2,34 +2,35 @@
 
 //! How a guest's instructions are executed.
 
-/// Who executes the guest's instructions.
+/// The accelerator of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceleration {
-    /// The CPU, by the host's KVM.
+    /// KVM.
     Kvm,
-    /// qemu, by translating them.
+    /// Translation by qemu (TCG).
     Tcg,
-    /// By translation, with a clock that goes on by 1 ns for each instruction executed: costs can be counted. One CPU.
+    /// TCG with a clock that advances by 1 ns for each instruction executed: costs can be counted. One CPU.
     Counting,
 }
 
 impl Acceleration {
-    /// For qemu's `-accel`.
+    /// The value of qemu's `-accel`.
     pub(super) fn argument(self) -> &'static str {
         match self {
             Acceleration::Kvm => "kvm",
-            // Not thread=multi: until QEMU 8.1 it may go on executing an instruction that another CPU has replaced
-            // (measured with 7.2: a bare kprobe on vfs_read, armed and disarmed under load, jumps to address 0).
+            // Not thread=multi: until QEMU 8.1 a CPU may continue to execute an instruction that another CPU has
+            // replaced (measured with 7.2: a bare kprobe on vfs_read, armed and disarmed under load, jumps to address
+            // 0).
             Acceleration::Tcg | Acceleration::Counting => "tcg,thread=single",
         }
     }
 
-    /// For qemu's `-icount`.
+    /// The value of qemu's `-icount`.
     pub(super) fn counting(self) -> Option<&'static str> {
         (self == Acceleration::Counting).then_some("shift=0,sleep=off")
     }
 
-    /// For the cache.
+    /// Name in the cache.
     pub(super) fn word(self) -> &'static str {
         match self {
             Acceleration::Kvm => "kvm",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether guests run with KVM or by translation (TCG).
+//! Chooses KVM or translation (TCG) for guests.
 //!
-//! That /dev/kvm is there does not say that a guest started with it makes progress (nested virtualisation may hang), so
-//! a guest that does nothing is booted with it once, within [`TRIAL`]; only a guest that ended by itself counts. The
-//! answer is kept in the user's cache directory and holds for this boot of the machine and this qemu.
+//! A present /dev/kvm does not mean that a guest makes progress with it (nested virtualisation may hang), so an empty
+//! guest is booted with it once, within [`TRIAL`]; only a guest that ended by itself counts. The result is cached in
+//! the user's cache directory and is valid for this boot of the machine and this qemu.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use std::time::Duration;
 use super::acceleration::Acceleration;
 use super::qemu;
 
-/// How long the trial may take; a guest under KVM is up in less than two seconds.
+/// Time limit of the trial; a guest under KVM is up in less than two seconds.
 pub(super) const TRIAL: Duration = Duration::from_secs(10);
 
-/// What works on this machine: from the cache, or else by `try_kvm`, which boots a guest with KVM within [`TRIAL`] and returns
-/// whether it ended by itself. `notice` is called before the trial.
+/// The accelerator that works on this machine: from the cache, or from `try_kvm`, which boots a guest with KVM within
+/// [`TRIAL`] and returns whether it ended by itself. `notice` is called before the trial.
 pub(super) fn choose(notice: &mut dyn FnMut(&str), try_kvm: impl FnOnce() -> bool) -> Acceleration {
     let usable = fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok();
     if !usable {
@@ -38,14 +38,14 @@ pub(super) fn choose(notice: &mut dyn FnMut(&str), try_kvm: impl FnOnce() -> boo
     answer
 }
 
-/// `$XDG_CACHE_HOME/spile` or `~/.cache/spile`; none without a home.
+/// `$XDG_CACHE_HOME/spile` or `~/.cache/spile`; None without a home.
 fn cache_directory() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
     Some(base.join("spile"))
 }
 
-/// The file is one line: the key, a tab, the answer.
+/// The file is one line: the key, a tab, the result.
 fn remembered(file: &Path, key: &str) -> Option<Acceleration> {
     let text = fs::read_to_string(file).ok()?;
     let (kept, answer) = text.trim_end().split_once('\t')?;
@@ -53,7 +53,7 @@ fn remembered(file: &Path, key: &str) -> Option<Acceleration> {
     known.filter(|_| kept == key)
 }
 
-/// A cache that cannot be written costs another trial, nothing else.
+/// If the cache cannot be written, the trial is repeated next time.
 fn remember(file: &Path, key: &str, answer: Acceleration) {
     if let Some(directory) = file.parent() {
         let _ = fs::create_dir_all(directory);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The archive that a kernel unpacks as its first file system: cpio in the "newc" form.
+//! Writes the archive that a kernel unpacks as its initial file system: cpio in the "newc" format.
 //!
-//! Takes names relative to the root, without a leading slash; gives bytes. The form is described in the kernel's
-//! Documentation/driver-api/early-userspace/buffer-format.rst. Parent directories must come before what is in them.
+//! Takes names relative to the root, without a leading slash; returns bytes. The format is described in the kernel's
+//! Documentation/driver-api/early-userspace/buffer-format.rst. Parent directories must come before their contents.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,8 @@ const REGULAR: u32 = 0o100_000;
 const CHARACTER: u32 = 0o020_000;
 
 impl Archive {
-    /// Adds a directory. `mode`: permission bits only, here and below. An error: the entry is larger than 4 GiB, here too.
+    /// Adds a directory. `mode`: permission bits only, in all these functions. Errors: the entry is larger than 4 GiB,
+    /// in all these functions.
     pub fn directory(&mut self, name: &str, mode: u32) -> io::Result<()> {
         self.entry(name, DIRECTORY | mode, (0, 0), &[])
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What modules that were built elsewhere depend on, from the `depends=` of their section .modinfo (modpost writes it).
+//! Dependencies of external modules, from `depends=` in their section .modinfo (written by modpost).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,17 +10,17 @@ use object::{Object, ObjectSection};
 
 use super::kernel::{Kernel, module_name};
 
-/// What a set of such modules needs beside itself.
+/// The dependencies of a set of external modules.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Extra {
-    /// Modules of the kernel's own, which are there.
+    /// Modules of the kernel itself.
     pub(super) own: Vec<String>,
-    /// Modules that are neither the kernel's own nor in the set.
+    /// Modules that are neither of the kernel itself nor in the set.
     pub(super) missing: Vec<String>,
 }
 
 impl Extra {
-    /// What `files` need.
+    /// The dependencies of `files`.
     pub(super) fn of(kernel: &Kernel, files: &[PathBuf]) -> Extra {
         let names: BTreeSet<String> = files.iter().map(|file| module_name(&file.to_string_lossy())).collect();
         let needed: BTreeSet<String> = files.iter().flat_map(|file| direct(file)).collect();
@@ -30,15 +30,15 @@ impl Extra {
     }
 }
 
-/// Lines of modules.dep for such modules, which are in the directory `extra`: each with all that it needs, the last to be
-/// loaded first. Modules that are missing are left out.
+/// Lines of modules.dep for such modules, which are in the directory `extra`: each with all its dependencies, the last
+/// to be loaded first. Missing modules are omitted.
 pub(super) fn table(kernel: &Kernel, files: &[PathBuf]) -> String {
     let place = |name: &str| format!("extra/{name}.ko");
     let needs: BTreeMap<String, Vec<String>> =
         files.iter().map(|file| (module_name(&file.to_string_lossy()), direct(file))).collect();
     let mut text = String::new();
     for name in needs.keys() {
-        // Each before what needs it.
+        // Dependencies first.
         let mut order: Vec<String> = Vec::new();
         visit(kernel, &needs, &place, name, &mut BTreeSet::new(), &mut order);
         let before: Vec<String> = order.into_iter().filter(|file| *file != place(name)).rev().collect();
@@ -75,7 +75,7 @@ fn visit(
     }
 }
 
-/// Names of the modules that a module needs itself. None of a file that cannot be read: loading it will tell.
+/// Names of the direct dependencies of a module. Empty if the file cannot be read: loading it reports the error.
 fn direct(file: &Path) -> Vec<String> {
     let image = fs::read(file).unwrap_or_default();
     let info = object::File::parse(&*image).ok().and_then(|object| {
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(of_modinfo(b"depends=\0"), [""; 0]);
     }
 
-    /// A kernel with one module, and three modules built elsewhere: c needs b and a missing one, b needs a and the kernel's.
+    /// A kernel with one module, and three external modules: c needs b and a missing one, b needs a and the kernel's.
     #[test]
     fn modules_of_a_set_are_loaded_in_their_order() {
         let place = tempfile::tempdir().unwrap();

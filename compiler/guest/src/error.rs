@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What can keep a guest from running.
+//! Errors of starting and running a guest.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,25 +9,25 @@ use std::time::Duration;
 /// Why a guest did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A program or file that a guest is made of is not installed.
+    /// A program or file that a guest needs is not installed.
     #[error("no {what} for the guest; looked at {}; try: apt-get install {package}", listed(looked))]
     Missing {
-        /// What it is.
+        /// The program or file.
         what: &'static str,
-        /// Where it was looked for.
+        /// The paths that were searched.
         looked: Vec<PathBuf>,
-        /// The package that has it.
+        /// The package that contains it.
         package: String,
     },
-    /// No kernel of this release, or none at all, is installed completely.
+    /// No kernel of this release, or no kernel at all, is completely installed.
     #[error("{}", no_kernel(wanted.as_deref(), lacking))]
     NoKernel {
         /// The release; None: any.
         wanted: Option<String>,
-        /// Releases that are there, and what each lacks.
+        /// Installed releases, and what each lacks.
         lacking: Vec<(String, &'static str)>,
     },
-    /// A kernel module that was asked for, or that one depends on, is not in the release's directory.
+    /// A requested kernel module, or a dependency of one, is not in the release's directory.
     #[error("there is no module {name} in /lib/modules/{release}")]
     NoModule {
         /// The module.
@@ -35,7 +35,7 @@ pub enum Error {
         /// The kernel's release.
         release: String,
     },
-    /// A shared library that a program needs was found in none of the directories of ld.so.
+    /// A shared library that a program needs is in none of the directories of ld.so.
     #[error("{} needs the shared library {name}, which is in none of the directories of ld.so", program.display())]
     NoLibrary {
         /// The library.
@@ -54,16 +54,16 @@ pub enum Error {
         #[source]
         error: io::Error,
     },
-    /// qemu ended before the guest could be reached.
+    /// qemu exited before the guest could be reached.
     #[error("qemu did not start: {}", said.trim())]
     Start {
         /// Its messages.
         said: String,
     },
-    /// The guest did not reach its script within this time.
+    /// The guest did not start its script within this time.
     #[error("the guest did not come up within {} s{}", limit.as_secs(), end_of(console))]
     Boot {
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
         /// The end of its console.
         console: String,
@@ -93,7 +93,7 @@ fn no_kernel(wanted: Option<&str>, lacking: &[(String, &'static str)]) -> String
     }
 }
 
-/// The last lines of a console, each on a line of its own behind a line end.
+/// The last lines of a console, each on its own line, after a newline.
 fn end_of(console: &str) -> String {
     let lines: Vec<&str> = console.lines().rev().take(15).collect();
     lines.iter().rev().map(|line| format!("\n  {line}")).collect()

@@ -1,10 +1,10 @@
 #!/bin/busybox sh
-# First process of the guest: prepares it, runs /spile/script, tells the host how that ended, powers off.
+# Init of the guest: prepares it, runs /spile/script, reports its status to the host, powers off.
 #
 # Serial ports: ttyS0 the console; ttyS1 the script's standard output, ttyS2 its standard error, raw; ttyS3 control.
 # Guest to host on ttyS3: lines "ready", "exit STATUS" and "file NAME BYTES" (then that many bytes).
 # `give FILE [NAME]` sends a file at once.
-# Host to guest: lines "signal NAME", for all processes of the script, and "done" when "exit" has come.
+# Host to guest: lines "signal NAME", for all processes of the script, and "done" after "exit" was received.
 
 /bin/busybox --install -s /bin 2>/dev/null
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
@@ -45,14 +45,14 @@ err=$!
 	done
 ) >/dev/null 2>&1 &
 
-# The script leads a session and process group of its own, whose id is in /spile/pid before it starts. It is no
-# background job: a shell has those ignore SIGINT for good. Its own shell outlives what its commands catch.
+# The script is the leader of its own session and process group, whose id is in /spile/pid before it starts. It is not a
+# background job: a shell makes those ignore SIGINT permanently. Its shell survives signals that its commands catch.
 cd /root
 sh -c 'echo $$ >/spile/pid; exec setsid sh -c "trap : INT TERM HUP; . /spile/script"' \
 	</dev/null >/spile/stdout 2>/spile/stderr 5>&-
 status=$?
 
-# What the script left running may hold its outputs open: they are closed after a while all the same.
+# Background processes of the script may hold its outputs open: close them after a while.
 (sleep 3; kill $out $err) 2>/dev/null &
 wait $out $err
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The guest's file system: what was asked for, busybox, and the little that makes a Linux system.
+//! The guest's file system: the requested files, busybox, and a minimal Linux system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,21 +13,21 @@ use super::error::Error;
 use super::kernel::{Kernel, module_name};
 use super::libraries::needed_files;
 
-/// First process of the guest; its head says what is spoken over the serial ports.
+/// Init of the guest; its head describes the protocol on the serial ports.
 const INIT: &str = include_str!("init.sh");
 
-/// Hands the host a file while the guest runs: for what must not be lost when the kernel dies later.
+/// Sends a file to the host while the guest runs: for files that must survive a later crash of the kernel.
 const GIVE: &str = "#!/bin/sh\n\
                     # give FILE [NAME]: sends a file to the host, as NAME.\n\
                     { echo \"file ${2:-$1} $(stat -c %s \"$1\")\"; cat \"$1\"; } >/dev/ttyS3\n";
 
-/// Accounts: scripts of users filter by user id, so there is one user above 1000, and one below.
+/// Accounts: scripts filter by user id, so there is one user above 1000, and one below.
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
                       service:x:990:990:service:/root:/bin/sh\n\
                       user:x:4242:4242:user:/tmp:/bin/sh\n";
 const GROUP: &str = "root:x:0:\nservice:x:990:\nuser:x:4242:\n";
 
-/// What a file of the guest is made of.
+/// The content of a file in the guest.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Bytes(Vec<u8>),
@@ -35,7 +35,7 @@ pub(super) enum Content {
     Copy(PathBuf),
 }
 
-/// Everything of one guest, by absolute path.
+/// All files of one guest, by absolute path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     files: BTreeMap<PathBuf, (Content, u32)>,
@@ -46,7 +46,7 @@ impl Tree {
         self.files.insert(path.into(), (content, mode));
     }
 
-    /// A program, with the interpreter and libraries it needs where the host has them.
+    /// Adds a program, with its interpreter and libraries if the host has them.
     pub(super) fn put_program(&mut self, host: &Path, path: &Path) -> Result<(), Error> {
         for file in needed_files(host)? {
             self.put(file.clone(), Content::Copy(file), 0o755);
@@ -55,8 +55,9 @@ impl Tree {
         Ok(())
     }
 
-    /// The release's own modules `names` and `offered` with what they depend on, and `extra` ones built elsewhere, as
-    /// depmod would have installed them: the guest's modprobe finds all. Gives the files of `names` in loading order.
+    /// Adds the release's own modules `names` and `offered` with their dependencies, and the external modules `extra`,
+    /// as depmod would have installed them: the guest's modprobe finds all. Returns the files of `names` in loading
+    /// order.
     pub(super) fn put_modules(
         &mut self,
         kernel: &Kernel,

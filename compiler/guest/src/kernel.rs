@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Which installed kernel a guest boots, and which of its modules it gets.
+//! Finds the installed kernel that a guest boots, and its modules.
 //!
-//! A guest needs the image alone; the default is the newest release that also has headers and debug information, since
-//! scripts are compiled for it on this host. The running kernel plays no part: a container's or a micro-VM's host
-//! kernel is often not installed where the guest is started.
+//! A guest needs only the image; the default is the newest release that also has headers and debug information, since
+//! scripts are compiled for it on this host. The running kernel is not considered: in a container or a micro-VM, the
+//! host's kernel is often not installed.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,16 +16,16 @@ use super::error::Error;
 /// One installed kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// As `uname -r` says it: `6.1.0-56-cloud-amd64`.
+    /// `uname -r`: `6.1.0-56-cloud-amd64`.
     pub release: String,
     /// The compressed image, `/boot/vmlinuz-RELEASE`.
     pub image: PathBuf,
-    /// `/lib/modules/RELEASE`; may be missing when the kernel has no modules.
+    /// `/lib/modules/RELEASE`; may be missing if the kernel has no modules.
     pub modules: PathBuf,
 }
 
 impl Kernel {
-    /// The kernel of this release; only the image must be there.
+    /// The kernel of this release; it needs only an image.
     pub fn find(release: &str) -> Result<Kernel, Error> {
         Kernel::find_in(Path::new("/"), release)
     }
@@ -44,7 +44,7 @@ impl Kernel {
         Kernel::newest_in(Path::new("/"))
     }
 
-    /// The same for the kernels of a system below `root`, as another release of the distribution has them.
+    /// The same for the kernels of a system below `root`, such as another release of the distribution.
     pub fn newest_in(root: &Path) -> Result<Kernel, Error> {
         let mut releases = installed(root);
         releases.sort_by(|a, b| compare_releases(b, a));
@@ -58,7 +58,7 @@ impl Kernel {
         Err(Error::NoKernel { wanted: None, lacking })
     }
 
-    /// This release, if a script can be compiled for it here.
+    /// This release, if scripts can be compiled for it here.
     pub fn complete(release: &str) -> Result<Kernel, Error> {
         match first_lacking(Path::new("/"), release) {
             None => Kernel::find(release),
@@ -68,8 +68,8 @@ impl Kernel {
         }
     }
 
-    /// Files of the modules `names` and of all they depend on, in an order in which they can be loaded, relative to
-    /// [`Kernel::modules`]. Each comes once, whatever many need it. Built-in ones have no file and are left out.
+    /// Files of the modules `names` and all their dependencies, in loading order, relative to [`Kernel::modules`]. Each
+    /// occurs once. Built-in modules have no file and are omitted.
     pub fn module_files(&self, names: &[String]) -> Result<Vec<PathBuf>, Error> {
         let path = self.modules.join("modules.dep");
         let table = fs::read_to_string(&path).map_err(Error::file("reading", &path))?;
@@ -85,7 +85,7 @@ impl Kernel {
             let file = by_name
                 .get(&name)
                 .ok_or_else(|| Error::NoModule { name: name.clone(), release: self.release.clone() })?;
-            // modules.dep lists all dependencies, direct and not, the last to be loaded first.
+            // modules.dep lists all dependencies, direct and indirect, the last to be loaded first.
             let needed = dependencies.get(file).into_iter().flatten().rev();
             for file in needed.chain([file]) {
                 let file = PathBuf::from(file);
@@ -103,7 +103,7 @@ fn installed(root: &Path) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// What keeps scripts from being compiled for this release and run in it, if anything.
+/// What is missing to compile scripts for this release and run them in it, if anything.
 fn first_lacking(root: &Path, release: &str) -> Option<&'static str> {
     let modules = root.join("lib/modules").join(release);
     let debug = root.join("usr/lib/debug");
@@ -123,7 +123,7 @@ fn first_lacking(root: &Path, release: &str) -> Option<&'static str> {
     }
 }
 
-/// What a symbolic link below `root` stands for when `root` is the root; other paths stay.
+/// Resolves a symbolic link with `root` as the root directory; other paths are returned unchanged.
 fn within(root: &Path, link: &Path) -> PathBuf {
     match fs::read_link(link) {
         Ok(to) if to.is_absolute() => root.join(to.strip_prefix("/").unwrap_or(&to)),
@@ -131,12 +131,12 @@ fn within(root: &Path, link: &Path) -> PathBuf {
     }
 }
 
-/// Older is less: runs of digits as numbers, the rest as text, so that 6.9 comes before 6.12.
+/// Orders releases, older first: runs of digits as numbers, the rest as text, so that 6.9 comes before 6.12.
 pub fn compare_releases(a: &str, b: &str) -> Ordering {
     parts(a).cmp(&parts(b))
 }
 
-/// A number comes after text, as in 6.1.0 after 6.1-rc1.
+/// Text sorts before numbers: 6.1.0 is newer than 6.1-rc1.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Part<'a> {
     Text(&'a str),
@@ -147,7 +147,7 @@ fn parts(release: &str) -> Vec<Part<'_>> {
     release.split(['.', '-', '+', '~']).map(|part| part.parse().map_or(Part::Text(part), Part::Number)).collect()
 }
 
-/// `kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko ...` as file and what it needs.
+/// Splits `kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko ...` into file and dependencies.
 fn parse_dependencies(table: &str) -> BTreeMap<&str, Vec<&str>> {
     table
         .lines()
@@ -156,7 +156,7 @@ fn parse_dependencies(table: &str) -> BTreeMap<&str, Vec<&str>> {
         .collect()
 }
 
-/// The name a module has in the kernel: its file's, without directory and suffixes, `-` as `_`.
+/// The name of a module in the kernel: its file name without directory and suffixes, `-` as `_`.
 pub fn module_name(file: &str) -> String {
     let base = file.rsplit('/').next().unwrap_or(file);
     let stem = base.split(".ko").next().unwrap_or(base);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A throw-away guest of an installed kernel: files go in, a script runs, its output is streamed out.
+//! A throw-away guest with an installed kernel: copies files in, runs a script, and streams its output.
 //!
-//! For `spile --guest`, on hosts that cannot load modules or should not, and for the project's own tests. A guest is
-//! one qemu with an initramfs made for it ([`initramfs`]); nothing of the host is shared with it and nothing of it
-//! stays. Its script is a shell script (busybox) run as root; there is a user `user` (4242) and one `service` (990).
-//! Files that the script leaves in `/spile/out` are handed back, with the kernel log as `dmesg`.
+//! For `spile --guest`, on hosts that cannot or should not load modules, and for the project's own tests. A guest is
+//! one qemu with its own initramfs ([`initramfs`]); it shares nothing with the host and leaves nothing behind. Its
+//! script is a shell script (busybox) run as root; there are the users `user` (4242) and `service` (990). Files that
+//! the script leaves in `/spile/out` are returned, with the kernel log as `dmesg`.
 //!
 //!     let mut guest = Guest::new(Kernel::newest()?);
 //!     guest.script("uname -r; insmod /root/x.ko").copy("target/x.ko", "/root/x.ko")?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Which files a dynamically linked program needs besides itself: its interpreter and its shared libraries.
+//! Finds the files that a dynamically linked program needs: its interpreter and its shared libraries.
 //!
-//! Read from the ELF file (PT_INTERP, DT_NEEDED, DT_RUNPATH; gABI, "Dynamic Linking"), not by running it as `ldd`
-//! does. Libraries are looked for as ld.so(8) does, without its cache: the program's RUNPATH, the directories of
+//! Read from the ELF file (PT_INTERP, DT_NEEDED, DT_RUNPATH; gABI, "Dynamic Linking"), without running it as `ldd`
+//! does. Libraries are searched as by ld.so(8), without its cache: the program's RUNPATH, the directories of
 //! /etc/ld.so.conf, the default ones. A static program or a script needs nothing.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use super::error::Error;
 const DEFAULT_DIRECTORIES: [&str; 6] =
     ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
-/// What one ELF file asks for.
+/// The dependencies in one ELF file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Needs {
     interpreter: Option<String>,
@@ -27,7 +27,7 @@ struct Needs {
     run_path: Vec<String>,
 }
 
-/// Paths of all files that `program` needs in order to run, where this host has them.
+/// Paths of all files that `program` needs to run, if this host has them.
 pub(super) fn needed_files(program: &Path) -> Result<BTreeSet<PathBuf>, Error> {
     let mut found = BTreeSet::new();
     let mut open = vec![program.to_path_buf()];
@@ -57,7 +57,7 @@ pub(super) fn needed_files(program: &Path) -> Result<BTreeSet<PathBuf>, Error> {
     Ok(found)
 }
 
-/// Nothing for what is not a 64-bit ELF file, or is damaged: running it will tell.
+/// Empty for a file that is not a 64-bit ELF file, or is damaged: running it reports the error.
 fn needs_of(bytes: &[u8]) -> Needs {
     read_needs(bytes).unwrap_or_default()
 }
@@ -97,7 +97,7 @@ fn read_needs(bytes: &[u8]) -> Option<Needs> {
     Some(needs)
 }
 
-/// Directories that an ld.so.conf names, its `include` lines followed; patterns are only known as `DIR/*.conf`.
+/// Directories in an ld.so.conf, including its `include` lines; the only supported pattern is `DIR/*.conf`.
 fn configured_directories(file: &Path, depth: usize) -> Vec<PathBuf> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let mut directories = Vec::new();

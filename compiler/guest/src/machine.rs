@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! A guest: what it is made of, how it is started, and how it ended.
+//! A guest: its settings, how it is started, and how it ended.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,12 +17,12 @@ use super::kernel::Kernel;
 use super::streams::{Control, Shared, Streams};
 use super::{choice, qemu, streams};
 
-/// A guest must have reached its script by then, also by translation on a busy machine; but for [`Guest::boot_limit`].
+/// Time limit for a guest to start its script, also with TCG on a busy machine; see [`Guest::boot_limit`].
 pub const BOOT: Duration = Duration::from_secs(120);
-/// From the script's end to power-off.
+/// From the end of the script to power-off.
 const SHUT_DOWN: Duration = Duration::from_secs(20);
 
-/// A guest to be started; all settings have defaults.
+/// A guest to start; all settings have defaults.
 #[derive(Clone, Debug)]
 pub struct Guest {
     kernel: Kernel,
@@ -40,7 +40,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// 1 GiB, two CPUs, no time limit, a script that does nothing.
+    /// 1 GiB, two CPUs, no time limit, an empty script.
     pub fn new(kernel: Kernel) -> Guest {
         Guest {
             kernel,
@@ -58,18 +58,18 @@ impl Guest {
         }
     }
 
-    /// The kernel that it boots.
+    /// The kernel to boot.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// Shell commands to run as root in /root; the status of the last is the guest's.
+    /// Sets the shell commands to run as root in /root; the status of the last one is the guest's.
     pub fn script(&mut self, script: &str) -> &mut Guest {
         self.script = script.to_string();
         self
     }
 
-    /// Puts a file of the host at `path`, with its permissions.
+    /// Copies a file of the host to `path`, with its permissions.
     pub fn copy(&mut self, host: impl AsRef<Path>, path: impl Into<PathBuf>) -> Result<&mut Guest, Error> {
         let host = host.as_ref();
         let mode = mode_of(host)?;
@@ -77,74 +77,74 @@ impl Guest {
         Ok(self)
     }
 
-    /// Puts a file with these contents at `path`; `mode`: permission bits.
+    /// Creates a file with these contents at `path`; `mode`: permission bits.
     pub fn write(&mut self, path: impl Into<PathBuf>, contents: impl Into<Vec<u8>>, mode: u32) -> &mut Guest {
         self.tree.put(path, Content::Bytes(contents.into()), mode);
         self
     }
 
-    /// Puts a program at `path`, with the shared libraries it needs where the host has them.
+    /// Copies a program to `path`, with its shared libraries if the host has them.
     pub fn program(&mut self, host: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<&mut Guest, Error> {
         self.tree.put_program(host.as_ref(), path.as_ref())?;
         Ok(self)
     }
 
-    /// Has a module of the kernel's own, and what it depends on, loaded before the script starts.
+    /// Loads a module of the kernel itself, and its dependencies, before the script starts.
     pub fn module(&mut self, name: &str) -> &mut Guest {
         self.modules.push(name.to_string());
         self
     }
 
-    /// Installs a module of the kernel's own, and what it depends on, so that `modprobe` finds it; it is not loaded.
+    /// Installs a module of the kernel itself, and its dependencies, for `modprobe`; it is not loaded.
     pub fn offer_module(&mut self, name: &str) -> &mut Guest {
         self.offered_modules.push(name.to_string());
         self
     }
 
-    /// Installs a module built elsewhere, so that `modprobe` finds it by name; it is not loaded.
+    /// Installs an external module for `modprobe`; it is not loaded.
     pub fn extra_module(&mut self, file: impl Into<PathBuf>) -> &mut Guest {
         self.extra_modules.push(file.into());
         self
     }
 
-    /// Adds to the kernel's command line.
+    /// Appends to the kernel's command line.
     pub fn parameter(&mut self, parameter: &str) -> &mut Guest {
         self.parameters.push(' ');
         self.parameters.push_str(parameter);
         self
     }
 
-    /// Sets the size of its memory, in MiB.
+    /// Sets the memory size in MiB.
     pub fn memory_mib(&mut self, memory_mib: u32) -> &mut Guest {
         self.memory_mib = memory_mib;
         self
     }
 
-    /// Sets the number of its CPUs.
+    /// Sets the number of CPUs.
     pub fn cpus(&mut self, cpus: u32) -> &mut Guest {
         self.cpus = cpus.max(1);
         self
     }
 
-    /// Gives up if the script is not reached in so long: kernels that look for mistakes take longer than [`BOOT`].
+    /// Fails if the script is not started in this time: debug kernels take longer than [`BOOT`].
     pub fn boot_limit(&mut self, limit: Duration) -> &mut Guest {
         self.boot_limit = limit;
         self
     }
 
-    /// The guest is killed when the script takes longer than this, boot included.
+    /// Kills the guest if the script takes longer than this, including the boot.
     pub fn time_limit(&mut self, limit: Duration) -> &mut Guest {
         self.time_limit = limit;
         self
     }
 
-    /// Without this, what works on this machine: KVM where a trial has shown it, else TCG.
+    /// Sets the accelerator. The default is what works on this machine: KVM if a trial succeeded, else TCG.
     pub fn acceleration(&mut self, acceleration: Acceleration) -> &mut Guest {
         self.acceleration = Some(acceleration);
         self
     }
 
-    /// Boots the guest; returns when qemu runs.
+    /// Boots the guest; returns once qemu runs.
     pub fn start(&self, mut streams: Streams) -> Result<Running, Error> {
         let acceleration =
             self.acceleration.unwrap_or_else(|| choice::choose(&mut *streams.notice, || try_kvm(&self.kernel)));
@@ -182,7 +182,7 @@ impl Guest {
     }
 }
 
-/// Whether a guest that does nothing, with KVM, ends by itself in time.
+/// Whether an empty guest with KVM ends by itself in time.
 fn try_kvm(kernel: &Kernel) -> bool {
     let mut guest = Guest::new(kernel.clone());
     guest.script("true").time_limit(choice::TRIAL).acceleration(Acceleration::Kvm);
@@ -195,26 +195,27 @@ fn try_kvm(kernel: &Kernel) -> bool {
 /// How a guest ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Status of the script's last command; 128 + N when signal N killed it.
+    /// The status of the script's last command; 128 + N if signal N killed it.
     Exited(i32),
-    /// The guest went away before the script ended: the kernel panicked, or the script powered it off.
+    /// The guest ended before the script: the kernel panicked, or the script powered it off.
     Died,
     /// Killed by the time limit or by [`Interrupter::kill`].
     Killed,
 }
 
-/// What is left of a guest.
+/// The results of a guest.
 #[derive(Debug)]
 pub struct Outcome {
     /// How it ended.
     pub end: End,
-    /// What the kernel wrote to its console; the messages above "notice" only, as long as it does not panic.
+    /// The kernel's console output; only messages above "notice", unless it panics.
     pub console: String,
-    /// What the script left in /spile/out, by name, and the kernel log as `dmesg`. Empty when the guest died.
+    /// The files that the script left in /spile/out, by name, and the kernel log as `dmesg`. Empty if the guest
+    /// crashed.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
-/// A guest that has been started. Dropping it kills the guest.
+/// A started guest. Dropping it kills the guest.
 pub struct Running {
     child: Child,
     control: Control,
@@ -222,28 +223,28 @@ pub struct Running {
     start: Instant,
     boot_limit: Duration,
     time_limit: Duration,
-    /// Sockets and initrd, removed with it.
+    /// Sockets and initrd; removed on drop.
     _directory: tempfile::TempDir,
 }
 
-/// Reaches into a running guest, from any thread.
+/// Controls a running guest, from any thread.
 #[derive(Clone)]
 pub struct Interrupter(Control);
 
 impl Interrupter {
-    /// Sends the signal of this name ("INT", "TERM") to all processes of the script, now or when it has started.
+    /// Sends the signal of this name ("INT", "TERM") to all processes of the script, now or once it has started.
     pub fn signal(&self, name: &str) {
         self.0.signal(name);
     }
 
-    /// Ends the guest at once.
+    /// Kills the guest.
     pub fn kill(&self) {
         self.0.shared.update(|state| state.kill = true);
     }
 }
 
 impl Running {
-    /// What other threads can reach into the guest with.
+    /// State shared with other threads.
     pub fn interrupter(&self) -> Interrupter {
         Interrupter(self.control.clone())
     }
@@ -253,12 +254,12 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits for the script's end and for all of its output. Fails when the guest never reached its script.
+    /// Waits for the end of the script and all of its output. Fails if the guest never started its script.
     pub fn wait(mut self) -> Result<Outcome, Error> {
         let ended = self.wait_for_end();
         qemu::kill(&mut self.child);
         for reader in std::mem::take(&mut self.readers) {
-            // A reader that panicked has lost its stream; what the others read still counts.
+            // If a reader panicked, its stream is lost; the others are still valid.
             let _ = reader.join();
         }
         let (ready, status, files) =
@@ -305,7 +306,7 @@ impl Drop for Running {
 
 #[derive(Clone, Copy)]
 enum Waited {
-    /// qemu ended by itself, or would not end after the script had.
+    /// qemu exited by itself, or did not exit after the script.
     Gone,
     Killed,
     NoBoot,

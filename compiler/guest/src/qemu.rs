@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! One running qemu: its command line, its four serial ports as streams, its end.
+//! A qemu process: its command line, its four serial ports as streams, its exit.
 //!
-//! The ports are sockets in a private directory, so that all of them carry any byte, both ways, and end when qemu
-//! does. qemu gets a process group of its own: ^C on the terminal is for the guest's script, not for qemu.
+//! The ports are sockets in a private directory, so that they carry any byte, in both directions, and close when qemu
+//! exits. qemu gets its own process group: ^C on the terminal is for the guest's script, not for qemu.
 
 use std::io::{self, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -17,10 +17,10 @@ use super::error::Error;
 
 /// Names of the ports ttyS0 to ttyS3, in this order.
 const PORTS: [&str; 4] = ["console", "stdout", "stderr", "control"];
-/// How long qemu may take to connect its ports; it does so before it starts the guest.
+/// Time limit for qemu to connect its ports; it does so before it starts the guest.
 const CONNECT: Duration = Duration::from_secs(20);
 
-/// What qemu is told besides the ports.
+/// qemu's arguments besides the ports.
 pub(super) struct Machine<'a> {
     pub(super) acceleration: Acceleration,
     pub(super) kernel: &'a Path,
@@ -38,7 +38,7 @@ pub(super) struct Ports {
     pub(super) control: UnixStream,
 }
 
-/// Where qemu is, by PATH and then where distributions put it.
+/// The path of qemu: from PATH, then from where distributions install it.
 pub(super) fn find() -> Result<PathBuf, Error> {
     let names = ["qemu-system-x86_64", "qemu-kvm"];
     let elsewhere: Vec<PathBuf> =
@@ -50,14 +50,14 @@ pub(super) fn find() -> Result<PathBuf, Error> {
     })
 }
 
-/// First line of `qemu --version`, empty when it does not tell.
+/// First line of `qemu --version`; empty on failure.
 pub(super) fn version(qemu: &Path) -> String {
     let output = Command::new(qemu).arg("--version").stdin(Stdio::null()).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     text.lines().next().unwrap_or_default().to_string()
 }
 
-/// Starts the machine; `directory` is private to it and outlives it.
+/// Starts qemu; `directory` is private to it and must outlive it.
 pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports), Error> {
     let mut command = Command::new(find()?);
     command.args(["-accel", machine.acceleration.argument(), "-cpu", "max"]);
@@ -86,7 +86,7 @@ pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports
             kill(&mut child);
             let mut said = String::new();
             if let Some(mut stderr) = child.stderr.take() {
-                // What it said is a help, its absence no further failure.
+                // Its messages are optional: ignore errors.
                 let _ = stderr.read_to_string(&mut said);
             }
             if let Err(error) = outcome {
@@ -97,14 +97,14 @@ pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports
     }
 }
 
-/// Kills qemu and takes its status; harmless when it has ended.
+/// Kills and reaps qemu; no effect if it has exited.
 pub(super) fn kill(child: &mut Child) {
-    // Both fail only for a process that has ended already.
+    // Both fail only for a process that has exited.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// A guest must not go on for ever when spile itself is killed.
+/// A guest must not outlive spile when spile is killed.
 fn die_with_parent(command: &mut Command) {
     // SAFETY: prctl(2) is one system call; it takes no lock and allocates nothing between fork and exec.
     unsafe {
@@ -112,7 +112,7 @@ fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// The connections in the listeners' order; none when qemu ends or does nothing.
+/// The connections in the listeners' order; empty if qemu exits or does not connect.
 fn accept_all(listeners: &[UnixListener], child: &mut Child) -> io::Result<Option<[UnixStream; 4]>> {
     let start = Instant::now();
     let mut streams = Vec::new();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! One script in a guest, as `spile --guest` runs it: the module goes in with the loader, what it prints comes out as it
-//! is printed, signals to this process go to the loader inside, the loader's exit status is the answer.
+//! Runs one script in a guest, for `spile --guest`: copies in the module and the loader, streams the output, forwards
+//! signals to the loader, and returns the loader's exit status.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,24 +16,24 @@ use super::dependencies::Extra;
 use super::error::Error;
 use super::{End, Guest, Interrupter, Kernel, Outcome, Streams};
 
-/// A compiled script and what it needs in its guest.
+/// A compiled script and the files it needs in its guest.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The kernel to boot.
     pub kernel: Kernel,
     /// The script's `.ko`.
     pub module: PathBuf,
-    /// A program that is the loader when it is called `spilerun`.
+    /// A program that acts as the loader when called `spilerun`.
     pub loader: PathBuf,
-    /// Arguments of the loader behind the module: `-c CMD` runs in the guest.
+    /// Arguments of the loader after the module; `-c CMD` runs in the guest.
     pub arguments: Vec<String>,
-    /// The command of `-c`, if there is one: a program of the host that it begins with is taken along.
+    /// The command of `-c`, if any: if it starts with a program of the host, that is copied.
     pub command: Option<String>,
-    /// Modules of the kernel's own that the script probes; they are loaded first.
+    /// Modules of the kernel itself that the script probes; they are loaded first.
     pub modules: Vec<String>,
-    /// Modules built elsewhere that the script probes; likewise.
+    /// External modules that the script probes; likewise.
     pub extra_modules: Vec<PathBuf>,
-    /// It is a rehearsal: how the module came, was armed and left is told at the end, and is part of the status.
+    /// A rehearsal: loading, arming and unloading of the module are reported at the end and affect the status.
     pub rehearsal: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct Session {
 pub enum Ended {
     /// The loader's exit status.
     Exited(i32),
-    /// The kernel died, or was ended by the third signal; with the end of its console.
+    /// The kernel crashed, or was killed by the third signal; with the end of its console.
     Died {
         /// The last lines of its console.
         console: String,
@@ -52,11 +52,11 @@ pub enum Ended {
 const MODULE: &str = "/root/script.ko";
 const LOADER: &str = "/usr/bin/spilerun";
 
-/// Exit status of a session whose target module could not be loaded in the guest; the loader has none of this number.
+/// Exit status of a session whose target module could not be loaded in the guest; the loader does not use this number.
 pub const TARGET_NOT_LOADED: u8 = 10;
 
-/// `load MODULE STATUS MISSING`: loads a target module, or ends the session with the status and the reasons: modprobe's message,
-/// the kernel's, and the modules that are missing.
+/// `load MODULE STATUS MISSING`: loads a target module, or ends the session with the status and the reasons: the
+/// messages of modprobe and the kernel, and the missing modules.
 const LOAD: &str = r#"
 load() {
 	dmesg -c >/dev/null
@@ -69,8 +69,8 @@ load() {
 }
 "#;
 
-/// Runs the loader with its arguments ("$@"), the first of which is the module called $name; ends it after $seconds, if that is
-/// given. Status 7 if the module stayed, or if the kernel said that something was wrong; else the loader's.
+/// Runs the loader with its arguments ("$@"), the first of which is the module called $name; kills it after $seconds,
+/// if set. Returns 7 if the module was not unloaded or the kernel reported a problem, else the loader's status.
 const REHEARSAL: &str = r#"
 spilerun "$@" &
 loader=$!
@@ -97,7 +97,8 @@ exit $status
 "#;
 
 impl Session {
-    /// Runs the script to its end. SIGINT, SIGTERM and SIGHUP go to the loader; the third of them ends the guest.
+    /// Runs the script to its end. SIGINT, SIGTERM and SIGHUP are forwarded to the loader; the third one kills the
+    /// guest.
     pub fn run(&self, streams: Streams) -> Result<Ended, Error> {
         let guest = self.prepare()?;
         let signals = Signals::catch();
@@ -114,7 +115,7 @@ impl Session {
         drop(signals);
         match outcome {
             Ok(outcome) => Ok(ended(outcome?)),
-            // It has killed the guest while it unwound.
+            // Unwinding has killed the guest.
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
@@ -125,7 +126,7 @@ impl Session {
         let mut script = LOAD.to_string();
         for module in &self.modules {
             guest.offer_module(module);
-            // One that is built in has no file and is there.
+            // A built-in module has no file and needs none.
             if !self.kernel.module_files(std::slice::from_ref(module))?.is_empty() {
                 let _ = writeln!(script, "load {} {TARGET_NOT_LOADED} ''", quote(module));
             }
@@ -147,7 +148,7 @@ impl Session {
         match self.rehearsal {
             false => script.push_str(&format!("exec {LOADER} {}{arguments}\n", quote(&self.module_path()))),
             true => {
-                // What does not end by itself has been looked at long enough.
+                // If it does not end by itself, this is long enough.
                 let seconds =
                     if self.command.is_none() && !self.arguments.iter().any(|word| word == "-T") { "3" } else { "" };
                 let name = super::module_name(&self.module_path());
@@ -163,7 +164,7 @@ impl Session {
         Ok(guest)
     }
 
-    /// Its file's name is what the loader and the kernel log call it.
+    /// The module's file name is its name for the loader and in the kernel log.
     fn module_path(&self) -> String {
         match self.module.file_name() {
             Some(name) => format!("/root/{}", name.to_string_lossy()),
@@ -183,9 +184,9 @@ fn ended(outcome: Outcome) -> Ended {
     }
 }
 
-/// The host's program that a command begins with: by its path, else by PATH unless the guest's busybox has one.
+/// The host's program that a command starts with: by its path, else from PATH unless the guest's busybox has one.
 fn first_program(command: &str) -> Option<PathBuf> {
-    // What the shell in the guest does with other words, it says itself.
+    // The guest's shell reports errors for other words.
     let word = shell_words::split(command).ok()?.into_iter().next()?;
     if word.contains('/') {
         return Some(PathBuf::from(&word)).filter(|path| path.is_absolute() && path.is_file());
@@ -203,10 +204,10 @@ fn first_program(command: &str) -> Option<PathBuf> {
     (reachable && !is_applet()).then_some(found)
 }
 
-/// Signals that came and were not yet passed on, by their place in [`CAUGHT`].
+/// Number of pending signals, indexed as in [`CAUGHT`].
 static CAME: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 const CAUGHT: [(Signal, &str); 3] = [(Signal::SIGINT, "INT"), (Signal::SIGTERM, "TERM"), (Signal::SIGHUP, "HUP")];
-/// As many signals end the guest itself.
+/// This many signals kill the guest.
 const ENOUGH: usize = 3;
 
 extern "C" fn note(signal: i32) {
@@ -217,7 +218,7 @@ extern "C" fn note(signal: i32) {
     }
 }
 
-/// Signals are caught as long as it lives. A handler and not signalfd(2): threads that exist already have not blocked
+/// Catches signals until dropped. Uses a handler instead of signalfd(2), as threads that already exist have not blocked
 /// the signals.
 struct Signals {
     before: Vec<(Signal, SigAction)>,
@@ -230,7 +231,7 @@ impl Signals {
         let mut before = Vec::new();
         for (came, (signal, _)) in CAME.iter().zip(CAUGHT) {
             came.store(0, Ordering::Relaxed);
-            // SAFETY: the handler only touches atomics, which is allowed in any state of the program.
+            // SAFETY: the handler only accesses atomics, which is async-signal-safe.
             if let Ok(old) = unsafe { sigaction(signal, &action) } {
                 before.push((signal, old));
             }
@@ -254,7 +255,7 @@ impl Signals {
 impl Drop for Signals {
     fn drop(&mut self) {
         for (signal, old) in &self.before {
-            // SAFETY: this is what was there before; failing, ours stays, which only counts.
+            // SAFETY: restores the previous action; on failure ours stays, which only counts.
             let _ = unsafe { sigaction(*signal, old) };
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The guest's four serial ports, read by a thread each, and what these threads tell the one that waits.
+//! The guest's four serial ports, each read by a thread, and the state these threads share with the waiting one.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,28 +11,28 @@ use std::time::Duration;
 
 use super::qemu::Ports;
 
-/// A file of this size cannot come out of a guest; a larger one in a header is a broken header.
+/// Maximum size of a file from the guest; a larger one in a header means a broken header.
 const LARGEST_FILE: u64 = 1 << 30;
 
-/// Takes a file by its name and contents.
+/// Receives a file by name and contents.
 pub type TakeFile = Box<dyn FnMut(&str, &[u8]) + Send>;
 
-/// Where the guest's output goes.
+/// Destinations of the guest's output.
 pub struct Streams {
-    /// The script's standard output, as it comes.
+    /// The script's standard output, streamed.
     pub stdout: Box<dyn Write + Send>,
-    /// The script's standard error, as it comes.
+    /// The script's standard error, streamed.
     pub stderr: Box<dyn Write + Send>,
-    /// The console, as it comes; it is kept in the outcome anyway.
+    /// The console, streamed; the outcome contains it in any case.
     pub console: Box<dyn Write + Send>,
-    /// Told each file when the guest has handed it over; they are kept in the outcome anyway.
+    /// Called with each file once the guest has sent it; the outcome contains them in any case.
     pub file: TakeFile,
-    /// Told, a line at a time, what takes long.
+    /// Called with a line about each step that takes long.
     pub notice: Box<dyn FnMut(&str) + Send>,
 }
 
 impl Streams {
-    /// Nothing is shown.
+    /// Discards all output.
     pub fn discard() -> Streams {
         Streams {
             stdout: Box::new(io::sink()),
@@ -43,7 +43,7 @@ impl Streams {
         }
     }
 
-    /// The script's output becomes this process's; notices go to standard error.
+    /// Passes on the script's output to this process's; notices go to standard error.
     pub fn inherit() -> Streams {
         Streams {
             stdout: Box::new(io::stdout()),
@@ -54,17 +54,17 @@ impl Streams {
     }
 }
 
-/// What has been heard from the guest.
+/// State received from the guest.
 #[derive(Default)]
 pub(super) struct State {
     /// The script's processes can be signalled.
     pub(super) ready: bool,
-    /// Signals asked for before that.
+    /// Signals requested before that.
     pub(super) pending: Vec<String>,
     pub(super) status: Option<i32>,
     pub(super) files: BTreeMap<String, Vec<u8>>,
     pub(super) console: Vec<u8>,
-    /// Somebody wants the guest to end at once.
+    /// The guest is to be killed.
     pub(super) kill: bool,
 }
 
@@ -81,18 +81,18 @@ impl Shared {
         result
     }
 
-    /// Returns when something may have changed.
+    /// Returns when the state may have changed.
     pub(super) fn wait(&self, at_most: Duration) {
         let _unused = self.changed.wait_timeout(self.lock(), at_most);
     }
 
-    /// Each change is complete in itself, so a thread that panicked leaves nothing half done.
+    /// Ignores poisoning: each change is complete in itself.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// State and the way into the guest.
+/// The state and the connection to the guest.
 #[derive(Clone)]
 pub(super) struct Control {
     pub(super) shared: Arc<Shared>,
@@ -110,18 +110,18 @@ pub(super) fn spawn(ports: Ports, streams: Streams, shared: &Arc<Shared>) -> Vec
         std::thread::spawn(move || {
             each_chunk(ports.console, |bytes| {
                 console_shared.update(|state| state.console.extend_from_slice(bytes));
-                // Shown for the user's sake; a closed terminal must not end the guest.
+                // Output for the user only; a closed terminal must not end the guest.
                 let _ = console.write_all(bytes).and_then(|()| console.flush());
             });
         }),
         std::thread::spawn(move || {
-            // An error here is the port's end, as the guest's death in the middle of a line is.
+            // An error here means that the port is closed, as when the guest crashes in the middle of a line.
             let _ = read_control(ports.control, &control_shared, &mut *file);
         }),
     ]
 }
 
-/// Hands on what comes, at once; goes on reading when nobody takes it any more, lest the guest stall.
+/// Passes on data at once; continues to read if the sink is closed, so that the guest does not stall.
 fn pass(port: UnixStream, mut to: Box<dyn Write + Send>) {
     let mut open = true;
     each_chunk(port, |bytes| {
@@ -141,7 +141,7 @@ fn each_chunk(mut port: UnixStream, mut take: impl FnMut(&[u8])) {
     }
 }
 
-/// The guest's side of the protocol on top of init.sh.
+/// The host's side of the protocol described at the top of init.sh.
 fn read_control(port: UnixStream, shared: &Shared, file: &mut dyn FnMut(&str, &[u8])) -> io::Result<()> {
     let writer = port.try_clone()?;
     let mut port = BufReader::new(port);
@@ -161,7 +161,7 @@ fn read_control(port: UnixStream, shared: &Shared, file: &mut dyn FnMut(&str, &[
             }
             Some(Message::Exit(status)) => {
                 shared.update(|state| state.status = Some(status));
-                // A guest that takes no more has ended.
+                // A guest that accepts no more has ended.
                 let _ = (&writer).write_all(b"done\n");
             }
             Some(Message::File(name, size)) => {
@@ -212,7 +212,7 @@ impl Control {
     }
 }
 
-/// A guest that has gone cannot be signalled, and needs not be.
+/// A guest that has ended need not be signalled.
 fn send_signal(mut writer: &UnixStream, name: &str) {
     let _ = writeln!(writer, "signal {name}");
 }
