@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! include_dir! sees the files of a directory change, but none come or go.
+//! include_dir! notices changed files of a directory, but not added or removed ones.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

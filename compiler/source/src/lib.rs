@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where text comes from: script files, `-e` text, tapset files, and what macros made of them.
+//! Source texts: script files, `-e` text, tapset files, and expanded macros.
 //!
-//! A [`Span`] is a range of bytes in one file; line and column are computed when shown.
+//! A [`Span`] is a range of bytes in one file; line and column are computed when printed.
 
 #![warn(missing_docs)]
 
 pub mod diagnostic;
 
-/// One source text. Index into [`SourceMap`].
+/// A source text; an index into [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
-/// One macro expansion or script argument that text came through; [`ExpansionId::NONE`] for text as it stands in its file.
+/// A macro expansion or script argument that produced text; [`ExpansionId::NONE`] for text directly in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExpansionId(pub u32);
 
 impl ExpansionId {
-    /// The text stands in its file.
+    /// The text is directly in the file.
     pub const NONE: ExpansionId = ExpansionId(0);
 }
 
-/// Bytes `start..end` of `file`, reached through `via` if the text is a macro's body.
+/// Bytes `start..end` of `file`, expanded by `via` if the text is a macro's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
     /// The file.
     pub file: FileId,
     /// The first byte.
     pub start: u32,
-    /// The byte behind the last.
+    /// One past the last byte.
     pub end: u32,
-    /// The macro call that the text came through.
+    /// The macro call that produced the text.
     pub via: ExpansionId,
 }
 
 impl Span {
-    /// Bytes `start..end` of a file, as they stand there.
+    /// Bytes `start..end` of a file, without expansion.
     pub fn new(file: FileId, start: usize, end: usize) -> Span {
         Span { file, start: start as u32, end: end as u32, via: ExpansionId::NONE }
     }
 
-    /// From the start of `self` to the end of `other`; `self` alone if they lie in different files or expansions.
+    /// From the start of `self` to the end of `other`; `self` if they are in different files or expansions.
     pub fn to(self, other: Span) -> Span {
         if self.file == other.file && self.via == other.via && other.end >= self.start {
             Span { end: other.end, ..self }
@@ -50,34 +50,34 @@ impl Span {
     }
 }
 
-/// What a file is to the script: decides what it may contain.
+/// The role of a file, which decides what it may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The user's script, `-e` or `-E` text.
     User,
-    /// A library file (`.stp`, `.stpm`): embedded C is allowed, it is linked only when a name from it is used.
+    /// A library file (`.stp`, `.stpm`): may contain embedded C, and is linked only if a name from it is used.
     Tapset,
 }
 
 /// One source text.
 #[derive(Debug)]
 pub struct SourceFile {
-    /// As messages show it: a path, or `<input>` for `-e` and `-`.
+    /// The name in messages: a path, or `<input>` for `-e` and `-`.
     pub name: String,
     /// The bytes as read. Scripts are bytes: comments in Latin-1 are common.
     pub bytes: Vec<u8>,
-    /// `bytes` for display, byte by byte (what is not UTF-8 is `?`): the same offsets hold in both.
+    /// `bytes` for display, byte by byte (`?` for invalid UTF-8), with the same offsets.
     pub text: String,
-    /// Whose it is.
+    /// The role of the file.
     pub origin: Origin,
 }
 
-/// A macro call or script argument: its name as written (`@foo`, `$1`) and where it was called.
+/// A macro call or script argument: its name as written (`@foo`, `$1`) and the span of the call.
 #[derive(Debug)]
 pub struct Expansion {
-    /// As it is written at the call.
+    /// The name at the call.
     pub name: String,
-    /// Where it was called.
+    /// The span of the call.
     pub call: Span,
 }
 
@@ -94,7 +94,7 @@ impl SourceMap {
         SourceMap::default()
     }
 
-    /// Adds a text. `name` is what messages call it.
+    /// Adds a text. `name` is its name in messages.
     pub fn add(&mut self, name: impl Into<String>, bytes: Vec<u8>, origin: Origin) -> FileId {
         let text = displayable(&bytes);
         self.files.push(SourceFile { name: name.into(), bytes, text, origin });
@@ -106,13 +106,13 @@ impl SourceMap {
         self.files.iter()
     }
 
-    /// The file of an id that this map gave.
+    /// The file of an id that this map returned.
     #[expect(clippy::indexing_slicing, reason = "ids are made by `add` alone; a map loses no file")]
     pub fn file(&self, id: FileId) -> &SourceFile {
         &self.files[id.0 as usize]
     }
 
-    /// Notes that text is reached through `name` at `call`; spans of that text carry the id.
+    /// Records an expansion of `name` at `call`; spans of the resulting text carry the id.
     pub fn add_expansion(&mut self, name: impl Into<String>, call: Span) -> ExpansionId {
         self.expansions.push(Expansion { name: name.into(), call });
         ExpansionId(self.expansions.len() as u32)
@@ -144,7 +144,7 @@ impl SourceMap {
     }
 }
 
-/// UTF-8 text with each byte that belongs to no character replaced by `?`, so that offsets stay.
+/// UTF-8 text with each invalid byte replaced by `?`, so that offsets are unchanged.
 fn displayable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

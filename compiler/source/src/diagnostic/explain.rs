@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The page behind each code, as `--explain CODE` prints it.
+//! The documentation page of each code, as `--explain CODE` prints it.
 //!
-//! A page stands in `pages/CODE.md`: a headline, what the message means and why, a wrong script and a right one.
+//! A page is `pages/CODE.md`: a headline, what the message means and why, a wrong script and a corrected one.
 
 use include_dir::{Dir, include_dir};
 
 static PAGES: Dir = include_dir!("$CARGO_MANIFEST_DIR/src/diagnostic/pages");
 
-/// The page of a code, however it is spelled: `E0101`, `e101`.
+/// The page of a code, in upper or lower case: `E0101`, `e101`.
 pub fn page(code: &str) -> Option<&'static str> {
     let code = code.trim().to_ascii_uppercase();
     let (letter, digits) = code.split_at_checked(1)?;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Diagnostics for programs: an object a line.
+//! Diagnostics for programs: one JSON object a line.
 //!
 //!     {"code":"E0103","severity":"error","message":"unresolved function `foo`",
 //!      "spans":[{"file":"a.stp","start":{"line":1,"column":15,"offset":14},"end":{...},"primary":true,"label":""}],
 //!      "calls":[],"notes":["did you mean fop?"],"suggestion":{"span":{...},"replacement":"fop"}}
 //!
-//! Lines and columns count from 1, columns in bytes; offsets count bytes from 0; `end` is behind the last byte. `calls`
-//! are the macros and script arguments that the primary span came through, innermost first. `suggestion` is null, or what
-//! to put where.
+//! Lines and columns count from 1, columns in bytes; offsets count bytes from 0; `end` is exclusive. `calls` are the
+//! macros and script arguments through which the primary span is reached, innermost first. `suggestion` is null, or a
+//! replacement for a span.
 
 use serde_json::{Value, json};
 
 use super::{Diagnostic, Severity};
 use crate::{SourceMap, Span};
 
-/// The object with a newline at its end.
+/// The object with a trailing newline.
 pub fn render(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
     let primary = diagnostic.labels.iter().find(|label| label.primary).or(diagnostic.labels.first());
     let calls = primary.map(|label| calls(sources, label.span)).unwrap_or_default();

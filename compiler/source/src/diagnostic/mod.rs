@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a user is told: a code, the place, what was expected, what to write instead.
+//! Diagnostics: a code, a source location, what was expected, and a suggested correction.
 //!
 //! Each stage has its own error enum with the facts; a function beside it makes the [`Diagnostic`]. This module only
-//! knows how to hold one; [`render`] shows it.
+//! defines the type; [`render`] prints it.
 
 pub mod explain;
 pub mod json;
@@ -21,50 +21,50 @@ pub enum Severity {
     Error,
 }
 
-/// Code of a kind of diagnostic, as `E0123` or `W0123`: E00xx syntax, E01xx names and types, E02xx probe points,
-/// E03xx debug information and targets, E04xx what a script may not do, E05xx builds and tools.
+/// Code of a kind of diagnostic, `E0123` or `W0123`: E00xx syntax, E01xx names and types, E02xx probe points, E03xx
+/// debug information and targets, E04xx forbidden operations, E05xx builds and tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code(pub &'static str);
 
 /// A place in a source text, with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The place.
+    /// The span.
     pub span: Span,
-    /// May be empty: then only the place is marked.
+    /// May be empty: then only the span is marked.
     pub message: String,
-    /// The place the diagnostic is about; the others explain.
+    /// The primary location; the others explain.
     pub primary: bool,
 }
 
-/// What to write instead.
+/// A suggested replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggestion {
-    /// What is to be replaced.
+    /// The span to replace.
     pub span: Span,
-    /// The text for it.
+    /// The replacement.
     pub replacement: String,
 }
 
-/// A mistake in a script, or something worth a warning, as it is shown to a user.
+/// An error or warning about a script, as shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// How serious it is.
     pub severity: Severity,
-    /// Which kind of mistake it is.
+    /// The kind of error.
     pub code: Code,
     /// One line, no full stop.
     pub message: String,
-    /// Places in the sources.
+    /// Locations in the sources.
     pub labels: Vec<Label>,
-    /// Further facts ("available there: $a, $b") and what to do ("try: apt-get install ..."), a line each.
+    /// Further facts ("available there: $a, $b") and advice ("try: apt-get install ..."), a line each.
     pub notes: Vec<String>,
-    /// The nearest right thing, for programs; a note says it to people.
+    /// The nearest valid replacement, for programs; a note has it for people.
     pub suggestion: Option<Suggestion>,
 }
 
 impl Diagnostic {
-    /// An error without a place.
+    /// An error without a location.
     pub fn error(code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
@@ -76,30 +76,30 @@ impl Diagnostic {
         }
     }
 
-    /// A warning without a place.
+    /// A warning without a location.
     pub fn warning(code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, message) }
     }
 
-    /// Adds a place that it is about.
+    /// Adds a primary location.
     pub fn at(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.labels.push(Label { span, message: message.into(), primary: true });
         self
     }
 
-    /// Adds a place that explains it.
+    /// Adds an explaining location.
     pub fn also(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.labels.push(Label { span, message: message.into(), primary: false });
         self
     }
 
-    /// Suggests other text for a place.
+    /// Suggests a replacement for a span.
     pub fn replace(mut self, span: Span, replacement: impl Into<String>) -> Diagnostic {
         self.suggestion = Some(Suggestion { span, replacement: replacement.into() });
         self
     }
 
-    /// A note with the names near a wrong one, and the nearest as what to write; nothing if none is near.
+    /// Adds a note with the names near a wrong one, and suggests the nearest; does nothing if none is near.
     pub fn near(self, span: Span, near: &[impl AsRef<str>]) -> Diagnostic {
         let Some(first) = near.first() else { return self };
         let names: Vec<&str> = near.iter().map(AsRef::as_ref).collect();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Shows diagnostics with codespan-reporting.
+//! Renders diagnostics with codespan-reporting.
 //!
-//! Takes a [`Diagnostic`] and the texts its spans point into, gives the text for a terminal:
+//! Takes a [`Diagnostic`] and the texts that its spans refer to; returns text for a terminal:
 //!
 //!     error[E0033]: expected an expression after `+`
 //!       ┌─ trace.stp:1:20
 //!
-//! A label in text that came out of a macro or script argument gets further labels where that was called.
+//! A label in text from a macro or script argument gets further labels at the calls.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,10 +20,10 @@ use spile_abi::escape;
 use super::{Diagnostic, Label, Severity};
 use crate::{FileId, SourceMap, Span};
 
-/// Calls shown for one label, innermost first; a longer chain says nothing new.
+/// Maximum number of calls shown for one label, innermost first.
 pub(super) const MAX_CALLS: usize = 8;
 
-/// The text of a diagnostic, with a newline at its end; with terminal colours if `color`.
+/// The text of a diagnostic, with a trailing newline; with terminal colours if `color`.
 pub fn render(sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> String {
     let files = Texts(sources);
     let shown = convert(sources, diagnostic);
@@ -37,7 +37,7 @@ pub fn render(sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> Stri
     };
     match text {
         Ok(text) => format!("{}\n", text.trim_end()),
-        // Only a span of another source map can lead here.
+        // Only a span of another source map gets here.
         Err(_) => {
             format!("{}[{}]: {}\n", word(diagnostic.severity), diagnostic.code.0, escape::line(&diagnostic.message))
         }
@@ -74,15 +74,16 @@ fn convert(sources: &SourceMap, diagnostic: &Diagnostic) -> codespan::Diagnostic
         .with_notes(diagnostic.notes.iter().map(|note| printable(note).into_owned()).collect())
 }
 
-/// Text without what a terminal would obey: a file that is no script must not clear the screen, nor turn lines around. Offsets stay:
-/// as many bytes come in place of each such character as it has.
+/// Replaces terminal control characters: a file that is not a script must not clear the screen or change text
+/// direction. Each is replaced by as many bytes as it has, so offsets are unchanged.
 fn printable(text: &str) -> Cow<'_, str> {
     let obeyed = |character: char| !matches!(character, '\n' | '\t') && escape::is_obeyed(character);
     if !text.contains(obeyed) {
         return Cow::Borrowed(text);
     }
     let replace = |character: char| match character {
-        // At the end of a line of other systems it is nothing; elsewhere the terminal would begin the line anew.
+        // Harmless as part of another system's line ending; elsewhere it would move the cursor to the start of the
+        // line.
         '\r' => " ".to_string(),
         other if obeyed(other) => "?".repeat(other.len_utf8()),
         other => other.to_string(),
@@ -100,7 +101,7 @@ fn convert_label(label: &Label) -> codespan::Label<FileId> {
     converted.with_message(printable(&label.message))
 }
 
-/// Where the text at `span` was asked for, innermost first.
+/// The calls that produced the text at `span`, innermost first.
 fn calls_to(sources: &SourceMap, span: Span) -> Vec<codespan::Label<FileId>> {
     let expansions = std::iter::successors(sources.expansion(span.via), |inner| sources.expansion(inner.call.via));
     let label = |expansion: &crate::Expansion| {
@@ -114,7 +115,7 @@ fn calls_to(sources: &SourceMap, span: Span) -> Vec<codespan::Label<FileId>> {
     expansions.take(MAX_CALLS).map(label).collect()
 }
 
-/// The texts as codespan asks for them.
+/// The texts in the form that codespan needs.
 struct Texts<'a>(&'a SourceMap);
 
 impl<'a> Files<'a> for Texts<'a> {

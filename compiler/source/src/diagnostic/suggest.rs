@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Names near a wrong one: one function for probe points, functions, variables, members and options alike.
+//! Finds names near a wrong one, for probe points, functions, variables, members and options.
 
-/// Up to five of `candidates` that are near `name`, nearest first; empty when none is near.
+/// Up to five of `candidates` that are near `name`, nearest first; empty if none is near.
 ///
 /// Near is an edit distance (with transpositions) of at most a third of the name's length, or a name that contains it.
 pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
@@ -21,7 +21,7 @@ pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     near.into_iter().take(5).map(|(_, candidate)| candidate).collect()
 }
 
-/// `did you mean A, B?` for a note, or what there is (at most `shown` names) when nothing is near, or nothing at all.
+/// `did you mean A, B?` for a note, or the first `shown` candidates if none is near; None without candidates.
 pub fn hint(name: &str, candidates: &[&str], shown: usize) -> Option<String> {
     let near = suggest(name, candidates.iter().copied());
     if !near.is_empty() {
