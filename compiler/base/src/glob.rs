@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Shell patterns: `*`, `?`, `[a-z]`, `[!a-z]`, `[^a-z]`; a backslash takes the next character as it is.
+//! Shell patterns: `*`, `?`, `[a-z]`, `[!a-z]`, `[^a-z]`; a backslash quotes the next character.
 
-/// Whether `text` has characters that mean more than themselves in a pattern.
+/// Whether `text` has special characters of a pattern.
 pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// Whether the whole of `text` matches `pattern`. Linear in their product at worst: one star is retried, the last.
+/// Whether the whole of `text` matches `pattern`. At worst linear in their product: only the last star is retried.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
@@ -35,7 +35,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// The place behind the pattern's element at `p` if that takes `character`.
+/// The index after the pattern's element at `p` if that matches `character`.
 fn match_one(pattern: &[char], p: usize, character: char) -> Option<usize> {
     match *pattern.get(p)? {
         '?' => Some(p + 1),
@@ -45,14 +45,14 @@ fn match_one(pattern: &[char], p: usize, character: char) -> Option<usize> {
         },
         '[' => match match_set(pattern, p, character) {
             Some((next, found)) => found.then_some(next),
-            // Without its closing bracket it is an ordinary character.
+            // Without a closing bracket it is an ordinary character.
             None => (character == '[').then_some(p + 1),
         },
         literal => (literal == character).then_some(p + 1),
     }
 }
 
-/// For the set that opens at `p`: the place behind it and whether `character` is in it; `None` if it never closes.
+/// For the set that starts at `p`: the index after it and whether `character` is in it; `None` if it is not closed.
 fn match_set(pattern: &[char], p: usize, character: char) -> Option<(usize, bool)> {
     let negated = matches!(pattern.get(p + 1), Some('!' | '^'));
     let first = p + 1 + usize::from(negated);

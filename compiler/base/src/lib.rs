@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What several layers of the compiler need of the machine: what is kept from run to run, the directory of one run, and
-//! wildcards. Knows nothing of scripts.
+//! Services for several layers of the compiler: the cache, the scratch directory of a run, and wildcards. Independent
+//! of scripts.
 
 #![warn(missing_docs)]
 

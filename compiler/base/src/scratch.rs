@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The directory that one run works in: below the system's place for temporary files, private, and gone at the end.
+//! The scratch directory of a run: below the system's temporary directory, private, and removed at the end.
 //!
-//! A run that is killed cannot remove its own, so the next one does: the directory holds a lock for as long as the run or
-//! a program that it started lives.
+//! A run that is killed cannot remove its directory, so the next run does: the directory holds a lock for as long as
+//! the run or a program that it started lives.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ const LOCK: &str = ".lock";
 
 /// A private directory for temporary files; dropping it removes it.
 pub struct Scratch {
-    // Dropped in this order: nobody may find the directory unlocked while it is there.
+    // Fields are dropped in this order: the directory must not be seen unlocked while it exists.
     directory: TempDir,
     _lock: Option<Flock<File>>,
 }
 
 impl Scratch {
-    /// Makes one in `place`, and removes those of runs that were killed.
+    /// Creates one in `place`, and removes those of killed runs.
     pub fn below(place: &Path) -> std::io::Result<Scratch> {
         remove_strays(place);
         let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
@@ -37,7 +37,7 @@ impl Scratch {
         self.directory.path()
     }
 
-    /// While programs that are started now live, the directory counts as used.
+    /// While programs started now run, the directory counts as used.
     pub fn share_with_programs(&self, share: bool) {
         if let Some(lock) = &self._lock {
             let flags = if share { FdFlag::empty() } else { FdFlag::FD_CLOEXEC };
@@ -45,14 +45,14 @@ impl Scratch {
         }
     }
 
-    /// Lets the directory stay after the run.
+    /// Preserves the directory after the run.
     pub fn keep(self) -> PathBuf {
         let _ = std::fs::remove_file(self.path().join(LOCK));
         self.directory.keep()
     }
 }
 
-/// Directories without a lock's file were kept, or are being made: those stay, but for empty ones that are old.
+/// Directories without a lock file were preserved or are being created: they stay, except for empty ones that are old.
 fn remove_strays(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         let own = std::os::unix::fs::MetadataExt::uid;
@@ -111,7 +111,7 @@ mod tests {
         dead.share_with_programs(true);
         let mut sleep = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         dead.share_with_programs(false);
-        // As if the run had been killed: its lock is given up, its directory stays.
+        // As if the run had been killed: the lock is released, the directory stays.
         let Scratch { directory, _lock } = dead;
         let _ = directory.keep();
         let lock = _lock.unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The cache's size: what is there, and what goes when it gets too large.
+//! Bounds the size of the cache and lists its entries.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::{Cache, Kind, LOCK, NEW, STRAY, entry};
 /// One entry, as `--cache show` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// What it is.
+    /// The kind of entry.
     pub kind: Kind,
     /// Its file.
     pub path: PathBuf,
@@ -19,7 +19,7 @@ pub struct Listed {
     pub size: u64,
     /// Last use.
     pub used: SystemTime,
-    /// What its writer said about it, for people.
+    /// The writer's description, for people.
     pub about: String,
 }
 
@@ -31,7 +31,7 @@ struct Found {
 }
 
 impl Cache {
-    /// All entries, the last used first.
+    /// All entries, most recently used first.
     pub fn list(&self) -> Vec<Listed> {
         let about = |path: &Path| {
             File::open(path).ok().and_then(entry::read_about).unwrap_or_else(|| "not an entry of this version".into())
@@ -51,24 +51,24 @@ impl Cache {
         listed
     }
 
-    /// Bytes of all entries.
+    /// Total size of all entries in bytes.
     pub fn size(&self) -> u64 {
         self.entries().iter().map(|found| found.size).sum()
     }
 
-    /// The size in bytes that entries are removed to stay below.
+    /// The size limit in bytes.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Removes the longest unused until no more than `limit` bytes are left, and what writers left that were killed.
-    /// Gives how many entries went, and their bytes.
+    /// Removes the least recently used entries until at most `limit` bytes are left, and the temporary files of killed
+    /// writers. Returns the number of removed entries and their bytes.
     pub fn prune(&self, limit: u64) -> (usize, u64) {
         self.remove_strays();
         self.remove_oldest(limit, None)
     }
 
-    /// Removes everything of ours; what somebody else put into the directory stays.
+    /// Removes all entries; other files in the directory stay.
     pub fn clear(&self) -> (usize, u64) {
         let removed = self.prune(0);
         for kind in Kind::ALL {
@@ -79,7 +79,7 @@ impl Cache {
         removed
     }
 
-    /// After an entry was written: over the bound, a tenth of it is made free, so that not every run has to.
+    /// Called after an entry was written: if the limit is exceeded, frees a tenth of it, so that not every run has to.
     pub(super) fn keep_bound(&self, written: &Path) {
         if self.size() > self.limit {
             self.remove_strays();

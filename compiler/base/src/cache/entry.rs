@@ -15,12 +15,12 @@ use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 14] = b"spile-cache 1\n";
 const DIGEST: usize = 32;
-/// The part of an entry that is a file and nothing else.
+/// The part of an entry that consists of a single file.
 pub const FILE_PART: &str = "file";
-/// The longest `about`, so that listings need not read whole entries.
+/// Maximum length of `about`, so that listings need not read whole entries.
 const ABOUT: usize = 400;
 
-/// Named parts, and what they are together.
+/// Named parts and a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     about: String,
@@ -28,41 +28,41 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// `about` is one line for `--cache show`; what is too long is cut.
+    /// `about` is one line for `--cache show`; truncated if too long.
     pub fn new(about: &str) -> Entry {
         let line: String = about.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let end = (0..=ABOUT.min(line.len())).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
         Entry { about: line[..end].to_string(), parts: BTreeMap::new() }
     }
 
-    /// Adds a part, which [`Entry::part`] finds by its name.
+    /// Adds a part, for [`Entry::part`].
     #[must_use]
     pub fn with(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Entry {
         self.parts.insert(name.to_string(), bytes.into());
         self
     }
 
-    /// What the entry is, for people.
+    /// The description, for people.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    /// The bytes of a part; None if there is none of this name.
+    /// The bytes of a part; None if there is no part of this name.
     pub fn part(&self, name: &str) -> Option<&[u8]> {
         self.parts.get(name).map(Vec::as_slice)
     }
 
-    /// A part that is text.
+    /// A part as text.
     pub fn text(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.part(name)?).ok()
     }
 
-    /// Parts whose name begins so, without that beginning.
+    /// Parts whose name has this prefix, with the prefix removed.
     pub fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a [u8])> {
         self.parts.iter().filter_map(move |(name, bytes)| Some((name.strip_prefix(prefix)?, bytes.as_slice())))
     }
 
-    /// Keeps it in a file outside any cache, which is there whole or not at all. Gives its size.
+    /// Writes it atomically to a file outside any cache. Returns its size.
     pub fn save(&self, path: &Path) -> std::io::Result<u64> {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(directory)?;
@@ -73,7 +73,7 @@ impl Entry {
         Ok(size)
     }
 
-    /// One that was saved; None: it is none, or damaged.
+    /// Reads a saved entry; None: not an entry, or damaged.
     pub fn load(path: &Path) -> std::io::Result<Option<Entry>> {
         Ok(read(File::open(path)?))
     }
@@ -98,7 +98,7 @@ fn put_text(body: &mut Vec<u8>, text: &str) {
     body.extend(text.as_bytes());
 }
 
-/// An entry with the one part [`FILE_PART`], which `fill` writes.
+/// Writes an entry with the single part [`FILE_PART`], which `fill` writes.
 pub(super) fn write_streamed(
     file: &mut File,
     about: &str,
@@ -118,7 +118,7 @@ pub(super) fn write_streamed(
     file.seek(SeekFrom::Start(length_at))?;
     file.write_all(&end.saturating_sub(length_at + 8).to_le_bytes())?;
     file.flush()?;
-    // The digest is that of all behind it, and that is only known now.
+    // The digest covers everything after it, so it is written last.
     file.seek(SeekFrom::Start((MAGIC.len() + DIGEST) as u64))?;
     let mut digest = Sha256::new();
     let mut block = vec![0; 1 << 17];
@@ -132,12 +132,12 @@ pub(super) fn write_streamed(
     file.write_all(digest.finalize().as_slice())
 }
 
-/// The file that an entry of the cache holds, by the entry's path. None: it is no such entry.
+/// Opens the file in an entry of the cache, by the entry's path. None: not such an entry.
 pub fn file_in(entry: &File) -> Option<Mapped> {
     map(entry, FILE_PART)
 }
 
-/// None: it is none, or damaged.
+/// None: not an entry, or damaged.
 pub(super) fn read(mut file: File) -> Option<Entry> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).ok()?;
@@ -170,10 +170,10 @@ impl std::ops::Deref for Mapped {
     }
 }
 
-/// None: it has no such part, or is damaged; the digest is not looked at.
+/// None: there is no such part, or the entry is damaged; the digest is not checked.
 pub(super) fn map(file: &File, part: &str) -> Option<Mapped> {
-    // SAFETY: the map is only read. Entries are never changed, only replaced by rename and removed, and nobody else can
-    // write in the cache (`place::usable`).
+    // SAFETY: the map is only read. Entries are never modified, only replaced by rename or removed, and no other user
+    // can write to the cache (`place::usable`).
     let map = unsafe { memmap2::Mmap::map(file) }.ok()?;
     let body = map.strip_prefix(MAGIC)?.get(DIGEST..)?;
     let mut reader = Reader(body);
@@ -190,7 +190,7 @@ pub(super) fn map(file: &File, part: &str) -> Option<Mapped> {
     None
 }
 
-/// What an entry is about, from its beginning alone. None: it is none.
+/// The description of an entry, read from its start only. None: not an entry.
 pub(super) fn read_about(file: File) -> Option<String> {
     let mut bytes = Vec::new();
     file.take((MAGIC.len() + DIGEST + 4 + ABOUT) as u64).read_to_end(&mut bytes).ok()?;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Files that an entry was made from, which are only known when it is made (headers that C text includes, objects that
-//! probes are in): the entry holds as long as none of them changed.
+//! Input files of an entry that become known only while it is made (headers included by C text, objects with probes):
+//! the entry is valid as long as none of them changed.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files and directories with what tells a changed one: size, time of change and inode, or that it is not there.
+/// Files and directories, each with size, change time and inode, or recorded as missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs(BTreeMap<PathBuf, String>);
 
 impl Inputs {
-    /// The files as they are now.
+    /// The current state of the files.
     pub fn of(paths: impl IntoIterator<Item = PathBuf>) -> Inputs {
         Inputs(paths.into_iter().map(|path| (path.clone(), state(&path))).collect())
     }
 
-    /// Whether all files are as they were when they were noted.
+    /// Whether all files are unchanged since they were recorded.
     pub fn is_unchanged(&self) -> bool {
         self.0.iter().all(|(path, known)| state(path) == *known)
     }
@@ -27,12 +27,13 @@ impl Inputs {
         self.0.keys().map(PathBuf::as_path)
     }
 
-    /// A part of an entry: `STATE\tPATH\n` each.
+    /// A part of an entry: `STATE\tPATH
+    /// ` each.
     pub fn to_text(&self) -> String {
         self.0.iter().map(|(path, state)| format!("{state}\t{}\n", path.display())).collect()
     }
 
-    /// Paths that are no text do not come back as they were, and count as changed.
+    /// Paths that are not valid UTF-8 do not survive the round trip, and count as changed.
     pub fn from_text(text: &str) -> Inputs {
         let line = |line: &str| line.split_once('\t').map(|(state, path)| (PathBuf::from(path), state.to_string()));
         Inputs(text.lines().filter_map(line).collect())

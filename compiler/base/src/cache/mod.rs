@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What is kept from one run to the next: one directory, one format, for everything that is cheaper to keep than to make.
+//! The cache across runs: one directory and one format for everything that is expensive to make.
 //!
-//! An entry ([`Entry`]) is a file `KIND/KEY`: named parts behind their SHA-256 and one line that says what it is. The key is
-//! a hash of everything that went into it, so an entry is never changed, only found or not. It is written beside and
-//! renamed, so that a crash leaves nothing half-written, and checked when it is read, so that a damaged one is made again.
+//! An entry ([`Entry`]) is a file `KIND/KEY`: a SHA-256, a one-line description and named parts. The key is a hash of
+//! all inputs, so an entry is never changed, only found or not. It is written to a temporary file and renamed, so a
+//! crash leaves no partial entry, and verified when read, so a damaged one is made again.
 //!
-//! A cache that cannot be used (no home, a read-only or full disk, a directory that others can write, or one above or below it) costs time, nothing
-//! else: the reason is among [`Cache::take_notices`].
+//! A cache that cannot be used (no home, a read-only or full disk, a directory that others can write to, or one above
+//! or below it) only costs time; the reason is in [`Cache::take_notices`].
 
 mod bound;
 mod entry;
@@ -28,20 +28,20 @@ pub use entry::{Entry, FILE_PART, Mapped, file_in};
 pub use inputs::Inputs;
 pub use place::{DEFAULT_LIMIT, Settings, fit_for_scratch};
 
-/// What an entry is; each kind has a directory of its own.
+/// The kind of an entry; each has its own directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// spile's kernel half compiled for one kernel, and how Kbuild makes modules for it.
+    /// spile's runtime compiled for one kernel, and the recipe for modules of that kernel.
     Runtime,
-    /// The object of a script's own C.
+    /// The object of a script's embedded C.
     Embedded,
     /// A finished module.
     Module,
-    /// What debug information was found to hold.
+    /// Results of searching debug information.
     Index,
-    /// What library scripts may define.
+    /// Names that library scripts may define.
     Library,
-    /// A file with debug information that was fetched.
+    /// A fetched file with debug information.
     Debug,
 }
 
@@ -62,12 +62,12 @@ impl Kind {
     }
 }
 
-/// Hash of everything that an entry depends on, as 32 hexadecimal digits.
+/// Hash of all inputs of an entry, as 32 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// The key for what `hash` was fed with.
+    /// The key for the data fed to `hash`.
     pub fn new(hash: Sha256) -> Key {
         let mut text = hex::encode(hash.finalize());
         text.truncate(32);
@@ -80,54 +80,55 @@ impl Key {
     }
 }
 
-/// Temporary files of writers begin so.
+/// Prefix of writers' temporary files.
 const NEW: &str = ".new-";
-/// The lock of an entry that is being made.
+/// The lock of an entry being made.
 const LOCK: &str = ".lock";
-/// What a writer or a lock's holder that was killed left is older than this.
+/// Temporary files and locks older than this were left by killed processes.
 const STRAY: Duration = Duration::from_secs(3600);
 
 /// A user's cache; clones share it. Without a directory nothing is found and nothing is stored.
 pub struct Cache {
-    /// None: there is none.
+    /// None: no cache.
     directory: Option<PathBuf>,
-    /// Kinds of which nothing is kept: somebody else can write in their directory.
+    /// Kinds that are disabled because another user can write to their directory.
     refused: Vec<Kind>,
-    /// Bytes that all entries together may have.
+    /// Maximum total size of entries in bytes.
     limit: u64,
-    /// Entries are written and not read.
+    /// Entries are written but not read.
     poisoned: bool,
     notices: Mutex<Vec<String>>,
 }
 
 impl Cache {
-    /// Opens the cache in the directory of `settings`, and makes it if it is not there. What keeps it from being used is in [`Cache::take_notices`].
+    /// Opens the cache in the directory of `settings`, creating it if needed. Reasons why it cannot be used are in
+    /// [`Cache::take_notices`].
     pub fn open(settings: &Settings) -> Cache {
         let place::Usable { directory, refused, notices } = place::usable(settings);
         let notices = Mutex::new(notices);
         Cache { directory, refused, limit: settings.limit, poisoned: settings.poisoned, notices }
     }
 
-    /// Keeps nothing.
+    /// A disabled cache.
     pub fn none() -> Cache {
         Cache { directory: None, refused: Vec::new(), limit: 0, poisoned: false, notices: Mutex::default() }
     }
 
-    /// Where it is; None: there is no cache.
+    /// Its directory; None: no cache.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 
-    /// What kept the cache from being used since the last call, a sentence each.
+    /// Reasons why the cache could not be used since the last call, a sentence each.
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut *self.notices())
     }
 
-    /// The entry, if it is there and undamaged. A damaged one is removed.
+    /// The entry, if it exists and is undamaged. A damaged one is removed.
     pub fn get(&self, kind: Kind, key: &Key) -> Option<Entry> {
         let path = self.path(kind, key).filter(|_| !self.poisoned)?;
         let file = self.open_entry(&path)?;
-        // The oldest go first when the bound is reached: using one makes it young.
+        // Eviction removes the least recently used: update the time.
         let _ = file.set_modified(SystemTime::now());
         let entry = entry::read(file);
         if entry.is_none() {
@@ -137,8 +138,8 @@ impl Cache {
         entry
     }
 
-    /// One part of an entry as it lies in the file, if it is there and `whole`, which stands for the entry's own check: what
-    /// is mapped is large, and read only in part. A damaged entry is removed.
+    /// Maps one part of an entry, if it exists and `whole` accepts it. `whole` replaces the entry's own check, because
+    /// what is mapped is large and only partly read. A damaged entry is removed.
     pub fn map(&self, kind: Kind, key: &Key, part: &str, whole: impl Fn(&[u8]) -> bool) -> Option<Mapped> {
         let path = self.path(kind, key).filter(|_| !self.poisoned)?;
         let file = self.open_entry(&path)?;
@@ -151,7 +152,7 @@ impl Cache {
         mapped
     }
 
-    /// An entry's file. One that somebody else may have put there, while others could write, is removed.
+    /// Opens an entry's file. One that another user may have created, while others could write, is removed.
     fn open_entry(&self, path: &Path) -> Option<File> {
         let why = match OpenOptions::new()
             .read(true)
@@ -173,7 +174,7 @@ impl Cache {
         None
     }
 
-    /// Keeps an entry, and then the bound. True: it will be found.
+    /// Stores an entry, then enforces the size limit. True if it was stored.
     pub fn put(&self, kind: Kind, key: &Key, entry: &Entry) -> bool {
         let Some(path) = self.path(kind, key) else { return false };
         match write(&path, entry) {
@@ -188,8 +189,8 @@ impl Cache {
         }
     }
 
-    /// Keeps an entry whose only part is a file ([`FILE_PART`]) that `fill` writes: one too large to have in memory. Nothing is
-    /// kept of what fails, or of what `check` refuses of the written entry.
+    /// Stores an entry with a single file part ([`FILE_PART`]), written by `fill`, that is too large for memory.
+    /// Nothing is stored if `fill` fails or `check` rejects the written entry.
     pub fn put_streamed(
         &self,
         kind: Kind,
@@ -209,21 +210,21 @@ impl Cache {
         Ok(())
     }
 
-    /// Whether there is an entry whose part is a file; it is made young. Its contents are for whoever opens it to judge.
+    /// Whether there is an entry with a file part; updates its time of use. The caller checks the contents.
     pub fn use_file(&self, kind: Kind, key: &Key) -> bool {
         let file = self.path(kind, key).filter(|_| !self.poisoned).and_then(|path| self.open_entry(&path));
         let file = file.filter(|file| entry::map(file, FILE_PART).is_some());
         file.is_some_and(|file| file.set_modified(SystemTime::now()).is_ok() || file.metadata().is_ok())
     }
 
-    /// Held while an entry is made, so that of several that need it one makes it and the others wait. None: no lock is to
-    /// be had, and several may do the same work.
+    /// Held while an entry is made, so that of several processes that need it one makes it and the others wait. None:
+    /// the lock is not available, and several may do the same work.
     pub fn lock(&self, kind: Kind, key: &Key) -> Option<Lock> {
         let path = self.path(kind, key)?.with_extension(&LOCK[1..]);
         make_directory(path.parent()?).ok()?;
         loop {
             let lock = Flock::lock(File::create(&path).ok()?, FlockArg::LockExclusive).ok()?;
-            // Whoever held it before may have removed the file that is locked now.
+            // The previous holder may have removed the file that is now locked.
             let same =
                 std::fs::metadata(&path).is_ok_and(|there| lock.metadata().is_ok_and(|own| own.ino() == there.ino()));
             if same {
@@ -238,7 +239,7 @@ impl Cache {
         Some(directory.join(kind.name()).join(key.text()))
     }
 
-    /// A thread that panicked left them whole.
+    /// Ignores poisoning: the data is always consistent.
     fn notices(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
         self.notices.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -248,7 +249,7 @@ impl Cache {
     }
 }
 
-/// An entry is being made; the file goes with its holder.
+/// The lock of an entry being made; the file is removed on drop.
 pub struct Lock {
     path: PathBuf,
     _held: Flock<File>,
@@ -260,7 +261,7 @@ impl Drop for Lock {
     }
 }
 
-/// Makes a directory that its owner alone can write, with those above it.
+/// Creates a directory that only its owner can write to, with its parents.
 fn make_directory(directory: &Path) -> std::io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(std::fs::DirBuilder::new().recursive(true), 0o700).create(directory)
 }

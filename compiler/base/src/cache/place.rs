@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where the cache is, and whether it may be used.
+//! Finds the cache directory and decides whether it may be used.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use super::Kind;
 /// 2 GiB: some two thousand modules with their debug information, beside the indexes of a dozen kernels.
 pub const DEFAULT_LIMIT: u64 = 2 << 30;
 
-/// How the cache is to be used.
+/// Settings of the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// None: there is no place for one, or it is not wanted.
+    /// None: no directory, or disabled.
     pub directory: Option<PathBuf>,
     /// Bytes.
     pub limit: u64,
-    /// What is there is not to be trusted: entries are written and not read.
+    /// Existing entries are not trusted: entries are written but not read.
     pub poisoned: bool,
 }
 
@@ -35,25 +35,25 @@ impl Settings {
     }
 }
 
-/// What of a cache may be used.
+/// The usable part of a cache.
 #[derive(Default)]
 pub(super) struct Usable {
-    /// Without symbolic links, so that nobody can lead it elsewhere later. None: nothing.
+    /// Without symbolic links, so that nothing can redirect it later. None: unusable.
     pub directory: Option<PathBuf>,
-    /// Kinds whose own directory may not be used.
+    /// Kinds whose directory may not be used.
     pub refused: Vec<Kind>,
-    /// Why not, a sentence each.
+    /// The reasons, a sentence each.
     pub notices: Vec<String>,
 }
 
-/// The directory, made if it was not there, with what may not be used of it.
+/// Creates the directory if needed, and checks which of it may be used.
 pub(super) fn usable(settings: &Settings) -> Usable {
     let Some(directory) = &settings.directory else { return Usable::default() };
     let made =
         super::make_directory(directory).and_then(|()| directory.canonicalize()).map_err(|error| error.to_string());
     let checked = made.and_then(|real| {
         is_ours(&std::fs::symlink_metadata(&real).map_err(|error| error.to_string())?)?;
-        nobody_else_above(&real)?;
+        check_parents(&real)?;
         Ok(real)
     });
     let real = match checked {
@@ -66,7 +66,7 @@ pub(super) fn usable(settings: &Settings) -> Usable {
     let mut usable = Usable::default();
     for kind in Kind::ALL {
         let below = real.join(kind.name());
-        // What is not there is made as it should be.
+        // Missing directories are created with the right mode.
         let Ok(metadata) = std::fs::symlink_metadata(&below) else { continue };
         let sound = if metadata.is_dir() { is_ours(&metadata) } else { Err("it is no directory".to_string()) };
         if let Err(why) = sound {
@@ -78,7 +78,7 @@ pub(super) fn usable(settings: &Settings) -> Usable {
     usable
 }
 
-/// Modules from it are loaded into kernels, so nobody else may be able to write there.
+/// Modules from it are loaded into kernels, so no other user may be able to write there.
 pub(super) fn is_ours(metadata: &std::fs::Metadata) -> Result<(), String> {
     if metadata.uid() != nix::unistd::geteuid().as_raw() {
         return Err(format!("it belongs to user {}", metadata.uid()));
@@ -89,9 +89,9 @@ pub(super) fn is_ours(metadata: &std::fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Whoever can write in a directory above can put another one in the place of what is below, but for sticky ones as /tmp.
-/// `path`: without symbolic links. A group may write above what is not root's, as is usual in some homes.
-fn nobody_else_above(path: &Path) -> Result<(), String> {
+/// Checks the parents: a user who can write to one can replace what is below, except in sticky directories like /tmp.
+/// `path` has no symbolic links. For users other than root, the group may write too, as is common for homes.
+fn check_parents(path: &Path) -> Result<(), String> {
     path.ancestors().skip(1).try_for_each(only_trusted_write)
 }
 
@@ -113,8 +113,8 @@ fn only_trusted_write(directory: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether what root makes in the directory stays what it is: objects that become modules are made in it. Other users are
-/// asked nothing: what they build they cannot load.
+/// Whether files that root creates in the directory are safe: objects that become modules are made in it. Not checked
+/// for other users, who cannot load what they build.
 pub fn fit_for_scratch(directory: &Path) -> Result<(), String> {
     if !nix::unistd::geteuid().is_root() {
         return Ok(());

@@ -100,7 +100,7 @@ fn a_directory_that_others_can_write_is_not_used() {
     assert!(cache.take_notices()[0].contains("others can write there (mode 777)"));
 }
 
-/// Each of them is where somebody else could have put a module.
+/// In each of them another user could have placed a module.
 #[test]
 fn what_others_can_write_below_is_not_used() {
     let directory = private();
@@ -112,7 +112,7 @@ fn what_others_can_write_below_is_not_used() {
     std::fs::set_permissions(below(Kind::Module), std::fs::Permissions::from_mode(0o777)).unwrap();
     std::fs::rename(below(Kind::Runtime), directory.path().join("elsewhere")).unwrap();
     std::os::unix::fs::symlink("elsewhere", below(Kind::Runtime)).unwrap();
-    // Only root can give it to somebody else.
+    // Only root can change its owner.
     let given = std::os::unix::fs::chown(below(Kind::Embedded), Some(12345), None).is_ok();
     let cache = cache(directory.path(), 1 << 20);
     for kind in [Kind::Module, Kind::Runtime] {
@@ -161,7 +161,7 @@ fn a_directory_that_others_can_exchange_is_not_used() {
     assert!(refused.directory().is_none());
     assert!(refused.take_notices()[0].contains("which it is in (mode 777)"));
     assert_eq!(fit_for_scratch(above.path()).is_err(), nix::unistd::geteuid().is_root());
-    // As /tmp is.
+    // As /tmp.
     std::fs::set_permissions(above.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
     assert!(cache(&above.path().join("cache"), 1 << 20).directory().is_some());
     assert_eq!(fit_for_scratch(above.path()), Ok(()));
