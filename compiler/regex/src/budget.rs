@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What an automaton may take: of the module's memory, and of the compiler's time.
+//! Limits of an automaton: memory in the module, and compile time.
 
 use super::error::ErrorKind;
 
-/// Most transitions of one table: each takes 2 bytes in the module.
+/// Maximum number of transitions of one table: each takes 2 bytes in the module.
 pub const MAX_TRANSITIONS: usize = 65_000;
 
-/// What building one automaton may cost, in steps looked at: well under a second.
+/// Maximum cost of building one automaton, in steps: well under a second.
 pub struct Budget(usize);
 
 impl Default for Budget {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What can be wrong with a pattern.
+//! Errors in patterns.
 
 use std::fmt;
 
-/// A mistake in a pattern; `start..end` are bytes of the pattern's value, `end` after `start` unless at its end.
+/// An error in a pattern; `start..end` are bytes of the pattern's value, `end` after `start` unless at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// Byte of the pattern where it begins.
+    /// Offset of its first byte.
     pub start: usize,
-    /// Byte of the pattern behind it.
+    /// Offset after its last byte.
     pub end: usize,
 }
 
-/// What can be wrong with a pattern.
+/// The kinds of error in a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// `(` without `)`.
@@ -34,7 +34,7 @@ pub enum ErrorKind {
     NothingToRepeat,
     /// `^*`.
     RepeatedAnchor,
-    /// `{` that no repetition count follows.
+    /// `{` without a repetition count.
     BadCount,
     /// `{3,2}`.
     BackwardCount,
@@ -46,18 +46,18 @@ pub enum ErrorKind {
     BadHexadecimal,
     /// `\1`.
     BackReference,
-    /// `\b`, `\<`: conditions on the place between two characters.
+    /// `\b`, `\<`: conditions on the position between two characters.
     WordBoundary,
     /// `(?` without `:`.
     UnknownExtension,
-    /// Groups in groups, or repetitions of repetitions.
+    /// Groups or repetitions are nested too deeply.
     TooDeep,
     /// The automaton would have more states than a module may hold, or takes too long to build.
     TooLarge,
 }
 
 impl ErrorKind {
-    /// What to write instead, where that is known.
+    /// What to write instead, if known.
     pub fn advice(self) -> Option<&'static str> {
         Some(match self {
             ErrorKind::NothingToRepeat | ErrorKind::BadCount => {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Regular expressions: the pattern of `=~` to the automaton that the module runs.
+//! Regular expressions: compiles the pattern of `=~` to the automaton that the module runs.
 //!
-//! A pattern is parsed ([`parse`]), made an automaton of small steps ([`nfa`]), and that a deterministic one: for each byte
-//! of the string one look into a table, whatever the pattern. One kind answers only whether the pattern matches ([`plain`]),
-//! the other also where its groups did ([`tagged`]). Patterns that would need too large a table are refused. runtime-c/regex.c interprets the tables.
+//! A pattern is parsed ([`parse`]), converted to a nondeterministic automaton ([`nfa`]), and that to a deterministic
+//! one: one table lookup for each byte of the string, for any pattern. One kind only decides whether the pattern
+//! matches ([`plain`]), the other also finds where its groups matched ([`tagged`]). Patterns that need too large a
+//! table are rejected. runtime-c/regex.c interprets the tables.
 
 #![warn(missing_docs)]
 #![allow(
@@ -29,17 +30,17 @@ pub use plain::{DEAD, MATCHED, Plain};
 pub use set::Classes;
 pub use tagged::{HERE, Tagged, UNSET};
 
-/// Whether a pattern is one, if perhaps too large.
+/// Whether a pattern is valid, even if too large.
 pub fn check(pattern: &[u8]) -> Result<(), Error> {
     parse::parse(pattern).map(|_| ())
 }
 
-/// Compiles a pattern, the value of the script's string, to tell whether it matches.
+/// Compiles a pattern, the value of the script's string, to an automaton that decides whether it matches.
 pub fn compile(pattern: &[u8]) -> Result<Plain, Error> {
     build(pattern, false, plain::build).map(smallest::smallest)
 }
 
-/// Compiles a pattern to tell where it and its groups match.
+/// Compiles a pattern to an automaton that also finds the match and its groups.
 pub fn compile_groups(pattern: &[u8]) -> Result<Tagged, Error> {
     build(pattern, true, tagged::build)
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Trees to automata of small steps (Thompson's construction).
+//! Converts trees to nondeterministic automata (Thompson's construction).
 //!
-//! When groups are asked, the steps also carry what POSIX needs to prefer one way to match over another: marks. A mark
-//! of height H is passed where a part of the pattern begins or ends that lies H parts deep. Of two ways to match, the one
-//! whose part goes on where the other's has ended has passed only higher marks since they parted: see [`super::tagged`].
+//! If groups are needed, the steps also record what POSIX needs to prefer one way to match over another: marks. A mark
+//! of height H is passed where a part of the pattern at depth H begins or ends. Of two ways to match, the one whose
+//! part continues where the other's has ended has passed only higher marks since they diverged: see [`super::tagged`].
 
 use super::error::ErrorKind;
 use super::parse::{Node, Pattern};
 use super::set::ByteSet;
 
-/// Most steps of one pattern.
+/// Maximum number of steps of one pattern.
 const MAX_STEPS: usize = 20_000;
 
 /// Index into [`Nfa::steps`].
@@ -20,13 +20,13 @@ pub type StepId = usize;
 pub enum Step {
     /// Takes a byte of the set.
     Bytes(ByteSet, StepId),
-    /// Either; the first is preferred where nothing else tells.
+    /// Either; the first is preferred in case of a tie.
     Split(StepId, StepId),
     /// Passes a mark of this height.
     Mark(u8, StepId),
-    /// The position goes into the tag.
+    /// Stores the position in the tag.
     Tag(u16, StepId),
-    /// The tags `first..last` have no position any more.
+    /// Clears the positions of the tags `first..last`.
     Clear(u16, u16, StepId),
     /// Only at the string's start.
     Start(StepId),
@@ -39,14 +39,15 @@ pub enum Step {
 pub struct Nfa {
     pub steps: Vec<Step>,
     pub first: StepId,
-    /// Tags: 0 is the begin of the match, 2N - 1 and 2N begin and end of group N. The match's end has none. 0 without groups.
+    /// Tags: 0 is the start of the match, 2N - 1 and 2N start and end of group N. The match's end has none. 0 without
+    /// groups.
     pub tags: u16,
     pub has_end: bool,
-    /// Groups matter: ways to match differ.
+    /// Groups are needed: ways to match differ.
     pub has_marks: bool,
 }
 
-/// Builds the automaton; with `groups`, one that tells where they matched.
+/// Builds the automaton; with `groups`, one that also finds where they matched.
 pub fn build(pattern: &Pattern, groups: bool) -> Result<Nfa, ErrorKind> {
     let tags = u16::try_from(pattern.groups * 2 + 1).map_err(|_| ErrorKind::TooLarge)?;
     let mut builder = Builder { steps: vec![Step::Accept], groups };
@@ -80,7 +81,7 @@ impl Builder {
         Ok(self.steps.len() - 1)
     }
 
-    /// The steps of a node that lies `height` parts deep and goes on at `next`.
+    /// The steps of a node at depth `height`, continuing at `next`.
     fn node(&mut self, node: &Node, next: StepId, height: u8) -> Built {
         match node {
             Node::Empty => Ok(next),
@@ -95,7 +96,7 @@ impl Builder {
                 self.push(Step::Tag(tag - 1, inner))
             }
             Node::Concatenation(nodes) => {
-                // How far a part reaches decides what is left for the groups behind it.
+                // The length of a part determines what is left for the groups after it.
                 let last = nodes.iter().rposition(|node| self.groups && first_group(node).is_some());
                 let mut next = next;
                 for (index, node) in nodes.iter().enumerate().rev() {
@@ -123,7 +124,7 @@ impl Builder {
         }
     }
 
-    /// A node as a part of its own between marks; `again`: its groups may have matched before.
+    /// A node as a separate part between marks; `again`: its groups may have matched before.
     fn part(&mut self, node: &Node, next: StepId, height: u8, again: bool) -> Built {
         let height = deeper(height)?;
         let end = self.push(Step::Mark(height, next))?;
@@ -167,19 +168,20 @@ impl Builder {
         Ok(first)
     }
 
-    /// The first of several repetitions, or none. None counts as a part of its own, so that an empty one is preferred to it.
+    /// The first of several repetitions, or none. None counts as a separate part, so that an empty one is preferred to
+    /// it.
     fn optional(&mut self, body: StepId, next: StepId, height: u8, marks: bool) -> Built {
         let none = if marks { self.push(Step::Mark(deeper(height)?, next))? } else { next };
         self.push(Step::Split(body, none))
     }
 }
 
-/// The height of the parts of a part. 255 is none.
+/// The height of a nested part. The maximum is 255.
 fn deeper(height: u8) -> Result<u8, ErrorKind> {
     if height < 254 { Ok(height + 1) } else { Err(ErrorKind::TooDeep) }
 }
 
-/// The lowest number of a group within a node.
+/// The lowest group number within a node.
 fn first_group(node: &Node) -> Option<u32> {
     match node {
         Node::Empty | Node::Bytes(_) | Node::Start | Node::End => None,
@@ -189,7 +191,7 @@ fn first_group(node: &Node) -> Option<u32> {
     }
 }
 
-/// The highest.
+/// The highest group number within a node.
 fn last_group(node: &Node) -> Option<u32> {
     match node {
         Node::Empty | Node::Bytes(_) | Node::Start | Node::End => None,

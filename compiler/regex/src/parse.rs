@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Patterns: text to tree.
+//! Parses patterns to trees.
 //!
-//! POSIX extended regular expressions as SystemTap has them: bytes, `.`, `[ ]`, `|`, `( )`, `(?: )`, `* + ? {n} {n,} {n,m}`,
-//! anchors anywhere, C's escapes, octal and `\xHH`. The value of a script's string is parsed, so its own escapes are gone.
+//! POSIX extended regular expressions as in SystemTap: bytes, `.`, `[ ]`, `|`, `( )`, `(?: )`, `* + ? {n} {n,} {n,m}`,
+//! anchors anywhere, C's escapes, octal and `\xHH`. Parses the value of the script's string, so its escapes are already
+//! resolved.
 
 use super::error::{Error, ErrorKind};
 use super::set::{ByteSet, named, word};
 
-/// Largest count in `{ }`, as SystemTap has it.
+/// Largest count in `{ }`, as in SystemTap.
 pub const MAX_COUNT: u32 = 12_344;
 
-/// Most groups and repetitions around one place: bounds the recursion over the tree.
+/// Maximum nesting of groups and repetitions: bounds the recursion over the tree.
 const MAX_DEPTH: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +21,13 @@ pub enum Node {
     Bytes(ByteSet),
     /// `^`: at the string's first byte.
     Start,
-    /// `$`: behind its last.
+    /// `$`: after the last byte.
     End,
     /// Numbered from 1 in the order of their `(`.
     Group(u32, Box<Node>),
     Concatenation(Vec<Node>),
     Alternation(Vec<Node>),
-    /// `most` None: any number.
+    /// `most` None: unlimited.
     Repeat {
         node: Box<Node>,
         least: u32,
@@ -34,7 +35,7 @@ pub enum Node {
     },
 }
 
-/// A pattern's tree, and how many groups it captures.
+/// A pattern's tree and its number of capture groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     pub node: Node,
@@ -69,7 +70,7 @@ impl Parser<'_> {
         there
     }
 
-    /// From `start` to the byte that is looked at, that included.
+    /// From `start` to the current byte, inclusive.
     fn error(&self, kind: ErrorKind, start: usize) -> Error {
         Error { kind, start, end: (self.at + 1).min(self.pattern.len()) }
     }
@@ -138,7 +139,7 @@ impl Parser<'_> {
         if self.depth > MAX_DEPTH { Err(self.error(ErrorKind::TooDeep, start)) } else { Ok(()) }
     }
 
-    /// What `*`, `+`, `?` and `{ }` after an atom make of it; several apply one after the other.
+    /// Applies `*`, `+`, `?` and `{ }` after an atom; several apply one after the other.
     fn repetitions(&mut self, mut node: Node, atom: usize) -> Result<Node, Error> {
         while let Some(byte) = self.peek() {
             let start = self.at;
@@ -152,7 +153,7 @@ impl Parser<'_> {
             if byte != b'{' {
                 self.at += 1;
             }
-            // In a group of its own it may be: that one matches nothing more often.
+            // Allowed in a group: the repeated group then matches the empty string.
             if matches!(self.pattern.get(atom), Some(b'^' | b'$')) && matches!(node, Node::Start | Node::End) {
                 return Err(Error { kind: ErrorKind::RepeatedAnchor, start: atom, end: self.at });
             }
@@ -190,7 +191,7 @@ impl Parser<'_> {
         Ok(count)
     }
 
-    /// `\` and what follows.
+    /// `\` and the following character.
     fn escape(&mut self) -> Result<ByteSet, Error> {
         let start = self.at;
         self.at += 1;
@@ -220,7 +221,7 @@ impl Parser<'_> {
         Ok(set)
     }
 
-    /// One digit by itself, unless 0, would be a back reference.
+    /// A single digit other than 0 would be a back reference.
     fn octal(&mut self, start: usize) -> Result<ByteSet, Error> {
         let mut value = 0u32;
         let first = self.at;
@@ -250,7 +251,7 @@ impl Parser<'_> {
         Ok((value as u8).into())
     }
 
-    /// `[ ]`. A `]` first and a `-` first or last are themselves; backslashes work as outside.
+    /// `[ ]`. A leading `]` and a leading or trailing `-` are literal; backslashes work as outside.
     fn class(&mut self) -> Result<Node, Error> {
         let start = self.at;
         self.at += 1;
@@ -286,7 +287,7 @@ impl Parser<'_> {
         Ok(Node::Bytes(if negated { set.complement() } else { set }))
     }
 
-    /// A byte or a set in `[ ]`; `start`: its `[`.
+    /// A byte or a set in `[ ]`; `start` is the offset of its `[`.
     fn class_item(&mut self, start: usize) -> Result<Item, Error> {
         let begin = self.at;
         match (self.peek(), self.pattern.get(begin + 1)) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Whether a pattern matches, and nothing else: an ordinary deterministic automaton (subset construction, then the
-//! [`smallest`] one).
+//! Decides only whether a pattern matches: an ordinary deterministic automaton (subset construction, then minimised,
+//! see [`smallest`]).
 //!
-//! It looks for a match that begins anywhere, and is done at the first byte that ends one.
+//! Searches for a match that starts anywhere, and stops at the first byte that completes one.
 
 use std::collections::HashMap;
 
@@ -12,20 +12,20 @@ use super::error::ErrorKind;
 use super::nfa::{Nfa, Step, StepId};
 use super::set::Classes;
 
-/// States are numbers; `next[state * classes + class]`. State [`DEAD`] cannot match any more, [`MATCHED`] has.
+/// States are numbers; `next[state * classes + class]`. State [`DEAD`] cannot match any more, [`MATCHED`] has matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plain {
-    /// Which bytes the automaton treats alike.
+    /// The equivalence classes of bytes.
     pub classes: Classes,
     /// `[state * classes + class]`: the state after a byte.
     pub next: Vec<u16>,
     /// By state: a string that ends here matches.
     pub at_end: Vec<bool>,
-    /// The state before the first byte.
+    /// The initial state.
     pub start: u16,
 }
 
-/// The state in which no match is possible any more.
+/// The state in which a match is no longer possible.
 pub const DEAD: u16 = 0;
 /// The state in which the string has matched, whatever follows.
 pub const MATCHED: u16 = 1;
@@ -43,7 +43,7 @@ pub fn build(nfa: &Nfa) -> Result<Plain, ErrorKind> {
         seen: vec![0; nfa.steps.len()],
         pass: 0,
     };
-    // The dead one and the one that has matched.
+    // DEAD and MATCHED.
     states.sets.extend([Vec::new(), Vec::new()]);
     states.at_end.extend([false, true]);
     states.ids.insert((Vec::new(), false), DEAD);
@@ -75,16 +75,16 @@ pub fn build(nfa: &Nfa) -> Result<Plain, ErrorKind> {
 struct States<'n> {
     nfa: &'n Nfa,
     ids: HashMap<(Vec<StepId>, bool), u16>,
-    /// The steps that take bytes, ascending.
+    /// The steps that consume bytes, ascending.
     sets: Vec<Vec<StepId>>,
     at_end: Vec<bool>,
-    /// By step: the last pass that came by.
+    /// By step: the last pass that visited it.
     seen: Vec<u32>,
     pass: u32,
 }
 
 impl States<'_> {
-    /// The state after these steps; a match may also begin here.
+    /// The state after these steps; a match may also start here.
     fn state(&mut self, targets: &[StepId], at_start: bool, budget: &mut Budget) -> Result<u16, ErrorKind> {
         let (set, accepts) = self.closure(targets, at_start, false, budget)?;
         if accepts {
@@ -101,7 +101,7 @@ impl States<'_> {
         Ok(id)
     }
 
-    /// Steps that take a byte, reached from these without one, and whether the end of the pattern is.
+    /// Steps that consume a byte, reachable from these without one, and whether the end of the pattern is.
     fn closure(
         &mut self,
         targets: &[StepId],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Sets of bytes, and the named ones.
+//! Sets of bytes, including the named ones.
 
 /// A set of bytes: bit B of word B / 64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ impl From<u8> for ByteSet {
     }
 }
 
-/// `[:name:]`, in the C locale; the one-letter names are short forms.
+/// `[:name:]` in the C locale; the one-letter names are short forms.
 pub fn named(name: &[u8]) -> Option<ByteSet> {
     let space = |byte: u8| matches!(byte, b' ' | 9..=13);
     Some(match name {
@@ -65,27 +65,27 @@ pub fn named(name: &[u8]) -> Option<ByteSet> {
     })
 }
 
-/// Bytes of letters, digits and `_`: `\w`.
+/// Letters, digits and `_`: `\w`.
 pub fn word() -> ByteSet {
     ByteSet::of(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Bytes that no set tells apart, as classes.
+/// Equivalence classes of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
     /// Byte to class.
     pub of: [u8; 256],
-    /// A byte of each class.
+    /// One byte of each class.
     pub samples: Vec<u8>,
 }
 
 impl Classes {
-    /// The classes of bytes that none of these sets tells apart.
+    /// The classes of bytes that none of these sets distinguishes.
     pub fn new<'s>(sets: impl IntoIterator<Item = &'s ByteSet>) -> Classes {
         let mut of = [0u16; 256];
         let mut count = 1;
         for set in sets {
-            // Each class in two, as far as the set does.
+            // Split each class that the set divides.
             let mut halves = std::collections::HashMap::new();
             let mut next = 0;
             for byte in 0..=255u8 {
@@ -103,7 +103,7 @@ impl Classes {
         Classes { of: of.map(|class| class as u8), samples }
     }
 
-    /// How many classes there are.
+    /// The number of classes.
     pub fn count(&self) -> usize {
         self.samples.len()
     }

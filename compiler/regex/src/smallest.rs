@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The smallest automaton that matches the same: states in blocks, which are split until nothing tells those of a block apart.
+//! Minimises an automaton: states are in blocks, which are split until all states of a block are equivalent.
 
 use std::collections::HashMap;
 
 use super::plain::{DEAD, MATCHED, Plain};
 
-/// States that nothing tells apart become one (after Hopcroft: the work grows little faster than the table).
+/// Merges equivalent states (after Hopcroft: the work grows little faster than the table).
 pub fn smallest(plain: Plain) -> Plain {
     let width = plain.classes.count();
     let states = plain.at_end.len();
@@ -25,7 +25,7 @@ pub fn smallest(plain: Plain) -> Plain {
                 sources.of(member, class).iter().for_each(|&source| blocks.mark(source));
             }
             for (old, new) in blocks.split() {
-                // What both of them together have told apart, one of them does.
+                // Only one half, the smaller one, needs to be processed.
                 let smaller =
                     if !is_pending[old] && blocks.members(old).len() < blocks.members(new).len() { old } else { new };
                 is_pending.push(false);
@@ -54,10 +54,11 @@ pub fn smallest(plain: Plain) -> Plain {
     Plain { next, at_end, start: block[usize::from(plain.start)] as u16, classes: plain.classes }
 }
 
-/// From which states a table leads to one.
+/// The predecessors of each state.
 struct Sources {
     width: usize,
-    /// `[state * width + class]`: where in `states` its sources with a byte of the class begin; they end where the next ones begin.
+    /// `[state * width + class]`: index into `states` of the first predecessor by a byte of the class; they end where
+    /// the next ones start.
     begins: Vec<usize>,
     states: Vec<usize>,
 }
@@ -83,22 +84,22 @@ impl Sources {
     }
 }
 
-/// States in blocks that get finer.
+/// A partition of the states, refined step by step.
 struct Blocks {
     /// By state.
     of: Vec<usize>,
-    /// The states, those of a block together, those marked at its front.
+    /// The states by block, marked ones at the front of their block.
     order: Vec<usize>,
-    /// By state: where in `order` it is.
+    /// By state: its index in `order`.
     place: Vec<usize>,
-    /// By block: the part of `order`, and how many of it are marked.
+    /// By block: its range of `order`, and the number of marked states.
     ranges: Vec<(std::ops::Range<usize>, usize)>,
     /// Blocks with marked states.
     touched: Vec<usize>,
 }
 
 impl Blocks {
-    /// Blocks by the number of each state.
+    /// The initial partition, by the number of each state.
     fn new(numbers: impl Iterator<Item = usize>) -> Blocks {
         let numbers: Vec<usize> = numbers.collect();
         let mut order: Vec<usize> = (0..numbers.len()).collect();
@@ -144,7 +145,7 @@ impl Blocks {
         self.place[other] = from;
     }
 
-    /// Where some of a block are marked, those become a block of their own: (the old one, the new one).
+    /// Splits each block that is partly marked; returns (the old one, the new one).
     fn split(&mut self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         for old in std::mem::take(&mut self.touched) {

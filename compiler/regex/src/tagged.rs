@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Where a pattern and its groups match: a deterministic automaton with tags (after Laurikari), whose groups are POSIX's:
-//! of all matches the one that begins first, of those the longest, and within it each part of the pattern, from left to
-//! right, as long as it can be.
+//! Finds where a pattern and its groups match: a deterministic automaton with tags (after Laurikari) and POSIX groups:
+//! of all matches the one that starts first, of those the longest, and within it each part of the pattern, from left to
+//! right, as long as possible.
 //!
-//! A state is a set of configurations: steps at which different ways to match stand. Each has its tags in registers; a
-//! transition moves registers and sets some to the position. Two ways that meet at a step need deciding. As Okui and Suzuki
-//! show, it is enough to know for each two configurations the least mark each way has passed since they parted, and which
-//! one is ahead so far: the way that has passed only the higher marks is in a part that goes on where the other's has
-//! ended. Both become part of the state ([`Order`]), so at run time nothing is compared.
+//! A state is a set of configurations: the steps that the different ways to match have reached. Each has its tags in
+//! registers; a transition moves registers and sets some to the position. If two ways meet at a step, one must be
+//! chosen. As Okui and Suzuki show, it is enough to know for each two configurations the least mark each way has passed
+//! since they diverged, and which one is ahead so far: the way that has passed only the higher marks is in a part that
+//! continues where the other's has ended. Both are part of the state ([`Order`]), so nothing is compared at run time.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -17,48 +17,48 @@ use super::error::ErrorKind;
 use super::nfa::{Nfa, Step, StepId};
 use super::set::Classes;
 
-/// What a register or tag gets: a register's value, or one of these.
+/// The source of a register or tag: a register, or one of these.
 pub type Source = u16;
-/// The position: bytes of the string taken so far.
+/// The position: number of bytes consumed so far.
 pub const HERE: Source = 0xffff;
 /// No position: the group has not matched.
 pub const UNSET: Source = 0xfffe;
 
-/// Holds a value while others change places.
+/// Scratch register for cyclic moves.
 const SPARE: Source = 0;
 const MAX_REGISTERS: usize = 1_000;
-/// As far as an offset reaches.
+/// The range of an offset.
 const MAX_MOVES: usize = 65_000;
-/// States alike but for their registers before one is made that takes all of them.
+/// Number of states that differ only in their registers before a general one is made for all of them.
 const MAX_ALIKE: usize = 6;
 
-/// Tables of the module. States are numbers; in state 0 no match is under way, nor can one begin.
+/// Tables of the module. States are numbers; in state 0 there is no match in progress and none can start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tagged {
-    /// Which bytes the automaton treats alike.
+    /// The equivalence classes of bytes.
     pub classes: Classes,
     /// `[state * classes + class]`: the state after a byte.
     pub next: Vec<u16>,
-    /// As `next`: where in `moves` are those of the transition: their number, then (to, source) each.
+    /// As `next`: index into `moves` of the transition's moves: their number, then (to, source) each.
     pub actions: Vec<u16>,
-    /// By state: where in `moves` are the sources of all tags if a match ends here; 0: none does.
+    /// By state: index into `moves` of the sources of all tags if a match ends here; 0 if none does.
     pub accept: Vec<u16>,
-    /// The same at the string's end.
+    /// The same at the end of the string.
     pub at_end: Vec<u16>,
-    /// Moves of registers, and sources of tags: what `actions`, `accept` and `at_end` point into.
+    /// Moves of registers, and sources of tags: `actions`, `accept` and `at_end` index into it.
     pub moves: Vec<u16>,
-    /// The state before the first byte.
+    /// The initial state.
     pub start: u16,
     /// As `actions`, before the first byte.
     pub start_action: u16,
-    /// How many registers there are.
+    /// The number of registers.
     pub registers: u16,
-    /// 0: where the match begins; 2N - 1 and 2N: where group N begins and ends.
+    /// 0: start of the match; 2N - 1 and 2N: start and end of group N.
     pub tags: u16,
 }
 
 impl Tagged {
-    /// The whole and the pattern's groups.
+    /// The match and the pattern's groups.
     pub fn groups(&self) -> u32 {
         u32::from(self.tags).div_ceil(2)
     }
@@ -107,12 +107,12 @@ pub fn build(nfa: &Nfa) -> Result<Tagged, ErrorKind> {
     Ok(Tagged { classes, next, actions, accept, at_end, moves, start, start_action, registers, tags: nfa.tags })
 }
 
-/// What is known of two ways, the first and the second.
+/// The relation of two ways, the first and the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Order {
-    /// The least marks they have passed since they parted.
+    /// The least marks they have passed since they diverged.
     least: (u8, u8),
-    /// 1: the first is ahead; -1: the second; 0: it makes no difference.
+    /// 1: the first is ahead; -1: the second; 0: no difference.
     ahead: i8,
 }
 
@@ -122,14 +122,14 @@ impl Order {
     }
 }
 
-/// All of a state but its registers.
+/// A state without its registers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Shape {
     /// Step and rank of each configuration, by step.
     steps: Vec<(StepId, u16)>,
-    /// Of each two of them: (0, 1), (0, 2), (1, 2), (0, 3), ...
+    /// For each pair of them: (0, 1), (0, 2), (1, 2), (0, 3), ...
     orders: Vec<Order>,
-    /// A match has ended: later ones do not begin any more.
+    /// A match has ended: no later one is started.
     found: bool,
     accepts: bool,
     accepts_at_end: bool,
@@ -172,7 +172,7 @@ struct Builder<'n> {
 }
 
 impl Builder<'_> {
-    /// Where the configurations of a state get with a byte: their number, and the step.
+    /// The configurations reached from a state with a byte: their number, and the step.
     fn kernel(&self, state: usize, byte: u8) -> Vec<(usize, StepId)> {
         let steps = self.states[state].shape.steps.iter().enumerate();
         steps
@@ -183,7 +183,7 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// The state that follows `from`, and what is moved on the way. The tags of `new` are in terms of `from`'s registers.
+    /// The successor of `from`, and the moves. The tags of `new` are in terms of `from`'s registers.
     fn follow(&mut self, from: usize, kernel: &[(usize, StepId)], at_start: bool) -> Result<(u16, u16), ErrorKind> {
         let new = self.state_after(from, kernel, at_start)?;
         if new.shape.steps.is_empty() && new.accept.is_none() && new.at_end.is_none() {
@@ -207,7 +207,7 @@ impl Builder<'_> {
         Ok((id, self.action(moves)?))
     }
 
-    /// Moves that happen at once, as moves one after the other.
+    /// Orders simultaneous moves so that they can run one after the other.
     fn action(&mut self, moves: Vec<(Source, Source)>) -> Result<u16, ErrorKind> {
         self.budget.spend(moves.len())?;
         let sequence = in_sequence(moves);
@@ -242,12 +242,12 @@ impl Builder<'_> {
         let mut reached: Vec<(StepId, u32)> = Vec::new();
         for &step in &closure.reached {
             let path = closure.best[step].filter(|_| matches!(nfa.steps[step], Step::Bytes(..)));
-            // Once a match has ended, those that began later are of no interest.
+            // Once a match has ended, those that started later are irrelevant.
             reached.extend(path.filter(|&path| closure.rank(path) <= last_rank).map(|path| (step, path)));
         }
         reached.sort_unstable();
         let mut orders = Vec::new();
-        // Without groups in it, all ways to match from one begin are alike.
+        // Without groups, all ways to match from one start are equal.
         let compared = if nfa.has_marks { reached.as_slice() } else { &[] };
         for (second, &(_, second_path)) in compared.iter().enumerate() {
             for &(_, first_path) in &compared[..second] {
@@ -277,20 +277,20 @@ impl Builder<'_> {
     }
 }
 
-/// The step of a pattern's end.
+/// The final step of a pattern.
 const ACCEPT: StepId = 0;
 
-/// A way from a configuration, or from a new begin, over steps that take no byte.
+/// A way from a configuration, or from a new start, over steps that consume no byte.
 #[derive(Clone, Copy, Debug)]
 struct Path {
-    /// The way up to here; for the first, 0.
+    /// The preceding way; 0 for the first.
     before: u32,
-    /// Number of the configuration; one that is none: a new begin.
+    /// Number of the configuration; an invalid one: a new start.
     origin: usize,
     rank: u16,
     /// The least mark on the way.
     least: u8,
-    /// The step that ends it: its mark, and whether it is the second of two ways.
+    /// The final step: its mark, and whether it is the second of two ways.
     height: u8,
     second: bool,
     step: StepId,
@@ -335,7 +335,7 @@ impl Closure {
         }
         while let Some(step) = self.queue.pop_front() {
             self.queued[step] = false;
-            // SANITY: what is queued has been reached.
+            // SANITY: queued steps have been reached.
             let Some(before) = self.best[step] else { continue };
             let path = Path { before, height: NONE, second: false, ..self.paths[before as usize] };
             match nfa.steps[step] {
@@ -358,7 +358,8 @@ impl Closure {
         Ok(())
     }
 
-    /// Takes the way if it is the first to its step or better than the one known; what follows is then looked at again.
+    /// Accepts the way if it is the first to its step or better than the known one; its successors are then visited
+    /// again.
     fn offer(&mut self, path: Path, state: &State, nfa: &Nfa, budget: &mut Budget) -> Result<(), ErrorKind> {
         budget.spend(1)?;
         let id = self.paths.len() as u32;
@@ -405,7 +406,7 @@ impl Closure {
             let least = (before.least.0.min(path(first).least), before.least.1.min(path(second).least));
             return Ok(Order { least, ahead: by_marks(least).unwrap_or(before.ahead) });
         }
-        // Back to where they parted; a way has a higher number than the one it goes on from.
+        // Go back to where they diverged; a way has a higher number than the one it continues.
         let (mut at, mut to) = ((first, second), (None, None));
         let mut least = (NONE, NONE);
         while at.0 != at.1 {
@@ -421,7 +422,7 @@ impl Closure {
             }
         }
         let ahead = match to {
-            // One goes on from where the other is: round a loop that takes nothing.
+            // One continues from the other: a loop that consumes nothing.
             (None, _) => 1,
             (_, None) => -1,
             (Some(first), Some(second)) => by_marks(least).unwrap_or(if second && !first { 1 } else { -1 }),
@@ -429,7 +430,7 @@ impl Closure {
         Ok(Order { least, ahead })
     }
 
-    /// Whether the way goes over a step to which a better one is known by now.
+    /// Whether the way passes a step to which a better one is known by now.
     fn is_superseded(&self, mut path: u32, budget: &mut Budget) -> Result<bool, ErrorKind> {
         while path != 0 {
             budget.spend(1)?;
@@ -467,12 +468,12 @@ impl Closure {
     }
 }
 
-/// Who is ahead by the least marks alone.
+/// Which is ahead, by the least marks alone.
 fn by_marks(least: (u8, u8)) -> Option<i8> {
     (least.0 != least.1).then_some(if least.0 > least.1 { 1 } else { -1 })
 }
 
-/// What must move for `new` to be the state `there`; None if its registers are not enough.
+/// The moves that turn `new` into the state `there`; None if its registers are not enough.
 fn host(there: &State, new: &State) -> Option<Vec<(Source, Source)>> {
     let mut moves: BTreeMap<Source, Source> = BTreeMap::new();
     for (registers, sources) in there.vectors().zip(new.vectors()) {
@@ -491,7 +492,7 @@ fn host(there: &State, new: &State) -> Option<Vec<(Source, Source)>> {
     Some(moves.into_iter().filter(|&(to, from)| to != from).collect())
 }
 
-/// Makes `new` a state: positions get registers, one for each tag; what is in a register stays there.
+/// Adds `new` as a state: positions get registers, one for each tag; existing registers are unchanged.
 fn settle(mut new: State) -> (State, Vec<(Source, Source)>) {
     let mut used: HashSet<Source> = new.vectors().flatten().copied().collect();
     used.insert(SPARE);
@@ -502,7 +503,7 @@ fn settle(mut new: State) -> (State, Vec<(Source, Source)>) {
         if !new.tags.iter().any(|tags| tags[tag] == HERE) {
             continue;
         }
-        // SANITY: fewer tags than registers.
+        // SANITY: there are fewer tags than registers.
         let register = free.next().unwrap_or(SPARE);
         moves.push((register, HERE));
         for tags in new.tags.iter_mut().filter(|tags| tags[tag] == HERE) {
@@ -512,7 +513,8 @@ fn settle(mut new: State) -> (State, Vec<(Source, Source)>) {
     (new, moves)
 }
 
-/// Makes `new` a state in which every tag of every configuration has a register of its own: any state alike can become it.
+/// Adds `new` as a general state, in which every tag of every configuration has its own register: any state with the
+/// same core can become it.
 fn generalize(mut new: State) -> (State, Vec<(Source, Source)>) {
     let mut moves = Vec::new();
     let State { tags, accept, at_end, .. } = &mut new;
@@ -525,7 +527,7 @@ fn generalize(mut new: State) -> (State, Vec<(Source, Source)>) {
     (new, moves)
 }
 
-/// Orders moves that are meant to happen at once, each to another register, so that each register is read before it is written.
+/// Orders simultaneous moves, each to another register, so that each register is read before it is written.
 fn in_sequence(mut moves: Vec<(Source, Source)>) -> Vec<(Source, Source)> {
     let mut readers: HashMap<Source, usize> = HashMap::new();
     moves.iter().for_each(|&(_, from)| *readers.entry(from).or_default() += 1);
@@ -543,7 +545,7 @@ fn in_sequence(mut moves: Vec<(Source, Source)>) -> Vec<(Source, Source)> {
             free.extend(writer.get(&from).copied().filter(|&writer| *left == 0 && !is_done[writer]));
         }
         let Some(&(first, _)) = moves.get(start).filter(|_| !is_done[start]) else { continue };
-        // Only circles are left: one register of this one is put aside for the move that reads it.
+        // Only cycles are left: save one register of this one for the move that reads it.
         let mut last = start;
         while moves[last].1 != first {
             last = writer[&moves[last].1];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Automata against what they should match: by hand, and against a crate's over random patterns.
+//! Compares automata with expected matches: by hand, and with the crate `regex` for random patterns.
 
 mod posix;
 
 use super::*;
 
-/// What runtime-c/regex.c does with a plain automaton.
+/// Interprets a plain automaton as runtime-c/regex.c does.
 fn matches(plain: &Plain, text: &[u8]) -> bool {
     let mut state = plain.start;
     for &byte in text {
@@ -41,7 +41,7 @@ fn matches_anywhere() {
 
 #[test]
 fn states_that_do_the_same_are_one() {
-    // Dead, matched, start, and one for each byte that has matched of `abc`.
+    // Dead, matched, initial, and one for each matched byte of `abc`.
     assert_eq!(compile(b"abc").unwrap().at_end.len(), 5);
     assert_eq!(compile(b"(a|b)(a|b)(c|d)").unwrap().at_end.len(), 5);
     let anchored = compile(b"^a").unwrap();
@@ -103,7 +103,7 @@ fn processor_seconds() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).unwrap().user_time().num_seconds()
 }
 
-/// What comes out of both, each of them before long: what is not bounded would take hours.
+/// Builds both and checks that it ends soon: unbounded work would take hours.
 fn both(pattern: &str) -> (Result<Plain, Error>, Result<Tagged, Error>) {
     let began = processor_seconds();
     let both = (compile(pattern.as_bytes()), compile_groups(pattern.as_bytes()));
@@ -145,7 +145,7 @@ fn hostile_patterns_end() {
         let (plain, tagged) = both(pattern);
         assert!(plain.is_ok() && tagged.is_ok(), "{pattern}");
     }
-    // Quick to match; too much for groups.
+    // Cheap for a plain match; too expensive for groups.
     for pattern in ["(a?){50}a{50}", "(a{0,30}){0,30}", "(a|b)*a(a|b){12}"] {
         let (plain, tagged) = both(pattern);
         assert!(plain.is_ok() && tagged.is_err_and(is_large), "{pattern}");

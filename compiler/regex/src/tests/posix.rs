@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Groups against POSIX's rules, spelled out: each part from left to right as long as it can be, tried one after the other.
+//! Compares groups with a direct implementation of POSIX's rules: each part from left to right as long as possible,
+//! tried in turn.
 
 use super::super::parse::{Node, parse};
 use super::*;
 
-/// Begin and end of each group, the whole first.
+/// Start and end of each group, the whole match first.
 type Groups = Vec<Option<(usize, usize)>>;
 
-/// What runtime-c/regex.c does with a tagged automaton.
+/// Interprets a tagged automaton as runtime-c/regex.c does.
 fn run(tagged: &Tagged, text: &[u8]) -> Option<Groups> {
     let mut registers = vec![None; usize::from(tagged.registers)];
     let mut found: Option<(Vec<Option<usize>>, usize)> = None;
@@ -92,7 +93,7 @@ fn repeat(
         let mut cleared = groups.clone();
         clear(node, &mut cleared);
         let found = (from..=to).rev().find_map(|middle| {
-            // An empty one only where it is asked for, or where there would be none.
+            // An empty repetition only if required, or if there would be none.
             if middle == from && least == 0 && from < to {
                 return None;
             }
