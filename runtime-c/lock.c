@@ -54,11 +54,12 @@ static __always_inline bool try_local(unsigned int index)
 	/*
 	 * The store of our byte before the load of holders, and in try_all() the
 	 * store of holders before the loads of the bytes: of two that come at
-	 * the same time at least one sees the other. xchg() is a full barrier: it also
-	 * orders what follows. Pairs with the cmpxchg() in try_all().
+	 * the same time at least one sees the other. xchg() is a full barrier. Pairs
+	 * with the cmpxchg() in try_all().
 	 */
 	xchg(mine, 1);
-	if (likely(!atomic_read(&all_locks[index].holders)))
+	/* Acquire: what the last holder of ALL wrote; pairs with the release in unlock(). */
+	if (likely(!atomic_read_acquire(&all_locks[index].holders)))
 		return true;
 	/* Release: as unlock(). Nothing was written. */
 	smp_store_release(mine, 0);
@@ -125,8 +126,8 @@ static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode
 	default:
 		WRITE_ONCE(all_locks[index].turns, all_locks[index].turns + 1);
 		/*
-		 * Pairs with the acquires in try_read() and try_write(), and with
-		 * xchg() in try_local().
+		 * Pairs with the acquires in try_read(), try_write() and
+		 * try_local().
 		 */
 		atomic_set_release(&all_locks[index].holders, 0);
 	}
