@@ -30,6 +30,7 @@ mod setup;
 mod static_loader;
 mod systemd;
 mod test;
+mod threads;
 mod tree;
 mod trusting;
 
@@ -60,6 +61,8 @@ enum Task {
     Model(model::Options),
     /// Runs random hostile scripts in guests; none may harm the kernel
     Attack(attack::Options),
+    /// Runs scripts in user space on several threads at once, under ThreadSanitizer; their totals must be exact
+    Threads(threads::Options),
     /// Gives random inputs to every reader of files that others wrote; what crashes one becomes a seed of the tests
     Fuzz(fuzz::Options),
     /// Measures, and writes what came out into docs/
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         Task::Matrix(options) => matrix::run(&options),
         Task::Model(options) => model::run(&options),
         Task::Attack(options) => attack::run(&options),
+        Task::Threads(options) => threads::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),

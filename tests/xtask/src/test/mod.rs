@@ -111,6 +111,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
     if whole {
         if options.kernel.is_none() && workshop.place.is_here() {
             on_host.push(whole::unit_tests(&root, &report, &timings));
+            on_host.push(whole::threads(&report, &timings));
         }
         if options.kernel.is_none() && workshop.place.is_here() && !options.quick {
             beside.push(whole::systemd(&report, &timings));

@@ -120,6 +120,16 @@ pub fn systemd<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     })
 }
 
+/// Scripts in user space, hit on several threads at once.
+pub fn threads<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
+    Box::new(move || {
+        let ran = measure::output(&mut task(&["threads"])?)?;
+        timings.add(Part::HostTest, "cargo xtask threads", ran.began, ran.processor);
+        report.tell_one("threads", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
+        Ok(())
+    })
+}
+
 /// Hostile scripts, the same ones each time.
 pub fn attack<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The runtime in user space, with one script (runtime.c); for programs that hit its probes. */
+#ifndef SPILE_TESTS_THREADS_H
+#define SPILE_TESTS_THREADS_H
+
+#include "kernel.h"
+
+#include "../../abi/abi.h"
+#include "../../script.h"
+
+/* Of this thread's next hit: pid(). */
+extern __thread spile_long shim_argument;
+/* target() */
+extern spile_long shim_target;
+
+/* Allocates everything for shim_cpus and runs the begin probes. */
+void shim_load_script(u32 ring_bytes);
+/* Runs the end probes, when no other thread hits any more. */
+void shim_end_script(void);
+/* A hit of the script's probe with that number, on this_cpu. */
+void shim_hit(unsigned int probe, unsigned long *regs);
+
+/* Of all armed probes; lost: records. */
+struct shim_totals {
+	u64 handled, skipped, errors, lost;
+};
+struct shim_totals shim_totals(void);
+
+/* A CPU's ring, for its reader. */
+struct spile_ring_header *shim_ring(unsigned int cpu, char **data, u32 *bytes);
+
+#endif

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Scripts for `cargo xtask threads`: for each kind of global one that changes it on all CPUs at once, and whose end probe
+//! knows what must have come out. tid() is another one in each thread, pid() a random number below 64, target() the number of all hits.
+
+pub struct Script {
+    pub name: &'static str,
+    pub text: &'static str,
+    /// Armed probes; they are hit in turn.
+    pub probes: u64,
+    /// One of them prints the number 1 at each hit.
+    pub prints: bool,
+    /// Of runtime-c/tests/threads/threads.c.
+    pub options: &'static [&'static str],
+    /// What ThreadSanitizer takes for a race is settled by generations: elements that are replaced while others look at them.
+    pub races_by_design: bool,
+}
+
+const SCRIPT: Script = Script { name: "", text: "", probes: 1, prints: false, options: &[], races_by_design: false };
+
+pub const SCRIPTS: &[Script] = &[
+    Script {
+        name: "counter",
+        text: r#"
+global n
+probe timer.profile { n++ }
+probe end { log(n == target() ? "exact" : sprintf("%d of %d", n, target())) }
+"#,
+        ..SCRIPT
+    },
+    Script {
+        name: "counter that is read",
+        text: r#"
+global n, least, most
+probe timer.profile { n++ }
+probe timer.profile { if (n < 0) least++; most = n }
+probe end { log(n * 2 == target() && !least && most <= n ? "exact" : sprintf("%d of %d, %d", n, target(), least)) }
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "numbers that belong together",
+        text: r#"
+global a, b, torn
+probe timer.profile { a += pid(); b += pid() * 3 }
+probe timer.profile { if (b != a * 3) torn++; a++; b += 3 }
+probe end { log(b == a * 3 && !torn ? "exact" : sprintf("%d %d, torn %d", a, b, torn)) }
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "text",
+        text: r#"
+global name, same, torn
+probe timer.profile { name = sprintf("%d", tid() * 1000000007 + pid()); same = name }
+probe timer.profile { if (name != same) torn++ }
+probe end { log(torn ? sprintf("torn %d", torn) : "exact") }
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "count by thread",
+        text: r#"
+global a, total
+probe timer.profile { a[tid()]++ }
+probe end { foreach (t in a) total += a[t]; log(total == target() ? "exact" : sprintf("%d of %d", total, target())) }
+"#,
+        ..SCRIPT
+    },
+    Script {
+        name: "count by key",
+        text: r#"
+global a, b, c, total, more, third
+probe timer.profile { a[pid()]++; b[pid(), execname()] += 2; c[execname()] -= 3 }
+probe end {
+	foreach (k in a) total += a[k]
+	foreach ([k, t] in b) more += b[k, t]
+	foreach (t in c) third += c[t]
+	log(total == target() && more == 2 * total && third == -3 * total ? "exact" : sprintf("%d %d %d of %d", total, more, third, target()))
+}
+"#,
+        ..SCRIPT
+    },
+    Script {
+        name: "count by key, used",
+        text: r#"
+global a, odd, total
+probe timer.profile { if (a[pid()]++ % 2) odd[tid()]++ }
+probe end {
+	foreach (k in a) { total += a[k]; half += a[k] / 2 }
+	foreach (t in odd) halves += odd[t]
+	log(total == target() && half == halves ? "exact" : sprintf("%d of %d, %d %d", total, target(), half, halves))
+}
+"#,
+        ..SCRIPT
+    },
+    Script {
+        name: "count by key, looked at",
+        text: r#"
+global a, total, went_back, last
+probe timer.profile { a[pid()]++ }
+probe timer.profile { if (a[pid()] < last[pid()]) went_back++; last[pid()] = a[pid()] }
+probe end {
+	foreach (k in a) total += a[k]
+	log(total * 2 == target() && !went_back ? "exact" : sprintf("%d of %d, %d went back", total, target(), went_back))
+}
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "start and stop by thread",
+        text: r#"
+global start, times, unknown
+probe timer.profile { start[tid()] = gettimeofday_ns() }
+probe timer.profile { t = tid(); if (t in start) { times <<< gettimeofday_ns() - start[t]; delete start[t] } else unknown++ }
+probe end {
+	foreach (t in start) left++
+	log(@count(times) * 2 == target() && !unknown && !left && @min(times) >= 0 ? "exact" : sprintf("%d of %d, %d unknown, %d left", @count(times), target(), unknown, left))
+}
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "start and stop by any key",
+        text: r#"
+global start, started, stopped
+probe timer.profile { if (!(pid() in start)) { start[pid()] = 1; started++ } }
+probe timer.profile { if (pid() in start) { delete start[pid()]; stopped++ } }
+probe end {
+	foreach (k in start) left++
+	log(started - stopped == left ? "exact" : sprintf("%d started, %d stopped, %d left", started, stopped, left))
+}
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "text by key",
+        text: r#"
+global name, torn
+probe timer.profile { name[pid()] = sprintf("%d=%d", pid(), pid() * 1000000007) }
+probe timer.profile { if (pid() in name && name[pid()] != sprintf("%d=%d", pid(), pid() * 1000000007)) torn++; if (pid() % 4 == 0) delete name[pid()] }
+probe end { log(torn ? sprintf("torn %d", torn) : "exact") }
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "moved between two arrays",
+        text: r#"
+global from, to, torn
+probe timer.profile { from[pid()]--; to[pid()]++ }
+probe timer.profile { if (from[pid()] + to[pid()]) torn++ }
+probe end { foreach (k in from) sum += from[k] + to[k]; log(!sum && !torn ? "exact" : sprintf("sum %d, torn %d", sum, torn)) }
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "an array as a whole",
+        text: r#"
+global a, torn, total, listed
+probe timer.profile { a[pid()]++; a[-pid() - 1]-- }
+probe timer.profile { if (pid() == 5) { sum = 0; foreach (k- in a) { sum += a[k]; listed++ } if (sum) torn++ } }
+probe end { foreach (k in a) total += a[k]; log(!total && !torn && listed ? "exact" : sprintf("sum %d, torn %d, listed %d", total, torn, listed)) }
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "a full array that wraps",
+        text: r#"
+global a%[8], count, wrong
+probe timer.profile { a[pid()] = pid() * 7 }
+probe timer.profile { if (pid() in a && a[pid()] != pid() * 7) wrong++ }
+probe end { foreach (k in a) count++; log(count == 8 && !wrong ? "exact" : sprintf("%d elements, %d wrong", count, wrong)) }
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "aggregate",
+        text: r#"
+global s, total
+probe timer.profile { s <<< pid(); total += pid() }
+probe end {
+	log(@count(s) == target() && @sum(s) == total && @min(s) == 0 && @max(s) == 63 ? "exact" : sprintf("%d of %d, %d %d", @count(s), target(), @sum(s), total))
+}
+"#,
+        ..SCRIPT
+    },
+    Script {
+        name: "aggregates by key",
+        text: r#"
+global a, b, c
+probe timer.profile { a[pid()] <<< 1; b[execname()] <<< pid(); c[pid(), tid()] <<< 2 }
+probe end {
+	foreach (k in a) total += @count(a[k])
+	foreach (t in b) more += @count(b[t])
+	foreach ([k, thread] in c) third += @sum(c[k, thread])
+	log(total == target() && more == total && third == 2 * total ? "exact" : sprintf("%d %d %d of %d", total, more, third, target()))
+}
+"#,
+        ..SCRIPT
+    },
+    Script {
+        name: "aggregates with histograms",
+        text: r#"
+global a, b
+probe timer.profile { a[tid()] <<< pid(); b <<< pid() }
+probe end {
+	foreach (t in a) { total += @count(a[t]); foreach (bucket in @hist_linear(a[t], 0, 60, 10)) in_buckets += @hist_linear(a[t], 0, 60, 10)[bucket] }
+	foreach (bucket in @hist_log(b)) logs += @hist_log(b)[bucket]
+	log(total == target() && in_buckets == total && logs == total && @variance(b) > 300 && @variance(b) < 400 ? "exact" : sprintf("%d %d %d of %d", total, in_buckets, logs, target()))
+}
+"#,
+        ..SCRIPT
+    },
+    Script {
+        name: "aggregate that is read and deleted",
+        text: r#"
+global s, a, seen, key_seen
+probe timer.profile { s <<< 1; a[pid()] <<< 1 }
+probe timer.profile {
+	if (pid() % 16 == 0) { seen += @count(s); delete s }
+	if (pid() % 4 == 0 && pid() in a) { key_seen += @count(a[pid()]); delete a[pid()] }
+}
+probe end {
+	foreach (k in a) key_seen += @count(a[k])
+	seen += @count(s)
+	log(seen * 2 == target() && key_seen == seen ? "exact" : sprintf("%d %d of %d", seen, key_seen, target()))
+}
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+    Script {
+        name: "aggregates that wrap",
+        text: r#"
+global a%[16], count, wrong
+probe timer.profile { a[pid()] <<< pid() }
+probe end {
+	foreach (k in a) { count++; if (@min(a[k]) != k || @max(a[k]) != k) wrong++ }
+	log(count == 16 && !wrong ? "exact" : sprintf("%d elements, %d wrong", count, wrong))
+}
+"#,
+        races_by_design: true,
+        ..SCRIPT
+    },
+    Script {
+        name: "print",
+        text: r#"
+probe timer.profile { printf("%d\n", 1) }
+probe end { log("exact") }
+"#,
+        prints: true,
+        ..SCRIPT
+    },
+    Script {
+        name: "print into a small ring, and count",
+        text: r#"
+global a, listed
+probe timer.profile { a[pid()]++; printf("%d\n", 1) }
+probe timer.profile { if (pid() == 1) foreach (k in a limit 3) listed++ }
+probe end { foreach (k in a) sum += a[k]; log(sum * 2 == target() && listed ? "exact" : sprintf("%d of %d, %d", sum, target(), listed)) }
+"#,
+        probes: 2,
+        prints: true,
+        options: &["-r", "65536"],
+        ..SCRIPT
+    },
+    Script {
+        name: "a locked array and what is fed",
+        text: r#"
+global first, latency, by, n
+probe timer.profile { first[pid()] = n; n++; by[pid() % 8] <<< n }
+probe timer.profile { if (pid() in first && first[pid()] < n) latency <<< n - first[pid()]; else latency <<< 0 }
+probe end {
+	foreach (k in by) total += @count(by[k])
+	log(n * 2 == target() && total == n && @count(latency) == n ? "exact" : sprintf("%d %d %d of %d", n, total, @count(latency), target()))
+}
+"#,
+        probes: 2,
+        ..SCRIPT
+    },
+];
