@@ -11,6 +11,9 @@ pub enum Acceleration {
     Tcg,
     /// TCG with a clock that advances by 1 ns for each instruction executed: costs can be counted. One CPU.
     Counting,
+    /// By translation, each CPU on a thread of its own: they run at the same time. For a qemu of 8.1 and later
+    /// ([`Guest::emulator`](super::Guest::emulator)), and probes that nothing hits while they are armed or disarmed: see below.
+    Parallel,
 }
 
 impl Acceleration {
@@ -22,6 +25,7 @@ impl Acceleration {
             // replaced (measured with 7.2: a bare kprobe on vfs_read, armed and disarmed under load, jumps to address
             // 0).
             Acceleration::Tcg | Acceleration::Counting => "tcg,thread=single",
+            Acceleration::Parallel => "tcg,thread=multi",
         }
     }
 
@@ -36,6 +40,7 @@ impl Acceleration {
             Acceleration::Kvm => "kvm",
             Acceleration::Tcg => "tcg",
             Acceleration::Counting => "counting",
+            Acceleration::Parallel => "parallel",
         }
     }
 }

@@ -37,6 +37,7 @@ pub struct Guest {
     boot_limit: Duration,
     time_limit: Duration,
     acceleration: Option<Acceleration>,
+    emulator: Option<PathBuf>,
 }
 
 impl Guest {
@@ -55,6 +56,7 @@ impl Guest {
             boot_limit: BOOT,
             time_limit: Duration::MAX,
             acceleration: None,
+            emulator: None,
         }
     }
 
@@ -144,6 +146,12 @@ impl Guest {
         self
     }
 
+    /// Runs this program as qemu, in place of the one that is installed.
+    pub fn emulator(&mut self, program: impl Into<PathBuf>) -> &mut Guest {
+        self.emulator = Some(program.into());
+        self
+    }
+
     /// Boots the guest; returns once qemu runs.
     pub fn start(&self, mut streams: Streams) -> Result<Running, Error> {
         let acceleration =
@@ -157,6 +165,7 @@ impl Guest {
         fs::write(&initrd, archive).map_err(Error::file("writing", &initrd))?;
         let append = format!("console=ttyS0 no_timer_check quiet panic=-1 oops=panic{}", self.parameters);
         let machine = qemu::Machine {
+            emulator: self.emulator.as_deref(),
             acceleration,
             kernel: &self.kernel.image,
             initrd: &initrd,

@@ -22,6 +22,8 @@ const CONNECT: Duration = Duration::from_secs(20);
 
 /// qemu's arguments besides the ports.
 pub(super) struct Machine<'a> {
+    /// None: the one that is installed.
+    pub(super) emulator: Option<&'a Path>,
     pub(super) acceleration: Acceleration,
     pub(super) kernel: &'a Path,
     pub(super) initrd: &'a Path,
@@ -59,7 +61,10 @@ pub(super) fn version(qemu: &Path) -> String {
 
 /// Starts qemu; `directory` is private to it and must outlive it.
 pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports), Error> {
-    let mut command = Command::new(find()?);
+    let mut command = Command::new(match machine.emulator {
+        Some(program) => program.to_path_buf(),
+        None => find()?,
+    });
     command.args(["-accel", machine.acceleration.argument(), "-cpu", "max"]);
     if let Some(counting) = machine.acceleration.counting() {
         command.args(["-icount", counting]);

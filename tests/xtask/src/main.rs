@@ -27,6 +27,7 @@ mod programs;
 mod random;
 mod reference;
 mod setup;
+mod smp;
 mod static_loader;
 mod systemd;
 mod test;
@@ -63,6 +64,8 @@ enum Task {
     Attack(attack::Options),
     /// Runs scripts in user space on several threads at once, under ThreadSanitizer; their totals must be exact
     Threads(threads::Options),
+    /// Hits probes on CPUs that run at the same time, in a guest of a newer qemu; all totals must be exact
+    Smp(smp::Options),
     /// Gives random inputs to every reader of files that others wrote; what crashes one becomes a seed of the tests
     Fuzz(fuzz::Options),
     /// Measures, and writes what came out into docs/
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         Task::Model(options) => model::run(&options),
         Task::Attack(options) => attack::run(&options),
         Task::Threads(options) => threads::run(&options),
+        Task::Smp(options) => smp::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Compare(options) => compare::run(&options),

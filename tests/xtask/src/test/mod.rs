@@ -117,6 +117,7 @@ fn run_scripts(options: &Options, place: Place) -> Result<ExitCode> {
             beside.push(whole::systemd(&report, &timings));
             beside.push(whole::attack(&report, &timings));
             beside.push(whole::demo(&report, &timings));
+            beside.push(whole::smp(&report, &timings));
         }
     }
     if whole && !options.quick {

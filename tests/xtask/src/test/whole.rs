@@ -130,6 +130,16 @@ pub fn threads<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     })
 }
 
+/// Hits on CPUs that run at the same time.
+pub fn smp<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
+    Box::new(move || {
+        let ran = measure::output(&mut task(&["smp"])?)?;
+        timings.add(Part::Guest, "cargo xtask smp", ran.began, ran.processor);
+        report.tell_one("smp", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
+        Ok(())
+    })
+}
+
 /// Hostile scripts, the same ones each time.
 pub fn attack<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {

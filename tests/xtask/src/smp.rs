@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! `cargo xtask smp`: hits on CPUs that run at the same time. Other guests run their CPUs in turns, because a qemu with parallel
+//! CPUs may execute code that the kernel has replaced. Here the qemu is Debian 13's, in a system of its own below target/roots, and
+//! the load calls a function that nothing else calls, begins after the probes are armed and ends before they are disarmed. Then only
+//! the handlers are tried: counters, numbers, arrays, aggregates, rings, locks, returns. Every total must be exact, nothing skipped.
+//!
+//!     cargo xtask smp                       # as cargo xtask test
+//!     cargo xtask smp --seconds 600         # ten minutes of load for each script
+//!
+//! A CPU of the guest is a thread here, which others of this machine may interrupt in the middle of a handler: locks are waited for
+//! longer than by default (TRYLOCKDELAY).
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use spile_guest::{Acceleration, End, Guest, Streams};
+
+use crate::fixtures;
+use crate::place::Place;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// How long each script has load; 0: once
+    #[arg(long, default_value_t = 0)]
+    seconds: u64,
+    /// Calls of each CPU, again and again as long as there is time
+    #[arg(long, default_value_t = 40_000)]
+    turns: u64,
+    /// CPUs of the guest
+    #[arg(long, default_value_t = 2)]
+    cpus: u32,
+    /// Kernel release or line, as for `test`
+    #[arg(long, value_name = "RELEASE")]
+    kernel: Option<String>,
+}
+
+struct Script {
+    name: &'static str,
+    text: &'static str,
+}
+
+/// Each prints `NAME COUNT SUM WRONG` for some of its globals: of all calls, of their arguments, and 0.
+const SCRIPTS: [Script; 4] = [
+    Script {
+        name: "globals",
+        text: r#"
+global n, sum, a, b, s, by, x, y, torn
+probe kernel.function("__x64_sys_getsid") {
+	k = $regs->di
+	n++
+	sum += k
+	a[k]++
+	s <<< k
+	by[execname(), k % 4] <<< k
+	b[tid()] += k
+	x += k
+	y += 3 * k
+	if (y != 3 * x) torn++
+}
+probe end {
+	printf("numbers %d %d %d\n", n, sum, torn + x - sum)
+	foreach (k in a) { count += a[k]; keys += k * a[k] }
+	printf("array %d %d 0\n", count, keys)
+	foreach (t in b) threads += b[t]
+	printf("array-of-threads %d %d 0\n", n, threads)
+	printf("aggregate %d %d %d\n", @count(s), @sum(s), @min(s) + 63 - @max(s))
+	foreach ([e, k] in by) { fed += @count(by[e, k]); total += @sum(by[e, k]) }
+	printf("aggregates %d %d 0\n", fed, total)
+}
+"#,
+    },
+    Script {
+        name: "latency",
+        text: r#"
+global start, lost, latency, arguments, returned
+probe kernel.function("__x64_sys_getsid") { start[tid()] = gettimeofday_ns(); arguments <<< $regs->di }
+probe kernel.function("__x64_sys_getsid").return {
+	returned <<< @entry($regs->di)
+	if (tid() in start) { latency <<< gettimeofday_ns() - start[tid()]; delete start[tid()] } else lost++
+}
+probe end {
+	foreach (t in start) left++
+	printf("start-and-stop %d %d %d\n", @count(latency), @sum(arguments), lost + left)
+	printf("returns %d %d 0\n", @count(returned), @sum(returned))
+}
+"#,
+    },
+    Script {
+        name: "readers",
+        text: r#"
+global a, s, seen, sum, torn, listed
+probe kernel.function("__x64_sys_getsid") { a[$regs->di]++; a[-1 - $regs->di]--; s <<< $regs->di }
+probe kernel.function("__x64_sys_getsid").return {
+	if (@entry($regs->di) == 7) { total = 0; foreach (k in a) total += a[k]; if (total) torn++; listed++ }
+	if (@entry($regs->di) == 9) { seen += @count(s); sum += @sum(s); delete s }
+}
+probe end {
+	foreach (k in a) if (k >= 0) { count += a[k]; keys += a[k] * k } else { down -= a[k] }
+	printf("array %d %d %d\n", count, keys, torn + count - down + !listed)
+	printf("aggregate %d %d 0\n", seen + @count(s), sum + @sum(s))
+}
+"#,
+    },
+    Script {
+        name: "records",
+        text: r#"
+probe kernel.function("__x64_sys_getsid") { printf("%d\n", $regs->di) }
+"#,
+    },
+];
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let root = crate::root();
+    let place = Place::find(options.kernel.as_deref())?;
+    crate::test::build_programs(&root)?;
+    let emulator = emulator(&root)?;
+    let directory = tempfile::tempdir_in(root.join("target"))?;
+    let mut guest = Guest::new(place.kernel.clone());
+    guest.emulator(emulator).acceleration(Acceleration::Parallel).cpus(options.cpus).memory_mib(2048);
+    guest.program(root.join("target/debug/spilerun"), "/usr/bin/spilerun")?;
+    guest.program(fixtures::program(&root, "turns")?, "/usr/bin/turns")?;
+    let mut commands = format!(
+        "cat >/root/load <<'END'\nend=$(($(date +%s) + {}))\nwhile turns {}; do [ $(date +%s) -lt $end ] || exit 0; done\nexit 1\nEND\n",
+        options.seconds, options.turns
+    );
+    for script in &SCRIPTS {
+        let module = compile(&place, directory.path(), script)?;
+        guest.copy(&module, format!("/root/{}.ko", script.name))?;
+        commands += &guest_commands(script.name);
+    }
+    let seconds = (120 + 4 * options.seconds) * u64::from(options.cpus.max(2)) / 2;
+    guest.script(&commands).time_limit(Duration::from_secs(seconds) * crate::measure::busy());
+    let outcome = guest.start(Streams::discard())?.wait()?;
+    if outcome.end != End::Exited(0) {
+        bail!("the guest ended early: {:?}\n{}", outcome.end, outcome.console);
+    }
+    let file = |name: &str| {
+        outcome.files.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+    };
+    let mut good = true;
+    for script in &SCRIPTS {
+        match judge(&file(&format!("{}.out", script.name)), &file(&format!("{}.err", script.name))) {
+            Ok(turns) => println!("ok      {}: {turns} calls, all totals exact", script.name),
+            Err(error) => {
+                good = false;
+                println!("FAILED  {}: {error:#}", script.name);
+            }
+        }
+    }
+    let log = file("dmesg");
+    let complaints: Vec<&str> =
+        log.lines().filter(|line| ["WARNING:", "BUG:", "Oops"].iter().any(|word| line.contains(word))).collect();
+    complaints.iter().for_each(|line| println!("FAILED  the kernel's log: {line}"));
+    Ok(if good && complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn compile(place: &Place, directory: &Path, script: &Script) -> Result<PathBuf> {
+    let mut command = Command::new(place.spile()?);
+    command.args([
+        "-r",
+        &place.kernel.release,
+        "-p4",
+        "-m",
+        script.name,
+        "-DSTP_NO_OVERLOAD",
+        "-DTRYLOCKDELAY=1000000",
+    ]);
+    let output = command.args(["-e", script.text]).current_dir(directory).stdin(Stdio::null()).output()?;
+    ensure!(output.status.success(), "{}: {}", script.name, String::from_utf8_lossy(&output.stderr));
+    Ok(directory.join(format!("{}.ko", script.name)))
+}
+
+/// What records hold is added up in the guest: there are millions.
+fn guest_commands(name: &str) -> String {
+    format!(
+        "spilerun -o /tmp/printed -c 'sh /root/load >/tmp/load' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
+if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
+give /tmp/load {name}.out; give /tmp/err {name}.err; rm -f /tmp/printed\n"
+    )
+}
+
+/// The calls that there were. An error if a total is another one, or something was skipped, lost or reported.
+fn judge(said: &str, complaints: &str) -> Result<u64> {
+    ensure!(complaints.trim().is_empty(), "{complaints}\n{said}");
+    let (mut turns, mut sum, mut totals) = (0, 0, Vec::new());
+    for line in BufReader::new(said.as_bytes()).lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |at: usize| words.get(at).and_then(|word| word.parse::<i64>().ok()).with_context(|| line.clone());
+        match words.first() {
+            Some(&"turns") => {
+                turns += number(1)?;
+                sum += number(3)?;
+            }
+            Some(&"status") => ensure!(number(1)? == 0, "{said}"),
+            _ => totals.push((number(1)?, number(2)?, number(3)?, line.clone())),
+        }
+    }
+    ensure!(turns > 0 && !totals.is_empty(), "nothing was counted: {said}");
+    for (count, arguments, wrong, line) in totals {
+        ensure!(
+            (count, arguments, wrong) == (turns, sum, 0),
+            "\"{line}\" of {turns} calls whose arguments are {sum} together"
+        );
+    }
+    Ok(turns as u64)
+}
+
+/// The qemu of Debian 13: fetched once, and run with the libraries that came with it.
+fn emulator(root: &Path) -> Result<PathBuf> {
+    let system = root.join("target/roots/qemu");
+    let program = system.join("qemu");
+    if program.is_file() {
+        return Ok(program);
+    }
+    crate::setup::install_tool("/usr/bin/mmdebstrap", "mmdebstrap")?;
+    println!("setup: fetching qemu of Debian trixie (some 60 MB) ...");
+    if system.exists() {
+        std::fs::remove_dir_all(&system).with_context(|| format!("removing {}", system.display()))?;
+    }
+    std::fs::create_dir_all(&system)?;
+    let output = Command::new("mmdebstrap")
+        .args(["--variant=extract", "--include=qemu-system-x86", "trixie"])
+        .arg(&system)
+        .arg("deb http://deb.debian.org/debian trixie main")
+        .stdin(Stdio::null())
+        .output()
+        .context("running mmdebstrap")?;
+    ensure!(output.status.success(), "mmdebstrap failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    let made = tempfile::NamedTempFile::new_in(&system)?;
+    std::fs::write(made.path(), launcher(&system))?;
+    std::fs::set_permissions(made.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    made.persist(&program).context("putting qemu's launcher into its place")?;
+    Ok(program)
+}
+
+fn launcher(system: &Path) -> String {
+    let system = system.display();
+    format!(
+        "#!/bin/sh\nlibraries={system}/usr/lib/x86_64-linux-gnu\n\
+         exec {system}/usr/lib64/ld-linux-x86-64.so.2 --library-path \"$libraries:$libraries/pulseaudio\" \
+         {system}/usr/bin/qemu-system-x86_64 -L {system}/usr/share/qemu -L {system}/usr/share/seabios \"$@\"\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "turns 10 sum 99\nturns 10 sum 1\nstatus 0\narray 20 100 0\n";
+
+    #[test]
+    fn totals_are_those_of_all_loads() {
+        assert_eq!(judge(GOOD, "\n").expect("good"), 20);
+        for (good, bad) in [("status 0", "status 1"), ("array 20", "array 19"), ("100 0", "101 0"), ("100 0", "100 1")]
+        {
+            assert!(judge(&GOOD.replace(good, bad), "").is_err(), "{bad}");
+        }
+        assert!(judge(GOOD, "WARNING: skipped").is_err());
+        assert!(judge("turns 10 sum 99\nstatus 0\n", "").is_err());
+    }
+}
