@@ -403,20 +403,36 @@ int spile_ring_mmap(struct file *file, struct vm_area_struct *vma)
 }
 
 /*
+ * The ring is empty. Its last wake-up may have been for records that the reader had read
+ * by then, if the writer was interrupted between head and waiting: then the reader is to
+ * be woken for the next one all the same.
+ */
+static bool wait_again(const struct spile_cpu *cpu)
+{
+	if (READ_ONCE(cpu->ring->waiting))
+		return false;
+	WRITE_ONCE(cpu->ring->waiting, 1);
+	/* As in spile_ring_poll(): waiting before the load of head. */
+	smp_mb();
+	return READ_ONCE(cpu->head) != READ_ONCE(cpu->ring->tail);
+}
+
+/*
  * Whether the reader should read now: the ring is not empty, and either the wake-up is
  * due, or there will be none because the record was written before the reader set
- * `waiting`. The rings are allocated.
+ * `waiting`. waits: it is to be woken for records. The rings are allocated.
  */
-static bool is_ready(const struct spile_cpu *cpu)
+static bool is_ready(const struct spile_cpu *cpu, bool waits)
 {
 	if (READ_ONCE(cpu->head) == READ_ONCE(cpu->ring->tail))
-		return false;
+		return waits && wait_again(cpu);
 	/* Acquire: pairs with the release in reader_waits(). */
 	return smp_load_acquire(&cpu->ring->waiting) || READ_ONCE(cpu->ready);
 }
 
 __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 {
+	bool waits = poll_requested_events(table) & EPOLLIN;
 	bool there = rings_are_there();
 	__poll_t events = 0;
 	int state, i;
@@ -428,7 +444,7 @@ __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
 	 */
 	smp_mb();
 	for_each_possible_cpu(i) {
-		if (there && is_ready(per_cpu(spile_cpus, i))) {
+		if (there && is_ready(per_cpu(spile_cpus, i), waits)) {
 			events |= EPOLLIN | EPOLLRDNORM;
 			break;
 		}
