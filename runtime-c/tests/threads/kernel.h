@@ -343,6 +343,7 @@ struct vm_area_struct { unsigned long vm_start, vm_end, vm_pgoff, vm_flags; };
 #define EPOLLRDNORM 64u
 #define EPOLLPRI 2u
 #define EPOLLHUP 16u
+#define poll_requested_events(table) ((void)(table), EPOLLIN)
 void poll_wait(struct file *file, struct wait_queue_head *queue, struct poll_table_struct *table);
 void wake_up_interruptible(struct wait_queue_head *queue);
 

@@ -1,0 +1,659 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * lock.c and ring.c under all interleavings, with loads that see old values: whether
+ * their barriers suffice, on CPUs that reorder more than x86 does too.
+ *
+ *     explore [SWITCHES [OLD]]
+ *
+ * The code is the runtime's own. Its atomics are steps; between any two of them another
+ * thread may go on, at most SWITCHES (3) times in an execution where the thread could
+ * have gone on itself; and at most OLD (2) loads in one see another value than the newest.
+ * The memory model is C11's without cycles of relaxed accesses, as the kernel's has it
+ * for what is used here: each place has the list of all values that were stored; each
+ * thread knows for each place the oldest value that it may still see. An acquire takes
+ * over what the store knew that it reads from, if that was a release; a full barrier
+ * takes over and hands on what all other full barriers knew. All executions are tried,
+ * one after the other, by repeating the choices of the last one but for the last choice.
+ *
+ * What is protected is touched through touch(): whoever does must know the last touch,
+ * or the accesses race. Prints what is wrong, and how many executions there were.
+ */
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include "kernel.h"
+
+#define FEW_BYTES 32
+#include "../../lock.c"
+#include "../../ring.c"
+
+enum { THREADS = 3, PLACES = 48, VALUES = 64, STEPS = 2000, STACK = 64 << 10 };
+
+__thread unsigned int this_cpu;
+unsigned int shim_cpus = THREADS;
+struct spile_session spile_session;
+int spile_session_state = SPILE_STATE_RUNNING;
+DEFINE_PER_CPU(struct spile_cpu *, spile_cpus);
+
+/* At this many ns without progress, and one poll, a lock is given up. */
+const struct spile_script spile_script = { .lock_count = 1, .lock_wait = 4096 };
+
+/* ---- What has been stored, and who knows of it. */
+
+struct view { u8 least[PLACES]; };
+
+struct value {
+	u64 value;
+	struct view view;	/* what the store hands on to who acquires it */
+};
+
+struct place {
+	const void *at;
+	unsigned int count;
+	struct value values[VALUES];
+};
+
+struct thread {
+	ucontext_t context;	/* to begin with; then: */
+	jmp_buf at;
+	bool begun;
+	char *stack;
+	bool ended, waits;
+	struct view view;
+	struct view acquired;	/* by relaxed loads: for the next acquire fence */
+	struct view released;	/* by the last release fence: of relaxed stores */
+	u64 time;
+};
+
+static struct place places[PLACES];
+static unsigned int place_count;
+static struct view barriers;
+static struct thread threads[THREADS];
+static unsigned int running, thread_count;
+static ucontext_t explorer;
+
+/* ---- Choices. */
+
+static struct { u8 taken, of; } choices[STEPS];
+static unsigned int chosen, known, switches, most_switches = 3, old_values, most_old_values = 2;
+static unsigned long executions;
+static unsigned long progress;	/* locks taken and records read, in all executions */
+static const char *wrong;
+
+/* The execution that went wrong is repeated with this. */
+static bool told;
+
+static void tell(const char *what, const void *at, u64 value)
+{
+	if (told)
+		printf("  %u: %s %p %lld\n", running, what, at, (s64)value);
+}
+
+static void fail(const char *what)
+{
+	if (!wrong)
+		wrong = what;
+}
+
+static unsigned int choose(unsigned int of)
+{
+	if (of < 2)
+		return 0;
+	if (chosen == STEPS) {
+		fail("too many steps");
+		return 0;
+	}
+	if (chosen == known) {
+		choices[known].taken = 0;
+		choices[known++].of = of;
+	}
+	return choices[chosen++].taken;
+}
+
+/* To the choices of the next execution; false: there is none. */
+static bool next_choices(void)
+{
+	while (known && choices[known - 1].taken + 1 == choices[known - 1].of)
+		known--;
+	if (!known)
+		return false;
+	choices[known - 1].taken++;
+	return true;
+}
+
+static void join(struct view *to, const struct view *from)
+{
+	unsigned int i;
+
+	for (i = 0; i < place_count; i++)
+		to->least[i] = max(to->least[i], from->least[i]);
+}
+
+static void go_on_with(unsigned int next)
+{
+	unsigned int last = running;
+
+	if (next == last)
+		return;
+	running = next;
+	this_cpu = next;
+	/* Not swapcontext(): that is a system call. */
+	if (_setjmp(threads[last].at))
+		return;
+	if (threads[next].begun)
+		_longjmp(threads[next].at, 1);
+	threads[next].begun = true;
+	setcontext(&threads[next].context);
+}
+
+/* must: this thread cannot go on, or lets others go first. */
+static void maybe_switch(bool must)
+{
+	unsigned int others[THREADS], count = 0, i;
+
+	if (!must && switches >= most_switches)
+		return;
+	for (i = 0; i < thread_count; i++)
+		if (i != running && !threads[i].ended && !threads[i].waits)
+			others[count++] = i;
+	if (must) {
+		if (count)
+			go_on_with(others[choose(count)]);
+		return;
+	}
+	i = choose(count + 1);
+	if (i) {
+		switches++;
+		go_on_with(others[i - 1]);
+	}
+}
+
+static u64 stored(const void *at, unsigned int bytes)
+{
+	u64 value = 0;
+
+	memcpy(&value, at, bytes);
+	return value;
+}
+
+static struct place *place_of(const void *at, unsigned int bytes)
+{
+	unsigned int i;
+
+	for (i = 0; i < place_count; i++)
+		if (places[i].at == at)
+			return &places[i];
+	if (place_count == PLACES) {
+		fail("too many places");
+		return &places[0];
+	}
+	places[place_count].at = at;
+	places[place_count].count = 1;
+	memset(&places[place_count].values[0], 0, sizeof(places[0].values[0]));
+	places[place_count].values[0].value = stored(at, bytes);
+	return &places[place_count++];
+}
+
+static void append(struct place *place, u64 value, const struct view *view)
+{
+	struct view *own = &threads[running].view;
+	unsigned int index = place - places;
+
+	if (place->count == VALUES) {
+		fail("too many stores");
+		return;
+	}
+	tell("stores", place->at, value);
+	own->least[index] = place->count;
+	place->values[place->count].value = value;
+	place->values[place->count].view = *view;
+	place->values[place->count].view.least[index] = place->count;
+	place->count++;
+}
+
+static bool acquires(int order)
+{
+	return order == __ATOMIC_ACQUIRE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+static bool releases(int order)
+{
+	return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+static u64 see(struct place *place, unsigned int number, int order)
+{
+	struct thread *thread = &threads[running];
+
+	thread->view.least[place - places] = number;
+	join(acquires(order) ? &thread->view : &thread->acquired, &place->values[number].view);
+	tell(number == place->count - 1 ? "sees" : "sees an old value of", place->at, place->values[number].value);
+	return place->values[number].value;
+}
+
+u64 explore_load(const void *at, unsigned int bytes, int order)
+{
+	struct place *place;
+	unsigned int least, back;
+
+	maybe_switch(false);
+	place = place_of(at, bytes);
+	least = threads[running].view.least[place - places];
+	if (old_values >= most_old_values)
+		least = place->count - 1;
+	/* The newest first. */
+	back = choose(place->count - least);
+	old_values += back != 0;
+	return see(place, place->count - 1 - back, order);
+}
+
+void explore_store(void *at, unsigned int bytes, u64 value, int order)
+{
+	struct thread *thread = &threads[running];
+	struct place *place;
+
+	maybe_switch(false);
+	place = place_of(at, bytes);
+	memcpy(at, &value, bytes);
+	append(place, stored(at, bytes), releases(order) ? &thread->view : &thread->released);
+}
+
+static void full_barrier(void)
+{
+	struct thread *thread = &threads[running];
+
+	join(&thread->view, &thread->acquired);
+	join(&thread->view, &barriers);
+	barriers = thread->view;
+	thread->released = thread->view;
+}
+
+void explore_fence(int order)
+{
+	struct thread *thread = &threads[running];
+
+	maybe_switch(false);
+	tell("barrier", NULL, order);
+	if (order == __ATOMIC_SEQ_CST)
+		full_barrier();
+	if (acquires(order))
+		join(&thread->view, &thread->acquired);
+	if (releases(order))
+		thread->released = thread->view;
+}
+
+u64 explore_change(void *at, unsigned int bytes, enum explore_change change, u64 old, u64 value, int order)
+{
+	struct thread *thread = &threads[running];
+	struct place *place;
+	struct view handed;
+	u64 before;
+
+	maybe_switch(false);
+	if (order == __ATOMIC_SEQ_CST)
+		full_barrier();
+	place = place_of(at, bytes);
+	handed = place->values[place->count - 1].view;
+	before = see(place, place->count - 1, order);
+	if (change != EXPLORE_COMPARE || !memcmp(&before, &old, bytes)) {
+		if (change == EXPLORE_ADD)
+			value += before;
+		memcpy(at, &value, bytes);
+		/* What is read from is handed on as well. */
+		join(&handed, releases(order) ? &thread->view : &thread->released);
+		append(place, stored(at, bytes), &handed);
+	}
+	if (order == __ATOMIC_SEQ_CST)
+		full_barrier();
+	return before;
+}
+
+void explore_relax(void)
+{
+	maybe_switch(true);
+}
+
+u64 explore_time(void)
+{
+	return threads[running].time += 4096;
+}
+
+/* Of something that is protected. Two touches must be ordered, whoever does them. */
+static void touch(void *at)
+{
+	struct place *place = place_of(at, 1);
+
+	if (threads[running].view.least[place - places] != place->count - 1)
+		fail("accesses race");
+	append(place, 0, &(struct view){ { 0 } });
+}
+
+/* ---- Executions. */
+
+struct scenario {
+	const char *name;
+	unsigned int threads;
+	void (*reset)(void);
+	void (*run)(unsigned int thread);
+	void (*check)(void);
+};
+
+static const struct scenario *scenario;
+
+static void run_thread(void)
+{
+	scenario->run(running);
+	threads[running].ended = true;
+	maybe_switch(true);
+	setcontext(&explorer);
+}
+
+static void execute(void)
+{
+	unsigned int i;
+
+	place_count = chosen = switches = old_values = 0;
+	memset(&barriers, 0, sizeof(barriers));
+	scenario->reset();
+	thread_count = scenario->threads;
+	for (i = 0; i < thread_count; i++) {
+		struct thread *thread = &threads[i];
+		char *stack = thread->stack ?: malloc(STACK);
+
+		memset(thread, 0, sizeof(*thread));
+		thread->stack = stack;
+		getcontext(&thread->context);
+		thread->context.uc_stack.ss_sp = stack;
+		thread->context.uc_stack.ss_size = STACK;
+		makecontext(&thread->context, run_thread, 0);
+	}
+	running = choose(thread_count);
+	this_cpu = running;
+	threads[running].begun = true;
+	swapcontext(&explorer, &threads[running].context);
+	scenario->check();
+	executions++;
+}
+
+static bool explore(const struct scenario *which)
+{
+	scenario = which;
+	known = 0;
+	executions = progress = 0;
+	wrong = NULL;
+	do
+		execute();
+	while (!wrong && next_choices());
+	/* A lock may be given up in some, but not in all. */
+	if (progress < executions)
+		fail("nothing gets on");
+	if (wrong) {
+		printf("%s: %s\n", which->name, wrong);
+		told = true;
+		execute();
+		told = false;
+	}
+	return !wrong;
+}
+
+/* ---- Locks. */
+
+static u8 local_bytes[THREADS][SMP_CACHE_BYTES];
+static struct lock the_lock;
+static char by_cpu[THREADS], whole;
+
+static void reset_locks(void)
+{
+	unsigned int i;
+
+	memset(&the_lock, 0, sizeof(the_lock));
+	memset(local_bytes, 0, sizeof(local_bytes));
+	all_locks = &the_lock;
+	for (i = 0; i < THREADS; i++)
+		local_holders[i] = local_bytes[i];
+}
+
+static void use(enum spile_lock_mode mode)
+{
+	const unsigned int locks[] = { 0 << 2 | mode };
+	unsigned int i;
+
+	if (!spile_lock_all(locks, 1))
+		return;
+	progress++;
+	/* Who only reads, or feeds what is its CPU's own, does not see others who do. */
+	touch(&by_cpu[running]);
+	if (mode == SPILE_LOCK_WRITE || mode == SPILE_LOCK_ALL) {
+		touch(&whole);
+		for (i = 0; i < thread_count; i++)
+			if (i != running)
+				touch(&by_cpu[i]);
+	}
+	spile_unlock_all(locks, 1);
+}
+
+static void check_locks(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < THREADS; i++)
+		if (local_bytes[i][0])
+			fail("a lock is left behind");
+	if (the_lock.holders.counter)
+		fail("a lock is left behind");
+}
+
+static void two_local_one_all(unsigned int thread)
+{
+	use(thread ? SPILE_LOCK_LOCAL : SPILE_LOCK_ALL);
+}
+
+static void local_again(unsigned int thread)
+{
+	use(thread ? SPILE_LOCK_LOCAL : SPILE_LOCK_ALL);
+	if (thread)
+		use(SPILE_LOCK_LOCAL);
+}
+
+static void all_at_once(unsigned int thread)
+{
+	(void)thread;
+	use(SPILE_LOCK_ALL);
+}
+
+static void readers_and_a_writer(unsigned int thread)
+{
+	use(thread ? SPILE_LOCK_READ : SPILE_LOCK_WRITE);
+}
+
+static void two_writers(unsigned int thread)
+{
+	use(thread == 2 ? SPILE_LOCK_READ : SPILE_LOCK_WRITE);
+}
+
+/* ---- The ring: thread 0 writes records, thread 1 reads them as the loader does. */
+
+enum { RECORDS = 3, RING_BYTES = 2 * FEW_BYTES };
+
+static struct spile_cpu the_cpu;
+static struct spile_ring_header the_header;
+static char ring_bytes[RING_BYTES] __aligned(8);
+static char slots[2];
+static unsigned int written, read_records;
+static int queue;			/* of sleepers: its lock */
+static bool registered;
+static struct irq_work *pending;
+
+void irq_work_queue(struct irq_work *work)
+{
+	pending = work;
+}
+
+void hrtimer_start(struct hrtimer *timer, ktime_t after, int mode)
+{
+	(void)after;
+	(void)mode;
+	timer->function(timer);
+}
+
+void poll_wait(struct file *file, struct wait_queue_head *unused, struct poll_table_struct *table)
+{
+	(void)file;
+	(void)unused;
+	(void)table;
+	explore_change(&queue, sizeof(queue), EXPLORE_EXCHANGE, 0, 1, __ATOMIC_ACQ_REL);
+	registered = true;
+}
+
+void wake_up_interruptible(struct wait_queue_head *unused)
+{
+	(void)unused;
+	explore_change(&queue, sizeof(queue), EXPLORE_EXCHANGE, 0, 1, __ATOMIC_ACQ_REL);
+	if (registered)
+		threads[1].waits = false;
+	registered = false;
+}
+
+/* Only spile_ring_setup() and records with text want these. */
+u64 spile_owner_left(void)
+{
+	return 0;
+}
+
+bool spile_session_affords(const char *what, size_t shared, size_t for_each_cpu)
+{
+	(void)what;
+	(void)shared;
+	(void)for_each_cpu;
+	return false;
+}
+
+char *spile_put_string(char *at, struct spile_string s)
+{
+	(void)s;
+	return at;
+}
+
+static void reset_ring(void)
+{
+	unsigned int i;
+
+	memset(&the_cpu, 0, sizeof(the_cpu));
+	memset(&the_header, 0, sizeof(the_header));
+	the_cpu.ring = &the_header;
+	the_cpu.ring_data = ring_bytes;
+	the_cpu.ready = 1;
+	the_cpu.wake.function = wake_soon;
+	the_cpu.wake_timer.function = wake_in_time;
+	for (i = 0; i < THREADS; i++)
+		spile_cpus[i] = &the_cpu;
+	spile_ring_bytes = RING_BYTES;
+	written = read_records = 0;
+	registered = false;
+	pending = NULL;
+}
+
+static void run_interrupts(void)
+{
+	struct irq_work *work = pending;
+
+	pending = NULL;
+	if (work)
+		work->function(work);
+}
+
+static void write_records(void)
+{
+	struct spile_context *c = &the_cpu.context;
+	unsigned int i;
+
+	for (i = 0; i < RECORDS; i++) {
+		char *at = spile_record_begin(c, SPILE_RECORD_PRINT, 0, 8);
+
+		if (at) {
+			touch(&slots[(the_cpu.record_at & (RING_BYTES - 1)) / FEW_BYTES]);
+			spile_record_commit(c, at + 8);
+			written++;
+		}
+		run_interrupts();
+	}
+}
+
+static void read_all(void)
+{
+	u64 head = shim_load(&the_header.head, __ATOMIC_ACQUIRE);
+	u64 tail = the_header.tail;
+
+	if (tail == head)
+		return;
+	for (; tail != head; tail += FEW_BYTES) {
+		touch(&slots[(tail & (RING_BYTES - 1)) / FEW_BYTES]);
+		read_records++;
+		progress++;
+	}
+	shim_store(&the_header.tail, tail, __ATOMIC_RELEASE);
+}
+
+/* Once more than there are records at most: then all wake-ups have been used. */
+static void read_records_as_loader(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < RECORDS + 1; i++) {
+		read_all();
+		shim_store(&the_header.waiting, 1, __ATOMIC_SEQ_CST);
+		if (spile_ring_poll(NULL, NULL) & EPOLLIN)
+			continue;
+		if (registered && !threads[0].ended) {
+			threads[1].waits = true;
+			maybe_switch(true);
+		} else if (registered) {
+			/* Nobody comes who wakes it. */
+			threads[1].waits = true;
+			return;
+		}
+	}
+}
+
+static void write_or_read(unsigned int thread)
+{
+	if (thread == 0)
+		write_records();
+	else
+		read_records_as_loader();
+}
+
+static void check_ring(void)
+{
+	if (the_header.head != the_cpu.head)
+		fail("the header is behind");
+	if (read_records > written)
+		fail("more was read than written");
+	if (threads[1].waits && the_header.head != the_header.tail)
+		fail("the reader sleeps, and a record is there");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct scenario scenarios[] = {
+		{ "LOCAL, LOCAL, ALL", 3, reset_locks, two_local_one_all, check_locks },
+		{ "LOCAL again, ALL", 2, reset_locks, local_again, check_locks },
+		{ "ALL, ALL", 2, reset_locks, all_at_once, check_locks },
+		{ "READ, READ, WRITE", 3, reset_locks, readers_and_a_writer, check_locks },
+		{ "WRITE, WRITE, READ", 3, reset_locks, two_writers, check_locks },
+		{ "a ring and its reader", 2, reset_ring, write_or_read, check_ring },
+	};
+	bool good = true;
+	unsigned int i;
+
+	if (argc > 1)
+		most_switches = strtoul(argv[1], NULL, 0);
+	if (argc > 2)
+		most_old_values = strtoul(argv[2], NULL, 0);
+	for (i = 0; i < ARRAY_SIZE(scenarios); i++) {
+		good &= explore(&scenarios[i]);
+		if (argc > 3)
+			printf("%s: %lu executions\n", scenarios[i].name, executions);
+	}
+	return !good;
+}
