@@ -174,12 +174,15 @@ fn perform(options: &Options, rights: &Rights) -> Result<Exit, Error> {
 }
 
 /// What starts commands when this process is to be restricted; it is restricted from then on.
-fn starter(rights: &Rights) -> Result<Option<Arc<Starter>>, Error> {
+fn starter(options: &Options, rights: &Rights) -> Result<Option<Arc<Starter>>, Error> {
     if !rights.is_split() {
         return Ok(None);
     }
     let starter = Starter::begin()?;
     set_no_new_privs().map_err(|errno| Error::System { doing: "giving up privileges", error: errno.into() })?;
+    if options.daemon {
+        rights.follow()?;
+    }
     Ok(Some(Arc::new(starter)))
 }
 
@@ -236,7 +239,7 @@ fn run(module: &Path, options: &Options, rights: &Rights) -> Result<Exit, Error>
         Ok(waiting) => waiting,
         Err(exit) => return Ok(exit),
     };
-    let starter = starter(rights)?;
+    let starter = starter(options, rights)?;
     let rename = options.rename.then(std::process::id);
     if let Some(number) = rename {
         file.rename(number)?;
@@ -277,7 +280,7 @@ fn attach(name: &str, options: &Options, rights: &Rights) -> Result<Exit, Error>
         Err(exit) => return Ok(exit),
     };
     let name = name.strip_suffix(".ko").unwrap_or(name);
-    let starter = starter(rights)?;
+    let starter = starter(options, rights)?;
     let signals = signals::Signals::catch()?;
     let sinks = output::Sinks::open(options, cpus())?;
     let device = rights.attach(name)?;

@@ -11,5 +11,6 @@ pub mod input;
 pub mod kernel;
 pub mod notify;
 pub mod places;
+pub mod process;
 pub mod search;
 pub mod stderr;

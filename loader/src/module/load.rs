@@ -17,6 +17,7 @@ use spile_abi::device::{DEVICE_PREFIX, KEPT, OPENED, Owner, SERVICE, State};
 
 use crate::error::{Error, NameOf};
 use crate::host::kernel::is_module_name;
+use crate::host::process;
 use crate::host::stderr::say;
 use crate::module::device::Device;
 
@@ -242,21 +243,10 @@ fn opener_of(name: &str) -> Option<u32> {
 
 /// Signals that process, if it still has the module's device open: then no other can have its number.
 fn send_signal(name: &str, opener: u32, signal: Signal) {
-    // SAFETY: takes two numbers and gives a new descriptor.
-    let Ok(descriptor) = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, opener, 0) }) else { return };
-    // SAFETY: new, and nobody else's.
-    let descriptor = unsafe { <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(descriptor as i32) };
+    let Ok(process) = process::open(opener) else { return };
     if opener_of(name) == Some(opener) {
-        // SAFETY: a descriptor that lives over the call, numbers, and no siginfo. If the process has gone meanwhile, all is well.
-        unsafe {
-            libc::syscall(
-                libc::SYS_pidfd_send_signal,
-                std::os::fd::AsRawFd::as_raw_fd(&descriptor),
-                signal as i32,
-                0usize,
-                0,
-            )
-        };
+        // If the process has gone meanwhile, all is well.
+        let _ = process::signal(process.as_fd(), signal);
     }
 }
 

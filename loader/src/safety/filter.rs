@@ -115,6 +115,8 @@ fn program(victim: Option<BorrowedFd<'_>>) -> Result<BpfProgram, seccompiler::Ba
     if let Some(victim) = victim {
         let [which, signal] = [victim.as_raw_fd() as u64, libc::SIGKILL as u64];
         rules.insert(libc::SYS_pidfd_send_signal, vec![SeccompRule::new(vec![is(0, which)?, is(1, signal)?])?]);
+        // With `-D` the user part is another process from some time on.
+        rules.insert(libc::SYS_dup3, vec![SeccompRule::new(vec![is(1, which)?])?]);
     }
     let architecture = std::env::consts::ARCH.try_into()?;
     let refusal = SeccompAction::Errno(libc::EPERM as u32);

@@ -16,6 +16,7 @@ use nix::sys::signal::{SigHandler, Signal};
 use nix::unistd::{ForkResult, fork};
 
 use crate::error::Error;
+use crate::host::process::{self, field};
 use crate::module::load;
 use crate::safety::detached;
 use crate::safety::filter;
@@ -30,6 +31,8 @@ const GLANCE: u16 = 50;
 const LOADING: u32 = 1;
 /// There is none any more, or it goes on on purpose.
 const DONE: u32 = 2;
+/// The descriptor that comes along is of the process that is the user part now.
+const FOLLOW: u32 = 3;
 
 /// A second process with root's rights: when the root part dies it removes the module.
 #[derive(Debug)]
@@ -63,6 +66,13 @@ impl Guard {
         message.send(self.line.as_fd(), None).map_err(lost)
     }
 
+    /// The user part is another process from now on.
+    pub fn follow(&self, user_part: &OwnedFd) -> Result<(), Error> {
+        let lost = |error| Error::System { doing: "telling the process that removes the module", error };
+        let message = Message { kind: FOLLOW, ..Message::default() };
+        message.send(self.line.as_fd(), Some(user_part.as_fd())).map_err(lost)
+    }
+
     /// There is nothing more to be removed.
     pub fn done(&self) {
         // If it is gone, it does nothing either.
@@ -73,7 +83,13 @@ impl Guard {
 /// Waits for the end of the root part, and removes what it was loading then.
 fn watch(line: &OwnedFd, uid: u32, keeps: bool, user_part: &OwnedFd) -> bool {
     let mut name = None;
-    while let Ok(Some((message, _))) = Message::receive(line.as_fd()) {
+    while let Ok(Some((message, descriptor))) = Message::receive(line.as_fd()) {
+        if let (FOLLOW, Some(process)) = (message.kind, &descriptor) {
+            // The filter knows the victim by its descriptor. Both are open, so this does not fail.
+            // SAFETY: takes numbers; what the second stood for is closed.
+            let _ = unsafe { libc::dup3(process.as_raw_fd(), user_part.as_raw_fd(), libc::O_CLOEXEC) };
+            continue;
+        }
         name = (message.kind == LOADING).then(|| String::from_utf8(message.data).ok()).flatten();
     }
     let Some(name) = name else { return true };
@@ -91,8 +107,8 @@ fn end(user_part: &OwnedFd, name: &str) {
             return;
         }
     }
-    // SAFETY: a descriptor that lives over the call, numbers, and no siginfo. If it has gone meanwhile, all is well.
-    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, user_part.as_raw_fd(), libc::SIGKILL, 0usize, 0) };
+    // If it has gone meanwhile, all is well.
+    let _ = process::signal(user_part.as_fd(), Signal::SIGKILL);
 }
 
 /// The session's loader is gone: removes what it has left idle. A session that goes on is attended to until its user is gone.
@@ -170,7 +186,7 @@ fn is_present(uid: u32) -> bool {
 
 /// By `/proc/PID/status`: whether its real or effective user is that one.
 fn is_of(status: &str, uid: u32) -> bool {
-    let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim();
+    let value = |key: &str| field(status, key);
     let runs = !value("State:").starts_with(['Z', 'X']) && value("Name:").as_bytes() != ATTENDANT.to_bytes();
     runs && value("Uid:").split_whitespace().take(2).any(|number| number.parse() == Ok(uid))
 }

@@ -15,6 +15,7 @@ use nix::unistd::{ForkResult, fork};
 
 use crate::error::Error;
 use crate::host::kernel::is_module_name;
+use crate::host::process;
 use crate::host::stderr::{say, say_panics_briefly};
 use crate::module::device::{Device, Relay};
 use crate::module::file::File;
@@ -70,6 +71,15 @@ impl Rights {
         match self {
             Rights::Own(_) => None,
             Rights::Split(client) => Some(client.line.descriptor.as_fd()),
+        }
+    }
+
+    /// This process goes on in place of the one that called [`Rights::find`], which may be stopped or end. It can gain no new
+    /// privileges (prctl(2)).
+    pub fn follow(&self) -> Result<(), Error> {
+        match self {
+            Rights::Own(_) => Ok(()),
+            Rights::Split(client) => client.follow(),
         }
     }
 
@@ -325,6 +335,12 @@ impl Client {
             }
             _ => Err(lost()),
         }
+    }
+
+    fn follow(&self) -> Result<(), Error> {
+        let failed = |errno: Errno| Error::System { doing: "going to the background", error: errno.into() };
+        let process = process::open(std::process::id()).map_err(failed)?;
+        self.send(Message { kind: ask::FOLLOW, ..Message::default() }, Some(process.as_fd())).map(drop)
     }
 
     fn find_module(&self, module: &Path) -> Result<File, Error> {

@@ -9,18 +9,19 @@
 //! `.spile.meta`, but of modules from elsewhere once somebody is known to have signed them. When the user part is gone
 //! its module is removed, or its session attended to; when the root part is gone a [`Guard`] does that.
 
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::libc;
-use nix::poll::{PollFd, PollFlags, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{getppid, setsid};
 use spile_abi::device::{COUNTERS, GATE, GATE_STATE, INFO, OWNER};
 use spile_abi::{escape, seal};
 
 use crate::error::{Error, Exit};
 use crate::host::kernel::is_module_name;
+use crate::host::process;
 use crate::module::device::Device;
 use crate::module::file::{self, Description};
 use crate::module::load::{self, Lock};
@@ -56,6 +57,8 @@ pub mod ask {
     pub const READ: u32 = 10;
     /// Ends the session of this name.
     pub const REMOVE: u32 = 11;
+    /// The descriptor that comes along is of the process that is the user part from now on.
+    pub const FOLLOW: u32 = 12;
 
     /// Flag of LOAD: errors of leftovers are told.
     pub const VERBOSE: u64 = 1;
@@ -102,7 +105,11 @@ pub struct Server {
     caller: Option<Caller>,
     may_start: MayStart,
     guard: Option<Guard>,
+    /// The process whose end is the end of the user part.
+    user_part: Option<OwnedFd>,
     lock: Option<Lock>,
+    /// When a user part that still makes its buffers loses the lock.
+    lock_due: Option<Instant>,
     found: Option<(PathBuf, Image, bool)>,
     /// The module that is to go with the user part.
     name: Option<String>,
@@ -111,8 +118,8 @@ pub struct Server {
     notices: Vec<String>,
 }
 
-/// How long a user part may take to make its buffers while other loaders wait, in milliseconds.
-const LONGEST_LOCK: u16 = 10_000;
+/// How long a user part may take to make its buffers while other loaders wait.
+const LONGEST_LOCK: Duration = Duration::from_secs(10);
 
 impl Server {
     /// For a process with root's rights; `caller`: on whose behalf.
@@ -121,7 +128,9 @@ impl Server {
             caller,
             may_start,
             guard: None,
+            user_part: None,
             lock: None,
+            lock_due: None,
             found: None,
             name: None,
             looked: None,
@@ -203,11 +212,12 @@ impl Server {
     /// The session's buffers are made.
     pub fn unlock(&mut self) {
         self.lock = None;
+        self.lock_due = None;
     }
 
     fn forget(&mut self) {
         self.name = None;
-        self.lock = None;
+        self.unlock();
         if let Some(guard) = &self.guard {
             guard.done();
         }
@@ -295,7 +305,7 @@ impl Server {
         let Some(user_part) = parent() else { return true };
         let Ok(guard) = Guard::begin(caller.uid(), keeps, &user_part) else { return false };
         self.guard = Some(guard);
-        drop(user_part);
+        self.user_part = Some(user_part);
         if filter::apply(None).is_err() {
             return false;
         }
@@ -305,7 +315,7 @@ impl Server {
         }
         let left = self.serve(line.as_fd());
         drop(line);
-        self.lock = None;
+        self.unlock();
         self.looked = None;
         match self.name.take() {
             None => true,
@@ -323,19 +333,33 @@ impl Server {
         }
     }
 
+    /// The next message; `None`: the user part is gone, or what came is no message of ours. Other processes may still hold its end
+    /// of the line: `-D` leaves one behind, which its user can stop.
+    ///
     /// Other loaders wait for the lock: a user part that is stopped while it makes its buffers loses it after some time. Its
     /// device is open, so its module is no leftover to them.
-    fn limit_lock(&mut self, line: BorrowedFd<'_>) {
-        let mut descriptors = [PollFd::new(line, PollFlags::POLLIN)];
-        if self.lock.is_some() && poll(&mut descriptors, LONGEST_LOCK) == Ok(0) {
-            self.unlock();
+    fn next(&mut self, line: BorrowedFd<'_>) -> Option<(Message, Option<OwnedFd>)> {
+        loop {
+            let left = self.lock_due.map(|due| due.saturating_duration_since(Instant::now()));
+            let timeout = left.map_or(PollTimeout::NONE, |left| left.try_into().unwrap_or(PollTimeout::ZERO));
+            let mut descriptors = vec![PollFd::new(line, PollFlags::POLLIN)];
+            descriptors.extend(self.user_part.iter().map(|process| PollFd::new(process.as_fd(), PollFlags::POLLIN)));
+            match poll(&mut descriptors, timeout) {
+                Ok(0) => self.unlock(),
+                // What it has sent before its end is read first.
+                Ok(_) if descriptors.first().is_some_and(|line| line.any() == Some(true)) => {
+                    return Message::receive(line).ok().flatten();
+                }
+                Ok(_) => return None,
+                Err(Errno::EINTR) => {}
+                Err(_) => return None,
+            }
         }
     }
 
     /// Answers until nobody asks any more; true: a session goes on.
     fn serve(&mut self, line: BorrowedFd<'_>) -> bool {
-        // What is no message comes from no part of ours.
-        while let Ok(Some((message, descriptor))) = Message::receive(line) {
+        while let Some((message, descriptor)) = self.next(line) {
             if message.kind == ask::LEAVE {
                 return true;
             }
@@ -352,7 +376,9 @@ impl Server {
             if reply.send(line, descriptor.as_ref().map(AsFd::as_fd)).is_err() {
                 return false;
             }
-            self.limit_lock(line);
+            if self.lock.is_some() {
+                self.lock_due.get_or_insert_with(|| Instant::now() + LONGEST_LOCK);
+            }
         }
         false
     }
@@ -411,8 +437,24 @@ impl Server {
                 self.remove(&text())?;
                 Ok(done(0))
             }
+            ask::FOLLOW => {
+                self.follow(descriptor.ok_or_else(|| strange(Errno::EBADF))?)?;
+                Ok(done(0))
+            }
             _ => Err(strange(Errno::EINVAL)),
         }
+    }
+
+    /// Another process is the user part: the one that `-D` leaves in the background. The guard may kill it, so it has to be one that
+    /// the caller could kill.
+    fn follow(&mut self, process: OwnedFd) -> Result<(), Error> {
+        let is_caller_s = self.caller.is_some_and(|caller| process::is_for_good(&process, caller.uid()));
+        if !is_caller_s || self.name.is_some() {
+            return Err(strange(Errno::EPERM));
+        }
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.follow(&process))?;
+        self.user_part = Some(process);
+        Ok(())
     }
 
     /// A module from elsewhere: anything of spiledev's; of spilesys' what somebody has signed whom the kernel trusts, or root.
@@ -450,15 +492,12 @@ impl Server {
     }
 }
 
-/// The process that has split this one off, by pidfd_open(2) (Linux 5.3); `None`: it is gone.
+/// The process that has split this one off; `None`: it is gone.
 fn parent() -> Option<OwnedFd> {
     let number = getppid();
-    // SAFETY: takes two numbers and gives a new descriptor.
-    let descriptor = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, number.as_raw(), 0) }).ok()?;
-    // SAFETY: new, and nobody else's. It is close-on-exec.
-    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
+    let process = process::open(number.as_raw().cast_unsigned()).ok()?;
     // Had it gone before, another process could have its number.
-    (getppid() == number).then_some(descriptor)
+    (getppid() == number).then_some(process)
 }
 
 /// Something that no user part of ours asks for.

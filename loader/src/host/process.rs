@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Processes by descriptors (pidfd_open(2), Linux 5.3), which no other process takes over as it may a number.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+
+/// A descriptor of the process with this number, closed on exec. It becomes readable when the process ends.
+pub fn open(number: u32) -> Result<OwnedFd, Errno> {
+    // SAFETY: takes two numbers and gives a new descriptor.
+    let descriptor = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) })?;
+    // SAFETY: new, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
+}
+
+/// Sends a signal. An error: the process has ended, or may not be signalled.
+pub fn signal(process: BorrowedFd<'_>, signal: Signal) -> Result<(), Errno> {
+    // SAFETY: a descriptor that lives over the call, numbers, and no siginfo.
+    let result =
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), signal as libc::c_int, 0usize, 0) };
+    Errno::result(result).map(drop)
+}
+
+/// Whether the process has ended; also if what is asked is no process.
+pub fn has_ended(process: BorrowedFd<'_>) -> bool {
+    let mut descriptors = [PollFd::new(process, PollFlags::POLLIN)];
+    poll(&mut descriptors, PollTimeout::ZERO) != Ok(0)
+}
+
+/// Whether the process runs as the user `uid` and can never get another's rights: all its user numbers are that one, and it can gain
+/// no new privileges (prctl(2)). That user can send it any signal, then, for as long as it lives.
+pub fn is_for_good(process: &OwnedFd, uid: u32) -> bool {
+    let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
+    let about = read(format!("/proc/self/fdinfo/{}", process.as_raw_fd()));
+    // -1 of one that has ended, and none of what is no process.
+    let Ok(number) = field(&about, "Pid:").parse::<u32>() else { return false };
+    let status = read(format!("/proc/{number}/status"));
+    // Only of a process that still lives is it certain that the number was its own when its status was read.
+    is_bound(&status, uid) && !has_ended(process.as_fd())
+}
+
+fn is_bound(status: &str, uid: u32) -> bool {
+    let mut users = field(status, "Uid:").split_whitespace().map(|number| number.parse() == Ok(uid));
+    (0..4).all(|_| users.next() == Some(true)) && field(status, "NoNewPrivs:") == "1"
+}
+
+/// The value behind a word that begins a line; empty if there is none.
+pub fn field<'t>(text: &'t str, key: &str) -> &'t str {
+    text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_by_its_descriptor() {
+        let mut child = Command::new("sleep").arg("100").stdin(Stdio::null()).spawn().unwrap();
+        let process = open(child.id()).unwrap();
+        assert!(!has_ended(process.as_fd()));
+        // It may gain privileges.
+        assert!(!is_for_good(&process, nix::unistd::getuid().as_raw()));
+        signal(process.as_fd(), Signal::SIGKILL).unwrap();
+        child.wait().unwrap();
+        assert!(has_ended(process.as_fd()) && signal(process.as_fd(), Signal::SIGTERM) == Err(Errno::ESRCH));
+        assert!(!is_for_good(&process, nix::unistd::getuid().as_raw()));
+    }
+
+    #[test]
+    fn what_is_bound_to_its_user() {
+        let status = |users: &str, bound: u32| format!("Name:\tx\nUid:\t{users}\nNoNewPrivs:\t{bound}\n");
+        assert!(is_bound(&status("5\t5\t5\t5", 1), 5));
+        assert!(!is_bound(&status("5\t5\t5\t5", 0), 5) && !is_bound(&status("5\t5\t5\t5", 1), 6));
+        assert!(!is_bound(&status("5\t0\t0\t0", 1), 5) && !is_bound(&status("5\t5\t5", 1), 5) && !is_bound("", 5));
+        let file: OwnedFd = std::fs::File::open("/etc/passwd").unwrap().into();
+        assert!(!is_for_good(&file, 0));
+    }
+}
