@@ -8,6 +8,7 @@
 # stdout: ^rotated into one: gone$
 # The C library gives a set-uid program streams in place of closed ones that cannot be written.
 # stdout: ^closed streams: 8$
+# stdout: ^limited files: 0 0, with no way out an error: [0-9]$
 # stdout: ^commands inherit: 0 1 2 3$
 # stdout: ^system.. inherits: 0 1 2 3$
 # stdout: ^spile-root: uid 0 0 0 0, groups none, in /, files 5, nice 0, file size unlimited, address space unlimited, oom -1000, mask 0077$
@@ -22,8 +23,8 @@ place=/lib/modules/$(uname -r)/spile
 mkdir -p "$place"
 cp ./*.ko "$place"
 chmod 644 "$place"/*
-printf 'spileusr:x:601:usr\n' >>/etc/group
-printf 'usr:x:5001:5001::/tmp:/bin/sh\nno:x:5004:5004::/tmp:/bin/sh\n' >>/etc/passwd
+printf 'spileusr:x:601:usr\nspiledev:x:603:dev\n' >>/etc/group
+printf 'dev:x:5005:5005::/tmp:/bin/sh\nusr:x:5001:5001::/tmp:/bin/sh\nno:x:5004:5004::/tmp:/bin/sh\n' >>/etc/passwd
 cp /usr/bin/spilerun /usr/bin/suid
 chmod 4755 /usr/bin/suid
 chmod 1777 /tmp
@@ -76,6 +77,14 @@ done
 echo rotated into one: gone
 echo "closed streams: $(status usr 'suid ticks -T 0.2 <&- >&- 2>&-')"
 gone ticks
+# A limit of files' sizes is about files that stay.
+cp "$here/ticks.ko" own.ko
+chmod 644 own.ko
+limited=$(status usr 'ulimit -f 1; suid ticks -T 0.2 -o /dev/null')
+soft=$(status dev 'ulimit -S -f 1; suid ./own.ko -T 0.2 -o /dev/null')
+echo "limited files: $limited $soft, with no way out an error: $(status dev 'ulimit -f 1; suid ./own.ko -T 0.2 -o /dev/null')"
+gone ticks
+rm own.ko
 # ls has its own, 3.
 as usr "suid ticks -o mine -c 'ls /proc/self/fd'" >/tmp/out 2>err
 echo "commands inherit: $(echo $(cat /tmp/out))"

@@ -11,13 +11,14 @@
 # stdout: ^busyboxparts: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
 # stdout: ^signals to those with root's rights: 1 1$
 # stdout: ^command: reads root:, writes elsewhere, status 3: 1$
-# stdout: ^killed spile-root: its module goes, the session says so$
+# stdout: ^killed spile-root: its module goes, the session says so, status [1-9]$
 # stdout: ^killed suid: its module goes$
 # stdout: ^stopped suid, killed spile-root: its module goes$
 # stdout: ^killed spile-guard: the session goes on, and its module goes$
 # stdout: ^killed spile-start: the session goes on, and its module goes$
 # stdout: ^all processes are gone$
 # stdout: ^outside: (as with Landlock|no Landlock here)$
+# stdout: ^a directory with the time in its name: another file of the output$
 
 place=/lib/modules/$(uname -r)/spile
 mkdir -p "$place"
@@ -74,9 +75,10 @@ unloaded ticks
 
 begin
 kill -s KILL "$(named spile-root)"
-wait $session || true
+s=0
+wait $session || s=$?
 unloaded ticks
-grep -q "root's rights has been killed" err && echo killed spile-root: its module goes, the session says so
+grep -q "root's rights has been killed" err && echo "killed spile-root: its module goes, the session says so, status $s"
 begin
 kill -s KILL $(named suid)
 unloaded ticks
@@ -117,3 +119,15 @@ if grep -q landlock /sys/kernel/security/lsm; then
 else
 	[ -e /tmp/other/next ] && echo outside: no Landlock here
 fi
+
+# What the directory is called is known when it is opened.
+mkdir -m 777 "day$(date +%Y)"
+as usr 'suid ticks -o day%Y/log -S 1' >/dev/null 2>err &
+session=$!
+wait_for "day$(date +%Y)/log.0" tick || { cat err; exit 1; }
+kill -s USR2 $(named suid)
+wait_for "day$(date +%Y)/log.1" tick || { cat err; exit 1; }
+echo a directory with the time in its name: another file of the output
+kill -s INT $(named suid)
+wait $session || true
+unloaded ticks

@@ -9,6 +9,7 @@
 # stdout: ^its own: 1$
 # stdout: ^attached again: 0$
 # stdout: ^a loader, stopped: .*taken by a session that usr has started
+# stdout: ^a loader: .*taken by a session that usr has started; it is asked to end, not its part with root's rights$
 # stdout: ^by hand: .*taken by a session that root has started
 # stdout: ^status: .*the name ticks is taken by a session that usr has started
 
@@ -66,6 +67,12 @@ spilerun service status ticks >said 2>&1 || true
 begins
 echo "a loader, stopped: $(warned)"
 [ "$(grep -c ready out)" = 1 ]
+ends
+rm -f /tmp/theirs
+su usr -c 'cd /tmp; exec suid --keep ticks -o theirs' >/dev/null 2>ended &
+wait_for /tmp/theirs tick
+begins
+! grep -q 'has been killed' ended && echo "a loader: $(warned | sed 's/started.*/started/'); it is asked to end, not its part with root's rights"
 ends
 spilerun -L "$place/ticks.ko" 2>/dev/null
 begins

@@ -3,14 +3,14 @@
 //! Modules in and out of the kernel, leftovers of killed loaders among them.
 
 use std::fs;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use nix::kmod::{DeleteModuleFlags, ModuleInitFlags, delete_module, finit_module};
+use nix::kmod::{DeleteModuleFlags, ModuleInitFlags, delete_module, finit_module, init_module};
 use nix::libc;
 use nix::sys::signal::Signal;
 use spile_abi::device::{DEVICE_PREFIX, KEPT, OPENED, Owner, SERVICE, State};
@@ -55,10 +55,13 @@ pub fn name_taken(name: &str) -> Error {
     Error::NameTaken { name: name.to_string(), by }
 }
 
-/// Loads a module with these parameters. Its bytes are in a file that nobody can change.
-pub fn insert(image: impl AsFd, parameters: &str) -> Result<(), Errno> {
+/// Loads a module with these parameters. `file`: has the same bytes, and nobody can change them; `None`: there are no such files here.
+pub fn insert(file: Option<BorrowedFd<'_>>, bytes: &[u8], parameters: &str) -> Result<(), Errno> {
     let parameters = std::ffi::CString::new(parameters).map_err(|_| Errno::EINVAL)?;
-    finit_module(image, &parameters, ModuleInitFlags::empty())
+    match file {
+        Some(file) => finit_module(file, &parameters, ModuleInitFlags::empty()),
+        None => init_module(bytes, &parameters),
+    }
 }
 
 /// Removes a module that nobody uses any more.

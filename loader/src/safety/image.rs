@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! The bytes of a module in a memory file that is sealed (memfd_create(2)): what is checked is what the kernel loads, whoever
-//! else holds a descriptor of it, and whatever becomes of the file that the bytes came from.
+//! else holds a descriptor of it, and whatever becomes of the file that the bytes came from. Where there are no memory files,
+//! root's own spilerun keeps them in its memory.
 
 use std::ffi::CStr;
 use std::io;
@@ -16,6 +17,8 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
 
+use crate::error::Error;
+
 /// A module that is larger is refused, in bytes.
 const MAX_BYTES: usize = 256 << 20;
 const SEALS: libc::c_int = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
@@ -23,15 +26,40 @@ const SEALS: libc::c_int = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEA
 const MFD_NOEXEC_SEAL: libc::c_uint = 8;
 const NAME: &CStr = c"module";
 
+/// The bytes of a module, which nobody can change.
+#[derive(Debug)]
+pub enum Image {
+    /// In a sealed memory file.
+    File(Mapped),
+    /// In the memory of the process that loads it.
+    Memory(Vec<u8>),
+}
+
 /// A sealed memory file, mapped for reading as long as this lives.
 #[derive(Debug)]
-pub struct Image {
+pub struct Mapped {
     descriptor: OwnedFd,
     address: NonNull<libc::c_void>,
     length: NonZero<usize>,
 }
 
 impl Image {
+    /// For the process that loads it itself: in its own memory where there are no memory files ([`is_missing`]).
+    pub fn of_own(bytes: &[u8]) -> io::Result<Image> {
+        match Image::of(bytes) {
+            Err(error) if is_missing(&error) => Ok(Image::Memory(bytes.to_vec())),
+            other => other,
+        }
+    }
+
+    /// The memory file, to be passed on.
+    pub fn file(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Image::File(file) => Some(file.descriptor.as_fd()),
+            Image::Memory(_) => None,
+        }
+    }
+
     /// A new one with these bytes.
     pub fn of(bytes: &[u8]) -> io::Result<Image> {
         let file = std::fs::File::from(create()?);
@@ -54,7 +82,7 @@ impl Image {
         // SAFETY: a new mapping at a place that the kernel chooses, of a file that can neither change nor shrink. (A shared mapping
         // of a file that cannot be written is refused before Linux 6.7.)
         let address = unsafe { mmap(None, length, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE, &descriptor, 0) }?;
-        Ok(Image { descriptor, address, length })
+        Ok(Image::File(Mapped { descriptor, address, length }))
     }
 }
 
@@ -80,22 +108,37 @@ fn without_size_limit<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Whether a memory file could not be made because there are none: the kernel was built without (CONFIG_MEMFD_CREATE), or what has
+/// started this process forbids it (a container's seccomp filter, mostly by EPERM).
+pub fn is_missing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::ENOSYS | Errno::EPERM))
+}
+
+/// The error that a module's bytes could not be kept.
+pub fn failed(error: io::Error) -> Error {
+    let error = match is_missing(&error) {
+        true => io::Error::other(
+            "there is no memfd_create(2) here (the kernel lacks CONFIG_MEMFD_CREATE, or a seccomp filter forbids it), \
+             without which only root can load modules",
+        ),
+        false => error,
+    };
+    Error::System { doing: "keeping a module's bytes", error }
+}
+
 impl Deref for Image {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: mapped with this length until self is dropped; sealed, so that nobody writes there.
-        unsafe { std::slice::from_raw_parts(self.address.as_ptr().cast(), self.length.get()) }
+        match self {
+            // SAFETY: mapped with this length until self is dropped; sealed, so that nobody writes there.
+            Image::File(file) => unsafe { std::slice::from_raw_parts(file.address.as_ptr().cast(), file.length.get()) },
+            Image::Memory(bytes) => bytes,
+        }
     }
 }
 
-impl AsFd for Image {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
-    }
-}
-
-impl Drop for Image {
+impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: mapped with this length. Failing, it stays mapped.
         let _ = unsafe { munmap(self.address, self.length.get()) };
@@ -122,9 +165,9 @@ mod tests {
     fn what_is_sealed_does_not_change() {
         let image = Image::of(b"module").unwrap();
         assert_eq!(&*image, b"module");
-        assert!(nix::unistd::write(image.as_fd(), b"x").is_err());
-        assert!(nix::unistd::ftruncate(image.as_fd(), 1).is_err());
-        assert_eq!(&*Image::sealed(image.as_fd().try_clone_to_owned().unwrap()).unwrap(), b"module");
+        assert!(nix::unistd::write(image.file().unwrap(), b"x").is_err());
+        assert!(nix::unistd::ftruncate(image.file().unwrap(), 1).is_err());
+        assert_eq!(&*Image::sealed(image.file().unwrap().try_clone_to_owned().unwrap()).unwrap(), b"module");
     }
 
     #[test]
@@ -134,5 +177,45 @@ mod tests {
         assert!(Image::sealed(open).is_err());
         assert!(Image::sealed(std::fs::File::open("/etc/passwd").unwrap().into()).is_err());
         assert!(Image::of(b"").is_err());
+    }
+
+    /// In a process of its own in which memfd_create(2) fails like that.
+    fn without_memory_files(errno: Errno, run: impl FnOnce() -> bool) -> bool {
+        use nix::sys::wait::{WaitStatus, waitpid};
+        use nix::unistd::{ForkResult, fork};
+        use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+        let filter = SeccompFilter::new(
+            [(libc::SYS_memfd_create, Vec::new())].into_iter().collect(),
+            SeccompAction::Allow,
+            SeccompAction::Errno(errno as u32),
+            std::env::consts::ARCH.try_into().unwrap(),
+        );
+        let program: BpfProgram = filter.unwrap().try_into().unwrap();
+        // SAFETY: the child makes system calls alone, and what memory they take the C library makes available after a fork.
+        match unsafe { fork() }.unwrap() {
+            ForkResult::Parent { child } => matches!(waitpid(child, None), Ok(WaitStatus::Exited(_, 0))),
+            ForkResult::Child => {
+                let good = seccompiler::apply_filter(&program).is_ok() && run();
+                // SAFETY: ends this process without what the parent has registered for its own end.
+                unsafe { libc::_exit(i32::from(!good)) }
+            }
+        }
+    }
+
+    #[test]
+    fn without_memory_files_a_process_loads_from_its_own_memory() {
+        for errno in [Errno::ENOSYS, Errno::EPERM] {
+            assert!(without_memory_files(errno, || {
+                let image = Image::of_own(b"no module");
+                let own = image.as_deref().is_ok_and(|bytes| bytes == b"no module");
+                // The bytes went to init_module(2), which has no descriptor to find fault with.
+                let loaded = image.map(|image| crate::module::load::insert(image.file(), &image, ""));
+                own && matches!(loaded, Ok(Err(errno)) if errno != Errno::EBADF)
+                    && Image::of(b"no module").is_err_and(|error| {
+                        is_missing(&error) && failed(error).to_string().contains("CONFIG_MEMFD_CREATE")
+                    })
+            }));
+        }
+        assert!(without_memory_files(Errno::ENOMEM, || Image::of_own(b"x").is_err_and(|error| !is_missing(&error))));
     }
 }

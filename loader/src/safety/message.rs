@@ -45,7 +45,8 @@ impl Message {
         bytes
     }
 
-    fn decode(bytes: &[u8; BYTES]) -> Option<Message> {
+    /// `None`: its length is none that a message can have.
+    pub fn decode(bytes: &[u8; BYTES]) -> Option<Message> {
         let (kind, rest) = bytes.split_first_chunk::<4>()?;
         let (length, rest) = rest.split_first_chunk::<4>()?;
         let (first, rest) = rest.split_first_chunk::<8>()?;

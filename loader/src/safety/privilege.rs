@@ -58,6 +58,11 @@ pub struct Caller {
 const GROUPS: [(&str, Rank); 3] = [("spiledev", Rank::Dev), ("spilesys", Rank::Sys), ("spileusr", Rank::Usr)];
 
 impl Caller {
+    /// One with this rank, whatever the accounts say.
+    pub fn new(uid: u32, gid: u32, rank: Rank) -> Caller {
+        Caller { uid: Uid::from_raw(uid), gid: Gid::from_raw(gid), rank }
+    }
+
     /// To be called first of all. None: the program runs with its caller's own rights. An error: it was given rights by file
     /// capabilities, with which all its processes would be the caller's, who can kill or stop them.
     pub fn find() -> Result<Option<Caller>, Error> {

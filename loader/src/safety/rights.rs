@@ -19,7 +19,7 @@ use crate::host::process;
 use crate::host::stderr::{say, say_panics_briefly};
 use crate::module::device::{Device, Relay};
 use crate::module::file::File;
-use crate::safety::image::Image;
+use crate::safety::image::{self, Image};
 use crate::safety::message::{self, MAX_DATA, Message};
 use crate::safety::privilege::{Caller, Rank};
 use crate::safety::server::{self, MayStart, Server, Wanted, answer, ask, split_lines};
@@ -96,8 +96,7 @@ impl Rights {
     pub fn load(&self, file: &File, start: Start) -> Result<(Device, u64), Error> {
         match self {
             Rights::Own(server) => {
-                let image = Image::of(&file.image)
-                    .map_err(|error| Error::System { doing: "keeping a module's bytes", error })?;
+                let image = Image::of_own(&file.image).map_err(image::failed)?;
                 let Start { service, verbose, .. } = start;
                 let path = file.path.clone();
                 let wanted = Wanted { image, path, is_from_elsewhere: true, rename: None, service, verbose };
@@ -387,10 +386,9 @@ impl Client {
 
     /// Hands the root part a module that is not an approved one.
     fn offer(&self, file: &File) -> Result<(), Error> {
-        let image = Image::of(&file.image);
-        let image = image.map_err(|error| Error::System { doing: "keeping a module's bytes", error })?;
+        let image = Image::of(&file.image).map_err(image::failed)?;
         let data = file.path.to_string_lossy().into_owned().into_bytes();
-        self.send(Message { kind: ask::OFFER, data, ..Message::default() }, Some(image.as_fd())).map(drop)
+        self.send(Message { kind: ask::OFFER, data, ..Message::default() }, image.file()).map(drop)
     }
 
     fn load(&self, file: &File, start: Start) -> Result<(Device, u64), Error> {

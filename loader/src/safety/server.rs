@@ -26,7 +26,7 @@ use crate::module::device::Device;
 use crate::module::file::{self, Description};
 use crate::module::load::{self, Lock};
 use crate::safety::guard::{self, Guard};
-use crate::safety::image::Image;
+use crate::safety::image::{self, Image};
 use crate::safety::loaded::{Stated, refusal};
 use crate::safety::message::{MAX_DATA, Message};
 use crate::safety::privilege::{Caller, Rank, trusted_keys};
@@ -161,7 +161,7 @@ impl Server {
             }
             let mut bytes = image.to_vec();
             name = file::rename(&mut bytes, number).ok_or_else(bad_name)?;
-            image = new_image(&bytes)?;
+            image = Image::of_own(&bytes).map_err(image::failed)?;
             self.may_start(&name)?;
         }
         // Held until the session's buffers are made: a module that another spilerun has just loaded is not a leftover.
@@ -175,7 +175,7 @@ impl Server {
         self.lock = Some(lock);
         self.guard.as_ref().map_or(Ok(()), |guard| guard.loading(&name))?;
         let signed = image.ends_with(seal::SIGNATURE_MARK);
-        if let Err(errno) = load::insert(&image, &stated.parameters()) {
+        if let Err(errno) = load::insert(image.file(), &image, &stated.parameters()) {
             self.forget();
             return Err(stated.limited(refusal(&path, signed, name, errno)));
         }
@@ -283,12 +283,8 @@ impl Server {
     }
 }
 
-fn new_image(bytes: &[u8]) -> Result<Image, Error> {
-    Image::of(bytes).map_err(|error| Error::System { doing: "keeping a module's bytes", error })
-}
-
-/// What an answer carries beside its message.
-type Answer = (Message, Option<OwnedFd>);
+/// An answer, and the descriptor that goes with it.
+pub type Answer = (Message, Option<OwnedFd>);
 
 impl Server {
     /// Makes this process the root part, and serves the user part until it is gone. False: something is left behind.
@@ -340,19 +336,20 @@ impl Server {
     /// device is open, so its module is no leftover to them.
     fn next(&mut self, line: BorrowedFd<'_>) -> Option<(Message, Option<OwnedFd>)> {
         loop {
+            if self.lock_due.is_some_and(|due| due <= Instant::now()) {
+                self.unlock();
+            }
             let left = self.lock_due.map(|due| due.saturating_duration_since(Instant::now()));
             let timeout = left.map_or(PollTimeout::NONE, |left| left.try_into().unwrap_or(PollTimeout::ZERO));
             let mut descriptors = vec![PollFd::new(line, PollFlags::POLLIN)];
             descriptors.extend(self.user_part.iter().map(|process| PollFd::new(process.as_fd(), PollFlags::POLLIN)));
             match poll(&mut descriptors, timeout) {
-                Ok(0) => self.unlock(),
+                Ok(0) | Err(Errno::EINTR) => {}
                 // What it has sent before its end is read first.
                 Ok(_) if descriptors.first().is_some_and(|line| line.any() == Some(true)) => {
                     return Message::receive(line).ok().flatten();
                 }
-                Ok(_) => return None,
-                Err(Errno::EINTR) => {}
-                Err(_) => return None,
+                Ok(_) | Err(_) => return None,
             }
         }
     }
@@ -363,16 +360,7 @@ impl Server {
             if message.kind == ask::LEAVE {
                 return true;
             }
-            let (mut reply, descriptor) =
-                self.perform(message, descriptor).unwrap_or_else(|error| (refuse(&error), None));
-            if reply.kind != answer::CALLED {
-                let room = MAX_DATA.saturating_sub(reply.data.len() + 1);
-                let mut lines = self.notices().join("\n").into_bytes();
-                lines.truncate(room);
-                lines.push(0);
-                lines.append(&mut reply.data);
-                reply.data = lines;
-            }
+            let (reply, descriptor) = self.answer(message, descriptor);
             if reply.send(line, descriptor.as_ref().map(AsFd::as_fd)).is_err() {
                 return false;
             }
@@ -381,6 +369,20 @@ impl Server {
             }
         }
         false
+    }
+
+    /// The answer to a message of the user part, errors included: with lines for the user.
+    pub fn answer(&mut self, message: Message, descriptor: Option<OwnedFd>) -> Answer {
+        let (mut reply, descriptor) = self.perform(message, descriptor).unwrap_or_else(|error| (refuse(&error), None));
+        if reply.kind != answer::CALLED {
+            let room = MAX_DATA.saturating_sub(reply.data.len() + 1);
+            let mut lines = self.notices().join("\n").into_bytes();
+            lines.truncate(room);
+            lines.push(0);
+            lines.append(&mut reply.data);
+            reply.data = lines;
+        }
+        (reply, descriptor)
     }
 
     fn perform(&mut self, message: Message, descriptor: Option<OwnedFd>) -> Result<Answer, Error> {
@@ -394,8 +396,9 @@ impl Server {
             ask::FIND => {
                 self.require(Rank::Usr, "running a module")?;
                 let (path, bytes) = approved::read_module(Path::new(&text()))?;
-                let image = new_image(&bytes)?;
-                let copy = image.as_fd().try_clone_to_owned().map_err(|_| strange(Errno::EMFILE))?;
+                let image = Image::of(&bytes).map_err(image::failed)?;
+                let copy = image.file().and_then(|file| file.try_clone_to_owned().ok());
+                let copy = copy.ok_or_else(|| strange(Errno::EMFILE))?;
                 let data = path.to_string_lossy().into_owned().into_bytes();
                 self.found = Some((path, image, false));
                 Ok((Message { kind: answer::DONE, data, ..Message::default() }, Some(copy)))
@@ -434,6 +437,8 @@ impl Server {
                 Ok(done(0))
             }
             ask::REMOVE => {
+                // Not to wait for itself.
+                self.unlock();
                 self.remove(&text())?;
                 Ok(done(0))
             }
@@ -530,5 +535,67 @@ pub fn error_of(message: &Message, path: &Path) -> Error {
     match message.numbers[1] {
         1 => Error::NotApproved { path: path.to_path_buf() },
         _ => Error::Refused { exit, text: String::from_utf8_lossy(text).into_owned() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::capability::Sets;
+
+    fn server(rank: Rank) -> Server {
+        Server::new(Some(Caller::new(12345, 12345, rank)), |_, _| Ok(()))
+    }
+
+    /// The kind of the answer and its text.
+    fn answered(server: &mut Server, kind: u32, number: u64, data: &[u8]) -> (u32, String) {
+        let asked = Message { kind, numbers: [number, 0], data: data.to_vec() };
+        let (reply, descriptor) = server.answer(asked, None);
+        assert!(descriptor.is_none() && reply.data.len() <= MAX_DATA);
+        (reply.kind, String::from_utf8_lossy(split_lines(&reply.data).1).into_owned())
+    }
+
+    #[test]
+    fn what_is_beyond_the_rank_is_refused() {
+        for rank in [Rank::None, Rank::Usr] {
+            let mut server = server(rank);
+            let (kind, text) = answered(&mut server, ask::REMOVE, 0, b"*");
+            assert!(kind == answer::ERROR && text.contains("ending sessions"), "{text}");
+            assert_eq!(answered(&mut server, ask::OFFER, 0, b"x").0, answer::ERROR);
+            assert_eq!(answered(&mut server, ask::FOLLOW, 0, b"").0, answer::ERROR);
+        }
+        let (kind, text) = answered(&mut server(Rank::None), ask::FIND, 0, b"x");
+        assert!(kind == answer::ERROR && text.contains("running a module"), "{text}");
+        // Nothing is looked at, loaded or found yet.
+        for kind in [ask::LOAD, ask::UNLOAD, 0, 13, u32::MAX] {
+            assert_eq!(answered(&mut server(Rank::Dev), kind, 0, b"").0, answer::ERROR);
+        }
+        for number in [INFO, OWNER, GATE, u64::MAX] {
+            let asked = Message { kind: ask::CALL, numbers: [number, 0], ..Message::default() };
+            assert_ne!(server(Rank::Dev).answer(asked, None).0.numbers[0], 0);
+        }
+    }
+
+    /// `cargo xtask fuzz line` has more of them.
+    #[test]
+    fn whatever_comes_is_answered() {
+        // Nothing is loaded or removed whoever runs the tests.
+        Sets::default().take_on().unwrap();
+        let mut state = 5642u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        for rank in [Rank::None, Rank::Usr, Rank::Sys, Rank::Dev] {
+            let mut server = server(rank);
+            for _ in 0..2000 {
+                let data: Vec<u8> = (0..next(40)).map(|_| next(256) as u8).collect();
+                let kind = if next(8) == 0 { next(1 << 31) as u32 } else { next(14) as u32 };
+                let numbers = [next(1 << 31), next(4)];
+                let (reply, _) = server.answer(Message { kind, numbers, data }, None);
+                assert!(matches!(reply.kind, answer::DONE | answer::ERROR | answer::CALLED));
+                assert!(!error_of(&reply, Path::new("x")).to_string().is_empty() || reply.kind != answer::ERROR);
+            }
+        }
     }
 }

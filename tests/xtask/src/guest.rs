@@ -96,7 +96,9 @@ pub fn equipped(root: &Path, place: &Place) -> Result<Guest> {
     }
     let strace = Path::new("/usr/bin/strace");
     guest.program(strace, strace).context("strace is in the package strace")?;
-    for name in ["calls", "calls32", "device", "hold", "ioctls", "load", "measure", "rpcd", "shown"] {
+    let programs =
+        ["calls", "calls32", "device", "hold", "ioctls", "line", "load", "measure", "rpcd", "shown", "without"];
+    for name in programs {
         guest.program(crate::fixtures::program(root, name)?, &format!("/usr/bin/{name}"))?;
     }
     let spilerun = root.join("target/debug/spilerun");

@@ -1,0 +1,108 @@
+# Shows: what the part with root's rights does, whatever comes over the line to it: a user of no group has no such part; a user part that
+# asks for nothing more keeps other loaders waiting for ten seconds at the most; it removes nobody's module but its own caller's;
+# requests beyond a user's rank are refused; thousands of messages at random are answered, and leave nothing behind.
+# script: ticks ticks.stp
+# script: other ticks.stp
+# limit: 200
+# stdout: ^parts of no: suid$
+# stdout: ^parts of usr: spile-guard spile-root suid$
+# stdout: ^beyond the rank: 3 4 .*alone: root puts them there, 3 7 .*No such file.*, 3 7 .*not permitted.*, 3 4 .*ending sessions: only.*$
+# stdout: ^the session of another user stays: 2, 0$
+# stdout: ^the lock is lost: 0$
+# stdout: ^at random: 3000 of 3000 answered: done, refused or called$
+# stdout: ^nothing is left$
+
+place=/lib/modules/$(uname -r)/spile
+mkdir -p "$place"
+cp ./*.ko "$place"
+chmod 644 "$place"/*
+printf 'spileusr:x:601:usr,two\n' >>/etc/group
+for who in usr:5001 two:5003 no:5004; do
+	echo "${who%:*}:x:${who#*:}:${who#*:}::/tmp:/bin/sh" >>/etc/passwd
+done
+rm -f /usr/bin/suid
+cp /usr/bin/spilerun /usr/bin/suid
+chmod 4755 /usr/bin/suid
+chmod 1777 /tmp
+mkdir -p /tmp/open && chmod 777 /tmp/open
+cd /tmp/open
+as() { user=$1; shift; su "$user" -c "$*"; }
+status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
+named() {
+	for process in /proc/[0-9]*; do
+		! grep -q "^Name:.$1\$" "$process/status" 2>/dev/null || echo "${process#/proc/}"
+	done
+}
+parts() { echo $(cat /proc/[0-9]*/status 2>/dev/null | sed -n 's/^Name:[[:space:]]*\(suid\|spile-.*\)$/\1/p' | sort); }
+none() {
+	for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(parts)" ] || return 0; sleep 0.1; done
+	echo "still there: $(parts)"
+	return 1
+}
+unloaded() {
+	for tenth in $(seq $((150 * PATIENCE))); do loaded "$1" || return 0; sleep 0.1; done
+	gone "$1"
+}
+# waiting USER: a user part that waits for the reader of its help, with nothing asked for yet.
+mkfifo full
+exec 8<>full
+head -c 65536 /dev/zero >&8
+waiting() {
+	su "$1" -c 'exec suid --help' >&8 &
+	user_part=$!
+	for tenth in $(seq $((100 * PATIENCE))); do
+		! grep -q pipe_write "/proc/$(named suid)/stack" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	echo "it does not wait"
+	return 1
+}
+ends() { kill -s KILL "$(named suid)"; wait $user_part 2>/dev/null || true; none; }
+
+for user in no usr; do
+	waiting $user
+	echo "parts of $user: $(parts)"
+	ends
+done
+
+waiting usr
+refused() { line "$(named suid)" "$@" | tail -n 1 | sed 's/\.*$//'; }
+echo "beyond the rank: $(refused 2+=x), $(refused 3), $(refused 12+), $(refused '11=*')"
+ends
+
+su two -c 'exec sleep 1000' &
+present=$!
+waiting usr
+line "$(named suid)" 1=ticks 3 4 >said
+grep -q '^2 ' said && loaded ticks
+spilerun -d ticks
+[ "$(status two suid -L ticks)" = 0 ]
+removed=$(line "$(named suid)" 5 | cut -d' ' -f1)
+loaded ticks
+kill -s KILL "$(named suid)"
+for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-root)" ] || break; sleep 0.1; done
+loaded ticks
+echo "the session of another user stays: $removed, $(status two suid -d ticks)"
+gone ticks
+none
+
+waiting usr
+# It goes on asking.
+line "$(named suid)" 1=ticks 3 sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks >/dev/null &
+asking=$!
+sleep 12
+echo "the lock is lost: $(status two suid other -T 0.1)"
+kill $asking 2>/dev/null || true
+ends
+unloaded ticks
+gone other
+kill $present
+
+waiting usr
+echo "at random: $(line "$(named suid)" random=5642,3000)"
+kill -s KILL "$(named suid)"
+wait $user_part 2>/dev/null || true
+unloaded ticks
+unloaded other
+none
+echo nothing is left
