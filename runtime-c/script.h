@@ -458,6 +458,7 @@ void spile_counter_set(unsigned int index, spile_long *base, spile_long value);
 struct spile_setting {
 	void *place;			/* spile_long, or struct spile_setting_text */
 	int is_string;
+	int in_commands;		/* commands of system() may depend on it */
 };
 /* How generated C holds a global string. */
 struct spile_setting_text {

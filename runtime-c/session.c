@@ -233,7 +233,7 @@ int spile_session_set(const struct spile_set *set)
 	mutex_lock(&spile_session.lock);
 	if (spile_session_state == SPILE_STATE_LOADED || spile_session_state == SPILE_STATE_READY)
 		error = spile_setting_set(set);
-	if (!error)
+	if (!error && spile_setting_in_commands(set))
 		spile_owner_has_set();
 	mutex_unlock(&spile_session.lock);
 	return error;

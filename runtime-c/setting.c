@@ -25,6 +25,12 @@ static int set_text(struct spile_setting_text *place, const struct spile_set *se
 	return 0;
 }
 
+bool spile_setting_in_commands(const struct spile_set *set)
+{
+	return set->setting < spile_script.setting_count &&
+	       spile_script.settings[set->setting].in_commands;
+}
+
 int spile_setting_set(const struct spile_set *set)
 {
 	const struct spile_setting *setting;

@@ -13,5 +13,7 @@
  * piece that does not continue the one before; E2BIG: longer than MAXSTRINGLEN.
  */
 int __must_check spile_setting_set(const struct spile_set *set);
+/* Whether commands of system() may depend on that global. */
+bool spile_setting_in_commands(const struct spile_set *set);
 
 #endif

@@ -321,3 +321,58 @@ fn entry_values_that_conditions_read() {
     let (entry, _) = entry.split_once("\n}").expect("its end");
     assert!(entry.contains("SPILE_STALE_CONDITIONS"), "{entry}");
 }
+
+/// For each global that the script can be given another value of: whether commands may depend on it.
+fn in_commands(text: &str) -> Vec<bool> {
+    let (script, _) = translated(text);
+    let table = script.lines().find(|line| line.starts_with("static const struct spile_setting settings[]"));
+    let entries = table.expect("there are settings").split("{ &").skip(1);
+    let flag = |entry: &str| entry.split([',', '}']).nth(2).map(|word| word.trim() == "1");
+    entries.map(|entry| flag(entry).expect("three members")).collect()
+}
+
+#[test]
+fn which_settings_commands_depend_on() {
+    // Not on what decides whether there is one.
+    assert_eq!(
+        in_commands("global most = 3, n probe begin { if (n++ > most) system(\"echo \" . execname()) }"),
+        [false, false]
+    );
+    // Directly, through another global of another probe, an array, a function, and by a condition.
+    assert_eq!(
+        in_commands("global who = \"x\", m = 1 probe begin { m = 2 } probe end { system(\"echo \" . who) }"),
+        [true, false]
+    );
+    assert_eq!(
+        in_commands(
+            "global a = \"x\", b = \"y\", c probe begin { b = a } probe end { system(sprintf(\"%s\", b)) c = 1 }"
+        ),
+        [true, true, false]
+    );
+    assert_eq!(
+        in_commands("global n = 1, all probe begin { all[1] = n } probe end { system(sprintf(\"%d\", all[1])) }"),
+        [true]
+    );
+    assert_eq!(
+        in_commands(
+            "global n = 1, m = 2 function run(x) { system(x) } probe begin { run(sprintf(\"%d\", n)) } probe end { m = 3 }"
+        ),
+        [true, false]
+    );
+    assert_eq!(
+        in_commands(
+            "global n = 1, t = \"x\", m probe begin { if (n) t = \"y\" } probe end { system(t) } probe error { m++ }"
+        ),
+        [true, true, false]
+    );
+    // A local holds whatever the handler uses.
+    assert_eq!(in_commands("global n = 1 probe begin { x = sprintf(\"%d\", n) system(x) }"), [true]);
+    // C of the script keeps what it likes; without commands nothing matters.
+    assert_eq!(
+        in_commands(
+            "global n = 1 function f() %{ STAP_RETURN(); %} probe begin { f() printf(\"%d\", n) system(\"x\") }"
+        ),
+        [true]
+    );
+    assert_eq!(in_commands("global n = 1 probe begin { printf(\"%d\", n) }"), [false]);
+}

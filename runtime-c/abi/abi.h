@@ -93,7 +93,7 @@ enum spile_rank {
 };
 enum spile_owner_flag {
 	SPILE_OWNER_SERVICE = 1,	/* a service has started it */
-	SPILE_OWNER_HAS_SET = 2,	/* SPILE_SET has given a global another value */
+	SPILE_OWNER_HAS_SET = 2,	/* SPILE_SET has changed a global that commands of system() may depend on */
 };
 
 /* SPILE_SET: gives a global another value, before SPILE_START (EBUSY later). */

@@ -5,6 +5,7 @@
 # limit: 120
 # stdout: ^set by usr: 0, nothing run: .*globals were given other values
 # stdout: ^root attaches: nothing run by root: .*the session belongs to another user
+# stdout: ^set, but in no command: 0, nobody 5001$
 # stdout: ^not set: root runs nothing: .*the session belongs to another user
 # stdout: ^others attach: 4 4, end: 4: .*belongs to usr: only that user and root
 # stdout: ^usr attaches: nobody 5001$
@@ -38,6 +39,18 @@ gone asks
 status usr "suid -L asks 'who=\$(id -u >/tmp/open/pwned)'" >/dev/null
 spilerun -A asks -T 1 >/dev/null 2>/tmp/err
 [ ! -e pwned ] && [ ! -e said ] && echo "root attaches: nothing run by root: $(grep -m 1 WARNING /tmp/err)"
+gone asks
+
+as usr 'suid asks often=7' >/dev/null 2>/tmp/err &
+loader=$!
+wait_for said nobody || cat /tmp/err
+for process in /proc/[0-9]*; do
+	! { grep -q '^Name:.suid$' "$process/status" && grep -q '^Uid:.5001' "$process/status"; } 2>/dev/null || kill -s INT "${process#/proc/}"
+done
+s=0
+wait $loader || s=$?
+echo "set, but in no command: $s, $(head -n 1 said)"
+rm said
 gone asks
 
 status usr 'suid -L asks' >/dev/null

@@ -6,6 +6,7 @@
 //! `$x` in a return probe a value saved at entry. A tree, consumed once by `plan`.
 
 mod attachment;
+pub mod commands;
 pub mod same_key;
 pub mod uses;
 

@@ -34,13 +34,13 @@ pub struct Running {
 
 impl Commands {
     /// For the session of this owner. Commands are run with our rights, so they have to be the owner's; and in a
-    /// session of users whose rights are not root's none is run that may be made of what they have put into globals: root has
-    /// approved of the script's text, and not of theirs.
+    /// session of users whose rights are not root's none is run once they have set a global that commands may depend on: root has
+    /// approved of the script's text, and not of theirs. The module knows which globals those are.
     pub fn of(owner: &Owner, is_ours: bool, starter: Option<Arc<Starter>>) -> Commands {
         let refusal = match owner.rank {
             _ if !is_ours => Some("the session belongs to another user, who alone runs its commands".to_string()),
             RANK_USR | RANK_SYS if owner.flags & HAS_SET != 0 => Some(
-                "globals were given other values, and root has not approved of what commands are made of then"
+                "globals were given other values, and root has not approved of what commands may be made of then"
                     .to_string(),
             ),
             _ => None,

@@ -101,7 +101,7 @@ pub const RANK_SYS: u32 = 2;
 pub const RANK_DEV: u32 = 3;
 /// [`Owner::flags`]: a service has started it.
 pub const SERVICE: u32 = 1;
-/// [`Owner::flags`]: [`SET`] has given a global another value.
+/// [`Owner::flags`]: [`SET`] has given another value to a global that commands of `system()` may depend on.
 pub const HAS_SET: u32 = 2;
 
 /// Bytes of a string that one [`SET`] takes.

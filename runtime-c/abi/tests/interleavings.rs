@@ -38,7 +38,10 @@ fn every_kind_of_order_is_needed() {
     let expected = [
         ("ACQUIRE", ["LOCAL, LOCAL, ALL: accesses race", "a ring and its reader: accesses race"]),
         ("RELEASE", ["ALL, ALL: accesses race", "a ring and its reader: accesses race"]),
-        ("FULL", ["LOCAL, LOCAL, ALL: accesses race", "a ring and its reader: the reader sleeps, and a record is there"]),
+        (
+            "FULL",
+            ["LOCAL, LOCAL, ALL: accesses race", "a ring and its reader: the reader sleeps, and a record is there"],
+        ),
     ];
     for (without, lines) in expected {
         let output = explore(&build(Some(without)));

@@ -94,6 +94,7 @@ struct Linear {
 struct Setting<'p> {
     symbol: &'p str,
     is_string: u8,
+    in_commands: u8,
 }
 
 #[derive(Serialize)]
@@ -275,7 +276,7 @@ fn global(global: &plan::Global, shared: bool) -> Global<'_> {
 
 fn setting(global: &plan::Global) -> Setting<'_> {
     let is_string = matches!(global.storage, Storage::Variable { ty: Type::String, .. });
-    Setting { symbol: &global.symbol, is_string: is_string.into() }
+    Setting { symbol: &global.symbol, is_string: is_string.into(), in_commands: global.in_commands.into() }
 }
 
 fn map(map: &plan::Map) -> Map<'_> {

@@ -10,6 +10,7 @@ use super::globals::{self, LockMode, Shares};
 use super::names::{self, FunctionName};
 use super::storage::Globals;
 use super::{Limits, condition};
+use crate::program::commands;
 use crate::program::same_key::SameKeys;
 use crate::program::uses::{self, Touches, Uses, Walk};
 use crate::program::{self, Attachment, Expr, GlobalId, Program, Registers, Stmt, Type};
@@ -91,9 +92,10 @@ impl<'p> Analysis<'p> {
         };
         let locks = globals::locks(&contended, &single_access);
         let nesting = frame::nesting(program);
+        let commands = commands::reached(program, &function_walks, &function_uses, &handler_walks);
         let used = both.into_iter().flat_map(Uses::into_keys).collect();
         Analysis {
-            globals: Globals::of(program, &used, &shares, &single_access, &striped, limits.map_entries),
+            globals: Globals::of(program, &used, &shares, &single_access, &striped, &commands, limits.map_entries),
             max_nesting: limits.max_nesting.unwrap_or(nesting.needed),
             functions: names::functions(program),
             saved: program.probes.iter().map(|probe| SavedLayout::of(&probe.saved, limits.string_bytes)).collect(),

@@ -23,6 +23,8 @@ pub struct Global {
     pub symbol: String,
     /// How it is held.
     pub storage: Storage,
+    /// Commands of `system()` may depend on what it holds when the script begins.
+    pub in_commands: bool,
 }
 
 /// How a global is held.
@@ -79,7 +81,7 @@ pub(super) enum GlobalRef {
 }
 
 impl Globals {
-    /// `used`: what the probes use. `shares`, `single_access`, `striped`: by global, as the analysis has them. `map_entries`: of an
+    /// `used`: what the probes use. `shares`, `single_access`, `striped`, `commands`: by global, as the analysis has them. `map_entries`: of an
     /// array whose declaration gives no size.
     pub fn of(
         program: &Program,
@@ -87,6 +89,7 @@ impl Globals {
         shares: &[Shares],
         single_access: &[bool],
         striped: &[bool],
+        commands: &[bool],
         map_entries: u32,
     ) -> Globals {
         let mut numbered = Numbered::default();
@@ -135,7 +138,13 @@ impl Globals {
                     striped: striped[id.index()],
                 }),
             };
-            Global { id, name: global.name.clone(), symbol: symbols[&id].to_string(), storage }
+            Global {
+                id,
+                name: global.name.clone(),
+                symbol: symbols[&id].to_string(),
+                storage,
+                in_commands: commands[id.index()],
+            }
         });
         Globals { declared: declared.collect(), refs }
     }

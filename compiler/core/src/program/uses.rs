@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::commands::Text;
 use super::same_key::SameKeys;
 use super::{
     BinaryOp, Element, EmbeddedC, Expr, ExprKind, FunctionBody, FunctionId, GlobalId, Iterated, LValue, PrintPiece,
@@ -85,6 +86,10 @@ pub struct Walk {
     same_keys: SameKeys,
     /// Whether it may change the probed registers.
     sets_registers: bool,
+    /// The commands that it has the loader run.
+    pub commands: Vec<Text>,
+    /// It may keep values elsewhere than in variables: in C of its own, or in memory that it writes.
+    pub hides: bool,
 }
 
 /// Which [`Walk::registers`] there are: all, and whatever else the kernel has of them.
@@ -155,16 +160,22 @@ impl Walk {
 
     /// The registers that this looks at with all that it calls.
     pub fn registers_with_calls(&self, functions: &[Walk]) -> u64 {
-        let mut registers = self.registers;
+        let callees = self.all_calls(functions);
+        callees.iter().fold(self.registers, |registers, callee| registers | functions[callee.index()].registers)
+    }
+
+    /// The functions that this calls, and those that they call, each once.
+    pub fn all_calls(&self, functions: &[Walk]) -> Vec<FunctionId> {
+        let mut found = Vec::new();
         let mut seen = vec![false; functions.len()];
         let mut open = self.calls.clone();
         while let Some(callee) = open.pop() {
             if !std::mem::replace(&mut seen[callee.index()], true) {
-                registers |= functions[callee.index()].registers;
+                found.push(callee);
                 open.extend(&functions[callee.index()].calls);
             }
         }
-        registers
+        found
     }
 
     /// How often what is being walked runs at the most.
@@ -241,6 +252,7 @@ impl Walk {
     }
 
     fn embedded(&mut self, code: &EmbeddedC) {
+        self.hides = true;
         self.registers = ALL_REGISTERS;
         self.sets_registers = true;
         self.embedded.extend(code.globals.iter().map(|&(global, _)| global));
@@ -309,9 +321,13 @@ impl Walk {
         match place {
             LValue::Variable(variable) => self.variable(*variable, Access::Write, span),
             LValue::Element(element) => self.element(element, Access::Write, span),
-            LValue::Memory { address, .. } => self.expr(address),
+            LValue::Memory { address, .. } => {
+                self.hides = true;
+                self.expr(address);
+            }
             // Writing needs the place where they are put back from.
             LValue::Register { .. } => {
+                self.hides = true;
                 self.registers = ALL_REGISTERS;
                 self.sets_registers = true;
             }
@@ -357,6 +373,10 @@ impl Walk {
                 if builtin.registers {
                     self.registers = ALL_REGISTERS;
                 }
+                if builtin.name == "system" {
+                    self.commands.extend(arguments.iter().map(Text::of));
+                }
+                self.hides |= builtin.guru;
                 arguments.iter().for_each(|argument| self.expr(argument));
             }
             ExprKind::Assign(left, value) => {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! Which globals the text of the commands of `system()` may depend on.
+//!
+//! The loader runs no command of a user's session that may depend on a value which that user has given to a global: root has
+//! approved of the script's text, and not of that. What is found here is never too little, and may be too much: within a run
+//! of a probe everything that is written may depend on everything that is read, be it by a condition.
+
+use std::collections::BTreeSet;
+
+use super::uses::{Access, Uses, Walk, both};
+use super::{Element, Expr, ExprKind, GlobalId, Print, PrintPiece, Program, Variable};
+
+/// What the text of a command is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// What the script says, what the kernel says of itself, and these globals.
+    Of(BTreeSet<GlobalId>),
+    /// Whatever its handler uses.
+    Anything,
+}
+
+impl Text {
+    /// Of the argument of `system()`.
+    pub fn of(argument: &Expr) -> Text {
+        let mut globals = BTreeSet::new();
+        match is_plain(argument, &mut globals) {
+            true => Text::Of(globals),
+            false => Text::Anything,
+        }
+    }
+}
+
+/// Whether nothing but these globals decides about a value, as far as the script's variables go.
+fn is_plain(expr: &Expr, globals: &mut BTreeSet<GlobalId>) -> bool {
+    let mut all = |parts: &[&Expr]| parts.iter().all(|part| is_plain(part, globals));
+    match &expr.kind {
+        ExprKind::Long(_) | ExprKind::String(_) => true,
+        ExprKind::Register { .. } | ExprKind::KernelAddress { .. } | ExprKind::ModuleAddress { .. } => true,
+        ExprKind::Variable(Variable::Global(global)) => {
+            globals.insert(*global);
+            true
+        }
+        ExprKind::Binary(_, left, right) => all(&[left, right]),
+        ExprKind::Conditional(condition, then, otherwise) => all(&[condition, then, otherwise]),
+        ExprKind::Negate(value)
+        | ExprKind::Not(value)
+        | ExprKind::Complement(value)
+        | ExprKind::SignExtend(value, _)
+        | ExprKind::Bits { value, .. }
+        | ExprKind::Read { address: value, .. }
+        | ExprKind::Pretty { address: value, .. }
+        | ExprKind::Matches { text: value, .. } => all(&[value]),
+        // What is not pure, or asks for groups, depends on calls before it.
+        ExprKind::Builtin(builtin, arguments) if builtin.pure && !builtin.groups => {
+            arguments.iter().all(|argument| is_plain(argument, globals))
+        }
+        ExprKind::Format(print) => is_plain_print(print, globals),
+        ExprKind::Element(element) | ExprKind::Extract { aggregate: element, .. } | ExprKind::Chart(element) => {
+            is_plain_element(element, globals)
+        }
+        _ => false,
+    }
+}
+
+fn is_plain_element(element: &Element, globals: &mut BTreeSet<GlobalId>) -> bool {
+    globals.insert(element.global);
+    element.keys.iter().all(|key| is_plain(key, globals))
+}
+
+fn is_plain_print(print: &Print, globals: &mut BTreeSet<GlobalId>) -> bool {
+    print.pieces.iter().all(|piece| match piece {
+        PrintPiece::Literal(_) => true,
+        PrintPiece::Directive { width, precision, argument, .. } => {
+            width.iter().chain(precision).chain([argument]).all(|expr| is_plain(expr, globals))
+        }
+    })
+}
+
+/// What a probe runs, as far as commands go.
+struct Run {
+    uses: Uses,
+    texts: Vec<Text>,
+    hides: bool,
+}
+
+/// By global: whether a command's text may depend on what it holds when the script begins. `functions` and `handlers`: their walks;
+/// `function_uses` as [`super::uses::function_uses`] gives it.
+pub fn reached(program: &Program, functions: &[Walk], function_uses: &[Uses], handlers: &[Walk]) -> Vec<bool> {
+    let runs: Vec<Run> = program
+        .probes
+        .iter()
+        .zip(handlers)
+        .map(|(probe, handler)| {
+            let entry = Walk::of_values(&probe.saved);
+            let uses = both(&handler.with_calls(function_uses), &entry.with_calls(function_uses));
+            let callees = handler.all_calls(functions).into_iter().chain(entry.all_calls(functions));
+            let walks = callees.map(|callee| &functions[callee.index()]).chain([handler, &entry]);
+            let texts = walks.flat_map(|walk| walk.commands.clone()).collect();
+            Run { uses, texts, hides: handler.hides || entry.hides }
+        })
+        .collect();
+    if runs.iter().all(|run| run.texts.is_empty()) {
+        return vec![false; program.globals.len()];
+    }
+    // C of the script, and memory that it writes, keep values where nobody sees them.
+    let hides = |run: &Run| run.hides;
+    if !program.embedded.is_empty() || functions.iter().any(|walk| walk.hides) || runs.iter().any(hides) {
+        return vec![true; program.globals.len()];
+    }
+    let mut found: BTreeSet<GlobalId> = BTreeSet::new();
+    for run in &runs {
+        for text in &run.texts {
+            match text {
+                Text::Of(globals) => found.extend(globals),
+                Text::Anything => found.extend(run.uses.keys()),
+            }
+        }
+    }
+    // What is written into one of them may depend on whatever the same run uses.
+    loop {
+        let before = found.len();
+        let writes =
+            |run: &Run| run.uses.iter().any(|(global, access)| *access != Access::Read && found.contains(global));
+        let more: Vec<GlobalId> =
+            runs.iter().filter(|run| writes(run)).flat_map(|run| run.uses.keys().copied()).collect();
+        found.extend(more);
+        if found.len() == before {
+            return (0..program.globals.len()).map(|index| found.contains(&GlobalId(index as u32))).collect();
+        }
+    }
+}
