@@ -57,7 +57,7 @@ macro_rules! each {
     };
 }
 
-each! { script tapset rc elf dwarf btf index packed meta record conf }
+each! { script tapset rc elf dwarf btf index packed meta record conf line signature }
 
 /// The entries that a tree is made of come out as they went in.
 #[test]

@@ -11,6 +11,7 @@ pub mod die;
 pub mod elf;
 mod loader;
 mod objects;
+mod root_part;
 mod scripts;
 
 /// A reader and what it is given.
@@ -24,7 +25,7 @@ pub struct Target {
     pub longest: usize,
 }
 
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "script", run: scripts::script, seeds: scripts::seeds, longest: 2000 },
     Target { name: "tapset", run: scripts::tapset, seeds: scripts::tapset_seeds, longest: 2000 },
     Target { name: "rc", run: scripts::rc, seeds: scripts::rc_seeds, longest: 400 },
@@ -36,6 +37,8 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "meta", run: loader::meta, seeds: loader::meta_seeds, longest: 1000 },
     Target { name: "record", run: loader::record, seeds: loader::record_seeds, longest: 400 },
     Target { name: "conf", run: loader::conf, seeds: loader::conf_seeds, longest: 400 },
+    Target { name: "line", run: root_part::line, seeds: root_part::line_seeds, longest: 400 },
+    Target { name: "signature", run: root_part::signature, seeds: root_part::signature_seeds, longest: 1500 },
 ];
 
 /// A generator of Knuth's MMIX kind.

@@ -3,6 +3,8 @@
 //! `cargo xtask fuzz`: random inputs to every reader of what somebody else has written, each reader in a process of its own with
 //! little memory. What ends a process becomes a seed, which the ordinary tests try from then on.
 
+mod totals;
+
 #[allow(dead_code)]
 #[path = "../../../compiler/fuzz/targets/mod.rs"]
 mod targets;
@@ -35,9 +37,12 @@ pub struct Options {
     /// MB that a reader may take beyond what its process has at the beginning
     #[arg(long, value_name = "MB", default_value_t = 500)]
     memory: u64,
-    /// Of the random numbers
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Of the random numbers; with --record from the total on if it is not given
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Adds the inputs to the totals in docs/fuzz-runs.md; other inputs than those counted there are tried
+    #[arg(long)]
+    record: bool,
     /// Tries this one target here, and writes each input into this file before it is tried
     #[arg(long, hide = true, value_name = "FILE")]
     worker: Option<PathBuf>,
@@ -66,8 +71,18 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         return work(target, options, file);
     }
     let mut failures = 0;
+    let path = crate::root().join(totals::PATH);
     for target in wanted {
-        failures += watch(target, options)?;
+        let before = if options.record { totals::of(&fs::read_to_string(&path)?, target.name) } else { 0 };
+        let tried = watch(target, options, options.seed.unwrap_or(before + 1))?;
+        failures += tried.failures;
+        if options.record {
+            // Read again: another run may have written it meanwhile.
+            let text = fs::read_to_string(&path)?;
+            let commit = crate::test::commit(&crate::root());
+            let date = crate::test::output_of("date", &["-u", "+%F"]);
+            fs::write(&path, totals::with(&text, target.name, tried.inputs, tried.failures, &commit, &date))?;
+        }
     }
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -87,12 +102,18 @@ fn seeds_of(target: &Target) -> PathBuf {
     crate::root().join("compiler/fuzz/seeds").join(target.name)
 }
 
-/// Has a process try the inputs, and another one what is left when it dies. Gives how many inputs failed.
-fn watch(target: &Target, options: &Options) -> Result<usize> {
+/// What came of one reader.
+struct Tried {
+    inputs: u64,
+    failures: usize,
+}
+
+/// Has a process try the inputs, and another one what is left when it dies.
+fn watch(target: &Target, options: &Options, seed: u64) -> Result<Tried> {
     let directory = crate::root().join("target/fuzz");
     fs::create_dir_all(&directory)?;
     let current = directory.join(format!("{}.input", target.name));
-    let (begun, mut done, mut failures, mut seed) = (Instant::now(), 0, 0, options.seed);
+    let (begun, mut done, mut failures, mut seed) = (Instant::now(), 0, 0, seed);
     while done < options.inputs && failures < ENOUGH {
         let mut command = Command::new(std::env::current_exe()?);
         command.args([
@@ -131,7 +152,7 @@ fn watch(target: &Target, options: &Options) -> Result<usize> {
     }
     let seconds = begun.elapsed().as_secs_f64();
     println!("{}: {done} inputs, {:.0} a second, {failures} failed", target.name, done as f64 / seconds.max(0.001));
-    Ok(failures)
+    Ok(Tried { inputs: done, failures })
 }
 
 /// Keeps an input among the seeds, by a name that tells it from others.
@@ -172,7 +193,7 @@ fn work(target: &Target, options: &Options, file: &Path) -> Result<ExitCode> {
     for entry in fs::read_dir(seeds_of(target)).into_iter().flatten().flatten() {
         seeds.push(fs::read(entry.path())?);
     }
-    let mut random = Random(options.seed);
+    let mut random = Random(options.seed.unwrap_or(1));
     for done in 0..options.inputs {
         let input = targets::input(&mut random, &seeds, target.longest);
         let mut kept = done.to_le_bytes().to_vec();

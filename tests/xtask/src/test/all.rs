@@ -98,7 +98,7 @@ fn with_row(page: &str, cells: &[&str; 6]) -> String {
 }
 
 /// The commit that was tested; with a `+` where files outside of docs/ differ from it.
-pub(super) fn commit(root: &Path) -> String {
+pub fn commit(root: &Path) -> String {
     let root = root.display().to_string();
     let changed =
         !output_of("git", &["-C", &root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs"])
@@ -106,7 +106,7 @@ pub(super) fn commit(root: &Path) -> String {
     output_of("git", &["-C", &root, "rev-parse", "--short", "HEAD"]) + if changed { "+" } else { "" }
 }
 
-pub(super) fn output_of(program: &str, arguments: &[&str]) -> String {
+pub fn output_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default()
 }

@@ -21,6 +21,8 @@ mod share;
 mod timings;
 mod whole;
 
+pub use all::{commit, output_of};
+
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
