@@ -5,8 +5,9 @@
  *
  * The kernel's own locks are not used: they are probe-able functions, carry
  * debugging, and sleep on PREEMPT_RT. Any context. A lock that is busy is waited for as long as it
- * changes hands; one whose holder does not get on (its CPU was taken away by a hypervisor) for
- * spile_script.lock_wait. No CPU waits for itself: what interrupts a handler there is turned away.
+ * changes hands, and as long as a handler that holds it gets on; one whose holder does not (its CPU was
+ * taken away by a hypervisor) for spile_script.lock_wait. No CPU waits for itself: what interrupts a
+ * handler there is turned away.
  *
  * LOCAL writes only memory of its own CPU, so any number of CPUs feed aggregates
  * without waiting for each other's cache lines. ALL pays for it: it looks at every CPU.
@@ -18,6 +19,7 @@
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
+#include "context.h"
 #include "lock.h"
 #include "script.h"
 #include "session.h"
@@ -29,8 +31,16 @@ struct lock {
 
 static struct lock *all_locks;
 
-/* On each CPU a byte for each lock: 1 while a handler there holds it LOCAL. */
+/*
+ * On each CPU a byte for each lock: 1 while a handler there holds it. LOCAL is nothing else; of the other
+ * modes it tells those who wait whom they wait for.
+ */
 static DEFINE_PER_CPU(u8 *, local_holders);
+
+static __always_inline void note_holder(unsigned int index, u8 holds)
+{
+	WRITE_ONCE(this_cpu_read(local_holders)[index], holds);
+}
 
 static __always_inline bool try_read(struct lock *lock)
 {
@@ -99,16 +109,23 @@ static bool try_all(unsigned int index, bool *claimed)
 /* Acquire order on success: what the last holder wrote is seen. claimed: try_all's. */
 static __always_inline bool try_lock(unsigned int index, enum spile_lock_mode mode, bool *claimed)
 {
+	bool held;
+
 	switch (mode) {
 	case SPILE_LOCK_READ:
-		return try_read(&all_locks[index]);
+		held = try_read(&all_locks[index]);
+		break;
 	case SPILE_LOCK_WRITE:
-		return try_write(&all_locks[index]);
+		held = try_write(&all_locks[index]);
+		break;
 	case SPILE_LOCK_LOCAL:
 		return try_local(index);
 	default:
-		return try_all(index, claimed);
+		held = try_all(index, claimed);
 	}
+	if (held)
+		note_holder(index, 1);
+	return held;
 }
 
 /* Release order: what was written under the lock is visible before it is free. */
@@ -116,6 +133,7 @@ static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode
 {
 	switch (mode) {
 	case SPILE_LOCK_READ:
+		note_holder(index, 0);
 		/* Pairs with the acquire in try_write(). */
 		atomic_dec_return_release(&all_locks[index].holders);
 		break;
@@ -124,6 +142,7 @@ static __always_inline void unlock(unsigned int index, enum spile_lock_mode mode
 		smp_store_release(&this_cpu_read(local_holders)[index], 0);
 		break;
 	default:
+		note_holder(index, 0);
 		WRITE_ONCE(all_locks[index].turns, all_locks[index].turns + 1);
 		/*
 		 * Pairs with the acquires in try_read(), try_write() and
@@ -155,6 +174,22 @@ static __always_inline u32 state_of(const struct lock *lock)
 	return READ_ONCE(lock->turns) + atomic_read(&lock->holders);
 }
 
+/* Changes while handlers that hold the lock get on: with each operation that may fail, each turn of a loop. */
+static u64 progress_of(unsigned int index)
+{
+	u64 progress = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		const struct spile_context *c = &per_cpu(spile_cpus, cpu)->context;
+
+		if (READ_ONCE(per_cpu(local_holders, cpu)[index]))
+			progress += (u64)(u32)READ_ONCE(c->actions) + ((u64)READ_ONCE(c->steps) << 20) +
+				    ((u64)READ_ONCE(c->location) << 40);
+	}
+	return progress;
+}
+
 /* The lock was held. */
 static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, bool *claimed,
 			      struct waited *waited)
@@ -162,7 +197,8 @@ static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, boo
 	const u32 least_polls = spile_script.lock_wait / MOST_POLL_TIME;
 	const u64 most = (u64)spile_script.lock_wait * MOST_WAITS;
 	struct lock *lock = &all_locks[index];
-	u64 now = ktime_get_mono_fast_ns(), moved_at = now;
+	u64 now = ktime_get_mono_fast_ns(), moved_at = now, looked_at = now;
+	u64 progress = 0, before = 0;
 	u32 polls = 0, state = state_of(lock), seen;
 	bool stuck, too_long;
 
@@ -176,6 +212,14 @@ static noinline bool wait_for(unsigned int index, enum spile_lock_mode mode, boo
 		polls++;
 		waited->polls++;
 		seen = state_of(lock);
+		/* Dear with many CPUs; often enough to see a change before it is too late. */
+		if (now - looked_at >= spile_script.lock_wait / 4) {
+			looked_at = now;
+			before = progress;
+			progress = progress_of(index);
+			if (before && progress != before)
+				state = ~seen;
+		}
 		/* An NMI in the middle of a clock update may see time go back. */
 		if (seen != state || now < moved_at) {
 			state = seen;
@@ -220,12 +264,16 @@ bool spile_lock_all(const unsigned int *locks, unsigned int count)
 		switch (locks[i] & 3) {
 		case SPILE_LOCK_WRITE:
 			held = try_write(&all_locks[index]);
+			if (likely(held))
+				note_holder(index, 1);
 			break;
 		case SPILE_LOCK_LOCAL:
 			held = try_local(index);
 			break;
 		case SPILE_LOCK_READ:
 			held = try_read(&all_locks[index]);
+			if (likely(held))
+				note_holder(index, 1);
 			break;
 		default:
 			held = false;
