@@ -30,15 +30,20 @@ enum {
 };
 
 int spile_actions_at_once __read_mostly;
+u64 spile_begun __read_mostly;
 
 void spile_actions_init(void)
 {
+	struct spile_context fresh = { .location = SPILE_NO_LOCATION };
+
 	spile_actions_at_once = min_t(unsigned int, spile_script.max_actions, AT_ONCE);
+	fresh.actions = spile_actions_at_once;
+	spile_begun = fresh.begun;
 }
 
 void spile_actions_begin(struct spile_cpu *cpu)
 {
-	cpu->context.actions = spile_actions_at_once;
+	cpu->context.begun = spile_begun;
 	cpu->asked = 0;
 }
 

@@ -9,6 +9,7 @@
 
 /* What a run is given before actions.c is asked; constant after load. */
 extern int spile_actions_at_once;
+extern u64 spile_begun;		/* spile_context.begun with those, at no location yet */
 
 /* Before the first run. */
 void spile_actions_init(void);

@@ -178,6 +178,9 @@ void spile_run_sampled(struct spile_site *site, unsigned long *regs)
 	if (spile_budget_skips(site))
 		return;
 	switch (site->runs_sampled) {
+	case SPILE_RUNS_ADDING:
+		spile_run_adding(site);
+		break;
 	case SPILE_RUNS_COUNTING:
 		spile_run_counting(site);
 		break;
@@ -189,6 +192,9 @@ void spile_run_sampled(struct spile_site *site, unsigned long *regs)
 		break;
 	case SPILE_RUNS_AT_POOLED_RETURN:
 		spile_return_pool_enter(site, (struct pt_regs *)regs);
+		break;
+	case SPILE_RUNS_SIMPLE:
+		spile_run_simple(site, regs);
 		break;
 	default:
 		spile_run_whole(site, regs);

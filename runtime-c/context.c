@@ -20,7 +20,7 @@ bool spile_context_run(struct spile_site *site, enum spile_state state, unsigned
 {
 	if (unlikely(site->sampled) && spile_budget_skips(site))
 		return false;
-	return spile_run(site, state, false, regs, NULL);
+	return spile_run(site, state, 0, regs, NULL);
 }
 
 spile_long spile_counter(unsigned int index, spile_long base)
@@ -54,12 +54,12 @@ struct spile_cpu *spile_context_claim(void)
 	for (;;) {
 		preempt_disable();
 		cpu = spile_this_cpu();
-		if (likely(!READ_ONCE(cpu->busy)))
+		if (likely(!READ_ONCE(cpu->context.busy)))
 			break;
 		preempt_enable();
 		usleep_range(100, 1000);
 	}
-	WRITE_ONCE(cpu->busy, 1);
+	WRITE_ONCE(cpu->context.busy, 1);
 	/* Compiler only: the claim before the use; pairs with spile_run() in an interrupt here. */
 	barrier();
 	cpu->context.probe = NULL;
@@ -71,7 +71,7 @@ void spile_context_release(struct spile_cpu *cpu)
 {
 	/* Compiler only: the use before it is given back; pairs with spile_run() as above. */
 	barrier();
-	WRITE_ONCE(cpu->busy, 0);
+	WRITE_ONCE(cpu->context.busy, 0);
 	preempt_enable();
 }
 
@@ -100,7 +100,7 @@ static size_t take(size_t *at, size_t number, size_t bytes)
 /* Size of one CPU's memory, and where its parts are, if there is one: behind the struct. */
 static size_t layout(struct spile_cpu *cpu)
 {
-	size_t at = ALIGN(sizeof(*cpu), 64);
+	size_t at = SPILE_COUNTS_AT;
 	size_t counts = take(&at, spile_script.probe_count, sizeof(struct spile_counts));
 	size_t counters = take(&at, spile_script.counter_count, sizeof(spile_long));
 	size_t frame = take(&at, spile_script.frame_bytes, 1);
@@ -116,6 +116,8 @@ static size_t layout(struct spile_cpu *cpu)
 
 	if (cpu) {
 		char *memory = (char *)cpu;
+
+		WARN_ON_ONCE(counters != spile_counters_at());
 
 		cpu->counts = (struct spile_counts *)(memory + counts);
 		cpu->context.counters = (spile_long *)(memory + counters);

@@ -12,6 +12,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
+#include <linux/overflow.h>
 #include <linux/percpu.h>
 #include <asm/local.h>
 
@@ -51,8 +52,6 @@ struct spile_counts {
 /* At the head of each CPU's own memory (context.c). */
 struct spile_cpu {
 	struct spile_context context;	/* handlers get this one; spile_cpu_of() leads back */
-	/* written by the CPU itself alone; 1 while the context is owned */
-	int busy;
 
 	/* Set up before the first handler runs, constant then. */
 	struct spile_counts *counts;	/* by probe index */
@@ -91,9 +90,9 @@ struct spile_cpu {
 	u64 looked_at;			/* in cycles */
 	u64 overload_since;		/* guard.c: begin of the interval, in cycles */
 	u64 overload_cycles;		/* in handlers since then, as far as sampled */
-	u64 head;			/* ring.c; the header's head is a copy for the loader */
+	/* ring.c: records before it are complete; the header's head is a copy for the loader */
+	u64 head;
 	u64 tail;			/* the last tail seen in the header, checked */
-	u64 record_at;			/* head plus padding of the record being written */
 	u64 lost_records;
 	u64 lost_bytes;
 	u64 gate_counts[SPILE_GATE_COUNTS];	/* gate.c */
@@ -112,6 +111,17 @@ struct spile_cpu {
 	/* lowest address of this CPU's interrupt stack; 0: not known yet */
 	unsigned long irq_stack;
 };
+
+/*
+ * Where a CPU's counts, and its counters, are in its memory: the same for all, so that a
+ * hit need not load it.
+ */
+#define SPILE_COUNTS_AT ALIGN(sizeof(struct spile_cpu), 64)
+static inline size_t spile_counters_at(void)
+{
+	return ALIGN(SPILE_COUNTS_AT +
+		     array_size(spile_script.probe_count, sizeof(struct spile_counts)), 64);
+}
 
 /*
  * A pointer, because the kernel reserves only 8 KB for the per-CPU variables of all

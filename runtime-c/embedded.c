@@ -44,7 +44,7 @@ void spile_embedded_say(const char *format, ...)
 	va_list arguments;
 	unsigned int length;
 
-	if (!READ_ONCE(cpu->busy) || cpu->context.error)
+	if (!READ_ONCE(cpu->context.busy) || cpu->context.error)
 		return;
 	va_start(arguments, format);
 	length = vscnprintf(cpu->message, spile_message_bytes(), format, arguments);

@@ -34,6 +34,7 @@
  */
 struct slot {
 	unsigned long address;		/* as ftrace gives it; 0: never used */
+	unsigned long alone;		/* the site, if there is only one, and enum alone */
 	struct spile_site *first;	/* of the sites there, in the order of the script */
 	bool whole;			/* served by the ops for all registers */
 	bool pending;			/* added, not yet armed */
@@ -41,19 +42,33 @@ struct slot {
 } __aligned(32);
 enum { SLOT_WAS_USED = 1 };
 
+/*
+ * What a hit of a function with a single site does, in the lowest bits of slot.alone; 0:
+ * spile_run_simple(), so that the pointer is the site's.
+ */
+enum alone {
+	ALONE_ADDS = 1,			/* spile_run_addition() */
+	ALONE_WHOLE = 2,		/* spile_run_whole() */
+	ALONE_OTHER = 4,		/* spile_run_otherwise() */
+	NOT_ALONE = ALONE_OTHER,	/* without an address: there is no single site */
+};
+
 static struct slot *slots;	/* a power of two, at least twice as many as sites */
 static unsigned int slot_bits;
-static unsigned int slot_shift;	/* 64 - slot_bits */
+static unsigned int slot_shift;	/* 32 - slot_bits */
 
 static inline struct slot *slot_at(unsigned long place)
 {
 	return &slots[place & ((1ul << slot_bits) - 1)];
 }
 
-/* Multiplicative, as hash_long(), which would compute the shift each time. */
+/*
+ * Multiplicative, as hash_32(), which would compute the shift each time. The upper halves
+ * of addresses of code are all the same.
+ */
 static __always_inline unsigned long first_place(unsigned long address)
 {
-	return address * GOLDEN_RATIO_64 >> slot_shift;
+	return (u32)address * GOLDEN_RATIO_32 >> slot_shift;
 }
 
 static noinline struct slot *find_slot_behind(unsigned long address)
@@ -82,22 +97,76 @@ static __always_inline struct slot *find_slot(unsigned long address)
 	return find_slot_behind(address);
 }
 
+static noinline void handle_all(struct slot *slot, unsigned long *regs)
+{
+	struct spile_site *site;
+
+	/*
+	 * The sites behind these loads depend on them; pairs with the release in spile_entry_add().
+	 */
+	for (site = READ_ONCE(slot->first); site; site = READ_ONCE(site->same))
+		spile_run_site(site, regs);
+}
+
+/* Of an address that is not in its first place. */
+static noinline void handle_behind(unsigned long address, unsigned long *regs)
+{
+	struct slot *slot = find_slot_behind(address);
+
+	if (likely(slot))
+		handle_all(slot, regs);
+}
+
 /*
  * Interrupts may be on, and preemption. Nothing that is traced may be called before
  * the context is claimed (spile_run() counts what comes then as nested).
  */
 static __always_inline void handle(unsigned long address, unsigned long *regs)
 {
-	struct spile_site *site;
-	struct slot *slot;
+	struct slot *slot = &slots[first_place(address)];
+	unsigned long alone;
 
-	slot = find_slot(address);
-	/*
-	 * The sites behind these loads depend on them; pairs with the release in spile_entry_add().
-	 */
-	if (likely(slot))
-		for (site = READ_ONCE(slot->first); site; site = READ_ONCE(site->same))
-			spile_run_site(site, regs);
+	/* Acquire: as in find_slot(). */
+	if (unlikely(smp_load_acquire(&slot->address) != address)) {
+		handle_behind(address, regs);
+		return;
+	}
+	/* As the loads in handle_all(). */
+	alone = READ_ONCE(slot->alone);
+	if (!(alone & (ALONE_ADDS | ALONE_WHOLE | ALONE_OTHER))) {
+		spile_run_simple((struct spile_site *)alone, regs);
+	} else if (alone & ALONE_ADDS) {
+		spile_run_addition((struct spile_site *)(alone - ALONE_ADDS));
+	} else if (alone & ALONE_WHOLE) {
+		spile_run_whole((struct spile_site *)(alone - ALONE_WHOLE), regs);
+	} else if (alone != NOT_ALONE) {
+		spile_run_otherwise((struct spile_site *)(alone - ALONE_OTHER), regs);
+	} else {
+		handle_all(slot, regs);
+	}
+}
+
+static unsigned long alone_of(const struct spile_site *site)
+{
+	if (!site || site->same)
+		return NOT_ALONE;
+	switch (site->runs) {
+	case SPILE_RUNS_SIMPLE:
+		return (unsigned long)site;
+	case SPILE_RUNS_ADDING:
+		return (unsigned long)site + ALONE_ADDS;
+	case SPILE_RUNS_WHOLE:
+		return (unsigned long)site + ALONE_WHOLE;
+	default:
+		return (unsigned long)site + ALONE_OTHER;
+	}
+}
+
+/* After a change of its sites. */
+static void set_alone(struct slot *slot)
+{
+	/* Release: as in spile_entry_add(). */
+	smp_store_release(&slot->alone, alone_of(slot->first));
 }
 
 static void handle_arguments(unsigned long address, unsigned long parent, struct ftrace_ops *ops,
@@ -218,6 +287,7 @@ static struct slot *add_slot(unsigned long address)
 	for (slot = slot_at(place); slot->address > SLOT_WAS_USED; slot = slot_at(++place))
 		;
 	slot->first = NULL;
+	slot->alone = NOT_ALONE;
 	slot->whole = false;
 	slot->pending = true;
 	slot->serving = false;
@@ -244,6 +314,7 @@ bool spile_entry_add(struct spile_site *site)
 		;
 	/* Release: the site's fields before the pointer; pairs with the loads in handle(). */
 	smp_store_release(last, site);
+	set_alone(slot);
 	return true;
 }
 
@@ -406,6 +477,7 @@ static void leave_slot(struct slot *slot)
 {
 	slot->pending = false;
 	slot->serving = false;
+	WRITE_ONCE(slot->alone, NOT_ALONE);
 	WRITE_ONCE(slot->first, NULL);
 	WRITE_ONCE(slot->address, SLOT_WAS_USED);
 }
@@ -464,6 +536,7 @@ void spile_entry_drop(struct spile_site *site)
 			break;
 		}
 	}
+	set_alone(slot);
 	if (slot->first)
 		return;
 	slot->pending = false;
@@ -549,7 +622,7 @@ int spile_entry_init(void)
 	size_t bytes;
 
 	slot_bits = ilog2(roundup_pow_of_two(max(spile_script.probe_count, 1u))) + 1;
-	slot_shift = 64 - slot_bits;
+	slot_shift = 32 - slot_bits;
 	bytes = sizeof(*slots) << slot_bits;
 	slots = kvzalloc(bytes, GFP_KERNEL);
 	if (!slots)

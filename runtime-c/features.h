@@ -13,6 +13,7 @@
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
 #include <linux/proc_fs.h>
 
 #include "spile_features.h"	/* made by Makefile.kbuild */
@@ -175,6 +176,25 @@ static inline void *spile_pde_data(const struct inode *inode)
  * exception stacks"), first in 5.2. Need not go: on a kernel with other names, only
  * the rest of the page that a hit stands on counts as stack.
  */
+
+/*
+ * SPILE_HAVE_PREEMPTIBLE_EVENTS: tracepoints of system calls are called with preemption
+ * on: a363d27cdbc2 ("tracing: Allow system call tracepoints to handle page faults"),
+ * first in 6.13. Before, all are called with preemption off. Can go when 6.12 has.
+ */
+static __always_inline void spile_event_begins(void)
+{
+#ifdef SPILE_HAVE_PREEMPTIBLE_EVENTS
+	preempt_disable_notrace();
+#endif
+}
+
+static __always_inline void spile_event_ends(void)
+{
+#ifdef SPILE_HAVE_PREEMPTIBLE_EVENTS
+	preempt_enable_notrace();
+#endif
+}
 
 #ifdef CONFIG_DYNAMIC_FTRACE_WITH_REGS
 /*

@@ -39,10 +39,17 @@ static struct spile_site *site_of(struct kretprobe_instance *instance)
 
 static int handle_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	return !spile_run_hit(site_of(instance), true, (unsigned long *)regs,
+	return !spile_run_hit(site_of(instance), SPILE_RUN_ENTERING, (unsigned long *)regs,
 			      (char *)instance->data);
 }
 NOKPROBE_SYMBOL(handle_entry);
+
+static int handle_simple_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	return !spile_run_hit(site_of(instance), SPILE_RUN_ENTERING | SPILE_RUN_SIMPLE,
+			      (unsigned long *)regs, (char *)instance->data);
+}
+NOKPROBE_SYMBOL(handle_simple_entry);
 
 /* Of a probe that is sampled, whether or not it has something to save. */
 static int handle_sampled_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
@@ -61,10 +68,21 @@ static int handle_return(struct kretprobe_instance *instance, struct pt_regs *re
 	struct spile_site *site = site_of(instance);
 
 	spile_registers_of_return(instance, regs);
-	spile_run_hit(site, false, (unsigned long *)regs, (char *)instance->data);
+	spile_run_hit(site, SPILE_RUN_RETURNING, (unsigned long *)regs, (char *)instance->data);
 	return 0;
 }
 NOKPROBE_SYMBOL(handle_return);
+
+static int handle_simple_return(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	struct spile_site *site = site_of(instance);
+
+	spile_registers_of_return(instance, regs);
+	spile_run_hit(site, SPILE_RUN_RETURNING | SPILE_RUN_SIMPLE, (unsigned long *)regs,
+		      (char *)instance->data);
+	return 0;
+}
+NOKPROBE_SYMBOL(handle_simple_return);
 
 unsigned int spile_returns_active(void)
 {
@@ -117,11 +135,11 @@ static int register_own(struct spile_site *site, unsigned int flags)
 	spile_attach_place(&kretprobe->kp, site);
 	/* The site's kprobe is the kretprobe's. */
 	BUILD_BUG_ON(offsetof(struct kretprobe, kp) != 0);
-	kretprobe->handler = handle_return;
+	kretprobe->handler = probe->simple ? handle_simple_return : handle_return;
 	if (site->sampled)
 		kretprobe->entry_handler = handle_sampled_entry;
 	else if (probe->entry_handler)
-		kretprobe->entry_handler = handle_entry;
+		kretprobe->entry_handler = probe->entry_simple ? handle_simple_entry : handle_entry;
 	kretprobe->data_size = probe->entry_bytes;
 	kretprobe->maxactive = probe->maxactive ? probe->maxactive : spile_returns_active();
 	kretprobe->kp.flags = flags;

@@ -24,6 +24,7 @@
 #include "owner.h"
 #include "raise.h"
 #include "ring.h"
+#include "scalar.h"
 #include "session.h"
 #include "site.h"
 #include "stack_left.h"
@@ -76,6 +77,7 @@ static const struct {
 	{ .init = spile_context_init, .exit = spile_context_exit },
 	{ .prepare = spile_stack_init, .exit = spile_stack_exit },
 	{ .init = spile_maps_init, .exit = spile_maps_exit },
+	{ .prepare = spile_scalars_init },
 	{ .init = spile_lock_init, .exit = spile_lock_exit },
 	{ .prepare = spile_ring_init, .exit = spile_ring_exit_all },
 	{ .prepare = spile_raise_init, .exit = spile_raise_exit },

@@ -66,7 +66,7 @@ static int handle_pool_entry(struct kretprobe_instance *instance, struct pt_regs
 	call->site = site;
 	if (!site->probe->entry_handler)
 		return 0;
-	return !spile_run_hit(site, true, (unsigned long *)regs, call->entry);
+	return !spile_run_hit(site, SPILE_RUN_ENTERING, (unsigned long *)regs, call->entry);
 }
 NOKPROBE_SYMBOL(handle_pool_entry);
 
@@ -75,7 +75,7 @@ static int handle_pool_return(struct kretprobe_instance *instance, struct pt_reg
 	struct pool_call *call = (struct pool_call *)instance->data;
 
 	spile_registers_of_return(instance, regs);
-	spile_run_hit(call->site, false, (unsigned long *)regs, call->entry);
+	spile_run_hit(call->site, SPILE_RUN_RETURNING, (unsigned long *)regs, call->entry);
 	return 0;
 }
 NOKPROBE_SYMBOL(handle_pool_return);

@@ -2,6 +2,8 @@
 /*
  * Per-CPU rings of records.
  */
+#include <linux/atomic.h>
+#include <linux/build_bug.h>
 #include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -21,6 +23,14 @@ static DECLARE_WAIT_QUEUE_HEAD(readers);
 
 static_assert(sizeof(struct spile_ring_header) <= SPILE_RING_HEADER_BYTES);
 static_assert(sizeof(struct spile_record) % 8 == 0);
+/* What handlers write without a call. */
+static_assert(sizeof(struct spile_record) == sizeof(struct spile_record_head));
+static_assert(offsetof(struct spile_record, bytes) == offsetof(struct spile_record_head, bytes));
+static_assert(offsetof(struct spile_record, kind) == offsetof(struct spile_record_head, mark));
+static_assert(offsetof(struct spile_record, cpu) == offsetof(struct spile_record_head, mark) + 2);
+static_assert(offsetof(struct spile_record, id) == offsetof(struct spile_record_head, id));
+static_assert(offsetof(struct spile_record, probe) == offsetof(struct spile_record_head, probe));
+static_assert(offsetof(struct spile_record, time) == offsetof(struct spile_record_head, time));
 
 /*
  * Waking the reader. The first record that a waiting reader has not seen starts
@@ -64,26 +74,26 @@ static noinline void ask_urgently(struct spile_cpu *cpu)
 
 /*
  * Whether `bytes` more fit in the ring. The reader's tail is trusted only if it is
- * plausible: there are never more than the ring's bytes between tail and head. The
+ * plausible: there are never more than the ring's bytes between tail and the next record. The
  * shared tail is read only when the ring seems half full.
  */
 static bool has_room(struct spile_cpu *cpu, u64 bytes)
 {
-	u64 tail;
+	u64 at = cpu->context.record_at, tail;
 
-	if (cpu->head - cpu->tail + bytes <= spile_ring_bytes / 2)
+	if (at - cpu->tail + bytes <= spile_ring_bytes / 2)
 		return true;
 	/*
 	 * Acquire: the reader's loads of the records before tail come before our
 	 * stores over them. Pairs with its release store of tail.
 	 */
 	tail = smp_load_acquire(&cpu->ring->tail);
-	if (cpu->head - tail > spile_ring_bytes)
+	if (at - tail > spile_ring_bytes)
 		return false;
 	cpu->tail = tail;
-	if (cpu->head - tail + bytes > spile_ring_bytes / 2 && !READ_ONCE(cpu->ready))
+	if (at - tail + bytes > spile_ring_bytes / 2 && !READ_ONCE(cpu->ready))
 		ask_urgently(cpu);
-	return cpu->head - tail + bytes <= spile_ring_bytes;
+	return at - tail + bytes <= spile_ring_bytes;
 }
 
 /*
@@ -100,7 +110,7 @@ static noinline bool make_room(struct spile_cpu *cpu, u64 bytes)
 		return false;
 	if (cpu->head - tail > spile_ring_bytes || tail % 8)
 		tail = cpu->head;
-	while (cpu->head - tail + bytes > spile_ring_bytes) {
+	while (cpu->context.record_at - tail + bytes > spile_ring_bytes) {
 		u32 offset = tail & (spile_ring_bytes - 1);
 		const struct spile_record *oldest =
 			(const struct spile_record *)(cpu->ring_data + offset);
@@ -130,22 +140,35 @@ static noinline void count_lost(struct spile_cpu *cpu, u64 size)
 	WRITE_ONCE(cpu->ring->lost_records, ++cpu->lost_records);
 	cpu->lost_bytes += size;
 	if (probe)
-		local_inc(&cpu->counts[probe - spile_script.probes].lost);
+		local_inc(&cpu->counts[probe->index].lost);
 	WRITE_ONCE(cpu->ring->lost_bytes, cpu->lost_bytes);
 }
 
 /*
- * A place for a record that does not fit right after the last one; NULL if there is
- * none.
+ * Up to where records may go without a look at the reader's tail or at the ring's end:
+ * has_room() would find room there.
  */
-static noinline struct spile_record *find_place(struct spile_cpu *cpu, unsigned int kind, u64 size)
+static void set_limit(struct spile_cpu *cpu)
 {
-	u32 offset = cpu->head & (spile_ring_bytes - 1);
+	struct spile_context *c = &cpu->context;
+	u64 to_end = spile_ring_bytes - (c->record_at & (spile_ring_bytes - 1));
+
+	c->record_limit = min(c->record_at + to_end, cpu->tail + spile_ring_bytes / 2);
+}
+
+/*
+ * Finds a place for a record that is beyond the limit; false if there is none. What it
+ * leaves free at the ring's end becomes visible with the next record.
+ */
+static noinline bool find_place(struct spile_cpu *cpu, unsigned int kind, u64 size)
+{
+	struct spile_context *c = &cpu->context;
+	u32 offset = c->record_at & (spile_ring_bytes - 1);
 	u32 to_end = spile_ring_bytes - offset;
-	struct spile_record *record = (struct spile_record *)(cpu->ring_data + offset);
+	struct spile_record *pad = (struct spile_record *)(cpu->ring_data + offset);
 
 	if (!cpu->ring)
-		return NULL;
+		return false;
 	if (size <= to_end)
 		to_end = 0;
 	if (!has_room(cpu, size + to_end) &&
@@ -156,14 +179,17 @@ static noinline struct spile_record *find_place(struct spile_cpu *cpu, unsigned 
 		 */
 		if (kind != SPILE_RECORD_EXIT)
 			count_lost(cpu, size);
-		return NULL;
+		return false;
 	}
-	cpu->record_at = cpu->head + to_end;
-	if (!to_end)
-		return record;
-	record->bytes = to_end;	/* 8 at least: of a pad only these two fields are there */
-	record->kind = SPILE_RECORD_PAD;
-	return (struct spile_record *)cpu->ring_data;
+	c->record = (char *)pad;
+	if (to_end) {
+		pad->bytes = to_end;	/* 8 at least: of a pad only these two fields are there */
+		pad->kind = SPILE_RECORD_PAD;
+		c->record = cpu->ring_data;
+		c->record_at += to_end;
+	}
+	set_limit(cpu);
+	return true;
 }
 
 char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id,
@@ -171,24 +197,23 @@ char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned in
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
 	u64 size = sizeof(struct spile_record) + ALIGN((u64)bytes, 8);
-	u32 ring_bytes = spile_ring_bytes;	/* 0 before SPILE_SETUP: nothing fits */
-	u32 offset = cpu->head & (ring_bytes - 1);
-	struct spile_record *record = (struct spile_record *)(cpu->ring_data + offset);
+	struct spile_record *record;
 
-	/* The same check as has_room(), and up to the ring's end. */
-	if (likely(offset + size <= ring_bytes && cpu->head - cpu->tail + size <= ring_bytes / 2)) {
-		cpu->record_at = cpu->head;
-	} else {
-		record = find_place(cpu, kind, size);
-		if (!record)
-			return NULL;
-	}
+	/* Before SPILE_SETUP the limit is 0: nothing fits. */
+	if (unlikely(c->record_at + size > c->record_limit) && !find_place(cpu, kind, size))
+		return NULL;
+	record = (struct spile_record *)c->record;
 	record->kind = kind;
 	record->cpu = smp_processor_id();
 	record->id = id;
-	record->probe = c->probe ? c->probe - spile_script.probes : SPILE_NO_PROBE;
+	record->probe = c->probe ? c->probe->index : SPILE_NO_PROBE;
 	record->time = ktime_get_mono_fast_ns();
 	return (char *)(record + 1);
+}
+
+spile_ulong spile_record_time(void)
+{
+	return ktime_get_mono_fast_ns();
 }
 
 static noinline void reader_waits(struct spile_cpu *cpu)
@@ -199,30 +224,33 @@ static noinline void reader_waits(struct spile_cpu *cpu)
 	irq_work_queue(&cpu->wake);
 }
 
-void spile_record_commit(struct spile_context *c, char *end)
+void spile_record_publish(struct spile_context *c)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
-	struct spile_record *record;
+	struct spile_ring_header *ring = cpu->ring;
+
+	WRITE_ONCE(cpu->head, c->record_at);
+	/*
+	 * A full barrier. The record's bytes before the head that shows them: pairs with
+	 * the reader's acquire load of head. And the store of head before the load of
+	 * waiting. The reader does the opposite: it stores waiting, then poll() looks at
+	 * head behind a barrier of its own. One of the two sees the other.
+	 */
+	xchg(&ring->head, c->record_at);
+	if (unlikely(READ_ONCE(ring->waiting)))
+		reader_waits(cpu);
+}
+
+void spile_record_commit(struct spile_context *c, char *end)
+{
+	u32 bytes = end - c->record;
 
 	if (!end)
 		return;
-	record =
-		(struct spile_record *)(cpu->ring_data + (cpu->record_at & (spile_ring_bytes - 1)));
-	record->bytes = end - (char *)record;
-	WRITE_ONCE(cpu->head, cpu->record_at + record->bytes);
-	/*
-	 * Release: the record's bytes before the head that shows them. Pairs with
-	 * the reader's acquire load of head.
-	 */
-	smp_store_release(&cpu->ring->head, cpu->head);
-	/*
-	 * The store of head before the load of waiting. The reader does the
-	 * opposite: it stores waiting, then poll() looks at head behind a barrier
-	 * of its own. One of the two sees the other.
-	 */
-	smp_mb();
-	if (unlikely(READ_ONCE(cpu->ring->waiting)))
-		reader_waits(cpu);
+	((struct spile_record *)c->record)->bytes = bytes;
+	c->record = end;
+	c->record_at += bytes;
+	spile_record_publish(c);
 }
 
 void spile_ring_text(struct spile_cpu *cpu, enum spile_record_kind kind, u32 id,
@@ -332,6 +360,7 @@ int spile_ring_setup(u32 wanted)
 
 		cpu->ring = (struct spile_ring_header *)rings[i];
 		cpu->ring_data = rings[i] + SPILE_RING_HEADER_BYTES;
+		cpu->context.record = cpu->ring_data;
 	}
 	kfree(rings);
 	/* Release: the rings' addresses; pairs with the acquire in rings_are_there(). */
@@ -352,6 +381,7 @@ void spile_ring_init(void)
 	for_each_possible_cpu(i) {
 		struct spile_cpu *cpu = per_cpu(spile_cpus, i);
 
+		cpu->context.print_mark = SPILE_RECORD_PRINT | i << 16;
 		init_irq_work(&cpu->wake, wake_soon);
 		spile_hrtimer_setup(&cpu->wake_timer, wake_in_time, CLOCK_MONOTONIC,
 				    HRTIMER_MODE_REL_SOFT);

@@ -21,6 +21,12 @@
 #include "site.h"
 #include "stack_left.h"
 
+/* Of the probe that is running. Context owned. */
+static inline struct spile_counts *spile_counts_of_run(struct spile_cpu *cpu)
+{
+	return &cpu->counts[cpu->context.probe->index];
+}
+
 static noinline bool spile_run_skipped(struct spile_cpu *cpu, local_t *count)
 {
 	local_inc(count);
@@ -28,9 +34,13 @@ static noinline bool spile_run_skipped(struct spile_cpu *cpu, local_t *count)
 	return false;
 }
 
-static noinline bool spile_run_lock_skipped(struct spile_cpu *cpu, local_t *count)
+static noinline bool spile_run_lock_skipped(struct spile_cpu *cpu, bool entering)
 {
-	local_inc(count);
+	struct spile_counts *counts = spile_counts_of_run(cpu);
+
+	if (!entering)
+		local_dec(&counts->handled);
+	local_inc(&counts->lock_skipped);
 	spile_guard_lock_skipped(cpu);
 	return false;
 }
@@ -47,22 +57,23 @@ static inline void spile_run_failed(struct spile_cpu *cpu, struct spile_counts *
 }
 
 /*
- * More is to be done after this run than to count it. Leaves the context as the next
- * run expects it.
+ * There is more to do after this run. Leaves the context as the next run expects it.
  */
-static noinline bool spile_run_ended(struct spile_cpu *cpu, struct spile_counts *counts,
-				     bool entering)
+static noinline bool spile_run_ended(struct spile_cpu *cpu, bool entering)
 {
+	struct spile_counts *counts = spile_counts_of_run(cpu);
 	struct spile_context *c = &cpu->context;
 	bool fine = !c->error;
 
 	if (unlikely(c->stale & SPILE_STALE_LOCKED)) {
-		fine = false;
-		spile_run_lock_skipped(cpu, &counts->lock_skipped);
-	} else if (c->filtered)
+		fine = spile_run_lock_skipped(cpu, entering);
+	} else if (c->filtered) {
 		local_inc(&counts->filtered);
-	else if (!entering || !fine)
+		if (!entering)
+			local_dec(&counts->handled);
+	} else if (entering && !fine) {
 		local_inc(&counts->handled);
+	}
 	c->filtered = 0;
 	if (c->error)
 		spile_run_failed(cpu, counts);
@@ -78,113 +89,168 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, struct spile_counts 
 	return fine;
 }
 
+/* What kind of run it is; constants, so that each has code of its own. */
+enum spile_run_kind {
+	SPILE_RUN_ENTERING = 1,	/* the entry handler of a .return */
+	SPILE_RUN_RETURNING = 2,/* of a .return or a system call's: has what was saved at the entry */
+	SPILE_RUN_SIMPLE = 4,	/* spile_probe.simple, or entry_simple */
+};
+
 static inline struct spile_counts *spile_counts_of(struct spile_cpu *cpu,
 						   const struct spile_site *site)
 {
-	return (struct spile_counts *)((char *)cpu->counts + site->counts_at);
+	return (struct spile_counts *)((char *)cpu + site->counts_at);
 }
 
-static __always_inline void spile_run_code(struct spile_context *c, bool entering)
+static __always_inline void spile_run_code(struct spile_context *c, const struct spile_probe *probe,
+					   unsigned int kind)
 {
-	if (entering)
-		c->probe->entry_handler(c);
+	if (kind & SPILE_RUN_ENTERING)
+		probe->entry_handler(c);
 	else
-		c->probe->handler(c);
+		probe->handler(c);
 }
 
-static __always_inline bool spile_run_lock(struct spile_context *c, bool entering)
+static __always_inline bool spile_run_lock(const struct spile_probe *probe, unsigned int kind)
 {
-	return entering ? spile_lock_all(c->probe->entry_locks, c->probe->entry_lock_count)
-			: spile_lock_all(c->probe->locks, c->probe->lock_count);
+	return kind & SPILE_RUN_ENTERING ?
+		       spile_lock_all(probe->entry_locks, probe->entry_lock_count) :
+		       spile_lock_all(probe->locks, probe->lock_count);
 }
 
-static __always_inline void spile_run_unlock(struct spile_context *c, bool entering)
+static __always_inline void spile_run_unlock(const struct spile_probe *probe, unsigned int kind)
 {
-	if (entering)
-		spile_unlock_all(c->probe->entry_locks, c->probe->entry_lock_count);
+	if (kind & SPILE_RUN_ENTERING)
+		spile_unlock_all(probe->entry_locks, probe->entry_lock_count);
 	else
-		spile_unlock_all(c->probe->locks, c->probe->lock_count);
+		spile_unlock_all(probe->locks, probe->lock_count);
 }
 
 /*
  * The handler with its locks, in a context that is owned. Few values are live across
  * the call, because they would have to be saved.
  */
-static __always_inline bool spile_run_handler(struct spile_cpu *cpu, struct spile_counts *counts,
-					      bool entering, unsigned long *regs, char *entry)
+static __always_inline bool spile_run_handler(struct spile_cpu *cpu,
+					      const struct spile_probe *probe, unsigned int kind)
 {
 	struct spile_context *c = &cpu->context;
+	bool entering = kind & SPILE_RUN_ENTERING;
 
-	c->regs = regs;
-	c->entry = entry;
-	c->actions = spile_actions_at_once;
-	c->location = SPILE_NO_LOCATION;
+	if (!(kind & SPILE_RUN_SIMPLE))
+		c->begun = spile_begun;
 	/* Two calls of it, so that a probe without locks is not asked for them twice. */
-	if (!(entering ? c->probe->entry_lock_count : c->probe->lock_count)) {
-		spile_run_code(c, entering);
+	if (kind & SPILE_RUN_SIMPLE || !(entering ? probe->entry_lock_count : probe->lock_count)) {
+		spile_run_code(c, probe, kind);
 	} else {
-		if (unlikely(!spile_run_lock(c, entering)))
-			return spile_run_lock_skipped(cpu, &counts->lock_skipped);
-		spile_run_code(c, entering);
-		spile_run_unlock(c, entering);
+		if (unlikely(!spile_run_lock(probe, kind)))
+			return spile_run_lock_skipped(cpu, entering);
+		spile_run_code(c, probe, kind);
+		spile_run_unlock(READ_ONCE(c->probe), kind);
 	}
-	if (unlikely(c->error | c->filtered | c->stale))
-		return spile_run_ended(cpu, counts, entering);
-	if (!entering)
-		local_inc(&counts->handled);
+	if (unlikely(c->left))
+		return spile_run_ended(cpu, entering);
 	return true;
 }
 
 /* One run in some (spile_untimed). */
 static noinline bool spile_run_timed(struct spile_cpu *cpu, struct spile_counts *counts,
-				     bool entering, unsigned long *regs, char *entry)
+				     bool entering)
 {
+	const struct spile_probe *probe = cpu->context.probe;
 	u64 began = get_cycles();
-	bool fine = spile_run_handler(cpu, counts, entering, regs, entry);
+	bool fine;
 
+	if (entering) {
+		fine = spile_run_handler(cpu, probe, SPILE_RUN_ENTERING);
+	} else {
+		local_inc(&counts->handled);
+		fine = spile_run_handler(cpu, probe, 0);
+	}
 	spile_guard_overload(cpu, counts, began);
 	return fine;
 }
 
+/* Counts the run before it does anything, so that nothing need be remembered meanwhile. */
+static __always_inline bool spile_run_counted(struct spile_cpu *cpu, struct spile_counts *counts,
+					      const struct spile_probe *probe, unsigned int kind)
+{
+	if (unlikely(!(local_read(&counts->handled) & spile_untimed)))
+		return spile_run_timed(cpu, counts, kind & SPILE_RUN_ENTERING);
+	if (!(kind & SPILE_RUN_ENTERING))
+		local_inc(&counts->handled);
+	return spile_run_handler(cpu, probe, kind);
+}
+
+/* The same where the stack is not the task's, or little is left of that. */
+static noinline bool spile_run_elsewhere(struct spile_cpu *cpu, const struct spile_site *site,
+					 bool entering)
+{
+	struct spile_counts *counts = spile_counts_of(cpu, site);
+
+	if (!spile_stack_elsewhere_suffices(cpu, site))
+		return spile_run_skipped(cpu, &counts->low_stack);
+	return entering ? spile_run_counted(cpu, counts, site->probe, SPILE_RUN_ENTERING) :
+			  spile_run_counted(cpu, counts, site->probe, 0);
+}
+
 /*
- * As spile_context_run() (context.h). entering: the entry handler of a .return,
- * whose hit is counted when it returns, or fails. Between runs a context has no error,
- * depth 0, nothing stale, and all of its frame free.
+ * As spile_context_run() (context.h). SPILE_RUN_ENTERING: the hit is counted when it
+ * returns, or fails. Between runs a context has no error, depth 0, nothing stale, and all
+ * of its frame free.
  */
 static __always_inline bool spile_run(struct spile_site *site, enum spile_state state,
-				      bool entering, unsigned long *regs, char *entry)
+				      unsigned int kind, unsigned long *regs, char *entry)
 {
 	struct spile_cpu *cpu = spile_this_cpu();
-	struct spile_counts *counts = spile_counts_of(cpu, site);
+	struct spile_context *c = &cpu->context;
+	const struct spile_probe *probe;
 	bool fine;
 
-	if (unlikely(READ_ONCE(spile_session_state) != state)) {
-		local_inc(&counts->stopped);
+	if (unlikely(data_race(spile_session_state) != state)) {
+		local_inc(&spile_counts_of(cpu, site)->stopped);
 		return false;
 	}
 	/*
 	 * A plain load and store: only this CPU accesses busy, and an interrupt between
 	 * the two restores it before it returns.
 	 */
-	if (unlikely(READ_ONCE(cpu->busy))) {
-		local_inc(&counts->nested);
+	if (unlikely(data_race(c->busy) == 1)) {
+		local_inc(&spile_counts_of(cpu, site)->nested);
 		return false;
 	}
-	WRITE_ONCE(cpu->busy, 1);
+	WRITE_ONCE(c->busy, 1);
 	/* Compiler only: interrupts of this CPU see busy before anything that the run does. */
 	barrier();
 
-	cpu->context.probe = site->probe;
-	if (unlikely(!spile_stack_suffices(cpu, site)))
-		fine = spile_run_skipped(cpu, &counts->low_stack);
-	else if (unlikely(!(local_read(&counts->handled) & spile_untimed)))
-		fine = spile_run_timed(cpu, counts, entering, regs, entry);
+	probe = site->probe;
+	c->probe = probe;
+	c->regs = regs;
+	if (kind & (SPILE_RUN_ENTERING | SPILE_RUN_RETURNING))
+		c->entry = entry;
+	if (likely(spile_stack_suffices(site)))
+		fine = spile_run_counted(cpu, spile_counts_of(cpu, site), probe, kind);
 	else
-		fine = spile_run_handler(cpu, counts, entering, regs, entry);
+		fine = spile_run_elsewhere(cpu, site, kind & SPILE_RUN_ENTERING);
 	/* Compiler only: the run is over before interrupts of this CPU see that. */
 	barrier();
-	WRITE_ONCE(cpu->busy, 0);
+	WRITE_ONCE(c->busy, 0);
 	return fine;
+}
+
+/*
+ * The same for a probe that does nothing but add a number to a counter: its own count and
+ * that one. Preemption off; interrupts may come in between.
+ */
+static __always_inline void spile_run_adding(struct spile_site *site)
+{
+	struct spile_cpu *cpu = spile_this_cpu();
+
+	if (unlikely(data_race(spile_session_state) != SPILE_STATE_RUNNING)) {
+		local_inc(&spile_counts_of(cpu, site)->stopped);
+		return;
+	}
+	local_inc(&spile_counts_of(cpu, site)->handled);
+	local_add(site->addend, (local_t *)((char *)cpu + site->counter_at));
 }
 
 /*
@@ -229,31 +295,32 @@ static noinline void spile_run_counting_by(struct spile_site *site, unsigned lon
  * nested (measured: one in five ticks of a timer probe under a load of prints), and
  * because the locks of the handler would be held for longer.
  */
-static __always_inline bool spile_run_hit(struct spile_site *site, bool entering,
+static __always_inline bool spile_run_hit(struct spile_site *site, unsigned int kind,
 					  unsigned long *regs, char *entry)
 {
 	unsigned long flags;
 	bool fine;
 
 	raw_local_irq_save(flags);
-	fine = spile_run(site, SPILE_STATE_RUNNING, entering, regs, entry);
+	fine = spile_run(site, SPILE_STATE_RUNNING, kind, regs, entry);
 	raw_local_irq_restore(flags);
 	return fine;
 }
 
-/* Out of line, so that a probe that only counts need not save the registers that this wants. */
-static noinline void spile_run_whole(struct spile_site *site, unsigned long *regs)
+/* Out of line, so that a probe that only counts need not save the registers that these want. */
+static noinline void spile_run_simple(struct spile_site *site, unsigned long *regs)
 {
-	spile_run_hit(site, false, regs, NULL);
+	spile_run_hit(site, SPILE_RUN_SIMPLE, regs, NULL);
 }
 
-/* What a hit of a site does, of whatever kind. Preemption may be on. */
-static __always_inline void spile_run_site(struct spile_site *site, unsigned long *regs)
+static noinline void spile_run_whole(struct spile_site *site, unsigned long *regs)
 {
-	if (site->runs == SPILE_RUNS_WHOLE) {
-		spile_run_whole(site, regs);
-		return;
-	}
+	spile_run_hit(site, 0, regs, NULL);
+}
+
+/* A hit of a site whose handler is not run here and now, but only counts or runs later. */
+static __always_inline void spile_run_otherwise(struct spile_site *site, unsigned long *regs)
+{
 	preempt_disable_notrace();
 	if (site->runs == SPILE_RUNS_COUNTING)
 		spile_run_counting(site);
@@ -266,6 +333,27 @@ static __always_inline void spile_run_site(struct spile_site *site, unsigned lon
 	else
 		spile_run_sampled(site, regs);
 	preempt_enable_notrace();
+}
+
+/* SPILE_RUNS_ADDING. */
+static __always_inline void spile_run_addition(struct spile_site *site)
+{
+	preempt_disable_notrace();
+	spile_run_adding(site);
+	preempt_enable_notrace();
+}
+
+/* What a hit of a site does, of whatever kind. Preemption may be on. */
+static __always_inline void spile_run_site(struct spile_site *site, unsigned long *regs)
+{
+	if (site->runs == SPILE_RUNS_SIMPLE)
+		spile_run_simple(site, regs);
+	else if (site->runs == SPILE_RUNS_WHOLE)
+		spile_run_whole(site, regs);
+	else if (site->runs == SPILE_RUNS_ADDING)
+		spile_run_addition(site);
+	else
+		spile_run_otherwise(site, regs);
 }
 
 #endif

@@ -57,6 +57,7 @@
 #include "stats.c"
 #include "counts.c"
 #include "iterate.c"
+#include "scalar.c"
 
 #include "arithmetic.c"
 #include "string.c"

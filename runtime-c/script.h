@@ -60,18 +60,45 @@ struct spile_context {
 	/* .return: what the entry handler saved; entry handler: where to save it; else 0 */
 	char *entry;
 	const struct spile_probe *probe;/* running */
-	/* enum spile_error; set: unwind to the nearest catch or to the end */
-	int error;
-	int actions;			/* statements left until actions.c is asked for more */
-	unsigned int steps;		/* of work that is no statement yet: below SPILE_STEPS */
-	/* of the operation that may fail next or has failed; metadata's table of locations */
-	unsigned int location;
+	/* What a run can leave to be done; looked at as one, `left`. */
+	union {
+		struct {
+			/* enum spile_error; set: unwind to the nearest catch or to the end */
+			int error;
+			/* the probe point's own condition turned the hit away */
+			unsigned short filtered;
+			unsigned short stale;	/* enum spile_stale: what is to be done after this run */
+		};
+		spile_ulong left;
+	};
+	/* What a run begins with; set as one, `begun`. */
+	union {
+		struct {
+			int actions;	/* statements left until actions.c is asked for more */
+			/*
+			 * of the operation that may fail next or has failed; metadata's
+			 * table of locations
+			 */
+			unsigned int location;
+		};
+		spile_ulong begun;
+	};
+	/* written by this CPU alone; 1 while a run or the session owns the context */
+	int busy;
 	unsigned int depth;		/* function calls now open */
+	char *values;			/* this CPU's, of aggregates (scalar.c) */
+	/*
+	 * This CPU's ring (ring.c): where the next record goes, the position of that, and
+	 * the one up to which there certainly is room.
+	 */
+	char *record;
+	spile_ulong record_at;
+	spile_ulong record_limit;
+	unsigned int print_mark;	/* spile_record_head.mark of SPILE_RECORD_PRINT */
+	unsigned int steps;		/* of work that is no statement yet: below SPILE_STEPS */
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
 	int next;			/* embedded C said STAP_NEXT */
-	int filtered;			/* the probe point's own condition turned the hit away */
-	int stale;			/* enum spile_stale: what is to be done after this run */
 	int *held[SPILE_MOST_HELD];	/* stripes (spile_map_hold()) */
 	unsigned int held_count;
 	/* embedded C's own way to fail: its function clears it, and looks at it in the end */
@@ -220,6 +247,19 @@ struct spile_probe {
 	 * nothing of its context but what spile_counting has
 	 */
 	unsigned int counts_only;
+	/*
+	 * counts_only: the handler does nothing but add `addend` to the counter with the
+	 * index below this one; 0: it does something else
+	 */
+	unsigned int adds_to;
+	spile_long addend;
+	/*
+	 * the handler takes no lock, is not charged for statements, and names no location:
+	 * `begun` need not be set for it; the same of the entry handler
+	 */
+	unsigned int simple;
+	unsigned int entry_simple;
+	unsigned int index;		/* in spile_script.probes */
 	const union spile_constant *constants;	/* what its handler finds with it; 0: nothing */
 	/* bytes of kernel stack that its handlers take, where these are more than least_stack */
 	unsigned int stack;
@@ -315,6 +355,8 @@ struct spile_map {
 	/* armed handlers hold the stripe of one element, or SPILE_LOCK_ALL; does not wrap */
 	int striped;
 	struct spile_stats_kind stats;	/* VALUE_STATS */
+	/* of a map without keys: gets its place in each CPU's `values` (scalar.c); or 0 */
+	unsigned long *place;
 };
 
 union spile_key {
@@ -358,6 +400,45 @@ void spile_map_clear(struct spile_context *c, const struct spile_map *map);
 enum spile_extractor {
 	SPILE_COUNT, SPILE_SUM, SPILE_MIN, SPILE_MAX, SPILE_AVERAGE, SPILE_VARIANCE,
 };
+/* Adds to a number of 128 bits. */
+static inline void spile_add_wide(spile_ulong *low, spile_ulong *high, spile_long value)
+{
+#ifdef __x86_64__
+	/* Not one number of 128 bits: for that the stack would be aligned, each time. */
+	__asm__("addq %2, %0\n\tadcq %3, %1"
+		: "+m"(*low), "+m"(*high) : "r"(value), "r"(value >> 63) : "cc");
+#else
+	*low += value;
+	*high += (value >> 63) + (*low < (spile_ulong)value);
+#endif
+}
+/* The head of struct spile_stats (stats.h). */
+struct spile_scalar {
+	spile_ulong generation, count, sum_low, sum_high;
+	spile_long min, max;
+};
+/*
+ * <<<, of a map without keys of which nobody asks for more than that; place: what
+ * spile_map.place points to
+ */
+static inline struct spile_scalar *spile_feed_sum(struct spile_context *c, unsigned long place, spile_long value)
+{
+	struct spile_scalar *scalar = (struct spile_scalar *)(c->values + place);
+
+	scalar->count++;
+	spile_add_wide(&scalar->sum_low, &scalar->sum_high, value);
+	return scalar;
+}
+/* The same where @min or @max is asked for. */
+static inline void spile_feed(struct spile_context *c, unsigned long place, spile_long value)
+{
+	struct spile_scalar *scalar = spile_feed_sum(c, place, value);
+
+	if (value < scalar->min)
+		scalar->min = value;
+	if (value > scalar->max)
+		scalar->max = value;
+}
 /* <<<, of a map without keys */
 void spile_stats_feed(struct spile_context *c, const struct spile_map *map, spile_long value);
 /* <<< */
@@ -662,6 +743,43 @@ int spile_regex_match(struct spile_context *c, const struct spile_tagged_regex *
 char *spile_record_begin(struct spile_context *c, unsigned int kind, unsigned int id, unsigned int bytes);
 /* Makes the record that ends at `end` visible; end 0 does nothing. */
 void spile_record_commit(struct spile_context *c, char *end);
+/* struct spile_record (abi.h) */
+struct spile_record_head {
+	unsigned int bytes;
+	unsigned int mark;		/* kind and CPU */
+	unsigned int id;
+	unsigned int probe;
+	spile_ulong time;
+};
+spile_ulong spile_record_time(void);
+/* Makes what lies before `record_at` visible. */
+void spile_record_publish(struct spile_context *c);
+/*
+ * As spile_record_begin(), of SPILE_RECORD_PRINT whose payload has exactly so many bytes,
+ * a multiple of 8: without a call where there certainly is room.
+ */
+static inline spile_long *spile_print_begin(struct spile_context *c, unsigned int kind, unsigned int id, unsigned int bytes)
+{
+	struct spile_record_head *head = (struct spile_record_head *)c->record;
+
+	if (spile_unlikely(c->record_at + sizeof(*head) + bytes > c->record_limit))
+		return (spile_long *)spile_record_begin(c, kind, id, bytes);
+	head->mark = c->print_mark;
+	head->id = id;
+	head->probe = c->probe->index;
+	head->time = spile_record_time();
+	return (spile_long *)(head + 1);
+}
+/* Ends such a record. */
+static inline void spile_print_commit(struct spile_context *c, unsigned int bytes)
+{
+	struct spile_record_head *head = (struct spile_record_head *)c->record;
+
+	head->bytes = sizeof(*head) + bytes;
+	c->record += sizeof(*head) + bytes;
+	c->record_at += sizeof(*head) + bytes;
+	spile_record_publish(c);
+}
 /* This CPU's scratch for an sprintf's payload (spile_script.scratch_bytes). */
 char *spile_scratch(struct spile_context *c);
 /*

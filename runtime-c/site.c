@@ -214,9 +214,16 @@ static int make_site(struct spile_site *site, unsigned int index)
 	/* Elsewhere adding to a counter is more than one instruction. */
 	if (IS_ENABLED(CONFIG_X86_64) && probe->counts_only && site->runs == SPILE_RUNS_WHOLE)
 		site->counting = probe->handler;
-	if (site->counting)
+	if (site->counting && probe->adds_to) {
+		site->runs = SPILE_RUNS_ADDING;
+		site->counter_at = spile_counters_at() + (probe->adds_to - 1) * sizeof(spile_long);
+		site->addend = probe->addend;
+	} else if (site->counting) {
 		site->runs = probe->registers ? SPILE_RUNS_COUNTING_BY : SPILE_RUNS_COUNTING;
-	site->counts_at = index * sizeof(struct spile_counts);
+	} else if (probe->simple && site->runs == SPILE_RUNS_WHOLE) {
+		site->runs = SPILE_RUNS_SIMPLE;
+	}
+	site->counts_at = SPILE_COUNTS_AT + index * sizeof(struct spile_counts);
 	spile_stack_need(site);
 	if (probe->target >= (int)spile_script.target_count)
 		return -EINVAL;

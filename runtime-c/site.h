@@ -18,6 +18,8 @@ struct spile_family;
 /* What a hit of a site does (spile_run_site()). */
 enum spile_runs {
 	SPILE_RUNS_WHOLE,		/* the handler with all around it */
+	SPILE_RUNS_SIMPLE,		/* the same of a simple one: spile_run_simple() */
+	SPILE_RUNS_ADDING,		/* spile_run_adding() */
 	SPILE_RUNS_COUNTING,		/* spile_run_counting() */
 	SPILE_RUNS_COUNTING_BY,		/* spile_run_counting_by() */
 	SPILE_RUNS_AT_RETURN,		/* spile_kretprobe_enter() */
@@ -33,7 +35,9 @@ struct spile_site {
 	enum spile_runs runs;		/* what a hit does */
 	enum spile_runs runs_sampled;	/* of a sampled site: what one hit in some does */
 	bool sampled;			/* budget.c; set before it is armed */
-	unsigned int counts_at;		/* of its counts in a CPU's, bytes */
+	unsigned int counts_at;		/* of its counts in a CPU's memory, bytes */
+	unsigned int counter_at;	/* ADDING: of its counter, the same */
+	long addend;			/* ADDING: what is added there */
 	unsigned long stack_needed;	/* bytes that must be left of the stack: stack_left.h */
 	unsigned long stack_spare;	/* THREAD_SIZE less those */
 	/* NULL for begin, end, error and never, which are not armed */

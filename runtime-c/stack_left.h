@@ -16,9 +16,11 @@
 /* Of another stack than the task's, or of the task's with too little left. Context owned. */
 bool spile_stack_elsewhere_suffices(struct spile_cpu *cpu, const struct spile_site *site);
 
-/* Six instructions where a task's stack has enough. Context owned. */
-static __always_inline bool spile_stack_suffices(struct spile_cpu *cpu,
-						 const struct spile_site *site)
+/*
+ * Whether the stack is the task's and has enough; else spile_stack_elsewhere_suffices()
+ * tells. Six instructions.
+ */
+static __always_inline bool spile_stack_suffices(const struct spile_site *site)
 {
 #ifdef CONFIG_X86_64
 	unsigned long left = current_stack_pointer - (unsigned long)task_stack_page(current);
@@ -27,8 +29,7 @@ static __always_inline bool spile_stack_suffices(struct spile_cpu *cpu,
 	 * One comparison for too little left and for another stack, both of which are
 	 * too large then.
 	 */
-	return likely(left - site->stack_needed <= site->stack_spare) ||
-	       spile_stack_elsewhere_suffices(cpu, site);
+	return left - site->stack_needed <= site->stack_spare;
 #else
 	return true;
 #endif

@@ -80,25 +80,11 @@ static noinline void feed_rest(struct spile_stats *stats, const struct spile_sta
 		spile_stats_buckets(stats, kind)[spile_histogram_index(kind, value)]++;
 }
 
-/*
- * Little-endian words, not one number of 128 bits: for that the stack would be aligned, each time.
- */
-static __always_inline void add_to_sum(union spile_sum *sum, spile_long value)
-{
-#ifdef __x86_64__
-	__asm__("addq %2, %0\n\tadcq %3, %1"
-		: "+m"(sum->low), "+m"(sum->high) : "r"(value), "r"(value >> 63) : "cc");
-#else
-	sum->low += value;
-	sum->high += (value >> 63) + (sum->low < (__u64)value);
-#endif
-}
-
 static __always_inline void feed(struct spile_stats *stats, const struct spile_table *table,
 				 spile_long value)
 {
 	stats->count++;
-	add_to_sum(&stats->sum, value);
+	spile_add_wide(&stats->sum.low, &stats->sum.high, value);
 	if (value < stats->min)
 		stats->min = value;
 	if (value > stats->max)

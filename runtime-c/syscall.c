@@ -59,7 +59,8 @@ static void run_site(struct spile_site *site, unsigned long *words)
 	saved = spile_syscall_saved(site);
 	if (!saved)
 		return;
-	spile_run(site, SPILE_STATE_RUNNING, false, words, spile_syscall_data(saved));
+	spile_run(site, SPILE_STATE_RUNNING, SPILE_RUN_RETURNING, words,
+		  spile_syscall_data(saved));
 	spile_syscall_forget(saved);
 }
 

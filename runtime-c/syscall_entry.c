@@ -116,6 +116,6 @@ void spile_syscall_save(struct spile_site *site, unsigned long *words)
 		return;
 	}
 	call->site = site;
-	if (!spile_run(site, SPILE_STATE_RUNNING, true, words, call->data))
+	if (!spile_run(site, SPILE_STATE_RUNNING, SPILE_RUN_ENTERING, words, call->data))
 		spile_syscall_forget(call);
 }

@@ -14,6 +14,7 @@
 
 #include "context.h"
 #include "family.h"
+#include "features.h"
 #include "module_notifier.h"
 #include "run.h"
 #include "site.h"
@@ -62,16 +63,24 @@ static void *const takers[] = {
 /* The handler only counts, and looks at no argument. */
 static void take_count(void *data)
 {
-	preempt_disable_notrace();
+	spile_event_begins();
 	spile_run_counting(data);
-	preempt_enable_notrace();
+	spile_event_ends();
+}
+
+/* It only adds a number to a counter. */
+static void take_add(void *data)
+{
+	spile_event_begins();
+	spile_run_adding(data);
+	spile_event_ends();
 }
 
 static void *taker_of(const struct spile_site *site)
 {
 	BUILD_BUG_ON(ARRAY_SIZE(takers) != MOST_ARGUMENTS + 1);
 	if (site->counting && !site->probe->registers && !site->sampled)
-		return take_count;
+		return site->runs == SPILE_RUNS_ADDING ? take_add : take_count;
 	return takers[min_t(unsigned int, site->probe->tracepoint.arguments, MOST_ARGUMENTS)];
 }
 

@@ -72,6 +72,8 @@ struct Map<'p> {
     wrap: u8,
     counted: u8,
     striped: u8,
+    /// Fed in place: its place is asked for.
+    fed_in_place: bool,
     stats: Option<Stats>,
 }
 
@@ -121,11 +123,21 @@ struct Probe<'p> {
     /// 0: not more than MINSTACKSPACE.
     stack: u32,
     counts_only: bool,
+    adds: Option<Adds>,
+    simple: bool,
+    entry_simple: bool,
     registers: Option<Hex>,
     locks: Vec<Lock>,
     entry_locks: Vec<Lock>,
     condition: Option<Condition<'p>>,
     constants: Vec<ProbeConstant<'p>>,
+}
+
+#[derive(Serialize)]
+struct Adds {
+    /// The counter's number and 1.
+    to: u32,
+    addend: String,
 }
 
 #[derive(Serialize)]
@@ -296,6 +308,7 @@ fn map(map: &plan::Map) -> Map<'_> {
         wrap: map.wrap.into(),
         counted: map.counted.into(),
         striped: map.striped.into(),
+        fed_in_place: map.is_fed_in_place(),
         stats: match map.holds {
             Holds::Value(_) => None,
             Holds::Stats(stats) => Some(Stats {
@@ -336,6 +349,9 @@ fn probe(index: usize, probe: &plan::Probe) -> Probe<'_> {
         cost: probe.cost,
         stack: probe.stack,
         counts_only: probe.counts_only,
+        adds: probe.adds.map(|(counter, value)| Adds { to: counter + 1, addend: routine::number(value) }),
+        simple: probe.simple,
+        entry_simple: probe.entry_simple,
         registers: fetches_registers.then_some(Hex(probe.registers)),
         locks: probe.locks.iter().map(lock).collect(),
         entry_locks: probe.entry_locks.iter().map(lock).collect(),

@@ -2,6 +2,8 @@
 
 //! What each probe runs: its handler, and routines for values at a function's entry and for the point's condition.
 
+use std::collections::HashMap;
+
 use super::analysis::Analysis;
 use super::code::{self, Frame, Routine};
 use super::condition;
@@ -32,8 +34,15 @@ pub(super) fn plan(
         .map(|(index, probe)| planner.probe(index, probe))
         .collect::<Planned<Vec<Probe>>>()?;
     planner.merge(&mut probes);
+    let by_symbol: HashMap<&str, &Routine> =
+        routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
+    let is_simple = |symbol: &str| by_symbol.get(symbol).is_some_and(|routine| code::is_simple(routine));
     let costs = Costs::of(routines);
     for probe in &mut probes {
+        let handler = by_symbol.get(probe.handler.as_str()).filter(|_| probe.counts_only);
+        probe.adds = handler.and_then(|handler| code::only_adds(&handler.code));
+        probe.simple = probe.locks.is_empty() && is_simple(&probe.handler);
+        probe.entry_simple = probe.entry_locks.is_empty() && probe.entry_handler.as_deref().is_some_and(is_simple);
         let entry = probe.entry_handler.as_deref().map_or(0, |name| costs.of_call(name));
         probe.cost = costs.of_call(&probe.handler).saturating_add(entry);
     }
@@ -80,6 +89,9 @@ impl Planner<'_, '_, '_> {
             entry_handler,
             entry_bytes: self.analysis.saved[index].bytes,
             counts_only: only_counts && locks.is_empty(),
+            adds: None,
+            simple: false,
+            entry_simple: false,
             cost: 0,
             stack: 0,
             registers: self.analysis.registers(index),

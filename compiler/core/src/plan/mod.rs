@@ -39,7 +39,7 @@ pub use tables::{EmbeddedExpression, ModuleSymbol};
 
 use std::collections::HashSet;
 
-use crate::program::{Attachment, Automaton, Constant, Program};
+use crate::program::{Attachment, Automaton, Constant, GlobalId, Program};
 use spile_abi::meta::Meta;
 use spile_source::SourceMap;
 
@@ -132,6 +132,12 @@ pub struct Probe {
     pub entry_bytes: u32,
     /// The handler does nothing but add to counters, without a lock.
     pub counts_only: bool,
+    /// The counter and the number added to it, where the handler does nothing else.
+    pub adds: Option<(u32, i64)>,
+    /// The handler takes no lock, is not charged for statements, and names no location.
+    pub simple: bool,
+    /// The same of the entry handler.
+    pub entry_simple: bool,
     /// Instructions that a run may take, with its entry handler.
     pub cost: u32,
     /// Bytes of kernel stack that its handlers take, known when they are compiled; 0: not more than MINSTACKSPACE.
@@ -169,6 +175,9 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
     let frame_bytes = frame::bytes(&analysis, &routines, function_count);
     code::keep_called(&mut routines, roots(&probes));
     let meta = metadata::plan(program, sources, &naming, &mut tables, &analysis.globals.declared);
+    let embedded = Embedded::of(program, sources, embedded, std::mem::take(&mut tables.expressions));
+    let ends = code::asked_for_ends(&routines);
+    let keeps_ends = |id: GlobalId| ends.contains(&id) || embedded.globals.contains(&id);
     Ok(Plan {
         max_nesting: analysis.max_nesting,
         frame_bytes,
@@ -176,7 +185,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
         lock_count: analysis.lock_count(),
         counter_count: analysis.counter_count(),
         anchor_address: program.anchor_address.unwrap_or(0),
-        globals: analysis.globals.declared,
+        globals: storage::with_ends(analysis.globals.declared, &keeps_ends),
         targets: program.targets.clone(),
         module_symbols: std::mem::take(&mut tables.module_symbols),
         fingerprints: program.fingerprints.clone(),
@@ -188,7 +197,7 @@ pub fn plan(program: &Program, sources: &SourceMap, naming: Naming) -> Result<Pl
         regexes: program.regexes.clone(),
         match_registers: tagged(program).map(|regex| u32::from(regex.registers)).max().unwrap_or(0),
         match_groups: tagged(program).map(spile_regex::Tagged::groups).max().unwrap_or(0),
-        embedded: Embedded::of(program, sources, embedded, std::mem::take(&mut tables.expressions)),
+        embedded,
         meta,
         naming,
     })

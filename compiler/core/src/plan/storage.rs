@@ -62,6 +62,26 @@ pub struct Map {
     pub counted: bool,
     /// It has a lock for each stripe of elements.
     pub striped: bool,
+    /// Of an aggregate that is no array: `@min` or `@max` is asked for, or may be.
+    pub ends: bool,
+}
+
+impl Map {
+    /// An aggregate that is no array and keeps what all aggregates do and no more: handlers feed it without a call.
+    pub fn is_fed_in_place(&self) -> bool {
+        matches!(self.holds, Holds::Stats(stats) if !stats.variance && stats.histogram.is_none())
+            && self.keys.is_empty()
+    }
+}
+
+/// The globals, each noted to keep its least and greatest value or not.
+pub(super) fn with_ends(mut globals: Vec<Global>, keeps: &dyn Fn(GlobalId) -> bool) -> Vec<Global> {
+    for global in &mut globals {
+        if let Storage::Map(map) = &mut global.storage {
+            map.ends = keeps(global.id);
+        }
+    }
+    globals
 }
 
 /// The globals of a program as the module has them.
@@ -136,6 +156,7 @@ impl Globals {
                     wrap: global.wrap,
                     counted: shares[id.index()] == Shares::Array,
                     striped: striped[id.index()],
+                    ends: true,
                 }),
             };
             Global {

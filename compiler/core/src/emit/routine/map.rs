@@ -4,6 +4,7 @@
 
 use super::{Writer, memory};
 use crate::plan::code::{Key, Loop, MapOp, MapRef};
+use crate::plan::{Map, Storage};
 use crate::program::{Extractor, Order, SortBy};
 
 impl Writer<'_> {
@@ -41,6 +42,10 @@ impl Writer<'_> {
             MapOp::Feed(value) => {
                 let (map, value) = (&map.symbol, self.value(value));
                 match keys {
+                    [] if self.is_fed_in_place(map) => {
+                        let function = if self.keeps_ends(map) { "spile_feed" } else { "spile_feed_sum" };
+                        format!("{function}(c, place_{map}, {value});")
+                    }
                     [] => format!("spile_stats_feed(c, &{map}, {value});"),
                     [Key::Long(key)] => format!("spile_stats_add_long(c, &{map}, {}, {value});", self.value(key)),
                     [Key::Text(key)] => format!("spile_stats_add_text(c, &{map}, {}, {value});", self.text(key)),
@@ -63,6 +68,22 @@ impl Writer<'_> {
     /// To the routine's end where the stripe cannot be had.
     pub(super) fn hold(&self, map: &MapRef, keys: &[Key]) -> String {
         format!("if (spile_unlikely(!spile_map_hold(c, &{}, {}))) goto out;", map.symbol, self.keys(keys))
+    }
+
+    fn is_fed_in_place(&self, symbol: &str) -> bool {
+        self.stored(symbol).is_some_and(Map::is_fed_in_place)
+    }
+
+    fn keeps_ends(&self, symbol: &str) -> bool {
+        self.stored(symbol).is_some_and(|map| map.ends)
+    }
+
+    fn stored(&self, symbol: &str) -> Option<&Map> {
+        let mut globals = self.plan.globals.iter();
+        globals.find_map(|global| match &global.storage {
+            Storage::Map(map) if *global.symbol == *symbol => Some(map),
+            _ => None,
+        })
     }
 
     pub(super) fn foreach(&mut self, foreach: &Loop) {

@@ -3,7 +3,7 @@
 //! Records for the loader, and text that is formatted in the module.
 
 use super::{Writer, memory};
-use crate::plan::code::{BufferId, LocationId, Part, TextId};
+use crate::plan::code::{BufferId, LocationId, Part, TextId, Value};
 use spile_abi::format::string_part;
 
 /// No ring has room for a record of so many bytes: the runtime, which adds lengths in 32 bits, finds none for it.
@@ -55,7 +55,28 @@ impl Writer<'_> {
         }
     }
 
+    /// A record of numbers alone, whose size is known.
+    fn record_of_longs(&mut self, format: u32, values: &[&Value]) {
+        let bytes = values.len() * 8;
+        self.line("{");
+        self.indent += 1;
+        self.line(&format!("spile_long *to = spile_print_begin(c, SPILE_PRINT, {format}, {bytes});"));
+        self.lines.push('\n');
+        self.line("if (spile_likely(to)) {");
+        for (index, value) in values.iter().enumerate() {
+            let value = self.value(value);
+            self.line(&format!("\tto[{index}] = {value};"));
+        }
+        self.line(&format!("\tspile_print_commit(c, {bytes});"));
+        self.line("}");
+        self.indent -= 1;
+        self.line("}");
+    }
+
     pub(super) fn record(&mut self, format: u32, parts: &[Part], may_fail_at: Option<LocationId>) {
+        if let Some(values) = longs(parts) {
+            return self.record_of_longs(format, &values);
+        }
         self.line("{");
         self.indent += 1;
         let room = self.room(parts);
@@ -83,4 +104,16 @@ impl Writer<'_> {
         self.indent -= 1;
         self.line("}");
     }
+}
+
+/// The numbers that a payload consists of, if there is nothing else in it.
+fn longs(parts: &[Part]) -> Option<Vec<&Value>> {
+    let mut values = Vec::new();
+    for part in parts {
+        match part {
+            Part::Long(value) => values.push(value),
+            _ => return None,
+        }
+    }
+    Some(values)
 }

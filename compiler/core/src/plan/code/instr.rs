@@ -90,10 +90,10 @@ impl MapOp {
             | MapOp::SetText(_)
             | MapOp::Add(..)
             | MapOp::Count(_)
-            | MapOp::Feed(_)
             | MapOp::Extract(..)
             | MapOp::Bucket(..)
             | MapOp::Clear => true,
+            MapOp::Feed(_) => !keys.is_empty(),
             MapOp::Has(_) | MapOp::Delete => keys.is_empty() || keys.contains(&Key::Any),
             MapOp::Long(_) | MapOp::Text(..) | MapOp::HasBucket(..) => false,
         }

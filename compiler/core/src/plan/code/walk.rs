@@ -4,8 +4,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Callee, Instr, LongId, Loop, MapOp, Outcome, Part, Routine, TableId, Text, TextId, Value};
-use crate::program::GlobalId;
+use super::{Argument, Callee, Instr, LongId, Loop, MapOp, Outcome, Part, Routine, TableId, Text, TextId, Value};
+use crate::program::{Extractor, GlobalId};
 
 /// Whether running `code` can change what `value` reads.
 pub fn changes_value(code: &[Instr], value: &Value) -> bool {
@@ -107,6 +107,49 @@ pub fn only_counts(code: &[Instr]) -> bool {
     })
 }
 
+/// What a handler adds to which counter, if it does nothing else: the counter, and the number.
+pub fn only_adds(code: &[Instr]) -> Option<(u32, i64)> {
+    let mut added = None;
+    for instr in code {
+        match instr {
+            Instr::Comment(_) | Instr::Label(_) => {}
+            Instr::Count { counter, value: Value::Const(value), .. } if added.is_none() => {
+                added = Some((*counter, *value));
+            }
+            _ => return None,
+        }
+    }
+    added
+}
+
+/// Whether a routine neither is charged for statements nor names a location, so that a run need not be set up for that.
+pub fn is_simple(routine: &Routine) -> bool {
+    !routine.has_frame() && has_no_location(&routine.code)
+}
+
+fn has_no_location(code: &[Instr]) -> bool {
+    code.iter().all(|instr| match instr {
+        Instr::Comment(_)
+        | Instr::Label(_)
+        | Instr::Goto(_)
+        | Instr::SetLong(..)
+        | Instr::SetGlobalLong(..)
+        | Instr::Count { .. }
+        | Instr::SaveLong(..)
+        | Instr::Filter
+        | Instr::Rearm => true,
+        Instr::If { then, otherwise, .. } => has_no_location(then) && has_no_location(otherwise),
+        Instr::Map { keys, location: None, .. } => keys.is_empty(),
+        Instr::Record { parts, location: None, .. } => {
+            parts.iter().all(|part| matches!(part, Part::Long(_) | Part::Text(_)))
+        }
+        Instr::Call { callee: Callee::Builtin(_), arguments, outcome, location: None } => {
+            !matches!(outcome, Outcome::Text(..)) && arguments.iter().all(|it| matches!(it, Argument::Long(_)))
+        }
+        _ => false,
+    })
+}
+
 fn is_plain(value: &Value) -> bool {
     match value {
         Value::Const(_)
@@ -174,6 +217,19 @@ pub fn calls<'c>(code: &'c [Instr], see: &mut dyn FnMut(&'c str)) {
     });
 }
 
+/// The aggregates whose least or greatest value is asked for.
+pub(in crate::plan) fn asked_for_ends(routines: &[Routine]) -> HashSet<GlobalId> {
+    let mut found = HashSet::new();
+    for routine in routines {
+        each(&routine.code, &mut |instr| {
+            if let Instr::Map { map, op: MapOp::Extract(_, Extractor::Min | Extractor::Max), .. } = instr {
+                found.insert(map.id);
+            }
+        });
+    }
+    found
+}
+
 /// The bytecode that the routines have the module interpret.
 pub(in crate::plan) fn interpreted(routines: &[Routine]) -> HashSet<TableId> {
     let mut found = HashSet::new();
@@ -206,4 +262,61 @@ pub(in crate::plan) fn keep_called(routines: &mut Vec<Routine>, roots: HashSet<S
         });
     }
     routines.retain(|routine| called.contains(&routine.symbol));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::routine;
+    use super::super::{LocationId, MapRef, NumberAccess, NumberRef};
+    use super::*;
+
+    fn count(value: Value) -> Instr {
+        let global = NumberRef { id: GlobalId(0), symbol: "global_n".into(), access: NumberAccess::Counter(3) };
+        Instr::Count { counter: 3, global, value }
+    }
+
+    fn extract(id: u32, extractor: Extractor) -> Instr {
+        let map = MapRef { id: GlobalId(id), symbol: "global_s".into() };
+        Instr::Map { map, keys: Vec::new(), op: MapOp::Extract(LongId(0), extractor), location: Some(LocationId(1)) }
+    }
+
+    #[test]
+    fn one_constant_added_to_one_counter_is_all() {
+        let comment = || Instr::Comment("n += 2".into());
+        assert_eq!(only_adds(&[comment(), count(Value::Const(2))]), Some((3, 2)));
+        assert_eq!(only_adds(&[comment()]), None);
+        assert_eq!(only_adds(&[count(Value::Register(96))]), None);
+        assert_eq!(only_adds(&[count(Value::Const(1)), count(Value::Const(1))]), None);
+        let conditional =
+            Instr::If { condition: Value::Const(1), then: vec![count(Value::Const(1))], otherwise: vec![] };
+        assert_eq!(only_adds(&[conditional]), None);
+    }
+
+    #[test]
+    fn what_names_a_location_or_is_charged_is_not_simple() {
+        let simple = |code| is_simple(&routine("probe_0", code));
+        let record = |location| Instr::Record { format: 0, parts: vec![Part::Long(Value::Const(1))], location };
+        assert!(simple(vec![record(None)]));
+        assert!(!simple(vec![record(Some(LocationId(1)))]));
+        assert!(!simple(vec![Instr::Charge { statements: 1, location: LocationId(1) }]));
+        assert!(!simple(vec![extract(0, Extractor::Count)]));
+        let call = |callee| Instr::Call { callee, arguments: Vec::new(), outcome: Outcome::None, location: None };
+        assert!(simple(vec![call(Callee::Builtin("pid"))]));
+        assert!(!simple(vec![call(Callee::Routine("function_f".into()))]));
+        let nested =
+            Instr::If { condition: Value::Const(1), then: vec![], otherwise: vec![extract(0, Extractor::Sum)] };
+        assert!(!simple(vec![nested]));
+        let mut with_frame = routine("probe_1", Vec::new());
+        with_frame.buffers.push("text".into());
+        assert!(!is_simple(&with_frame));
+    }
+
+    #[test]
+    fn ends_are_kept_where_they_are_asked_for() {
+        let routines = [
+            routine("probe_0", vec![extract(0, Extractor::Min), extract(1, Extractor::Sum)]),
+            routine("probe_1", vec![Instr::Loop(vec![extract(2, Extractor::Max)])]),
+        ];
+        assert_eq!(asked_for_ends(&routines), HashSet::from([GlobalId(0), GlobalId(2)]));
+    }
 }

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Aggregates that are no arrays, where handlers feed them in place (script.h, spile_feed()). */
+#ifndef SPILE_SCALAR_H
+#define SPILE_SCALAR_H
+
+/* Tells the script's code where they are. At load, after spile_maps_init(). */
+void spile_scalars_init(void);
+
+#endif
