@@ -97,6 +97,7 @@ mod tests {
             wrap: false,
             counted,
             striped: false,
+            ends: true,
         }
     }
 

@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn extract(id: u32, extractor: Extractor) -> Instr {
-        let map = MapRef { id: GlobalId(id), symbol: "global_s".into() };
+        let map = MapRef { id: GlobalId(id), symbol: "global_s".into(), counted: false, striped: false };
         Instr::Map { map, keys: Vec::new(), op: MapOp::Extract(LongId(0), extractor), location: Some(LocationId(1)) }
     }
 
