@@ -116,7 +116,7 @@ probe kernel.function("__x64_sys_getsid") { printf("%d\n", $regs->di) }
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     let place = Place::find(options.kernel.as_deref())?;
-    crate::test::build_programs(&root)?;
+    crate::programs::build_programs(&root)?;
     let emulator = emulator(&root)?;
     let directory = tempfile::tempdir_in(root.join("target"))?;
     let mut guest = Guest::new(place.kernel.clone());

@@ -36,7 +36,7 @@ const THREADS: [u64; 3] = [2, 4, 16];
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
-    crate::test::build_programs(&root)?;
+    crate::programs::build_programs(&root)?;
     let directory = root.join("target/threads");
     std::fs::create_dir_all(&directory)?;
     let chosen: Vec<&Script> = SCRIPTS
