@@ -6,6 +6,7 @@ mod build;
 mod compiler;
 mod debuginfo;
 mod runtime;
+mod scale;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,8 @@ enum What {
     Debuginfo(compiler::Options),
     /// What a hit of a probe costs, in a guest that counts instructions: docs/bench-runtime.md
     Runtime(runtime::Options),
+    /// How hits on several CPUs get on beside each other, in user space: docs/bench-scale.md
+    Scale(scale::Options),
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -33,6 +36,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         What::Build(options) => build::run(options),
         What::Debuginfo(options) => debuginfo::run(options),
         What::Runtime(options) => runtime::run(options),
+        What::Scale(options) => scale::run(options),
     }
 }
 

@@ -389,7 +389,7 @@ bpftrace is Debian's.
 }
 
 /// What the page has behind the table, from its first section on: written by hand, and kept.
-fn sections(page: &str) -> &str {
+pub(super) fn sections(page: &str) -> &str {
     page.find("\n## ").and_then(|at| page.get(at..)).unwrap_or_default()
 }
 
