@@ -8,6 +8,8 @@
 //!     cargo xtask smp                       # as cargo xtask test
 //!     cargo xtask smp --seconds 600         # ten minutes of load for each script
 //!
+//!     cargo xtask smp --many                # 64 CPUs of 512 that are possible, in turns; some go off and come back
+//!
 //! A CPU of the guest is a thread here, which others of this machine may interrupt in the middle of a handler: locks are waited for
 //! longer than by default (TRYLOCKDELAY).
 
@@ -30,9 +32,9 @@ pub struct Options {
     /// Calls of each CPU, again and again as long as there is time
     #[arg(long, default_value_t = 40_000)]
     turns: u64,
-    /// CPUs of the guest
-    #[arg(long, default_value_t = 2)]
-    cpus: u32,
+    /// 64 CPUs, and 512 possible ones, of which three go off and come back meanwhile; they run in turns
+    #[arg(long)]
+    many: bool,
     /// Kernel release or line, as for `test`
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
@@ -117,10 +119,14 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
     let place = Place::find(options.kernel.as_deref())?;
     crate::programs::build_programs(&root)?;
-    let emulator = emulator(&root)?;
     let directory = tempfile::tempdir_in(root.join("target"))?;
     let mut guest = Guest::new(place.kernel.clone());
-    guest.emulator(emulator).acceleration(Acceleration::Parallel).cpus(options.cpus).memory_mib(2048);
+    guest.memory_mib(2048);
+    if options.many {
+        guest.acceleration(Acceleration::Tcg).cpus(64).parameter("possible_cpus=512");
+    } else {
+        guest.emulator(emulator(&root)?).acceleration(Acceleration::Parallel).cpus(2);
+    }
     guest.program(root.join("target/debug/spilerun"), "/usr/bin/spilerun")?;
     guest.program(fixtures::program(&root, "turns")?, "/usr/bin/turns")?;
     let mut commands = format!(
@@ -131,8 +137,11 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         let module = compile(&place, directory.path(), script)?;
         guest.copy(&module, format!("/root/{}.ko", script.name))?;
         commands += &guest_commands(script.name);
+        if options.many {
+            commands += &guest_commands_of_many(script.name);
+        }
     }
-    let seconds = (120 + 4 * options.seconds) * u64::from(options.cpus.max(2)) / 2;
+    let seconds = 120 + 4 * options.seconds + if options.many { 600 } else { 0 };
     guest.script(&commands).time_limit(Duration::from_secs(seconds) * crate::measure::busy());
     let outcome = guest.start(Streams::discard())?.wait()?;
     if outcome.end != End::Exited(0) {
@@ -143,11 +152,17 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     };
     let mut good = true;
     for script in &SCRIPTS {
-        match judge(&file(&format!("{}.out", script.name)), &file(&format!("{}.err", script.name))) {
-            Ok(turns) => println!("ok      {}: {turns} calls, all totals exact", script.name),
-            Err(error) => {
-                good = false;
-                println!("FAILED  {}: {error:#}", script.name);
+        if options.many {
+            print!("{}", file(&format!("{}.memory", script.name)));
+        }
+        let runs = if options.many { &["", ".going"][..] } else { &[""] };
+        for run in runs.iter().map(|run| format!("{}{run}", script.name)) {
+            match judge(&file(&format!("{run}.out")), &file(&format!("{run}.err"))) {
+                Ok(turns) => println!("ok      {run}: {turns} calls, all totals exact"),
+                Err(error) => {
+                    good = false;
+                    println!("FAILED  {run}: {error:#}");
+                }
             }
         }
     }
@@ -183,9 +198,28 @@ give /tmp/load {name}.out; give /tmp/err {name}.err; rm -f /tmp/printed\n"
     )
 }
 
+/// Once more with CPUs that go off and come back; what the module takes is told.
+fn guest_commands_of_many(name: &str) -> String {
+    let going = "for time in 1 2 3; do
+	for cpu in 1 5 63; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online; done; sleep 0.2
+	for cpu in 1 5 63; do echo 1 >/sys/devices/system/cpu/cpu$cpu/online; done; sleep 0.2
+done";
+    format!(
+        "cat >/root/going <<'END'\n{going}\nEND\n
+spilerun -v -o /tmp/printed -c 'sh /root/going & turns 1000 1 >/tmp/load; wait' /root/{name}.ko 2>/tmp/err; echo status $? >>/tmp/load
+if [ {name} = records ]; then awk '{{ n++; s += $1 }} END {{ printf \"records %d %d 0\\n\", n, s }}' /tmp/printed >>/tmp/load; else cat /tmp/printed >>/tmp/load; fi
+[ \"$(cat /sys/devices/system/cpu/online)\" = 0-63 ] || echo 'a CPU did not come back' >>/tmp/err
+grep -F ' loaded: ' /tmp/err >/tmp/memory; give /tmp/memory {name}.memory; sed -i /^NOTICE:/d /tmp/err
+give /tmp/load {name}.going.out; give /tmp/err {name}.going.err; rm -f /tmp/printed\n"
+    )
+}
+
 /// The calls that there were. An error if a total is another one, or something was skipped, lost or reported.
 fn judge(said: &str, complaints: &str) -> Result<u64> {
-    ensure!(complaints.trim().is_empty(), "{complaints}\n{said}");
+    // That disarming takes long is for a busy machine to say.
+    let complaints: Vec<&str> =
+        complaints.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("NOTICE:")).collect();
+    ensure!(complaints.is_empty(), "{}\n{said}", complaints.join("\n"));
     let (mut turns, mut sum, mut totals) = (0, 0, Vec::new());
     for line in BufReader::new(said.as_bytes()).lines() {
         let line = line?;
@@ -260,7 +294,8 @@ mod tests {
         {
             assert!(judge(&GOOD.replace(good, bad), "").is_err(), "{bad}");
         }
-        assert!(judge(GOOD, "WARNING: skipped").is_err());
+        assert!(judge(GOOD, "NOTICE: 2 probes are still to be disarmed after 3 s\n").is_ok());
+        assert!(judge(GOOD, "NOTICE: fine\nWARNING: skipped").is_err());
         assert!(judge("turns 10 sum 99\nstatus 0\n", "").is_err());
     }
 }
