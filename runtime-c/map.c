@@ -385,29 +385,42 @@ static void delete_element(struct spile_table *table, unsigned int number)
 	stripe->free = number;
 }
 
-int spile_map_hold(struct spile_context *c, const struct spile_map *map, const union spile_key *keys)
+static __always_inline bool try_hold(struct spile_context *c, struct spile_stripe *stripe)
 {
-	const struct spile_table *table = spile_table_of(map);
-	struct spile_stripe *stripe = spile_stripe_of(table, hash_of(table, keys));
+	/* A full barrier: what the last holder did; pairs with the release in spile_map_release(). */
+	if (spile_unlikely(READ_ONCE(stripe->held) || cmpxchg(&stripe->held, 0, 1) != 0))
+		return false;
+	c->held[c->held_count++] = &stripe->held;
+	return true;
+}
+
+static noinline int wait_for_stripe(struct spile_context *c, struct spile_stripe *stripe)
+{
 	unsigned int tries;
 
 	for (tries = 0; tries < HOLDING_TRIES; tries++) {
-		/* A full barrier: what the last holder did; pairs with the release in spile_map_release(). */
-		if (!READ_ONCE(stripe->held) && cmpxchg(&stripe->held, 0, 1) == 0) {
-			c->held[c->held_count++] = &stripe->held;
+		if (try_hold(c, stripe))
 			return 1;
-		}
 		cpu_relax();
 	}
 	c->stale |= SPILE_STALE_LOCKED;
 	return 0;
 }
 
-void spile_map_release(struct spile_context *c)
+int spile_map_hold(struct spile_context *c, const struct spile_map *map, const union spile_key *keys)
 {
-	while (c->held_count)
-		/* Release: what was written under it; pairs with the cmpxchg() in spile_map_hold(). */
-		smp_store_release(c->held[--c->held_count], 0);
+	const struct spile_table *table = spile_table_of(map);
+	struct spile_stripe *stripe = spile_stripe_of(table, hash_of(table, keys));
+
+	return spile_likely(try_hold(c, stripe)) ? 1 : wait_for_stripe(c, stripe);
+}
+
+int spile_map_hold_long(struct spile_context *c, const struct spile_map *map, spile_long key)
+{
+	const struct spile_table *table = spile_table_of(map);
+	struct spile_stripe *stripe = spile_stripe_of(table, spile_hash_long(table, key));
+
+	return spile_likely(try_hold(c, stripe)) ? 1 : wait_for_stripe(c, stripe);
 }
 
 spile_long spile_map_long(struct spile_context *c, const struct spile_map *map,

@@ -387,8 +387,15 @@ spile_long spile_map_add_one(struct spile_context *c, const struct spile_map *ma
  * holder does not let go: the handler must end at once, it is counted as skipped.
  */
 int spile_map_hold(struct spile_context *c, const struct spile_map *map, const union spile_key *keys);
+/* The same where the only key is a long. */
+int spile_map_hold_long(struct spile_context *c, const struct spile_map *map, spile_long key);
 /* Lets go of all that the run holds. */
-void spile_map_release(struct spile_context *c);
+static inline void spile_map_release(struct spile_context *c)
+{
+	while (c->held_count)
+		/* Release: what was written under it; pairs with the cmpxchg() in try_hold() of map.c. */
+		__atomic_store_n(c->held[--c->held_count], 0, __ATOMIC_RELEASE);
+}
 /* counted: adds; also where the only key is a long, or a string */
 void spile_map_count(struct spile_context *c, const struct spile_map *map, const union spile_key *keys, spile_long delta);
 void spile_map_count_long(struct spile_context *c, const struct spile_map *map, spile_long key, spile_long delta);

@@ -249,7 +249,7 @@ fn arrays_that_are_added_to_are_counted() {
 /// Whether the array `a` of a script has a lock for each stripe, beside a probe that sets an element of it.
 fn is_striped(rest: &str) -> bool {
     let text = both(&format!("global a{rest}\nprobe kprobe.function(\"f\") {{ a[tid()] = 3 }}"));
-    assert_eq!(text.contains(".striped = 1"), text.contains("spile_map_hold(c, "), "{rest}: {text}");
+    assert_eq!(text.contains(".striped = 1"), text.contains("spile_map_hold_long(c, "), "{rest}: {text}");
     assert_eq!(text.contains(".striped = 1"), text.contains("spile_map_release(c);"), "{rest}: {text}");
     assert_ne!(text.contains(".striped = 1"), text.contains("SPILE_LOCK_WRITE"), "{rest}: {text}");
     text.contains(".striped = 1")

@@ -883,7 +883,8 @@ static void *start_and_stop(void *argument)
 		state ^= state >> 7;
 		state ^= state << 17;
 		key.number = state % STRIPED_KEYS;
-		if (!spile_map_hold(c, shared_map, &key)) {
+		if (!(state >> 21 & 1 ? spile_map_hold(c, shared_map, &key) :
+					 spile_map_hold_long(c, shared_map, key.number))) {
 			/* Its holder has lost its CPU for long. */
 			c->stale = 0;
 			continue;

@@ -119,7 +119,7 @@ impl Measured {
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
-    crate::test::build_programs(&root)?;
+    crate::programs::build_programs(&root)?;
     let directory = root.join("target/scale");
     std::fs::create_dir_all(&directory)?;
     let mut results = Vec::new();

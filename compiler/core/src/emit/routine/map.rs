@@ -67,7 +67,11 @@ impl Writer<'_> {
 
     /// To the routine's end where the stripe cannot be had.
     pub(super) fn hold(&self, map: &MapRef, keys: &[Key]) -> String {
-        format!("if (spile_unlikely(!spile_map_hold(c, &{}, {}))) goto out;", map.symbol, self.keys(keys))
+        let held = match keys {
+            [Key::Long(key)] => format!("spile_map_hold_long(c, &{}, {})", map.symbol, self.value(key)),
+            _ => format!("spile_map_hold(c, &{}, {})", map.symbol, self.keys(keys)),
+        };
+        format!("if (spile_unlikely(!{held})) goto out;")
     }
 
     fn is_fed_in_place(&self, symbol: &str) -> bool {
